@@ -1,0 +1,73 @@
+"""Pictures read from files: always RGB, upright, decoded only when needed, never silently skipped."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image, ImageOps
+
+from vrag_kit.errors import VragError
+from vrag_kit.types import LazyImage
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFile:
+    """A picture in a file; implements `LazyImage`."""
+
+    path: Path
+
+    @property
+    def where(self) -> str:
+        """The file's path."""
+        return str(self.path)
+
+    @property
+    def stamp(self) -> str:
+        """Size and modification time in nanoseconds: a replaced file gets a new stamp."""
+        try:
+            stat = self.path.stat()
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        return f"{stat.st_size}-{stat.st_mtime_ns}"
+
+    def data(self) -> bytes:
+        """The file's bytes."""
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+
+    def open(self) -> Image.Image:
+        """The decoded picture: RGB, EXIF orientation applied."""
+        return decode(self.data(), self.where)
+
+
+def decode(data: bytes, where: str) -> Image.Image:
+    """Decode `data` to RGB with EXIF orientation applied; raises `VragError` naming `where` when it is damaged."""
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return ImageOps.exif_transpose(image).convert("RGB")
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise VragError(f"{where}: not a readable picture ({error}; {len(data):,} bytes). Fetch the file again; `vrag check` lists every damaged one.") from error
+
+
+def find_damaged(images: Iterable[LazyImage], *, workers: int = 4) -> list[str]:
+    """Open every picture and return one message for each that is missing or damaged, in order."""
+
+    def problem(image: LazyImage) -> str | None:
+        try:
+            image.open()
+        except VragError as error:
+            return str(error)
+        return None
+
+    with ThreadPoolExecutor(workers) as pool:
+        return [message for message in pool.map(problem, images) if message]
+
+
+def _unreadable(path: Path, error: OSError) -> VragError:
+    return VragError(f"{path}: cannot be read ({error.strerror}). Check that the image folder is complete; `vrag check` lists every missing file.")

@@ -1,0 +1,145 @@
+"""Read Visual-RAG annotations (v1 and v2) over any folder tree laid out like iNaturalist 2021."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from vrag_kit.benchmarks.images import ImageFile, find_damaged
+from vrag_kit.errors import VragError
+from vrag_kit.types import Benchmark, Evidence, Query
+
+_KEYS = {"images": dict, "answer": list, "question": str, "sn": str}
+_KEYS_V2 = {"y_rate": (int, float), "y_count": int, "is_changed_v2": str}
+
+
+def load_visual_rag(annotations: Path | str, image_root: Path | str, *, name: str = "visual-rag") -> Benchmark:
+    """Read a benchmark from annotation JSON Lines and the image folders they name.
+
+    Each row is one query: `question`, `answer` (list of accepted answers), `sn` (scientific name) and
+    `images` ({"<species folder>/<file>": 0 or 1}, 1 marking a clue). Rows of v2 add `y_rate`, `y_count`
+    and `is_changed_v2`, which are kept in the query's metadata. A query's candidates are the images
+    of its row, as in section 5.1 of the paper; its group is the species.
+
+    Raises `VragError` at the first row that cannot be used, naming file and line; `check_visual_rag`
+    lists all of them. Images are checked for presence here and decoded only when used.
+    """
+    annotations, image_root = Path(annotations), Path(image_root)
+    folders: dict[str, frozenset[str]] = {}
+    queries: dict[str, Query] = {}
+    corpus: dict[str, Evidence] = {}
+    qrels: dict[str, Mapping[str, int]] = {}
+    for where, line in _lines(annotations):
+        row = _parse(line, where)
+        _find_images(row["images"], image_root, folders, where)
+        query = _query(row, where, queries)
+        queries[query.query_id], qrels[query.query_id] = query, row["images"]
+        for doc_id in row["images"]:
+            if doc_id not in corpus:
+                corpus[doc_id] = Evidence(doc_id=doc_id, image=ImageFile(image_root / doc_id), metadata={"folder": PurePosixPath(doc_id).parts[0]})
+    if not queries:
+        raise VragError(f"{annotations}: no queries found, expected one JSON object a line. Check that this is the annotation file.")
+    digest = hashlib.sha256(json.dumps([[q.text, q.answers, q.entity, sorted(qrels[i].items())] for i, q in queries.items()]).encode())
+    return Benchmark(name=name, fingerprint=digest.hexdigest(), queries=queries, corpus=corpus, qrels=qrels,
+                     pools={query_id: tuple(labels) for query_id, labels in qrels.items()})
+
+
+def check_visual_rag(annotations: Path | str, image_root: Path | str) -> list[str]:
+    """Every problem of the annotations and every missing or damaged image, one message each; empty when all is well.
+
+    Decodes every image, so it takes about a minute for 10,000.
+    """
+    problems, images, folders = [], {}, {}
+    for where, line in _lines(Path(annotations)):
+        try:
+            row = _parse(line, where)
+        except VragError as error:
+            problems.append(str(error))
+            continue
+        for doc_id in row["images"]:
+            try:
+                _find_images({doc_id: 0}, Path(image_root), folders, where)
+                images[doc_id] = ImageFile(Path(image_root) / doc_id)
+            except VragError as error:
+                problems.append(str(error))
+    return [*dict.fromkeys(problems), *find_damaged(images.values())]
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """(where, text) of every line that is not blank."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield f"{path} line {number}", line
+    except FileNotFoundError as error:
+        raise VragError(f"{path}: no such annotation file. Give the path of a JSON Lines file, one query a row.") from error
+    except IsADirectoryError as error:
+        raise VragError(f"{path}: this is a folder; expected the annotation file (JSON Lines) inside it.") from error
+    except UnicodeDecodeError as error:
+        raise VragError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); expected JSON Lines. Is this the annotation file?") from error
+
+
+def _parse(line: str, where: str) -> dict[str, Any]:
+    """One row, checked field by field."""
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise VragError(f"{where}: not JSON ({error.msg} at column {error.colno}); expected one JSON object a line.") from error
+    if not isinstance(row, dict):
+        raise VragError(f"{where}: found a JSON {type(row).__name__}, expected an object with the keys {', '.join(_KEYS)}.")
+    for key, kind in _KEYS.items():
+        if key not in row:
+            raise VragError(f"{where}: no key {key!r}; found {', '.join(map(repr, row)) or 'nothing'}, expected {', '.join(map(repr, _KEYS))}.")
+        if not isinstance(row[key], kind) or not row[key]:
+            raise VragError(f"{where}: {key!r} is {_short(row[key])}, expected a non-empty {kind.__name__}.")
+    for key, kind in _KEYS_V2.items():
+        if key in row and not isinstance(row[key], kind):
+            raise VragError(f"{where}: {key!r} is {_short(row[key])}, expected {'a number' if key == 'y_rate' else kind.__name__}.")  # type: ignore[union-attr]
+    if not all(isinstance(answer, str) and answer.strip() for answer in row["answer"]):
+        raise VragError(f"{where}: 'answer' is {_short(row['answer'])}, expected a list of non-empty strings.")
+    for doc_id, label in row["images"].items():
+        if isinstance(label, bool) or label not in (0, 1):
+            raise VragError(f"{where}: image {doc_id!r} has label {_short(label)}, expected 1 (clue) or 0 (no clue).")
+    if not any(row["images"].values()):
+        raise VragError(f"{where}: the query has no clue: all {len(row['images'])} labels are 0, expected at least one 1. Correct the labels or remove the row.")
+    return row
+
+
+def _find_images(names: Mapping[str, int], root: Path, folders: dict[str, frozenset[str]], where: str) -> None:
+    """Check that every image lies below `root`; each folder is listed once."""
+    for name in names:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name or len(path.parts) < 2:
+            raise VragError(f"{where}: image {name!r} points outside {root}; expected '<species folder>/<file>'.")
+        if re.search(r"\s", name):
+            raise VragError(f"{where}: image {name!r} contains white space, which TREC files cannot hold. Rename the file and the annotation.")
+        folder = str(path.parent)
+        if folder not in folders:
+            if not (root / folder).is_dir():
+                raise VragError(f"{where}: no species folder {folder!r} in {root}. Check `image_root`: it must be the folder that holds the "
+                                f"species folders (for iNaturalist archives usually 'train').")
+            folders[folder] = frozenset(entry.name for entry in (root / folder).iterdir())
+        if path.name not in folders[folder]:
+            raise VragError(f"{where}: image {path.name!r} is not in {root / folder} ({len(folders[folder])} files there). "
+                            f"Fetch the images of this species again; `vrag check` lists all that are missing.")
+
+
+def _query(row: dict[str, Any], where: str, others: Mapping[str, Query]) -> Query:
+    digest = hashlib.sha256(row["question"].encode()).hexdigest()[:6]
+    stem = re.sub(r"[^a-z0-9]+", "-", row["sn"].lower()).strip("-") + "-" + digest
+    query_id = next(name for name in [stem, *(f"{stem}-{n}" for n in range(2, len(others) + 3))] if name not in others)
+    metadata = {"where": where, "version": "v2" if "y_rate" in row else "v1", **{key: row[key] for key in _KEYS_V2 if key in row}}
+    folder = Counter(PurePosixPath(doc_id).parts[0] for doc_id in row["images"]).most_common(1)[0][0]
+    return Query(query_id=query_id, text=row["question"], answers=tuple(row["answer"]), entity=row["sn"], group=row["sn"],
+                 metadata={**metadata, "folder": folder})
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,0 +1,102 @@
+"""Coloured polygons in unit coordinates, and the two ways to draw them: as a picture and as a map of parts.
+
+The centre of a scene is (0, 0), x runs right, y runs down, and an organism spans about 1. Every
+polygon may name the body part it belongs to; drawn in the same order, the part map therefore tells
+what an observer can see of each part after everything in front of it was drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+Color = tuple[int, int, int]
+Points = np.ndarray  # float64, shape (n, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One filled polygon."""
+
+    points: Points      # outline in scene coordinates, shape (n, 2)
+    color: Color        # sRGB, 0–255
+    part: str = ""      # body part it shows; "" for what nobody asks about
+    alpha: int = 255    # 255 covers what is below; highlights and shadows use less
+
+
+def ellipse(x: float, y: float, rx: float, ry: float, angle: float = 0.0, n: int = 22) -> Points:
+    """Outline of an ellipse around (x, y), turned by `angle` radians."""
+    t = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    px, py = rx * np.cos(t), ry * np.sin(t)
+    c, s = np.cos(angle), np.sin(angle)
+    return np.column_stack([x + c * px - s * py, y + s * px + c * py])
+
+
+def smooth(points: Sequence[Sequence[float]] | Points, rounds: int = 2) -> Points:
+    """Round the corners of a closed outline by `rounds` of Chaikin's corner cutting."""
+    p = np.asarray(points, dtype=float)
+    for _ in range(rounds):
+        following = np.roll(p, -1, axis=0)
+        p = np.stack([0.75 * p + 0.25 * following, 0.25 * p + 0.75 * following], axis=1).reshape(-1, 2)
+    return p
+
+
+def toward(points: Points, anchor: Sequence[float], share: float) -> Points:
+    """Shrink an outline to `share` of its size about `anchor`."""
+    a = np.asarray(anchor, dtype=float)
+    return a + share * (points - a)
+
+
+def mirrored(points: Points) -> Points:
+    """The outline reflected left to right."""
+    return points * np.array([-1.0, 1.0])
+
+
+def transformed(shapes: Iterable[Shape], matrix: np.ndarray, offset: Sequence[float]) -> list[Shape]:
+    """Every shape with its points mapped by `points @ matrix.T + offset`."""
+    shift = np.asarray(offset, dtype=float)
+    return [replace(s, points=s.points @ matrix.T + shift) for s in shapes]
+
+
+def shaded(points: Points, color: Color, part: str = "", lit: Sequence[float] = (-0.05, -0.1)) -> list[Shape]:
+    """A body with a darker rim and a soft highlight toward `lit`: three shapes of one part."""
+    centre = points.mean(axis=0)
+    return [Shape(points, darker(color, 0.72), part),
+            Shape(toward(points, centre, 0.93), color, part),
+            Shape(toward(points, centre + np.asarray(lit), 0.55), lighter(color, 0.25), part, alpha=70)]
+
+
+def darker(color: Color, share: float) -> Color:
+    """`color` with its light multiplied by `share`."""
+    return tuple(int(c * share) for c in color)  # type: ignore[return-value]
+
+
+def lighter(color: Color, share: float) -> Color:
+    """`color` moved toward white by `share`."""
+    return tuple(int(c + (255 - c) * share) for c in color)  # type: ignore[return-value]
+
+
+def _outline(points: Points, size: int) -> list[float]:
+    return ((points + 0.5) * size).ravel().tolist()
+
+
+def paint(image: Image.Image, shapes: Iterable[Shape]) -> None:
+    """Draw `shapes` in order onto a square RGB `image`; scene (−0.5, −0.5) is its upper left corner."""
+    pen = ImageDraw.Draw(image, "RGBA")
+    for shape in shapes:
+        pen.polygon(_outline(shape.points, image.width), fill=(*shape.color, shape.alpha))
+
+
+def visible_shares(shapes: Iterable[Shape], resolution: int = 96) -> dict[str, float]:
+    """Share of the frame, in [0, 1], that shows each part once everything is drawn; absent parts are absent."""
+    label_of: dict[str, int] = {"": 0}
+    labels = Image.new("L", (resolution, resolution))
+    pen = ImageDraw.Draw(labels)
+    for shape in shapes:
+        if shape.alpha == 255:
+            pen.polygon(_outline(shape.points, resolution), fill=label_of.setdefault(shape.part, len(label_of)))
+    counts = labels.histogram()
+    return {part: counts[label] / resolution**2 for part, label in label_of.items() if part and counts[label]}

@@ -1,0 +1,116 @@
+"""Photographs of a species: where the observer stands, what is in the way, and what can be seen from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageFilter
+
+from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.fieldguide.shapes import Color, Shape, ellipse, paint, smooth, transformed, visible_shares
+from vrag_kit.fieldguide.traits import Species, stream
+
+CLUE_SHARE = 0.008   # a part counts as shown when it fills at least this share of the frame…
+CLUE_BLUR = 0.014    # …in a picture no blurrier than this (sigma, in frame widths)
+
+SCENES: dict[str, tuple[Color, ...]] = {   # palette: the ground first, then what grows or lies about
+    "foliage": ((86, 116, 66), (52, 88, 44), (128, 152, 82), (150, 128, 84), (66, 74, 46)),
+    "sky": ((158, 184, 200), (196, 208, 206), (112, 134, 104), (92, 104, 82), (140, 124, 100)),
+    "meadow": ((128, 150, 92), (92, 120, 64), (168, 172, 112), (188, 168, 120), (84, 104, 78)),
+    "forest": ((98, 82, 58), (70, 62, 42), (124, 104, 70), (80, 98, 52), (142, 118, 82)),
+    "water": ((58, 118, 140), (38, 92, 120), (96, 150, 158), (150, 142, 112), (70, 110, 96)),
+    "rock": ((158, 142, 118), (128, 116, 100), (184, 168, 138), (112, 110, 82), (96, 88, 78)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything that fixes one photograph of a species."""
+
+    name: str           # names the random stream of background and clutter
+    pose: str           # one of the kind's poses
+    openness: float     # how far the pose shows its hidden part, in [0, 1]
+    scale: float        # size of the organism in frame widths
+    angle: float        # rotation, radians
+    flip: bool          # mirrored left to right
+    x: float            # centre, in frame widths from the middle
+    y: float
+    blur: float         # sigma of the whole picture, in frame widths
+    light: float        # exposure; 1 is as the palette says
+    warmth: float       # −1 blue shade to 1 evening sun
+    blades: int         # leaves and blades in front of the organism
+
+
+def sample_view(species: Species, pose: str, openness: float, rng: np.random.Generator, name: str) -> View:
+    """A view in the given pose; distance, light, blur and clutter vary as in field photographs."""
+    far = rng.random() < 0.3
+    scale = float(rng.uniform(0.42, 0.62) if far else rng.uniform(0.62, 1.02))
+    slack = 0.5 * (1.06 - scale)
+    return View(name=name, pose=pose, openness=openness, scale=scale, angle=float(rng.uniform(-1, 1) * KINDS[species.kind].turn),
+                flip=bool(rng.random() < 0.5), x=float(rng.uniform(-1, 1) * slack), y=float(rng.uniform(-1, 1) * slack),
+                blur=float(0.002 + 0.03 * rng.beta(1.1, 5.0)), light=float(np.exp(rng.normal(0, 0.2))), warmth=float(rng.uniform(-1, 1)),
+                blades=int(rng.choice([0, 1, 2, 3, 5], p=[0.3, 0.25, 0.2, 0.15, 0.1])))
+
+
+def _blades(species: Species, view: View) -> list[Shape]:
+    """Leaves and grass in front of the organism."""
+    rng, palette = stream(view.name, "blades"), SCENES[KINDS[species.kind].scene]
+    shapes = []
+    for _ in range(view.blades):
+        foot = np.array([rng.uniform(-0.5, 0.5), 0.56 if rng.random() < 0.7 else -0.56])
+        tip = np.array([rng.uniform(-0.4, 0.4), rng.uniform(-0.35, 0.35)])
+        along = tip - foot
+        across = np.array([-along[1], along[0]]) / (np.linalg.norm(along) + 1e-9) * rng.uniform(0.012, 0.055)
+        color = tuple(int(c * rng.uniform(0.55, 1.15)) for c in palette[int(rng.integers(1, len(palette)))])
+        shapes.append(Shape(smooth([foot - across, foot + along * 0.5 - across * 1.4, tip, foot + along * 0.5 + across * 1.4, foot + across], 1), color))
+    return shapes
+
+
+def compose(species: Species, view: View) -> list[Shape]:
+    """All shapes of a view, from back to front, in frame coordinates."""
+    c, s = np.cos(view.angle), np.sin(view.angle)
+    matrix = view.scale * np.array([[c, -s], [s, c]]) @ np.diag([-1.0 if view.flip else 1.0, 1.0])
+    organism = transformed(KINDS[species.kind].draw(species, view.pose, view.openness), matrix, (view.x, view.y))
+    return [*organism, *_blades(species, view)]
+
+
+def shown_parts(species: Species, view: View) -> frozenset[str]:
+    """Hidden parts that the photograph shows well enough to answer a question about them."""
+    if view.blur > CLUE_BLUR:
+        return frozenset()
+    return frozenset(part for part, share in visible_shares(compose(species, view)).items() if share >= CLUE_SHARE)
+
+
+def _background(species: Species, view: View, size: int) -> Image.Image:
+    rng, palette = stream(view.name, "background"), SCENES[KINDS[species.kind].scene]
+    low = max(24, size // 5)
+    image = Image.new("RGB", (low, low), palette[0])
+    blobs = []
+    for _ in range(int(rng.integers(9, 18))):
+        x, y, rx, ry = rng.uniform((-0.55, -0.55, 0.04, 0.03), (0.55, 0.55, 0.26, 0.2))
+        color = np.clip(np.array(palette[int(rng.integers(len(palette)))]) * rng.uniform(0.7, 1.25), 0, 255)
+        if rng.random() < 0.12:  # a stray bright thing, so that a spot of colour proves nothing
+            color = rng.uniform(30, 250, size=3)
+            rx, ry = rx * 0.35, ry * 0.35
+        blobs.append(Shape(ellipse(x, y, rx, ry, rng.uniform(0, np.pi), n=14), tuple(int(v) for v in color), alpha=int(rng.integers(120, 255))))
+    paint(image, blobs)
+    return image.filter(ImageFilter.GaussianBlur(low * rng.uniform(0.012, 0.05))).resize((size, size), Image.Resampling.BILINEAR)
+
+
+def photograph(species: Species, view: View, size: int) -> Image.Image:
+    """Draw a view as an RGB picture of size × size pixels."""
+    fine = 3 if size < 100 else 2
+    image = _background(species, view, size * fine)
+    paint(image, compose(species, view))
+    image = image.reduce(fine)
+    if view.blur * size > 0.3:
+        image = image.filter(ImageFilter.GaussianBlur(view.blur * size))
+    rng = stream(view.name, "sensor")
+    pixels = np.asarray(image, dtype=np.float32)
+    slope = rng.uniform(-0.3, 0.3, size=2)
+    ramp = np.linspace(-0.5, 0.5, size, dtype=np.float32)
+    gain = view.light * (1 + slope[0] * ramp[None, :] + slope[1] * ramp[:, None])[..., None]
+    tint = np.array([1 + 0.1 * view.warmth, 1.0, 1 - 0.12 * view.warmth], dtype=np.float32)
+    grain = rng.standard_normal((size, size, 1), dtype=np.float32) * np.float32(rng.uniform(1.5, 6.0))
+    return Image.fromarray(np.clip(pixels * gain * tint + grain, 0, 255).astype(np.uint8))

@@ -1,0 +1,174 @@
+"""The words of the kit as frozen dataclasses: evidence, query, benchmark, context, prompt, answer, judgment.
+
+They are the smallest set that serves Visual-RAG, MRAG-Bench, MRAG-Suite and CRAG-MM. A question's
+journey is `Query` → run → `Context` → `Prompt` → `Answer` → `Judgment` → a row of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from PIL import Image
+
+DocId = str
+QueryId = str
+
+
+class LazyImage(Protocol):
+    """A picture that is read only when someone looks at it."""
+
+    @property
+    def where(self) -> str:
+        """The file, or row of a data set, that error messages name."""
+
+    @property
+    def stamp(self) -> str:
+        """Changes whenever the stored bytes may have changed; part of the key of everything computed from the picture."""
+
+    def data(self) -> bytes:
+        """The encoded picture as stored; raises `VragError` when it cannot be read."""
+
+    def open(self) -> Image.Image:
+        """The decoded picture: RGB, EXIF orientation applied; raises `VragError` when it is damaged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One document of a corpus: an image, a passage, a page, or an entry of a knowledge graph."""
+
+    doc_id: DocId
+    """Unique in the corpus, without white space; for iNaturalist images "<species folder>/<uuid>.jpg"."""
+    image: LazyImage | None = None
+    """What it shows; None for plain text."""
+    text: str | None = None
+    """What it says; None for a bare image."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Anything else the source tells, such as the species folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One question and what counts as an answer."""
+
+    query_id: QueryId
+    """Unique in the benchmark, without white space; does not change when rows are added or removed."""
+    text: str
+    """The question."""
+    image: LazyImage | None = None
+    """The picture the question is asked about; None in Visual-RAG, whose queries are text only."""
+    answers: tuple[str, ...] = ()
+    """Accepted answers, any one is right; empty only where a benchmark hides them."""
+    choices: tuple[str, ...] = ()
+    """Options of a multiple-choice question, in order; empty for open questions."""
+    entity: str = ""
+    """What the question is about: the scientific name in Visual-RAG."""
+    group: str = ""
+    """The cluster for statistics: queries of one group are not independent (the species in Visual-RAG)."""
+    conversation_id: str | None = None
+    """The conversation this turn belongs to; None for single-turn questions."""
+    turn: int = 0
+    """Position in the conversation, from 0."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Anything else the source tells, such as the annotation's line number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Benchmark:
+    """Queries, the corpus they are asked of, and which documents answer them."""
+
+    name: str
+    """Short name for tables and file names."""
+    fingerprint: str
+    """Hash of the annotations: two benchmarks with the same fingerprint ask the same questions of the same documents."""
+    queries: Mapping[QueryId, Query]
+    """All queries in the order of the annotations."""
+    corpus: Mapping[DocId, Evidence]
+    """All documents."""
+    qrels: Mapping[QueryId, Mapping[DocId, int]]
+    """Relevance labels, 0 or more, of every judged document of every query; in Visual-RAG 1 marks a clue."""
+    pools: Mapping[QueryId, tuple[DocId, ...]] | None = None
+    """The documents that a query is searched in; None when it is the whole corpus."""
+
+    def candidates(self, query_id: QueryId) -> tuple[DocId, ...] | None:
+        """The documents that `query_id` is searched in, or None for the whole corpus.
+
+        In Visual-RAG these are the 200–300 images of the query's species (section 5.1).
+        """
+        return None if self.pools is None else self.pools[query_id]
+
+    def relevant(self, query_id: QueryId) -> tuple[DocId, ...]:
+        """The documents that answer `query_id` (label of at least 1), in the order of the annotations."""
+        return tuple(doc_id for doc_id, label in self.qrels[query_id].items() if label > 0)
+
+    def __repr__(self) -> str:
+        return f"Benchmark({self.name}@{self.fingerprint[:8]}, {len(self.queries):,} queries, {len(self.corpus):,} documents)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The evidence chosen for one question, in the order the model will see it."""
+
+    query_id: QueryId
+    setting: str
+    """How it was chosen: zero_shot, gt_clue, non_clue, top_k, one_in_k, m_gt, m_in_k, one_in_k_easy, text_rag."""
+    k: int
+    """Number of documents asked for; 0 for zero_shot."""
+    draw: int = 0
+    """Which random choice of documents this is, from 0 (the decoding's repetition is `Answer.sample`)."""
+    doc_ids: tuple[DocId, ...] = ()
+    """The documents, first seen first; empty for zero_shot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One turn of a prompt."""
+
+    role: str
+    """"system", "user" or "assistant"."""
+    parts: tuple[str | LazyImage, ...]
+    """Text and images in the order the model reads them."""
+
+
+Prompt = tuple[Message, ...]
+"""What is sent to a model: messages in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a model said, or why it said nothing."""
+
+    answer_id: str
+    """Hash of everything that determines the answer: model, prompt, images, decoding, sample."""
+    sample: int = 0
+    """Which repetition of the decoding this is; 0 when greedy."""
+    raw: str | None
+    """The model's words, unchanged; None when the call failed."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """What was read out of `raw`: short answer, long answer, chosen letter."""
+    status: str
+    """"ok", or why there is no usable answer: "refused", "timeout", "error: …"."""
+    sent: Mapping[str, Any] = field(default_factory=dict)
+    """Model, decoding parameters and endpoint as they were sent; never a key."""
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    """Token counts as reported: prompt, completion."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgment:
+    """A verdict on one answer, or on one claim of it."""
+
+    answer_id: str
+    target: tuple[str, DocId] | None = None
+    """(claim, document) for claim-level judging; None when the whole answer is judged."""
+    label: str
+    """The verdict in words; "" when unreadable."""
+    score: float | None
+    """The verdict as a number, in [0, 1] for Visual-RAG, down to −1 for CRAG-MM; None when there is none, never 0 instead."""
+    marks: frozenset[str] = frozenset()
+    """Remarks such as "hallucination", "redundant", "abstention"."""
+    raw: str | None = None
+    """The judge's words, unchanged; None when the call failed."""
+    status: str = "ok"
+    """"ok", or why there is no verdict: "unreadable", "timeout", "error: …"."""
