@@ -31,7 +31,7 @@ def invent_named(seed: object, kind: str, number: object) -> Species:
 def clue_photo(species: Species, part: HiddenPart, name: str) -> Photo:
     """A photograph that shows `part`."""
     rng = stream(name)
-    for attempt in range(_TRIES):
+    for _ in range(_TRIES):
         view = sample_view(species, part.pose, float(0.35 + 0.65 * rng.beta(1.6, 1.2)), rng, name)
         shown = shown_parts(species, view)
         if part.name in shown:
@@ -39,14 +39,14 @@ def clue_photo(species: Species, part: HiddenPart, name: str) -> Photo:
     raise RuntimeError(f"{species.scientific_name}: no view shows the {part.name} after {_TRIES} tries ({name})")
 
 
-def plain_photo(species: Species, avoid: frozenset[str], name: str, near_miss: float = 0.22) -> Photo:
+def plain_photo(species: Species, avoid: frozenset[str], name: str, near_miss: float = 0.4) -> Photo:
     """A photograph that shows none of the parts in `avoid`.
 
     Most rest in a pose that hides everything; a share `near_miss` has the pose of a hidden part that
     is then too far, too blurred, covered, or only ajar.
     """
     rng, kind = stream(name), KINDS[species.kind]
-    for attempt in range(_TRIES):
+    for _ in range(_TRIES):
         if rng.random() < near_miss:
             part = kind.hidden[int(rng.integers(2))]
             view = sample_view(species, part.pose, float(rng.uniform(0.0, 0.55)), rng, name)
@@ -60,7 +60,7 @@ def plain_photo(species: Species, avoid: frozenset[str], name: str, near_miss: f
 
 def clue_count(n_photos: int, rng: np.random.Generator) -> int:
     """A skewed number of clues: about 6 % on average, a quarter of the queries under 2 %, none over 25 %."""
-    share = 0.0385 * np.exp(rng.normal(0, 0.95))
+    share = 0.041 * np.exp(rng.normal(0, 0.95))
     return int(np.clip(round(share * n_photos), 1, max(1, n_photos // 4 - 1)))
 
 

@@ -44,7 +44,7 @@ class View:
 
 def sample_view(species: Species, pose: str, openness: float, rng: np.random.Generator, name: str) -> View:
     """A view in the given pose; distance, light, blur and clutter vary as in field photographs."""
-    far = rng.random() < 0.3
+    far = rng.random() < 0.35
     scale = float(rng.uniform(0.42, 0.62) if far else rng.uniform(0.62, 1.02))
     slack = 0.5 * (1.06 - scale)
     return View(name=name, pose=pose, openness=openness, scale=scale, angle=float(rng.uniform(-1, 1) * KINDS[species.kind].turn),

@@ -8,18 +8,18 @@ import json
 import logging
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torchvision.io import ImageReadMode, decode_image
-from torchvision.transforms.v2 import functional as pixels_of
 from torchvision.transforms.v2 import InterpolationMode
+from torchvision.transforms.v2 import functional as pixels_of
 
 from vrag_kit.benchmarks.images import decode
 from vrag_kit.errors import VragError
 from vrag_kit.types import Evidence, Query
+from vrag_kit.workspace import path as project_path
 
 
 class Encoder(Protocol):
@@ -116,7 +116,7 @@ def load_open_clip(spec: str, *, device: str = "cpu") -> OpenClipEncoder:
     """
     import open_clip
 
-    folder = Path(spec)
+    folder = project_path(spec)
     local = (folder / "open_clip_config.json").is_file()
     if local:
         if not any(folder.glob("open_clip_*model.safetensors")) and not any(folder.glob("*.safetensors")):
@@ -149,7 +149,7 @@ def _check_names(spec: str, model: str, tag: str, open_clip: Any) -> None:
     if "/" not in spec or spec.startswith((".", "/")) or model not in open_clip.list_models():
         near = [name for name in open_clip.list_models() if name.lower().startswith(spec.lower()[:5])][:6]
         raise VragError(f"unknown retriever {spec!r}: neither a folder with open_clip_config.json nor '<model>/<pretrained tag>'. "
-                        f"{'Models with a similar name: ' + ', '.join(near) + '. ' if near else ''}List all with `python -c \"import open_clip; print(open_clip.list_pretrained())\"`.")
+                        f"{'Similar names: ' + ', '.join(near) + '. ' if near else ''}List all with `python -c \"import open_clip; print(open_clip.list_pretrained())\"`.")
     tags = open_clip.list_pretrained_tags_by_model(model)
     if tag not in tags:
         raise VragError(f"unknown pretrained tag {tag!r} for {model}; expected one of {', '.join(tags)}.")

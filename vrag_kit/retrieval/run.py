@@ -6,7 +6,6 @@ first within each query; equal scores are ordered by doc_id descending, as trec_
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
 
 Qrels = Mapping[str, Mapping[str, int]]
 RUN_COLUMNS = ["query_id", "doc_id", "rank", "score"]
@@ -32,12 +32,12 @@ def make_run(rows: Iterable[tuple[str, str, float]] | pd.DataFrame) -> pd.DataFr
 def write_run(run: pd.DataFrame, path: Path | str, tag: str) -> None:
     """Write a TREC run file: query_id Q0 doc_id rank score tag; a file is replaced only when the new one is complete."""
     tag = re.sub(r"\s+", "-", tag)
-    _write(Path(path), (f"{q} Q0 {d} {r} {s:.9g} {tag}" for q, d, r, s in run[RUN_COLUMNS].itertuples(index=False)))
+    write_file(Path(path), "".join(f"{q} Q0 {d} {r} {s:.9g} {tag}\n" for q, d, r, s in run[RUN_COLUMNS].itertuples(index=False)))
 
 
 def write_qrels(qrels: Qrels, path: Path | str) -> None:
     """Write a TREC qrels file: query_id 0 doc_id label."""
-    _write(Path(path), (f"{query_id} 0 {doc_id} {label}" for query_id, labels in qrels.items() for doc_id, label in labels.items()))
+    write_file(Path(path), "".join(f"{query_id} 0 {doc_id} {label}\n" for query_id, labels in qrels.items() for doc_id, label in labels.items()))
 
 
 def read_run(path: Path | str) -> pd.DataFrame:
@@ -81,10 +81,3 @@ def _fields(path: Path, count: int, expected: str) -> Iterable[tuple[int, list[s
         if len(fields) != count:
             raise VragError(f"{path} line {number}: {len(fields)} fields, expected {count}: '{expected}'.")
     return rows
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    os.replace(part, path)

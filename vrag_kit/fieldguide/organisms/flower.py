@@ -6,7 +6,7 @@ import numpy as np
 
 from vrag_kit.fieldguide.organisms.kind import HiddenPart, Kind
 from vrag_kit.fieldguide.shapes import Shape, darker, ellipse, shaded, smooth
-from vrag_kit.fieldguide.traits import COLORS, Species, patterned
+from vrag_kit.fieldguide.traits import Species, patterned
 
 _STEM = (88, 128, 58)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vrag_kit.fieldguide.organisms.kind import HiddenPart, Kind
-from vrag_kit.fieldguide.shapes import Points, Shape, darker, ellipse, mirrored, shaded, smooth
+from vrag_kit.fieldguide.shapes import Points, Shape, darker, ellipse, mirrored, shaded, smooth, toward
 from vrag_kit.fieldguide.traits import COLORS, Species, patterned
 
 
@@ -25,7 +25,8 @@ def _from_above(species: Species, openness: float) -> list[Shape]:
     hinge, reach = (0.03, -0.13), 0.38 + 0.1 * species.build[0]
     fore = smooth([(0.02, -0.15), (reach * 0.55, -0.27), (reach + 0.06, -0.2), (reach, 0.02), (0.2, 0.06), (0.02, 0.02)])
     hind = smooth([(0.02, -0.04), (0.26, -0.05), (0.38, 0.1), (0.3, 0.33), (0.14, 0.37), (0.03, 0.2)])
-    fore, hind = _turned(fore, 1.15 * (1 - openness), hinge), _turned(hind, 0.72 * (1 - openness), hinge)
+    fore = _turned(fore, 1.15 * (1 - openness), hinge)
+    hind = toward(_turned(hind, 0.72 * (1 - openness), hinge), hinge, min(1.0, 0.5 + openness))  # folded like a fan at rest
     shapes = [*patterned(hind, species.hidden["hindwings"], "hindwings", (0.08, 0.06)),
               *patterned(mirrored(hind), species.hidden["hindwings"], "hindwings", (-0.08, 0.06))]
     anchor = fore[: len(fore) // 2].mean(axis=0) * 0.5 + fore.mean(axis=0) * 0.5

@@ -9,6 +9,7 @@ from vrag_kit.fieldguide.shapes import Shape, darker, ellipse, lighter, shaded, 
 from vrag_kit.fieldguide.traits import COLORS, Species, patterned
 
 _STEM = (224, 208, 178)
+_CREASE = np.array([0.006, 0.0])
 
 
 def _stem(top: float) -> list[Shape]:
@@ -27,7 +28,7 @@ def _from_below(species: Species, openness: float) -> list[Shape]:
     crease = darker(COLORS[look.color], 0.8)
     for turn in np.linspace(0, 2 * np.pi, 26, endpoint=False):
         rim = np.array([0.385 * np.cos(turn), 0.02 + 0.97 * tilt * np.sin(turn)])
-        shapes.append(Shape(np.array([(0, 0.02), rim - [0.006, 0.0], rim + [0.006, 0.0]]), crease, "gills", alpha=150))
+        shapes.append(Shape(np.stack([np.array([0.0, 0.02]), rim - _CREASE, rim + _CREASE]), crease, "gills", alpha=150))
     return [*shapes, *_stem(0.03)]
 
 

@@ -1,0 +1,32 @@
+# Two commands: `make demo` draws, retrieves, measures and fills figures/; `make test` runs all tests.
+# Both install everything into .venv first; the installation is done once.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint lab clean
+
+demo: $(READY)
+	$(BIN)/vrag run params/demo.yaml
+
+test: $(READY) lint
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+lab: $(READY)
+	$(BIN)/jupyter lab notebooks
+
+clean:
+	rm -rf runs data
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "error: $(PYTHON) is older than Python 3.11; try 'make PYTHON=python3.12 $(MAKECMDGOALS)'"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@echo "installing the tested versions into $(VENV): some minutes, about 5 GB on Linux"
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --quiet -c constraints.txt -e ".[notebooks,tests]"
+	@touch $(READY)

@@ -1,0 +1,82 @@
+"""What the tests stand on: the small Field Guide, and tiny open_clip checkpoints with random weights."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.fieldguide import draw_field_guide
+from vrag_kit.types import Benchmark
+
+ROOT = Path(__file__).parents[1]
+WEIGHTS = ROOT / "vrag_kit" / "fieldguide" / "weights"
+
+
+@pytest.fixture(scope="session")
+def guide_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return draw_field_guide("small", tmp_path_factory.mktemp("guide"))
+
+
+@pytest.fixture(scope="session")
+def guide(guide_folder: Path) -> Benchmark:
+    return load_visual_rag(guide_folder / "annotations.jsonl", guide_folder / "images", name="small guide")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """An image root with one iNaturalist-style species folder of four photographs, a.jpg to d.jpg."""
+    folder = tmp_path / "images" / "00001_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"
+    folder.mkdir(parents=True)
+    for number, name in enumerate("abcd"):
+        Image.fromarray(np.full((40, 50, 3), 40 * number + 30, np.uint8)).save(folder / f"{name}.jpg")
+    return tmp_path / "images"
+
+
+@pytest.fixture
+def write_annotations(tmp_path: Path, tree: Path) -> Callable[..., Path]:
+    """Write annotation rows: a good row for Branta leucopsis changed by the given dicts; strings are written as they are."""
+    folder = next(tree.iterdir()).name
+
+    def write(*changes: dict[str, object] | str) -> Path:
+        path = tmp_path / "annotations.jsonl"
+        good = {"question": "What color are the feet of the goose?", "answer": ["black"], "sn": "Branta leucopsis",
+                "images": {f"{folder}/{name}.jpg": int(name == "a") for name in "abcd"}}
+        path.write_text("".join((change if isinstance(change, str) else json.dumps({**good, **change})) + "\n" for change in changes), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Callable[..., Path]:
+    """Build a tiny open_clip checkpoint with random weights in open_clip's local layout."""
+
+    def build(name: str = "tiny", *, image_size: int = 32, resize_mode: str = "shortest", seed: int = 0, damage: Callable[[dict], None] | None = None) -> Path:
+        import torch
+        from open_clip.model import CLIP
+        from safetensors.torch import save_file
+
+        source, folder = WEIGHTS / "field-guide-clip-32", tmp_path / name
+        folder.mkdir()
+        for file in source.glob("token*.json"):
+            shutil.copy(file, folder)
+        config = json.loads((source / "open_clip_config.json").read_text(encoding="utf-8"))
+        config["model_cfg"]["vision_cfg"] = {"image_size": image_size, "patch_size": 8, "width": 32, "layers": 1, "head_width": 16}
+        config["preprocess_cfg"]["resize_mode"] = resize_mode
+        (folder / "open_clip_config.json").write_text(json.dumps(config), encoding="utf-8")
+        torch.manual_seed(seed)
+        text = {key: value for key, value in config["model_cfg"]["text_cfg"].items() if "tokenizer" not in key}
+        state = CLIP(embed_dim=config["model_cfg"]["embed_dim"], vision_cfg=config["model_cfg"]["vision_cfg"], text_cfg=text).state_dict()
+        if damage:
+            damage(state)
+        save_file({key: value.contiguous() for key, value in state.items()}, folder / "open_clip_model.safetensors")
+        return folder
+
+    return build

@@ -1,0 +1,164 @@
+"""The Field Guide is the same every time, honest about what its pictures show, and laid out like the real data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vrag_kit.benchmarks import organism_category, question_kind
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide import EDITIONS, draw_field_guide
+from vrag_kit.fieldguide.album import clue_count, clue_photo, invent_named, plain_photo
+from vrag_kit.fieldguide.guide import Page, annotation_rows, plan_page
+from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
+from vrag_kit.fieldguide.traits import COLORS, stream
+from vrag_kit.fieldguide.views import CLUE_BLUR, photograph
+from vrag_kit.types import Benchmark
+
+
+def digest(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    return hashlib.sha256(b"".join(path.relative_to(folder).as_posix().encode() + path.read_bytes() for path in files)).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def full_pages() -> list[Page]:
+    edition = EDITIONS["full"]
+    slots = [(kind, number) for number in range(edition.species_per_kind) for kind in KINDS]
+    return [plan_page(edition, index, *slot) for index, slot in enumerate(slots)]
+
+
+def test_the_same_edition_gives_the_same_bytes_with_any_number_of_workers(guide_folder: Path, tmp_path: Path) -> None:
+    assert digest(draw_field_guide("small", tmp_path, workers=1)) == digest(guide_folder)
+
+
+def test_an_interrupted_guide_goes_on_and_ends_the_same(guide_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(guide_folder, tmp_path / "guide")
+    note = json.loads((tmp_path / "guide" / "guide.json").read_text(encoding="utf-8"))
+    del note["complete"]
+    (tmp_path / "guide" / "guide.json").write_text(json.dumps(note), encoding="utf-8")
+    folders = sorted((tmp_path / "guide" / "images").iterdir())
+    folders[3].rename(folders[3].with_name(f".{folders[3].name}.part"))  # killed while this species was drawn
+    next(folders[4].iterdir())
+    kept = folders[4].stat().st_mtime_ns
+    assert digest(draw_field_guide("small", tmp_path / "guide")) == digest(guide_folder)
+    assert folders[4].stat().st_mtime_ns == kept
+
+
+def test_a_finished_guide_is_left_alone(guide_folder: Path) -> None:
+    before = (guide_folder / "annotations.jsonl").stat().st_mtime_ns
+    draw_field_guide("small", guide_folder)
+    assert (guide_folder / "annotations.jsonl").stat().st_mtime_ns == before
+
+
+def test_a_folder_with_other_images_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "mine.jpg").write_bytes(b"precious")
+    with pytest.raises(VragError, match="not a Field Guide"):
+        draw_field_guide("small", tmp_path)
+    assert (tmp_path / "images" / "mine.jpg").read_bytes() == b"precious"
+
+
+def test_an_unknown_edition_and_an_unwritable_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match=r"unknown edition 'huge'.*'full', 'small'"):
+        draw_field_guide("huge", tmp_path)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(VragError, match="cannot be drawn there"):
+        draw_field_guide("small", tmp_path / "file" / "guide")
+
+
+def test_the_full_guide_has_the_papers_proportions(full_pages: list[Page]) -> None:
+    rows = [row for page in full_pages for row in annotation_rows(page)]
+    images = [len(row["images"]) for row in rows]
+    clues = np.array([row["y_count"] for row in rows])
+    assert len(full_pages) == 48
+    assert len({page.species.kind for page in full_pages}) >= 6
+    assert min(images) >= 200
+    assert max(images) <= 300
+    assert all(0 < row["y_rate"] <= 0.25 for row in rows)  # the paper keeps clue rates in (0, 0.25]
+    assert 0.04 < clues.sum() / sum(images) < 0.08          # 6.12 % in the paper
+    assert 0.1 < np.mean(clues < 5) < 0.45
+    assert set(Counter(row["sn"] for row in rows).values()) == {1, 2}
+
+
+def test_names_and_files_are_unique_and_folders_have_the_inaturalist_form(full_pages: list[Page]) -> None:
+    assert len({page.species.scientific_name for page in full_pages}) == 48
+    assert len({page.species.common_name for page in full_pages}) == 48
+    names = [f"{page.folder}/{name}" for page in full_pages for name in page.files]
+    assert len(set(names)) == len(names)
+    for page in full_pages:
+        number, *ranks = page.folder.split("_")
+        assert (len(number), len(ranks)) == (5, 7)
+        assert organism_category(page.folder) != "other"
+
+
+def test_every_question_names_its_species_and_has_answers_of_its_kind(full_pages: list[Page]) -> None:
+    for page in full_pages:
+        for question in page.questions:
+            assert page.species.scientific_name in question.text
+            assert page.species.common_name in question.text
+            assert question.answers
+            assert question_kind(question.text) == ("pattern" if question.asks == "pattern" else "color")
+
+
+def test_the_annotated_labels_are_what_the_loader_reads(guide: Benchmark, guide_folder: Path) -> None:
+    rows = [json.loads(line) for line in (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [dict(labels) for labels in guide.qrels.values()] == [row["images"] for row in rows]
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_clue_shows_the_color_asked_about_and_a_plain_photograph_does_not(kind: str) -> None:
+    """Repaint the hidden part in another colour: clues change, other photographs do not change enough to tell."""
+    from dataclasses import replace
+
+    for part_number in (0, 1):
+        species = invent_named("repaint", kind, 0)
+        part = hidden_parts(species)[part_number]
+        look = species.hidden[part.name]
+        other = replace(look, color="blue" if look.color != "blue" else "red", pattern="plain")
+        repainted = replace(species, hidden={**species.hidden, part.name: other})
+
+        def change(photo: object, one: object = species, two: object = repainted) -> float:
+            a, b = (np.asarray(photograph(s, photo.view, 96), dtype=float) for s in (one, two))  # type: ignore[attr-defined,arg-type]
+            return float((np.abs(a - b).max(axis=2) > 20).mean())
+
+        clues = [change(clue_photo(species, part, f"clue/{kind}/{part_number}/{i}")) for i in range(6)]
+        plain = [change(plain_photo(species, frozenset({part.name}), f"plain/{kind}/{part_number}/{i}", near_miss=0.0)) for i in range(6)]
+        assert min(clues) > 0.002, (part.name, clues)
+        assert max(plain) < 0.008, (part.name, plain)
+
+
+def test_a_blurred_photograph_is_never_a_clue() -> None:
+    species = invent_named("blur", "moth", 0)
+    photo = clue_photo(species, hidden_parts(species)[0], "sharp")
+    assert photo.view.blur <= CLUE_BLUR
+
+
+def test_hidden_traits_do_not_follow_from_visible_ones() -> None:
+    many = [invent_named("independence", "bird", i) for i in range(1500)]
+    same = np.mean([s.hidden["inside of the bill"].color == s.outside.color for s in many])
+    assert abs(same - 1 / len(COLORS)) < 0.025  # one in eleven by chance
+
+
+def test_a_plain_part_has_no_second_color_to_ask_for() -> None:
+    for i in range(50):
+        species = invent_named("asks", "fish", i)
+        for part in hidden_parts(species):
+            plain = species.hidden[part.name].pattern == "plain"
+            assert ("colors" in askable(species, part)) != plain
+            assert ask(species, part, "color").answers[0] == species.hidden[part.name].color
+
+
+def test_clue_counts_are_skewed_and_stay_within_the_papers_bounds() -> None:
+    rng = stream("counts")
+    counts = np.array([clue_count(250, rng) for _ in range(2000)])
+    assert counts.min() >= 1
+    assert counts.max() <= 62
+    assert np.median(counts) < counts.mean()

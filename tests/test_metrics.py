@@ -1,0 +1,134 @@
+"""Metrics agree with trec_eval, with scikit-learn, with hand calculations, and with brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import ndcg_score
+
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval import CUTOFFS, evaluate, make_run, mean_metrics, perfect_run, random_reference
+
+Labels = dict[str, dict[str, int]]
+Scores = dict[str, dict[str, float]]
+
+
+def value(table: pd.DataFrame, query_id: str, metric: str, k: int) -> float:
+    return float(table[(table["query_id"] == query_id) & (table["metric"] == metric) & (table["k"] == k)]["value"].iloc[0])
+
+
+def run_of(scores: Scores) -> pd.DataFrame:
+    return make_run((query, doc, score) for query, docs in scores.items() for doc, score in docs.items())
+
+
+def label_orders(pool: int, relevant: int) -> list[list[int]]:
+    """One order for every placement of the relevant documents; all are equally likely."""
+    orders = []
+    for places in itertools.combinations(range(pool), relevant):
+        good, rest = iter(range(relevant)), iter(range(relevant, pool))
+        orders.append([next(good) if place in places else next(rest) for place in range(pool)])
+    return orders
+
+
+@st.composite
+def judged_runs(draw: st.DrawFn, top_label: int = 1) -> tuple[Labels, Scores]:
+    """Two queries over up to 50 documents; few distinct scores, so that ties are everywhere."""
+    docs = [f"d{i:02d}" for i in range(draw(st.integers(1, 50)))]
+    labels = {q: {d: draw(st.integers(0, top_label)) for d in docs} for q in ("q1", "q2")}
+    scores = {q: {d: draw(st.sampled_from([0.0, 0.25, 0.5, 1.0])) for d in draw(st.permutations(docs))} for q in ("q1", "q2")}
+    return labels, scores
+
+
+@settings(max_examples=60, deadline=None)
+@given(judged_runs(top_label=3))
+def test_recall_hit_and_ndcg_agree_with_trec_eval_ties_included(case: tuple[Labels, Scores]) -> None:
+    labels, scores = case
+    ours = evaluate(run_of(scores), labels)
+    names = {"recall": "recall", "hit": "success", "ndcg": "ndcg_cut"}
+    theirs = pytrec_eval.RelevanceEvaluator(labels, {f"{name}.{','.join(map(str, CUTOFFS))}" for name in names.values()}).evaluate(scores)
+    for query, metric, k in itertools.product(labels, names, CUTOFFS):
+        got = value(ours, query, metric, k)
+        if any(labels[query].values()):
+            assert got == pytest.approx(theirs[query][f"{names[metric]}_{k}"], abs=1e-9), (metric, k)
+        else:
+            assert math.isnan(got)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 1), min_size=30, max_size=60), st.randoms(use_true_random=False))
+def test_visual_rag_ndcg_is_scikit_learns_on_the_same_30(relevance: list[int], random: object) -> None:
+    scores = np.linspace(1, 0, len(relevance))
+    labels = {"q": {f"d{i:02d}": r for i, r in enumerate(relevance)}}
+    ours = evaluate(run_of({"q": {f"d{i:02d}": s for i, s in enumerate(scores)}}), labels)
+    for k in CUTOFFS:
+        got = value(ours, "q", "ndcg_visual_rag", k)
+        if not any(relevance):
+            assert math.isnan(got)
+        else:  # scikit-learn gives 0 when none of the 30 is relevant, as we do
+            assert got == pytest.approx(ndcg_score([relevance[:30]], [scores[:30]], k=k), abs=1e-9)
+
+
+def test_a_case_worked_by_hand() -> None:
+    # ranked: b (1), x (0), a (1); relevant: a, b, c
+    labels = {"q": {"a": 1, "b": 1, "c": 1, "x": 0}}
+    table = evaluate(run_of({"q": {"b": 3.0, "x": 2.0, "a": 1.0}}), labels, cutoffs=(1, 3))
+    assert value(table, "q", "recall", 3) == pytest.approx(2 / 3)
+    assert value(table, "q", "hit_count", 3) == 2
+    # DCG@3 = 1/log2(2) + 1/log2(4) = 1.5; best of all three = 1 + 0.63093 + 0.5; best of the retrieved two = 1 + 0.63093
+    assert value(table, "q", "ndcg", 3) == pytest.approx(1.5 / 2.1309297536)
+    assert value(table, "q", "ndcg_visual_rag", 3) == pytest.approx(1.5 / 1.6309297536)
+
+
+def test_a_perfect_run_scores_its_bound() -> None:
+    labels = {"q": {f"d{i}": int(i < 7) for i in range(40)}}
+    table = evaluate(perfect_run(labels), labels)
+    for k in CUTOFFS:
+        assert value(table, "q", "ndcg", k) == pytest.approx(1.0)
+        assert value(table, "q", "ndcg_visual_rag", k) == pytest.approx(1.0)
+        assert value(table, "q", "recall", k) == pytest.approx(min(k, 7) / 7)
+        assert value(table, "q", "hit_count", k) == min(k, 7)
+
+
+def test_a_query_without_relevant_documents_is_left_out_and_one_without_results_counts_as_zero() -> None:
+    labels = {"answered": {"a": 1}, "empty": {"a": 0}, "missing": {"a": 1}}
+    means = mean_metrics(evaluate(run_of({"answered": {"a": 1.0}, "empty": {"a": 1.0}}), labels, cutoffs=(1,))).set_index("metric")
+    assert (means.loc["recall", "value"], means.loc["recall", "n"]) == (0.5, 2)
+
+
+def test_a_run_of_other_queries_is_refused() -> None:
+    with pytest.raises(VragError, match=r"share no query: the run has 'x'.*the labels have 'q'"):
+        evaluate(run_of({"x": {"a": 1.0}}), {"q": {"a": 1}})
+    with pytest.raises(VragError, match="1 or more"):
+        evaluate(run_of({"q": {"a": 1.0}}), {"q": {"a": 1}}, cutoffs=(0,))
+
+
+@pytest.mark.parametrize(("pool", "relevant"), [(6, 1), (6, 3), (7, 6), (5, 5), (36, 2)])
+def test_the_random_reference_is_the_mean_over_every_order(pool: int, relevant: int) -> None:
+    labels = {"q": {f"d{i}": int(i < relevant) for i in range(pool)}}
+    cutoffs = (1, 2, 5)
+    runs = [evaluate(run_of({"q": {f"d{i}": -place for place, i in enumerate(order)}}), labels, cutoffs=cutoffs) for order in label_orders(pool, relevant)]
+    expected = pd.concat(runs).groupby(["metric", "k"])["value"].mean()
+    ours = random_reference(labels, {"q": pool}, cutoffs=cutoffs).set_index(["metric", "k"])["value"]
+    for key, mean in expected.items():
+        assert ours[key] == pytest.approx(mean, abs=1e-9), key
+
+
+def test_the_random_reference_for_a_large_pool_agrees_with_sampling() -> None:
+    labels = {"q": {f"d{i:03d}": int(i < 12) for i in range(240)}}
+    rng = np.random.default_rng(0)
+    samples = pd.concat([evaluate(run_of({"q": dict(zip(labels["q"], rng.random(240), strict=True))}), labels) for _ in range(1500)])
+    ours = random_reference(labels, {"q": 240}).set_index(["metric", "k"])["value"]
+    for key, values in samples.groupby(["metric", "k"])["value"]:
+        assert ours[key] == pytest.approx(values.mean(), abs=4.5 * values.std() / math.sqrt(1500) + 1e-9), key
+
+
+def test_the_random_reference_refuses_graded_labels() -> None:
+    with pytest.raises(VragError, match="graded labels"):
+        random_reference({"q": {"a": 2}}, {"q": 5})

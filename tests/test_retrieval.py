@@ -1,0 +1,242 @@
+"""Encoding, storing and searching: exact, resumable, and loud about anything wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import open_clip
+import pytest
+import torch
+from PIL import Image
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval import FlatRetriever, embed_documents, load_open_clip
+from vrag_kit.types import Benchmark, Evidence, Query
+
+Build = Callable[..., Path]
+
+
+class ColorEncoder:
+    """Embeds a picture as its mean colour and a query as the colour it names; counts what it encodes."""
+
+    name, fingerprint, normalized = "color", "0" * 64, False
+
+    def __init__(self) -> None:
+        self.encoded = 0
+        self.fail_after: int | None = None
+        self.bad: float | None = None
+
+    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
+        return np.array([json.loads(query.text) for query in queries], dtype=np.float32).reshape(-1, 3)
+
+    def prepare(self, document: Evidence) -> Any:
+        assert document.image is not None
+        return np.asarray(document.image.open(), dtype=np.float32).mean(axis=(0, 1)) + 1
+
+    def encode_documents(self, prepared: Sequence[Any]) -> np.ndarray:
+        if self.fail_after is not None and self.encoded >= self.fail_after:
+            raise KeyboardInterrupt
+        self.encoded += len(prepared)
+        rows = np.stack(prepared).astype(np.float32)
+        if self.bad is not None:
+            rows[0] = self.bad
+        return rows
+
+
+def pictures(folder: Path, count: int) -> list[Evidence]:
+    folder.mkdir(exist_ok=True)
+    for i in range(count):
+        Image.new("RGB", (4, 4), (i % 250, (7 * i) % 250, (13 * i) % 250)).save(folder / f"{i:03d}.png")
+    return [Evidence(doc_id=f"{folder.name}/{i:03d}.png", image=ImageFile(folder / f"{i:03d}.png")) for i in range(count)]
+
+
+def ask(color: Sequence[float], query_id: str = "q") -> Query:
+    return Query(query_id=query_id, text=json.dumps(list(color)))
+
+
+def test_embeddings_are_computed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents = pictures(tmp_path / "x", 10)
+    first, again = ColorEncoder(), ColorEncoder()
+    before = embed_documents(first, documents, tmp_path / "store", batch_size=4)
+    after = embed_documents(again, documents, tmp_path / "store", batch_size=4)
+    assert (first.encoded, again.encoded) == (10, 0)
+    np.testing.assert_array_equal(before.vectors(before.doc_ids), after.vectors(after.doc_ids))
+    assert "10 from disk, 0 new" in capsys.readouterr().out
+
+
+def test_only_new_and_changed_pictures_are_embedded_again(tmp_path: Path) -> None:
+    documents = pictures(tmp_path / "x", 6)
+    embed_documents(ColorEncoder(), documents, tmp_path / "store")
+    Image.new("RGB", (5, 5), (255, 0, 0)).save(tmp_path / "x" / "002.png")
+    encoder = ColorEncoder()
+    embeddings = embed_documents(encoder, [*documents, *pictures(tmp_path / "y", 2)], tmp_path / "store")
+    assert encoder.encoded == 3
+    np.testing.assert_allclose(embeddings.vectors(["x/002.png"]), [[256, 1, 1]])
+
+
+def test_an_interrupted_run_goes_on_from_its_last_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vrag_kit.retrieval.store.SHARD", 8)
+    documents = pictures(tmp_path / "x", 30)
+    stopped = ColorEncoder()
+    stopped.fail_after = 20
+    with pytest.raises(KeyboardInterrupt):
+        embed_documents(stopped, documents, tmp_path / "store", batch_size=4)
+    resumed = ColorEncoder()
+    embeddings = embed_documents(resumed, documents, tmp_path / "store", batch_size=4)
+    assert resumed.encoded == 30 - 16  # 20 were embedded, 16 of them in finished shards of 8
+    fresh = embed_documents(ColorEncoder(), documents, tmp_path / "other")
+    np.testing.assert_array_equal(embeddings.vectors(embeddings.doc_ids), fresh.vectors(fresh.doc_ids))
+
+
+def test_a_truncated_shard_is_noticed_and_embedded_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents = pictures(tmp_path / "x", 6)
+    folder = embed_documents(ColorEncoder(), documents, tmp_path / "store").folder
+    (shard,) = folder.glob("*.npy")
+    shard.write_bytes(shard.read_bytes()[:-20])
+    encoder = ColorEncoder()
+    embed_documents(encoder, documents, tmp_path / "store")
+    assert encoder.encoded == 6
+    assert "damaged shard" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 0.0])
+def test_a_vector_that_is_not_a_direction_is_an_error_that_names_the_document(tmp_path: Path, bad: float) -> None:
+    encoder = ColorEncoder()
+    encoder.bad = bad
+    with pytest.raises(VragError, match=r"x/000\.png"):
+        embed_documents(encoder, pictures(tmp_path / "x", 3), tmp_path / "store")
+
+
+def test_a_damaged_picture_stops_the_run_and_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vrag_kit.retrieval.store.SHARD", 4)
+    documents = pictures(tmp_path / "x", 12)
+    (tmp_path / "x" / "010.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
+    with pytest.raises(VragError, match=r"010\.png: not a readable picture"):
+        embed_documents(ColorEncoder(), documents, tmp_path / "store", batch_size=4)
+    encoder = ColorEncoder()
+    embed_documents(encoder, documents[:8], tmp_path / "store")
+    assert encoder.encoded == 0
+
+
+def test_an_empty_corpus_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match="corpus is empty"):
+        embed_documents(ColorEncoder(), [], tmp_path)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_store_that_cannot_be_written_is_an_error_that_names_it(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder", encoding="utf-8")
+    with pytest.raises(VragError, match="cannot be stored"):
+        embed_documents(ColorEncoder(), pictures(tmp_path / "x", 2), blocked)
+
+
+def test_search_agrees_with_a_plain_loop_over_candidates_and_over_the_whole_corpus(tmp_path: Path) -> None:
+    documents = pictures(tmp_path / "x", 40)
+    encoder, rng = ColorEncoder(), np.random.default_rng(0)
+    embeddings = embed_documents(encoder, documents, tmp_path / "store")
+    queries = [ask(rng.normal(size=3), f"q{i}") for i in range(4)]
+    pools = {"q0": None, "q1": tuple(d.doc_id for d in documents[:15]), "q2": tuple(d.doc_id for d in documents[10:30]), "q3": None}
+    run = FlatRetriever(encoder, embeddings, pools.__getitem__).search(queries, 10)
+    for query in queries:
+        names = pools[query.query_id] or embeddings.doc_ids
+        scores = {name: float(np.dot(encoder.encode_queries([query])[0], embeddings.vectors([name])[0])) for name in names}
+        best = sorted(scores, key=scores.__getitem__, reverse=True)[:10]
+        found = run[run["query_id"] == query.query_id]
+        assert list(found["doc_id"]) == best
+        np.testing.assert_allclose(found["score"], [scores[name] for name in best], rtol=1e-4, atol=1e-3)
+
+
+def test_ties_at_the_cut_are_broken_by_doc_id_descending(tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    folder.mkdir()
+    for i in range(20):
+        Image.new("RGB", (4, 4), (9, 9, 9)).save(folder / f"{i:03d}.png")
+    documents = [Evidence(doc_id=f"x/{i:03d}.png", image=ImageFile(folder / f"{i:03d}.png")) for i in range(20)]
+    encoder = ColorEncoder()
+    run = FlatRetriever(encoder, embed_documents(encoder, documents, tmp_path / "store"), lambda _: None).search([ask([1, 1, 1])], 3)
+    assert list(run["doc_id"]) == ["x/019.png", "x/018.png", "x/017.png"]
+
+
+def test_k_beyond_the_candidates_is_an_error_that_says_how_many_there_are(tmp_path: Path) -> None:
+    encoder = ColorEncoder()
+    retriever = FlatRetriever(encoder, embed_documents(encoder, pictures(tmp_path / "x", 5), tmp_path / "store"), lambda _: None)
+    with pytest.raises(VragError, match="'q' has 5 candidates, fewer than k = 6"):
+        retriever.search([ask([1, 0, 0])], 6)
+    with pytest.raises(VragError, match="0 queries"):
+        retriever.search([], 3)
+
+
+@pytest.mark.parametrize(("resize_mode", "size"), [("shortest", (90, 61)), ("shortest", (61, 90)), ("shortest", (64, 64)), ("squash", (90, 61))])
+def test_a_local_checkpoint_embeds_as_open_clip_itself_does(checkpoint: Build, tmp_path: Path, resize_mode: str, size: tuple[int, int]) -> None:
+    folder = checkpoint(resize_mode=resize_mode)
+    rng = np.random.default_rng(1)
+    Image.fromarray(rng.integers(0, 255, (*size, 3), dtype=np.uint8)).resize((size[1] * 3, size[0] * 3)).save(tmp_path / "p.jpg", quality=95)
+    encoder = load_open_clip(str(folder))
+    document = Evidence(doc_id="p", image=ImageFile(tmp_path / "p.jpg"))
+    model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
+    with torch.inference_mode():
+        pixels = transform(Image.open(tmp_path / "p.jpg").convert("RGB"))
+        image = model.eval().encode_image(pixels[None], normalize=True).numpy()
+        text = model.encode_text(open_clip.get_tokenizer(f"local-dir:{folder}")(["a blue bird"]), normalize=True).numpy()
+    ours = encoder.prepare(document).float() / 255
+    mean, std = (torch.tensor(model.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std"))
+    assert (ours - (pixels * std + mean)).abs().max() <= 1 / 255 + 1e-4
+    assert float((encoder.encode_documents([encoder.prepare(document)]) * image).sum()) > 0.999
+    np.testing.assert_allclose(encoder.encode_queries([Query(query_id="q", text="a blue bird")]), text, atol=1e-5)
+
+
+def test_the_fingerprint_tells_weights_and_preprocessing_apart(checkpoint: Build) -> None:
+    folders = [checkpoint("one"), checkpoint("two", seed=1), checkpoint("three", resize_mode="squash")]
+    prints = [load_open_clip(str(folder)).fingerprint for folder in folders]
+    assert len(set(prints)) == 3
+    assert load_open_clip(str(folders[0])).fingerprint == prints[0]
+
+
+def test_a_checkpoint_with_nan_weights_is_refused_by_tensor_name(checkpoint: Build) -> None:
+    def poison(state: dict[str, torch.Tensor]) -> None:
+        state["visual.conv1.weight"][0, 0, 0, 0] = float("nan")
+
+    with pytest.raises(VragError, match=r"'visual\.conv1\.weight' holds 1 values that are NaN"):
+        load_open_clip(str(checkpoint(damage=poison)))
+
+
+def test_a_quickgelu_mismatch_is_an_error_and_not_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = tmp_path / "openai.safetensors"
+    monkeypatch.setattr(open_clip.factory, "download_pretrained", lambda *_, **__: str(weights))
+    from safetensors.torch import save_file
+
+    save_file({k: v.contiguous() for k, v in open_clip.create_model("RN50").state_dict().items()}, weights)
+    with pytest.raises(VragError, match=r"QuickGELU mismatch.*RN50-quickgelu/openai"):
+        load_open_clip("RN50/openai")
+
+
+@pytest.mark.parametrize(("spec", "words"), [
+    ("ViT-L-14-337/openai", "unknown retriever"), ("ViT-L-14-336-quickgelu/closedai", "unknown pretrained tag 'closedai'.*openai"), ("no/such/folder", "unknown retriever"),
+])
+def test_an_unknown_model_is_refused_with_what_there_is(spec: str, words: str) -> None:
+    with pytest.raises(VragError, match=words):
+        load_open_clip(spec)
+
+
+def test_a_checkpoint_without_weights_is_refused(checkpoint: Build) -> None:
+    folder = checkpoint()
+    os.remove(folder / "open_clip_model.safetensors")
+    with pytest.raises(VragError, match="no weights"):
+        load_open_clip(str(folder))
+
+
+def test_the_shipped_retrievers_beat_a_random_order_on_the_small_guide(guide: Benchmark, tmp_path: Path) -> None:
+    from vrag_kit.retrieval import RANDOM, score_runs, search_all
+
+    names = ["vrag_kit/fieldguide/weights/field-guide-clip-64", "vrag_kit/fieldguide/weights/field-guide-clip-32"]
+    scores = score_runs(guide, search_all(guide, names, k=30, cache_dir=tmp_path))
+    recall = scores.query("metric == 'recall' and k == 5").groupby("retriever")["value"].mean()
+    assert recall["field-guide-clip-64"] > 1.5 * recall[RANDOM]
+    assert recall["field-guide-clip-32"] > 1.5 * recall[RANDOM]

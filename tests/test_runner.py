@@ -1,0 +1,117 @@
+"""The runner: refuses what no notebook declares, skips what is done, goes on after a failure, and names the failing cell."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+
+def notebook(path: Path, parameters: str, *cells: str) -> None:
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}), *map(nbformat.v4.new_code_cell, cells)])
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(book, path)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project of two notebooks that write one file each."""
+    for name in ("notebooks", "params", "figures"):
+        (tmp_path / name).mkdir()
+    figures = str(tmp_path / "figures")
+    notebook(tmp_path / "notebooks" / "01_one.ipynb", f"figures_dir = {figures!r}\nk = 1\nshare = 0.5",
+             "from pathlib import Path\nPath(figures_dir, '01_one.csv').write_text(str(k))\nprint('k is', k)")
+    notebook(tmp_path / "notebooks" / "02_two.ipynb", f"figures_dir = {figures!r}\nsource = ''",
+             "from pathlib import Path\nPath(figures_dir, '02_two.csv').write_text(Path(source).read_text() if source else 'none')")
+    (tmp_path / "params" / "p.yaml").write_text("k: 2\n", encoding="utf-8")
+    return tmp_path
+
+
+def vrag(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "vrag_kit.runner", *arguments], cwd=project, capture_output=True, text=True, check=False)
+
+
+def test_notebooks_get_their_own_parameters_and_a_second_run_skips_them(project: Path) -> None:
+    first = vrag(project, "run", "params/p.yaml")
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert (project / "figures" / "01_one.csv").read_text(encoding="utf-8") == "2"
+    assert "k is 2" in first.stdout
+    second = vrag(project, "run", "params/p.yaml")
+    assert second.stdout.count("unchanged since its last run") == 2
+    (project / "figures" / "01_one.csv").unlink()
+    third = vrag(project, "run", "params/p.yaml")
+    assert third.stdout.count("unchanged since its last run") == 1
+    assert (project / "figures" / "01_one.csv").exists()
+
+
+def test_a_changed_input_file_runs_the_notebook_again(project: Path) -> None:
+    (project / "rows.txt").write_text("old", encoding="utf-8")
+    (project / "params" / "p.yaml").write_text(f"source: {project / 'rows.txt'}\n", encoding="utf-8")
+    vrag(project, "run", "params/p.yaml", "--only", "02")
+    (project / "rows.txt").write_text("new", encoding="utf-8")
+    vrag(project, "run", "params/p.yaml", "--only", "02")
+    assert (project / "figures" / "02_two.csv").read_text(encoding="utf-8") == "new"
+
+
+def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(project: Path) -> None:
+    notebook(project / "notebooks" / "01_one.ipynb", "k = 1", "ratio = 1 / (k - 2)\nprint(ratio)")
+    done = vrag(project, "run", "params/p.yaml")
+    assert done.returncode == 1
+    assert "cell 2 `ratio = 1 / (k - 2)`: ZeroDivisionError" in done.stdout
+    assert (project / "figures" / "02_two.csv").exists()
+    assert "failed" in done.stdout.splitlines()[-2]
+
+
+def test_a_kernel_that_dies_is_reported_with_its_cell(project: Path) -> None:
+    notebook(project / "notebooks" / "01_one.ipynb", "k = 1", "import os\nos._exit(9)")
+    done = vrag(project, "run", "params/p.yaml", "--only", "01")
+    assert done.returncode == 1
+    assert "cell 2 `import os`: the kernel died" in done.stdout
+
+
+@pytest.mark.parametrize(("content", "words"), [
+    ("kk: 2\n", ["no notebook declares 'kk'", "figures_dir, k, share, source"]),
+    ("k: ten\n", ["k is 'ten' (str)", "01_one.ipynb expects int, as in k = 1"]),
+    ("k: [\n", ["p.yaml line 2", "not YAML"]),
+    ("- k\n", ["found a list"]),
+])
+def test_a_bad_parameter_file_is_refused_before_anything_runs(project: Path, content: str, words: list[str]) -> None:
+    (project / "params" / "p.yaml").write_text(content, encoding="utf-8")
+    done = vrag(project, "run", "params/p.yaml")
+    assert done.returncode == 2
+    for word in words:
+        assert word in done.stderr
+    assert not list((project / "figures").iterdir())
+
+
+def test_a_whole_number_fits_a_parameter_that_is_a_fraction(project: Path) -> None:
+    (project / "params" / "p.yaml").write_text("share: 1\n", encoding="utf-8")
+    assert vrag(project, "run", "params/p.yaml").returncode == 0
+
+
+def test_unknown_files_notebooks_and_job_counts_are_refused(project: Path) -> None:
+    assert "no such parameter file. Found here: params/p.yaml" in vrag(project, "run", "params/q.yaml").stderr
+    assert "no notebook '07'" in vrag(project, "run", "params/p.yaml", "--only", "07").stderr
+    assert "--jobs is 0" in vrag(project, "run", "params/p.yaml", "--jobs", "0").stderr
+
+
+def test_two_jobs_do_what_one_does(project: Path) -> None:
+    assert vrag(project, "run", "params/p.yaml", "--jobs", "2").returncode == 0
+    assert sorted(path.name for path in (project / "figures").iterdir()) == ["01_one.csv", "02_two.csv"]
+
+
+def test_check_lists_problems_and_exits_with_1(project: Path) -> None:
+    (project / "rows.jsonl").write_text("{\n", encoding="utf-8")
+    done = vrag(project, "check", "rows.jsonl", ".")
+    assert (done.returncode, "line 1: not JSON" in done.stdout) == (1, True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions")
+def test_a_runs_folder_that_cannot_be_written_is_an_error(project: Path) -> None:
+    (project / "runs").write_text("in the way", encoding="utf-8")
+    done = vrag(project, "run", "params/p.yaml")
+    assert (done.returncode, "cannot be written" in done.stderr) == (2, True)

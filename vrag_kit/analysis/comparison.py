@@ -1,0 +1,38 @@
+"""Is one arm better than another? Paired over queries, with clusters kept together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from statsmodels.stats.multitest import multipletests
+
+from vrag_kit.analysis.intervals import estimate
+
+FLIPS = 20_000
+
+
+def compare(per_query: pd.DataFrame, groups: Mapping[str, str], *, arm: str, by: list[str], baseline: str, seed: int = 0) -> pd.DataFrame:
+    """Difference of every arm to `baseline` on the queries that both have: arm, `by`, value, ci_low, ci_high, n, p, p_holm.
+
+    p is two-sided, by flipping the signs of whole groups (20,000 random flips, plus the observed one);
+    p_holm corrects for all rows of the table. Columns needed in `per_query`: query_id, value, `arm` and `by`.
+    """
+    wide = per_query.pivot_table(index=[*by, "query_id"], columns=arm, values="value", sort=False)
+    rows = []
+    for name in [column for column in wide.columns if column != baseline]:
+        pairs = wide[[name, baseline]].dropna().reset_index()
+        for key, part in pairs.assign(difference=pairs[name] - pairs[baseline]).groupby(by, sort=False):
+            clusters = [groups[query_id] for query_id in part["query_id"]]
+            result = estimate(part["difference"].to_numpy(), clusters, seed=seed)
+            rows.append((name, *key, result.value, result.ci_low, result.ci_high, result.n, _sign_flip(part["difference"].to_numpy(), clusters, seed)))
+    table = pd.DataFrame(rows, columns=[arm, *by, "value", "ci_low", "ci_high", "n", "p"])
+    return table.assign(p_holm=multipletests(table["p"], method="holm")[1] if len(table) else [])
+
+
+def _sign_flip(differences: np.ndarray, clusters: list[str], seed: int) -> float:
+    """Two-sided p of a mean difference of 0, flipping the sign of each cluster's sum."""
+    sums = np.bincount(np.unique(clusters, return_inverse=True)[1], weights=differences)
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(FLIPS, len(sums)))
+    return float((1 + np.sum(np.abs(signs @ sums) >= abs(sums.sum()) - 1e-12)) / (FLIPS + 1))

@@ -1,0 +1,45 @@
+"""The numbers that the papers print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.errors import VragError
+
+_FOLDER = Path(__file__).parent / "tables"
+
+
+def published(paper: str, table: str) -> pd.DataFrame:
+    """A published table as a tidy DataFrame: `published("visual_rag", "table02")`.
+
+    Values are as printed (percent for shares). Raises `VragError` with the list of tables for an unknown name.
+    """
+    path = _FOLDER / paper / f"{table}.csv"
+    if not path.is_file() or path.parent.parent != _FOLDER:
+        known = sorted(f"{file.parent.name}/{file.stem}" for file in _FOLDER.glob("*/*.csv"))
+        raise VragError(f"no published table {paper}/{table}; expected one of {', '.join(known)}.")
+    return pd.read_csv(path)
+
+
+def in_percent(results: pd.DataFrame) -> pd.DataFrame:
+    """Shares in [0, 1] as percent, as the papers print them; hit_count stays a number of images."""
+    scale = np.where(results["metric"] == "hit_count", 1.0, 100.0)
+    return results.assign(**{column: results[column] * scale for column in ("value", "ci_low", "ci_high") if column in results})
+
+
+def beside_paper(results: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
+    """Our table in the layout of the paper's Table 2, with the paper's rows below, marked as on other data.
+
+    Rows are (retriever, metric), columns the cut-offs; our cells read "mean [low, high]". Both in percent.
+    """
+    exact = results["retriever"].str.endswith(" order")  # references are computed, not measured
+    ours = results.assign(cell=[f"{value:.1f}" if reference else f"{value:.1f} [{low:.1f}, {high:.1f}]"
+                                for reference, value, low, high in zip(exact, results["value"], results["ci_low"], results["ci_high"], strict=True)])
+    theirs = paper.assign(cell=paper["value"].map("{:.2f}".format), retriever=paper["retriever"] + " (paper, other data)",
+                          metric=paper["metric"].replace("ndcg", "ndcg_visual_rag"))
+    both = pd.concat([ours, theirs])
+    table = both.pivot_table(index=["retriever", "metric"], columns="k", values="cell", aggfunc="first", sort=False, observed=True)
+    return table.rename(columns=lambda k: f"@{k}")

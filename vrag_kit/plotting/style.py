@@ -1,0 +1,30 @@
+"""One look for all figures: a colour-blind-safe palette, and the same colour for the same model everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+
+import matplotlib as mpl
+import seaborn as sns
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#8C6D31")  # Okabe-Ito, with two added for long legends
+GREY, CLUE = "#8A8A8A", "#009E73"
+_FIXED = {
+    "random order": GREY, "perfect order": "#3B3B3B",
+    "field-guide-clip-64": PALETTE[0], "field-guide-clip-32": PALETTE[1],
+    "CLIP": PALETTE[2], "BGE": PALETTE[3], "VLM2Vec": PALETTE[4], "ViT-L-14-336-quickgelu-openai": PALETTE[2],
+}
+METRIC_NAMES = {"recall": "Recall", "ndcg": "nDCG", "ndcg_visual_rag": "nDCG (visual-rag)", "hit": "Hit rate", "hit_count": "Hit count"}
+
+
+def color_of(model: str) -> str:
+    """The colour of a model, retriever or reference order; unknown names get one of the palette by a hash of the name."""
+    return _FIXED.get(model) or PALETTE[hashlib.sha256(model.encode()).digest()[0] % len(PALETTE)]
+
+
+def use_style() -> None:
+    """Set the look of all figures drawn from here on."""
+    sns.set_theme(context="notebook", style="whitegrid", palette=list(PALETTE))
+    mpl.rcParams.update({"figure.dpi": 110, "savefig.dpi": 160, "svg.hashsalt": "vrag_kit", "svg.fonttype": "none",
+                         "axes.titleweight": "bold", "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
+                         "grid.color": "#E6E6E6", "legend.frameon": False, "font.family": "DejaVu Sans"})

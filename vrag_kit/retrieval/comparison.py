@@ -1,0 +1,58 @@
+"""Several retrievers over one benchmark: search with each, and score all runs beside the two reference orders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval.encoders import load_open_clip
+from vrag_kit.retrieval.metrics import CUTOFFS, evaluate
+from vrag_kit.retrieval.reference import perfect_run, random_reference
+from vrag_kit.retrieval.run import write_qrels, write_run
+from vrag_kit.retrieval.search import FlatRetriever
+from vrag_kit.retrieval.store import embed_documents
+from vrag_kit.types import Benchmark
+
+RANDOM, PERFECT = "random order", "perfect order"
+
+
+def search_all(benchmark: Benchmark, retrievers: Sequence[str], *, k: int, cache_dir: Path | str, device: str = "cpu") -> dict[str, pd.DataFrame]:
+    """One run of depth k for each retriever, by name; embeddings are kept in `cache_dir`.
+
+    `retrievers` are what `load_open_clip` takes: folders or "<model>/<pretrained tag>". Raises `VragError`
+    when two of them have the same name, as two folders called alike would.
+    """
+    runs: dict[str, pd.DataFrame] = {}
+    for spec in retrievers:
+        encoder = load_open_clip(spec, device=device)
+        if encoder.name in runs:
+            raise VragError(f"two retrievers are named {encoder.name!r}; rename one folder, or list it once.")
+        embeddings = embed_documents(encoder, benchmark.corpus.values(), cache_dir)
+        runs[encoder.name] = FlatRetriever(encoder, embeddings, benchmark.candidates).search(benchmark.queries.values(), k)
+    return runs
+
+
+def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: Path | str) -> None:
+    """Write qrels.txt and one <retriever>.run a retriever as TREC files, for `vrag metrics` or any other tool."""
+    write_qrels(benchmark.qrels, Path(folder) / "qrels.txt")
+    for name, run in runs.items():
+        write_run(run, Path(folder) / f"{name}.run", name)
+
+
+def score_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], *, cutoffs: Sequence[int] = CUTOFFS) -> pd.DataFrame:
+    """Every metric of every query and retriever: columns retriever, query_id, metric, k, value.
+
+    The retrievers come first, then "random order" (its exact expectation) and "perfect order".
+    Raises `VragError` when a run is not as deep as the largest cut-off.
+    """
+    for name, run in runs.items():
+        if (depth := int(run.groupby("query_id").size().min())) < max(cutoffs):
+            raise VragError(f"the run of {name} holds {depth} documents for some query, fewer than the largest cut-off {max(cutoffs)}. Search with k = {max(cutoffs)}.")
+    sizes = {query_id: len(benchmark.candidates(query_id) or benchmark.corpus) for query_id in benchmark.queries}
+    tables = [evaluate(run, benchmark.qrels, cutoffs=cutoffs).assign(retriever=name) for name, run in runs.items()]
+    tables += [random_reference(benchmark.qrels, sizes, cutoffs=cutoffs).assign(retriever=RANDOM),
+               evaluate(perfect_run(benchmark.qrels), benchmark.qrels, cutoffs=cutoffs).assign(retriever=PERFECT)]
+    return pd.concat(tables, ignore_index=True)[["retriever", "query_id", "metric", "k", "value"]]

@@ -1,0 +1,1 @@
+"""The command line: run all notebooks, measure TREC files, check data, draw the Field Guide."""

@@ -1,0 +1,73 @@
+"""`vrag`: the commands. Each is a few lines over the package; errors come as one clear message and a non-zero exit."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vrag_kit.errors import VragError
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Research kit for visual retrieval-augmented generation.")
+
+
+@app.command()
+def run(parameters: Annotated[Path, typer.Argument(help="flat YAML file of parameters, such as params/demo.yaml")],
+        only: Annotated[str, typer.Option(help="run the notebooks whose name contains this, such as 02")] = "",
+        jobs: Annotated[int, typer.Option(help="notebooks to run at once")] = 1) -> None:
+    """Run the notebooks by papermill; skips what is finished and unchanged, exits with 1 when one failed."""
+    from vrag_kit.runner.notebooks import run_notebooks, summary
+
+    outcomes = run_notebooks(parameters, only=only, jobs=jobs)
+    print(f"\n{summary(outcomes).to_string(index=False)}", flush=True)
+    raise typer.Exit(int(any(outcome.status == "failed" for outcome in outcomes)))
+
+
+@app.command()
+def metrics(qrels: Annotated[Path, typer.Argument(help="TREC relevance labels: query_id 0 doc_id label")],
+            run_file: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run: query_id Q0 doc_id rank score tag")],
+            as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of rows")] = False) -> None:
+    """Retrieval metrics of a TREC run: rows metric, k, value in [0, 1] (hit_count: images), n."""
+    from vrag_kit.retrieval import evaluate, mean_metrics, read_qrels, read_run
+
+    labels, results = read_qrels(qrels), read_run(run_file)
+    table = mean_metrics(evaluate(results, labels))
+    print(json.dumps(json.loads(table.to_json(orient="records", double_precision=15)), indent=1) if as_json else table.to_string(index=False))
+    missing, unjudged = len(set(labels) - set(results["query_id"])), len(set(results["query_id"]) - set(labels))
+    unanswerable = sum(not any(label > 0 for label in row.values()) for row in labels.values())
+    for count, note in ((missing, "queries of the labels have no results in the run: they count as 0, as in trec_eval -c"),
+                        (unjudged, "queries of the run have no labels: left out"),
+                        (unanswerable, "queries have no relevant document: left out of the means")):
+        if count:
+            print(f"note: {count} {note}", file=sys.stderr)
+
+
+@app.command()
+def check(annotations: Annotated[Path, typer.Argument(help="annotation file, JSON Lines")],
+          image_root: Annotated[Path, typer.Argument(help="folder that holds the species folders")]) -> None:
+    """List every problem of a benchmark's annotations and every missing or damaged image."""
+    from vrag_kit.benchmarks import check_visual_rag
+
+    problems = check_visual_rag(annotations, image_root)
+    print("\n".join(problems) or f"{annotations}: no problems found")
+    raise typer.Exit(int(bool(problems)))
+
+
+@app.command()
+def draw(edition: Annotated[str, typer.Argument(help="full or small")], folder: Annotated[Path, typer.Argument(help="where to draw it")]) -> None:
+    """Draw an edition of the Field Guide, the bundled benchmark."""
+    from vrag_kit.fieldguide import draw_field_guide
+
+    print(f"the {edition} Field Guide is in {draw_field_guide(edition, folder)}")
+
+
+def main() -> None:
+    """Entry point of `vrag`."""
+    try:
+        app()
+    except VragError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,160 @@
+"""Run the notebooks one after another, or several at once; skip what is finished, go on after a failure.
+
+    runs/<parameter file>/<notebook>.ipynb     the executed notebook
+    runs/<parameter file>/<notebook>.log       all it printed
+    runs/<parameter file>/<notebook>.json      what the finished run was made of; it is what makes a rerun skip
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pandas as pd
+import yaml
+from filelock import FileLock, Timeout
+
+from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
+from vrag_kit.runner.parameters import declared, read_parameters, subsets
+from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import project_root
+
+_PACKAGE = Path(__file__).parents[1]
+_NOISE = ("Executing Cell", "Ending Cell", "Input Notebook:", "Output Notebook:", "Executing notebook with kernel", "Passed unknown parameter")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one notebook fared."""
+
+    notebook: str
+    status: str         # "done", "unchanged" or "failed"
+    seconds: float
+    detail: str         # figures written, or the failing cell and its error
+
+
+def run_notebooks(parameter_file: Path, *, only: str = "", jobs: int = 1) -> list[Outcome]:
+    """Run the project's notebooks with the parameters of a YAML file, those whose name contains `only`.
+
+    A notebook is skipped when it finished before and neither it, its parameters, the package, the files
+    its parameters name, nor its figures have changed. Raises `VragError` before anything runs for an unknown
+    parameter, a notebook that does not exist, or a second run of the same parameter file at the same time.
+    """
+    notebooks = sorted((project_root() / "notebooks").glob("[0-9]*.ipynb"))
+    chosen = [notebook for notebook in notebooks if only in notebook.stem]
+    if not chosen:
+        raise VragError(f"no notebook {only!r} in {project_root() / 'notebooks'}; found {', '.join(n.stem for n in notebooks) or 'none'}.")
+    if jobs < 1:
+        raise VragError(f"--jobs is {jobs}; expected 1 or more.")
+    parameters = subsets(notebooks, read_parameters(parameter_file), parameter_file)
+    folder = project_root() / "runs" / parameter_file.stem
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".lock", timeout=0), ThreadPoolExecutor(jobs) as pool:
+            return list(pool.map(lambda notebook: _run(notebook, parameters[notebook], folder), chosen))
+    except Timeout as error:
+        raise VragError(f"{folder}: another `vrag run {parameter_file}` is at work there. Wait for it, or stop it.") from error
+    except OSError as error:
+        raise VragError(f"{folder}: cannot be written ({error.strerror}). Free space, or run in a folder with write access.") from error
+
+
+def _run(notebook: Path, parameters: dict[str, Any], folder: Path) -> Outcome:
+    note, output = folder / f"{notebook.stem}.json", folder / notebook.name
+    settings, code = {**declared(notebook), **parameters}, _code_key(notebook, parameters)
+    if output.is_file() and _read(note) == {"code": code, "data": _data_key(settings), "figures": _figures(notebook, settings)}:
+        print(f"[{notebook.stem}] unchanged since its last run: skipped", flush=True)
+        return Outcome(notebook.stem, "unchanged", 0.0, f"{len(_figures(notebook, settings))} files in {settings.get('figures_dir', '')}")
+    note.unlink(missing_ok=True)
+    began = time.monotonic()
+    returned = _papermill(notebook, output, parameters, folder)
+    seconds = time.monotonic() - began
+    if returned:
+        detail = _failure(output) or f"papermill ended with status {returned}; see {folder / notebook.stem}.log"
+        print(f"[{notebook.stem}] FAILED: {detail}", flush=True)
+        return Outcome(notebook.stem, "failed", seconds, detail)
+    figures = _figures(notebook, settings)
+    write_file(note, json.dumps({"code": code, "data": _data_key(settings), "figures": figures}, indent=2))
+    print(f"[{notebook.stem}] done in {seconds:.0f} s", flush=True)
+    return Outcome(notebook.stem, "done", seconds, f"{len(figures)} files in {settings.get('figures_dir', '')}")
+
+
+def _papermill(notebook: Path, output: Path, parameters: dict[str, Any], folder: Path) -> int:
+    """Execute in a process of its own; prints what the notebook prints, keeps all of it in the log."""
+    given = folder / f"{notebook.stem}.parameters.yaml"
+    given.write_text(yaml.safe_dump(parameters), encoding="utf-8")
+    command = [sys.executable, "-m", "papermill", str(notebook), str(output), "-f", str(given), "--cwd", str(project_root()),
+               "--no-progress-bar", "--log-output", "--start-timeout", "300"]
+    print(f"[{notebook.stem}] running", flush=True)
+    with (folder / f"{notebook.stem}.log").open("w", encoding="utf-8") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace",
+                                   env={**os.environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
+        try:
+            shown = True
+            for line in process.stdout or ():
+                log.write(line)
+                shown = shown and not line.startswith("Traceback")  # the failing cell is named at the end; the log has the rest
+                if shown and line.strip() and not line.startswith((*_NOISE, "<")):
+                    print(f"[{notebook.stem}] {line.rstrip()}", flush=True)
+            return process.wait()
+        finally:
+            process.terminate()
+
+
+def _failure(output: Path) -> str:
+    """The failing cell: its number in the notebook as written, its first line and error; "" when none is recorded."""
+    if not output.is_file():
+        return ""
+    added = {"injected-parameters", "papermill-error-cell-tag"}
+    cells = [cell for cell in nbformat.read(output, as_version=4).cells if not added & set(cell.metadata.get("tags", []))]
+    for number, cell in enumerate(cells, start=1):
+        first = next(iter(cell.source.splitlines()), "")
+        for result in cell.get("outputs", []):
+            if result.output_type == "error":
+                return f"cell {number} `{first}`: {result.ename}: {result.evalue}"
+        started = cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
+        if started and "shell.execute_reply" not in cell.metadata.get("execution", {}):
+            return f"cell {number} `{first}`: the kernel died, perhaps out of memory"
+    return ""
+
+
+def summary(outcomes: list[Outcome]) -> pd.DataFrame:
+    """One row a notebook: notebook, status, seconds, detail."""
+    return pd.DataFrame([(o.notebook, o.status, round(o.seconds, 1), o.detail) for o in outcomes], columns=["notebook", "status", "seconds", "detail"])
+
+
+def _code_key(notebook: Path, parameters: dict[str, Any]) -> str:
+    cells = [(cell.cell_type, cell.source) for cell in nbformat.read(notebook, as_version=4).cells]
+    digest = hashlib.sha256(json.dumps([cells, parameters], sort_keys=True, default=str).encode())
+    for file in sorted(_PACKAGE.rglob("*")):
+        if file.is_file() and file.suffix not in (".pyc", ".part"):
+            digest.update(file.relative_to(_PACKAGE).as_posix().encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _data_key(settings: dict[str, Any]) -> dict[str, str]:
+    """Hash of every file that a parameter names."""
+    files = {name: project_path(value) for name, value in settings.items() if isinstance(value, str) and value}
+    return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items() if file.is_file()}
+
+
+def _figures(notebook: Path, settings: dict[str, Any]) -> dict[str, str]:
+    """Hash of every file in `figures_dir` whose name starts with the notebook's number."""
+    files = sorted(project_path(settings.get("figures_dir", "figures")).glob(f"{notebook.stem[:2]}_*"))
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()}
+
+
+def _read(note: Path) -> Any:
+    try:
+        return json.loads(note.read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None

@@ -1,0 +1,57 @@
+"""Parameter files: flat YAML, each name declared by at least one notebook, each value of the declared type."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import yaml
+from papermill import inspect_notebook
+
+from vrag_kit.errors import VragError
+
+
+def read_parameters(path: Path) -> dict[str, Any]:
+    """Read a flat YAML file of parameters; raises `VragError` when it is missing, not YAML, or not flat."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except FileNotFoundError as error:
+        near = sorted(str(file) for file in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+        raise VragError(f"{path}: no such parameter file.{' Found here: ' + ', '.join(near) + '.' if near else ''}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise VragError(f"{path}{f' line {mark.line + 1}' if mark else ''}: not YAML ({getattr(error, 'problem', None) or error}); expected lines 'name: value'.") from error
+    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+        raise VragError(f"{path}: expected lines 'name: value', found a {type(values).__name__}.")
+    return values
+
+
+def declared(notebook: Path) -> dict[str, Any]:
+    """The parameters a notebook declares in its `parameters` cell, with their defaults."""
+    found = inspect_notebook(str(notebook))
+    return {name: ast.literal_eval(about["default"]) for name, about in found.items()}
+
+
+def subsets(notebooks: list[Path], values: dict[str, Any], where: Path) -> dict[Path, dict[str, Any]]:
+    """The part of `values` that each notebook declares.
+
+    Raises `VragError` for a name that no notebook declares, with the names that are, and for a value of
+    another type than the notebook's default.
+    """
+    defaults = {notebook: declared(notebook) for notebook in notebooks}
+    known = sorted({name for names in defaults.values() for name in names})
+    if unknown := sorted(set(values) - set(known)):
+        raise VragError(f"{where}: no notebook declares {', '.join(map(repr, unknown))}. Declared are: {', '.join(known)}.")
+    for notebook, names in defaults.items():
+        for name in names.keys() & values.keys():
+            if not _fits(values[name], names[name]):
+                raise VragError(f"{where}: {name} is {values[name]!r} ({type(values[name]).__name__}), but {notebook.name} expects "
+                                f"{type(names[name]).__name__}, as in {name} = {names[name]!r}.")
+    return {notebook: {name: value for name, value in values.items() if name in names} for notebook, names in defaults.items()}
+
+
+def _fits(value: Any, default: Any) -> bool:
+    if isinstance(value, bool) or isinstance(default, bool):
+        return isinstance(value, bool) and isinstance(default, bool)
+    return isinstance(value, int) if isinstance(default, float) and isinstance(value, int) else isinstance(value, type(default))
