@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -27,8 +28,9 @@ def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFram
     """
     folder = Path(folder)
     picture, drawing = io.BytesIO(), io.StringIO()
-    figure.savefig(picture, format="png", bbox_inches="tight", metadata={"Software": None})
-    figure.savefig(drawing, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    with mpl.rc_context({"svg.hashsalt": "vrag_kit", "savefig.dpi": 160}):
+        figure.savefig(picture, format="png", bbox_inches="tight", metadata={"Software": None})
+        figure.savefig(drawing, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
     lines = "\n".join(line.rstrip() for line in drawing.getvalue().splitlines()) + "\n"
     csv = tidy(data).to_csv(index=False, float_format="%.6g", lineterminator="\n")
     try:

@@ -25,6 +25,6 @@ def color_of(model: str) -> str:
 def use_style() -> None:
     """Set the look of all figures drawn from here on."""
     sns.set_theme(context="notebook", style="whitegrid", palette=list(PALETTE))
-    mpl.rcParams.update({"figure.dpi": 110, "savefig.dpi": 160, "svg.hashsalt": "vrag_kit", "svg.fonttype": "none",
+    mpl.rcParams.update({"figure.dpi": 110, "svg.fonttype": "none",
                          "axes.titleweight": "bold", "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
                          "grid.color": "#E6E6E6", "legend.frameon": False, "font.family": "DejaVu Sans"})

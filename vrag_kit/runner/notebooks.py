@@ -142,9 +142,19 @@ def _code_key(notebook: Path, parameters: dict[str, Any]) -> str:
 
 
 def _data_key(settings: dict[str, Any]) -> dict[str, str]:
-    """Hash of every file that a parameter names."""
-    files = {name: project_path(value) for name, value in settings.items() if isinstance(value, str) and value}
-    return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items() if file.is_file()}
+    """What the files and folders that parameters name hold; by convention a name that ends in `_dir` is written, not read.
+
+    Of a folder it knows names, sizes and times of its entries: an image overwritten in place deeper down goes unnoticed.
+    """
+    given = {name: value if isinstance(value, list) else [value] for name, value in settings.items() if not name.endswith("_dir")}
+    paths = {f"{name}: {value}": project_path(value) for name, values in given.items() for value in values if isinstance(value, str) and value}
+    return {name: hashlib.sha256(_content(path)).hexdigest() for name, path in paths.items() if path.exists()}
+
+
+def _content(path: Path) -> bytes:
+    if path.is_file():
+        return path.read_bytes()
+    return repr(sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in path.iterdir() if not entry.name.startswith("."))).encode()
 
 
 def _figures(notebook: Path, settings: dict[str, Any]) -> dict[str, str]:

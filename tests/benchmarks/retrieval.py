@@ -1,0 +1,133 @@
+"""Where the time of retrieval goes, as ratios within one run: `python tests/benchmarks/retrieval.py`.
+
+Machines are noisy, so each figure is the median of interleaved repetitions and nothing here is asserted.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import open_clip
+import torch
+from PIL import Image
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.fieldguide.album import invent_named
+from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.fieldguide.traits import stream
+from vrag_kit.fieldguide.views import photograph, sample_view
+from vrag_kit.retrieval import evaluate, load_open_clip, make_run
+from vrag_kit.retrieval.search import nearest
+from vrag_kit.retrieval.store import ahead, embed_documents
+from vrag_kit.types import Evidence
+
+MODEL = "vrag_kit/fieldguide/weights/field-guide-clip-64"
+BATCH, WORKERS, REPEATS = 64, 2, 5
+
+
+def seconds(*tasks: Callable[[], object]) -> list[float]:
+    """Median wall time of each task; the tasks take turns, so that noise hits all alike."""
+    times: list[list[float]] = [[] for _ in tasks]
+    for _ in range(REPEATS):
+        for task, spent in zip(tasks, times, strict=True):
+            began = time.perf_counter()
+            task()
+            spent.append(time.perf_counter() - began)
+    return [median(spent) for spent in times]
+
+
+def draw_pictures(folder: Path, count: int, size: int) -> list[Evidence]:
+    """`count` photographs of size × size pixels on disk."""
+    folder.mkdir()
+    documents = []
+    for i in range(count):
+        species = invent_named("benchmark", list(KINDS)[i % len(KINDS)], i)
+        view = sample_view(species, KINDS[species.kind].resting[0], 0.0, stream("benchmark", i), f"benchmark/{i}")
+        photograph(species, view, size).save(folder / f"{i:04d}.jpg", quality=90)
+        documents.append(Evidence(doc_id=f"{folder.name}/{i:04d}.jpg", image=ImageFile(folder / f"{i:04d}.jpg")))
+    return documents
+
+
+def pipeline(documents: list[Evidence], title: str) -> None:
+    """Embedding to disk against decoding alone plus the model alone."""
+    encoder = load_open_clip(MODEL)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        prepared = list(pool.map(encoder.prepare, documents))
+
+    def decode() -> None:
+        for _ in ahead(encoder.prepare, documents, BATCH, WORKERS):
+            pass
+
+    def forward() -> None:
+        for start in range(0, len(prepared), BATCH):
+            encoder.encode_documents(prepared[start : start + BATCH])
+
+    def embed() -> None:
+        with tempfile.TemporaryDirectory() as store:
+            embed_documents(encoder, documents, store, batch_size=BATCH, workers=WORKERS)
+
+    forward()
+    whole, alone, model = seconds(embed, decode, forward)
+    print(f"{title}: pipeline {whole:.2f} s / (decode alone {alone:.2f} s + model alone {model:.2f} s) = {whole / (alone + model):.2f}  (aim at most 1.15)")
+
+
+def preprocessing(documents: list[Evidence], title: str) -> None:
+    """Decoding and resizing against open_clip's own path through Pillow, one thread each."""
+    encoder = load_open_clip(MODEL)
+    model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{Path(__file__).parents[2] / MODEL}")
+    mean, std = (torch.tensor(model.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std"))
+    files = [document.image.path for document in documents]  # type: ignore[union-attr]
+    theirs, ours = seconds(lambda: [transform(Image.open(file).convert("RGB")) for file in files], lambda: [encoder.prepare(document) for document in documents])
+    gap = max(float((encoder.prepare(d).float() / 255 - (transform(Image.open(f).convert("RGB")) * std + mean)).abs().max()) for d, f in zip(documents, files, strict=True))
+    print(f"{title}: open_clip's PIL path {theirs:.2f} s / ours {ours:.2f} s = {theirs / ours:.2f} times as fast; largest pixel difference {gap * 255:.2f}/255")
+
+
+def search_and_metrics() -> None:
+    """FAISS and array metrics against plain loops over 300 queries of 250 candidates."""
+    import faiss
+
+    rng = np.random.default_rng(0)
+    names = [f"d{i:03d}" for i in range(250)]
+    vectors, queries = rng.normal(size=(250, 512)).astype(np.float32), rng.normal(size=(300, 512)).astype(np.float32)
+    index = faiss.IndexFlatIP(512)
+    index.add(vectors)
+    loop, fast = seconds(lambda: [sorted(((float(np.dot(q, v)), n) for v, n in zip(vectors, names, strict=True)), reverse=True)[:30] for q in queries],
+                         lambda: [nearest(index, names, q, 30) for q in queries])
+    print(f"search: plain loop {loop:.2f} s / FAISS {fast:.3f} s = {loop / fast:.0f} times as fast")
+    run = make_run((f"q{i}", name, float(score)) for i, q in enumerate(queries) for name, score in nearest(index, names, q, 30))
+    labels = {f"q{i}": {name: int(rng.random() < 0.06) for name in names} for i in range(300)}
+    labels = {query: {**row, names[0]: 1} for query, row in labels.items()}
+    loop, fast = seconds(lambda: plain_metrics(run, labels), lambda: evaluate(run, labels))
+    print(f"metrics: plain loop {loop:.2f} s / arrays {fast:.3f} s = {loop / fast:.1f} times as fast")
+
+
+def plain_metrics(run: object, labels: dict[str, dict[str, int]]) -> dict[tuple[str, int], list[float]]:
+    """Recall, hit, hit count and both nDCGs the obvious way: a loop over queries and cut-offs."""
+    ranked: dict[str, list[str]] = {}
+    for query_id, doc_id, _, _ in run.itertuples(index=False):  # type: ignore[attr-defined]
+        ranked.setdefault(query_id, []).append(doc_id)
+    values: dict[tuple[str, int], list[float]] = {}
+    for query_id, docs in ranked.items():
+        gains, relevant = [labels[query_id].get(d, 0) for d in docs], sorted(labels[query_id].values(), reverse=True)
+        for k in (1, 5, 10, 20, 30):
+            dcg, ideal, again = (sum(g / np.log2(r + 2) for r, g in enumerate(order[:k])) for order in (gains, relevant, sorted(gains[:30], reverse=True)))
+            for metric, value in (("recall", sum(gains[:k]) / sum(relevant)), ("hit", float(any(gains[:k]))), ("hit_count", sum(gains[:k])),
+                                  ("ndcg", dcg / ideal), ("ndcg_visual_rag", dcg / again if again else 0.0)):
+                values.setdefault((metric, k), []).append(value)
+    return values
+
+
+if __name__ == "__main__":
+    print(f"{torch.get_num_threads()} torch threads, {WORKERS} decoding threads, batches of {BATCH}, median of {REPEATS}")
+    with tempfile.TemporaryDirectory() as scratch:
+        for count, size in ((2048, 160), (512, 500)):
+            pictures = draw_pictures(Path(scratch) / str(size), count, size)
+            pipeline(pictures, f"embedding {count} pictures of {size} px")
+            preprocessing(pictures[:256], f"preprocessing {size} px")
+    search_and_metrics()

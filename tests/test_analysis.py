@@ -1,0 +1,125 @@
+"""Intervals and paired tests agree with other libraries and with hand calculations; published numbers are as printed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+
+from vrag_kit.analysis import beside_paper, compare, estimate, in_percent, published, summarise
+from vrag_kit.errors import VragError
+
+
+def clustered(seed: int, clusters: int = 40, size: int = 3) -> tuple[np.ndarray, list[str]]:
+    rng = np.random.default_rng(seed)
+    values = np.repeat(rng.normal(0.5, 0.2, clusters), size) + rng.normal(0, 0.1, clusters * size)
+    return values, [f"s{i // size}" for i in range(clusters * size)]
+
+
+def test_the_interval_is_as_wide_as_cluster_robust_standard_errors_say() -> None:
+    values, groups = clustered(1)
+    ours = estimate(values, groups)
+    fit = sm.OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": pd.factorize(np.array(groups))[0]})
+    low, high = fit.conf_int()[0]
+    assert ours.value == pytest.approx(values.mean())
+    assert ours.ci_high - ours.ci_low == pytest.approx(high - low, rel=0.12)
+
+
+def test_the_interval_ignores_that_queries_of_one_species_repeat_each_other() -> None:
+    values, groups = clustered(2, size=1)
+    once, thrice = estimate(values, groups), estimate(np.repeat(values, 3), list(np.repeat(groups, 3)))
+    assert (once.ci_low, once.ci_high) == pytest.approx((thrice.ci_low, thrice.ci_high))
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    covered = [e.ci_low <= 0.5 <= e.ci_high for e in (estimate(*clustered(seed)) for seed in range(120))]
+    assert 0.88 <= np.mean(covered) <= 0.995  # 95 % nominal, 120 trials, and a percentile interval is a little short
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_when_all_values_are_0_or_all_1_the_interval_is_exactly_binomial_over_species(value: float) -> None:
+    ours = estimate([value] * 20, [f"s{i // 2}" for i in range(20)])
+    exact = stats.binomtest(int(10 * value), 10).proportion_ci(method="exact")
+    assert (ours.ci_low, ours.ci_high) == pytest.approx((exact.low, exact.high))
+
+
+def test_values_that_are_missing_are_counted_and_left_out() -> None:
+    ours = estimate([1.0, 0.0, math.nan, 1.0], ["a", "b", "c", "d"])
+    assert (ours.value, ours.n, ours.n_failed) == (pytest.approx(2 / 3), 3, 1)
+
+
+def test_no_values_and_one_species_give_no_interval() -> None:
+    empty, single = estimate([math.nan], ["a"]), estimate([0.2, 0.4], ["a", "a"])
+    assert (empty.n, empty.n_failed) == (0, 1)
+    assert math.isnan(empty.value)
+    assert single.value == pytest.approx(0.3)
+    assert math.isnan(single.ci_low)
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    values, groups = clustered(3)
+    assert estimate(values, groups, seed=5) == estimate(values, groups, seed=5)
+    assert estimate(values, groups, seed=5) != estimate(values, groups, seed=6)
+
+
+def test_lengths_that_differ_are_refused() -> None:
+    with pytest.raises(VragError, match="2 values but 1 groups"):
+        estimate([1.0, 2.0], ["a"])
+
+
+def test_the_sign_flip_p_is_scipys_permutation_p() -> None:
+    rng = np.random.default_rng(0)
+    differences = rng.normal(0.25, 0.5, 12)
+    frame = pd.concat([pd.DataFrame({"query_id": [f"q{i}" for i in range(12)], "retriever": name, "k": 1, "value": value})
+                       for name, value in (("a", differences), ("b", np.zeros(12)))])
+    ours = compare(frame, {f"q{i}": f"q{i}" for i in range(12)}, arm="retriever", by=["k"], baseline="b")
+    exact = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf).pvalue
+    assert ours["p"].iloc[0] == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 20_000) + 1e-4)
+    assert ours["value"].iloc[0] == pytest.approx(differences.mean())
+
+
+def test_holm_multiplies_the_smallest_p_by_the_number_of_rows() -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.concat([pd.DataFrame({"query_id": [f"q{i}" for i in range(30)], "retriever": name, "k": k, "value": rng.normal(shift, 1, 30)})
+                       for k, shift in ((1, 0.6), (5, 0.0), (10, 0.1)) for name, shift in (("a", shift), ("b", 0.0))])
+    table = compare(frame, {f"q{i}": f"q{i}" for i in range(30)}, arm="retriever", by=["k"], baseline="b")
+    assert table["p_holm"].min() == pytest.approx(min(1.0, 3 * table["p"].min()))
+
+
+def test_differences_use_only_the_queries_that_both_have() -> None:
+    frame = pd.DataFrame([("q1", "a", 1, 1.0), ("q1", "b", 1, 0.0), ("q2", "a", 1, 1.0), ("q2", "b", 1, math.nan)], columns=["query_id", "retriever", "k", "value"])
+    table = compare(frame, {"q1": "s", "q2": "t"}, arm="retriever", by=["k"], baseline="b")
+    assert (table["n"].iloc[0], table["value"].iloc[0]) == (1, 1.0)
+
+
+def test_a_summary_has_a_row_for_each_combination_in_order() -> None:
+    frame = pd.DataFrame({"query_id": ["q1", "q2"] * 2, "retriever": ["z", "z", "a", "a"], "value": [0.0, 1.0, 1.0, 1.0]})
+    table = summarise(frame, {"q1": "s", "q2": "t"}, by=["retriever"])
+    assert list(table["retriever"]) == ["z", "a"]
+    assert list(table["value"]) == [0.5, 1.0]
+
+
+def test_published_numbers_are_as_printed_in_the_paper() -> None:
+    table = published("visual_rag", "table02").set_index(["retriever", "metric", "k"])["value"]
+    assert table["CLIP", "recall", 1] == 2.81
+    assert table["BGE", "hit", 20] == 79.14
+    assert table["VLM2Vec", "ndcg", 30] == 45.93
+    assert len(table) == 60
+
+
+def test_an_unknown_published_table_is_refused_with_the_list() -> None:
+    with pytest.raises(VragError, match="visual_rag/table02"):
+        published("visual_rag", "table99")
+
+
+def test_our_cells_carry_an_interval_and_the_papers_say_that_the_data_are_others() -> None:
+    results = in_percent(pd.DataFrame([("mine", "recall", 1, 0.1, 0.05, 0.2, 9), ("mine", "hit_count", 1, 0.5, 0.3, 0.7, 9)],
+                                      columns=["retriever", "metric", "k", "value", "ci_low", "ci_high", "n"]))
+    table = beside_paper(results, published("visual_rag", "table02"))
+    assert table.loc[("mine", "recall"), "@1"] == "10.0 [5.0, 20.0]"
+    assert table.loc[("mine", "hit_count"), "@1"] == "0.5 [0.3, 0.7]"
+    assert table.loc[("CLIP (paper, other data)", "recall"), "@1"] == "2.81"

@@ -1,0 +1,51 @@
+"""Notebooks are thin, stripped, and declare what the parameter files set. (nbval runs them: see `make test`.)"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+from strip_notebooks import NOTEBOOKS, stripped
+
+from vrag_kit.runner.parameters import read_parameters, subsets
+
+PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+PARAMS = sorted((NOTEBOOKS.parent / "params").glob("*.yaml"))
+
+
+def code_cells(path: Path) -> list[nbformat.NotebookNode]:
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_a_notebook_opens_with_its_why_and_has_one_cell_of_literal_parameters(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    assert cells[0].source.startswith("# ")
+    tagged = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
+    assert len(tagged) == 1
+    for statement in ast.parse(tagged[0].source).body:
+        assert isinstance(statement, ast.Assign)
+        ast.literal_eval(statement.value)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_a_notebook_is_thin(path: Path) -> None:
+    cells = code_cells(path)
+    assert len(cells) <= 12
+    for cell in cells:
+        assert len(cell.source.splitlines()) <= 14, cell.source
+        assert not any(isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While) for node in ast.walk(ast.parse(cell.source)))
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_a_notebook_is_committed_stripped(path: Path) -> None:
+    assert stripped(nbformat.read(path, as_version=4)) == nbformat.read(path, as_version=4)
+    assert any("NBVAL_CHECK_OUTPUT" in cell.source and cell.outputs for cell in code_cells(path))
+
+
+@pytest.mark.parametrize("path", PARAMS, ids=lambda p: p.stem)
+def test_a_parameter_file_names_only_what_notebooks_declare(path: Path) -> None:
+    given = subsets(PATHS, read_parameters(path), path)
+    assert all(given.values())
