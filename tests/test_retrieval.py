@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -240,3 +242,29 @@ def test_the_shipped_retrievers_beat_a_random_order_on_the_small_guide(guide: Be
     recall = scores.query("metric == 'recall' and k == 5").groupby("retriever")["value"].mean()
     assert recall["field-guide-clip-64"] > 1.5 * recall[RANDOM]
     assert recall["field-guide-clip-32"] > 1.5 * recall[RANDOM]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX resource limits")
+def test_a_disk_that_takes_no_more_is_an_error_that_says_what_is_kept(tmp_path: Path) -> None:
+    """The operating system refuses files over 100 kB, as a full disk would; the first shards fit, a later one does not."""
+    script = f"""
+import resource, sys
+from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_retrieval as t
+import vrag_kit.retrieval.store as store
+documents = t.pictures(Path({str(tmp_path / 'x')!r}), 40)
+store.SHARD = 8
+class Wide(t.ColorEncoder):
+    def encode_documents(self, prepared):
+        rows = super().encode_documents(prepared)
+        return t.np.tile(rows, (1, 400 if self.encoded <= 24 else 40_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+store.embed_documents(Wide(), documents, {str(tmp_path / 'store')!r}, batch_size=8)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "embeddings cannot be stored (File too large)" in done.stderr
+    assert "finished shards are kept" in done.stderr
+    assert len(list((tmp_path / "store").glob("*/shard-*.json"))) == 3
+    assert not list((tmp_path / "store").rglob("*.part"))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -115,3 +117,25 @@ def test_a_runs_folder_that_cannot_be_written_is_an_error(project: Path) -> None
     (project / "runs").write_text("in the way", encoding="utf-8")
     done = vrag(project, "run", "params/p.yaml")
     assert (done.returncode, "cannot be written" in done.stderr) == (2, True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_stopping_the_runner_stops_its_notebooks_and_the_next_run_goes_on(project: Path, how: signal.Signals) -> None:
+    alive = project / "alive.txt"
+    notebook(project / "notebooks" / "02_two.ipynb", "source = ''",
+             f"import time\nfor i in range(100):\n    open({str(alive)!r}, 'a').write('x')\n    time.sleep(0.1)")
+    process = subprocess.Popen([sys.executable, "-m", "vrag_kit.runner", "run", "params/p.yaml"], cwd=project, start_new_session=True, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not alive.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(how)
+    assert process.wait(timeout=30) != 0
+    time.sleep(2)
+    beats = alive.stat().st_size
+    time.sleep(1)
+    assert alive.stat().st_size == beats < 100
+    notebook(project / "notebooks" / "02_two.ipynb", "source = ''", "print('done')")
+    again = vrag(project, "run", "params/p.yaml")
+    assert again.returncode == 0
+    assert again.stdout.count("unchanged since its last run") == 1  # 01 was finished before the stop

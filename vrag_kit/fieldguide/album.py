@@ -9,7 +9,7 @@ import numpy as np
 from vrag_kit.fieldguide.organisms import KINDS, HiddenPart
 from vrag_kit.fieldguide.questions import hidden_parts
 from vrag_kit.fieldguide.traits import Species, invent, stream
-from vrag_kit.fieldguide.views import View, sample_view, shown_parts
+from vrag_kit.fieldguide.views import View, sample_view, seen_parts
 
 _TRIES = 200
 
@@ -33,27 +33,27 @@ def clue_photo(species: Species, part: HiddenPart, name: str) -> Photo:
     rng = stream(name)
     for _ in range(_TRIES):
         view = sample_view(species, part.pose, float(0.35 + 0.65 * rng.beta(1.6, 1.2)), rng, name)
-        shown = shown_parts(species, view)
+        shown, _ = seen_parts(species, view)
         if part.name in shown:
             return Photo(view, shown)
     raise RuntimeError(f"{species.scientific_name}: no view shows the {part.name} after {_TRIES} tries ({name})")
 
 
 def plain_photo(species: Species, avoid: frozenset[str], name: str, near_miss: float = 0.4) -> Photo:
-    """A photograph that shows none of the parts in `avoid`.
+    """A photograph that gives no hint of the parts in `avoid`.
 
-    Most rest in a pose that hides everything; a share `near_miss` has the pose of a hidden part that
-    is then too far, too blurred, covered, or only ajar.
+    Most rest in a pose that hides everything; a share `near_miss` has the pose of a hidden part, which is
+    then covered by a leaf, too far away, or only ajar.
     """
     rng, kind = stream(name), KINDS[species.kind]
     for _ in range(_TRIES):
         if rng.random() < near_miss:
             part = kind.hidden[int(rng.integers(2))]
-            view = sample_view(species, part.pose, float(rng.uniform(0.0, 0.55)), rng, name)
+            view = sample_view(species, part.pose, float(rng.uniform(0.0, 1.0)), rng, name, cover=part.name if rng.random() < 0.75 else "")
         else:
             view = sample_view(species, str(rng.choice(kind.resting)), 0.0, rng, name)
-        shown = shown_parts(species, view)
-        if not shown & avoid:
+        shown, hidden = seen_parts(species, view)
+        if avoid <= hidden:
             return Photo(view, shown)
     raise RuntimeError(f"{species.scientific_name}: every view shows one of {sorted(avoid)} after {_TRIES} tries ({name})")
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torchvision.transforms import v2
 
 from vrag_kit.fieldguide.album import Photo, clue_photo, invent_named, plain_photo
 from vrag_kit.fieldguide.organisms import KINDS
@@ -166,7 +165,6 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
     torch.manual_seed(int(stream(recipe.seed, name).integers(2**31)))
     model = open_clip.create_model(f"local-dir:{folder}", load_weights=False)
     tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
-    model.visual.preprocess = v2.Identity()
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW([{"params": [p for p in parameters if p.ndim > 1]}, {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0}],
                                   lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.1)
@@ -191,6 +189,38 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
     save_file({key: value.half().contiguous() if value.is_floating_point() else value for key, value in model.state_dict().items()},
               folder / "open_clip_model.safetensors")
     (folder / "training.json").write_text(json.dumps({"name": name, "recipe": asdict(recipe), "torch": torch.__version__, "log": log}, indent=2) + "\n", encoding="utf-8")
+    write_card(folder)
+
+
+def write_card(folder: Path) -> None:
+    """Write the model card `README.md` from what `training.json` records."""
+    notes = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+    recipe, last = notes["recipe"], notes["log"][-1]
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.suffix in (".safetensors", ".json")) / 1e6
+    rows = "\n".join(f"| {row['step']} | {row['loss']:.2f} | {100 * row['hit@1']:.0f} | {100 * row['hit@5']:.0f} | {row['mrr']:.2f} |"
+                     for row in notes["log"] if row["step"] % 500 == 0 or row is last)
+    (folder / "README.md").write_text(f"""# {notes['name']}
+
+A small dual encoder for the Field Guide, the bundled demo benchmark of vrag_kit. It places a question and the photographs that answer it
+near each other. It knows nothing about real organisms. Trained by this project; MIT, like the rest.
+
+* Architecture: open_clip, a CLIP ResNet (width {recipe['width']}, blocks {tuple(recipe['blocks'])}) on {recipe['image_size']} px pictures,
+  a text transformer of {recipe['text_layers']} layers over a byte-pair vocabulary of {recipe['vocabulary']}; {recipe['embed_dim']} dimensions.
+  Half-precision weights; {size:.1f} MB in all.
+* Data: a stream of freshly invented species, {_QUERIES} a step, each with one question and {_PHOTOS} photographs ({_CLUES} clues,
+  {_PHOTOS - _CLUES} others, many of them near misses): {recipe['steps'] * _QUERIES:,} species and {recipe['steps'] * _QUERIES * _PHOTOS:,} photographs,
+  each seen once. None is in the Field Guide.
+* Training: {recipe['steps']:,} steps, AdamW, peak learning rate {recipe['learning_rate']}, cosine decay, seed "{recipe['seed']}",
+  {last['minutes']:.0f} minutes on one CPU core, torch {notes['torch']}.
+  Again: `python -m vrag_kit.fieldguide.train_retriever {notes['name']}`.
+* Limits: weak on pictures that are far, dark or covered; knows twelve hidden parts of six kinds of organism and no others.
+
+Validation on 48 held-out species of 60 photographs with 4 clues each (a random order has hit@1 of 7 %, hit@5 of 30 %):
+
+| step | training loss | hit@1 (%) | hit@5 (%) | mean reciprocal rank |
+|---|---|---|---|---|
+{rows}
+""", encoding="utf-8")
 
 
 if __name__ == "__main__":

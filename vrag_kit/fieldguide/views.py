@@ -11,8 +11,9 @@ from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.shapes import Color, Shape, ellipse, paint, smooth, transformed, visible_shares
 from vrag_kit.fieldguide.traits import Species, stream
 
-CLUE_SHARE = 0.008   # a part counts as shown when it fills at least this share of the frame…
-CLUE_BLUR = 0.014    # …in a picture no blurrier than this (sigma, in frame widths)
+CLUE_SHARE = 0.005    # a part counts as shown when it fills at least this share of the frame…
+CLUE_BLUR = 0.012     # …in a picture no blurrier than this (sigma, in frame widths)
+HIDDEN_SHARE = 0.0015  # and as hidden when it fills at most this share; between the two nobody could say
 
 SCENES: dict[str, tuple[Color, ...]] = {   # palette: the ground first, then what grows or lies about
     "foliage": ((86, 116, 66), (52, 88, 44), (128, 152, 82), (150, 128, 84), (66, 74, 46)),
@@ -39,18 +40,20 @@ class View:
     blur: float         # sigma of the whole picture, in frame widths
     light: float        # exposure; 1 is as the palette says
     warmth: float       # −1 blue shade to 1 evening sun
-    blades: int         # leaves and blades in front of the organism
+    blades: int         # blades of grass in front of the organism
+    leaf: bool          # a large leaf in front of the organism, somewhere
+    cover: str = ""     # the part that the leaf covers; "" for none in particular
 
 
-def sample_view(species: Species, pose: str, openness: float, rng: np.random.Generator, name: str) -> View:
+def sample_view(species: Species, pose: str, openness: float, rng: np.random.Generator, name: str, cover: str = "") -> View:
     """A view in the given pose; distance, light, blur and clutter vary as in field photographs."""
     far = rng.random() < 0.35
-    scale = float(rng.uniform(0.42, 0.62) if far else rng.uniform(0.62, 1.02))
+    scale = float(rng.uniform(0.4, 0.62) if far else rng.uniform(0.6, 1.0))
     slack = 0.5 * (1.06 - scale)
     return View(name=name, pose=pose, openness=openness, scale=scale, angle=float(rng.uniform(-1, 1) * KINDS[species.kind].turn),
                 flip=bool(rng.random() < 0.5), x=float(rng.uniform(-1, 1) * slack), y=float(rng.uniform(-1, 1) * slack),
                 blur=float(0.002 + 0.03 * rng.beta(1.1, 5.0)), light=float(np.exp(rng.normal(0, 0.2))), warmth=float(rng.uniform(-1, 1)),
-                blades=int(rng.choice([0, 1, 2, 3, 5], p=[0.3, 0.25, 0.2, 0.15, 0.1])))
+                blades=int(rng.choice([0, 1, 2, 3, 5], p=[0.3, 0.25, 0.2, 0.15, 0.1])), leaf=bool(cover) or bool(rng.random() < 0.45), cover=cover)
 
 
 def _blades(species: Species, view: View) -> list[Shape]:
@@ -67,19 +70,34 @@ def _blades(species: Species, view: View) -> list[Shape]:
     return shapes
 
 
+def _leaf(species: Species, view: View, organism: list[Shape]) -> list[Shape]:
+    """A leaf over the part that the view covers, or somewhere over the organism."""
+    rng, palette = stream(view.name, "leaf"), SCENES[KINDS[species.kind].scene]
+    outlines = [shape.points for shape in organism if shape.part and shape.part == view.cover]
+    if outlines:
+        low, high = np.concatenate(outlines).min(axis=0), np.concatenate(outlines).max(axis=0)
+        centre, half = (low + high) / 2, (high - low) / 2 * rng.uniform(1.05, 1.35) + 0.015
+    else:
+        centre, half = np.array([view.x, view.y]) + view.scale * rng.uniform(-0.36, 0.36, size=2), view.scale * rng.uniform(0.07, 0.2, size=2)
+    color = tuple(int(c * rng.uniform(0.6, 1.15)) for c in palette[int(rng.integers(1, len(palette)))])
+    outline = ellipse(0, 0, 1, 1, n=16) * (1 + 0.12 * rng.standard_normal((16, 1)).clip(-1, 1.5))
+    vein = np.array([(-0.9, -0.04), (0.9, 0.0), (-0.9, 0.04)])
+    return [Shape(centre + outline * half, color), Shape(centre + vein * half, tuple(int(c * 0.75) for c in color), alpha=160)]
+
+
 def compose(species: Species, view: View) -> list[Shape]:
     """All shapes of a view, from back to front, in frame coordinates."""
     c, s = np.cos(view.angle), np.sin(view.angle)
     matrix = view.scale * np.array([[c, -s], [s, c]]) @ np.diag([-1.0 if view.flip else 1.0, 1.0])
     organism = transformed(KINDS[species.kind].draw(species, view.pose, view.openness), matrix, (view.x, view.y))
-    return [*organism, *_blades(species, view)]
+    return [*organism, *(_leaf(species, view, organism) if view.leaf else []), *_blades(species, view)]
 
 
-def shown_parts(species: Species, view: View) -> frozenset[str]:
-    """Hidden parts that the photograph shows well enough to answer a question about them."""
-    if view.blur > CLUE_BLUR:
-        return frozenset()
-    return frozenset(part for part, share in visible_shares(compose(species, view)).items() if share >= CLUE_SHARE)
+def seen_parts(species: Species, view: View) -> tuple[frozenset[str], frozenset[str]]:
+    """(shown, hidden): the parts that a question could be answered about from the photograph, and those it gives no hint of."""
+    shares = {part: 0.0 for part in species.hidden} | visible_shares(compose(species, view))
+    shown = frozenset(part for part, share in shares.items() if share >= CLUE_SHARE and view.blur <= CLUE_BLUR)
+    return shown, frozenset(part for part, share in shares.items() if share <= HIDDEN_SHARE)
 
 
 def _background(species: Species, view: View, size: int) -> Image.Image:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -66,6 +67,7 @@ def draw(edition: Annotated[str, typer.Argument(help="full or small")], folder: 
 
 def main() -> None:
     """Entry point of `vrag`."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that notebooks end with us
     try:
         app()
     except VragError as error:

@@ -30,7 +30,7 @@ from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
 _PACKAGE = Path(__file__).parents[1]
-_NOISE = ("Executing Cell", "Ending Cell", "Input Notebook:", "Output Notebook:", "Executing notebook with kernel", "Passed unknown parameter")
+_NOISE = ("Executing Cell", "Ending Cell", "Input Notebook:", "Working directory:", "Output Notebook:", "Executing notebook with kernel", "Passed unknown parameter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,26 @@ def run_notebooks(parameter_file: Path, *, only: str = "", jobs: int = 1) -> lis
     folder = project_root() / "runs" / parameter_file.stem
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock", timeout=0), ThreadPoolExecutor(jobs) as pool:
-            return list(pool.map(lambda notebook: _run(notebook, parameters[notebook], folder), chosen))
+        with FileLock(folder / ".lock", timeout=0):
+            return _run_all({notebook: parameters[notebook] for notebook in chosen}, folder, jobs)
     except Timeout as error:
         raise VragError(f"{folder}: another `vrag run {parameter_file}` is at work there. Wait for it, or stop it.") from error
     except OSError as error:
         raise VragError(f"{folder}: cannot be written ({error.strerror}). Free space, or run in a folder with write access.") from error
 
 
-def _run(notebook: Path, parameters: dict[str, Any], folder: Path) -> Outcome:
+def _run_all(parameters: dict[Path, dict[str, Any]], folder: Path, jobs: int) -> list[Outcome]:
+    running: set[subprocess.Popen[str]] = set()
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        return list(pool.map(lambda notebook: _run(notebook, parameters[notebook], folder, running), parameters))
+    finally:  # also when interrupted: nothing goes on behind the user's back
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in list(running):
+            process.terminate()
+
+
+def _run(notebook: Path, parameters: dict[str, Any], folder: Path, running: set[subprocess.Popen[str]]) -> Outcome:
     note, output = folder / f"{notebook.stem}.json", folder / notebook.name
     settings, code = {**declared(notebook), **parameters}, _code_key(notebook, parameters)
     if output.is_file() and _read(note) == {"code": code, "data": _data_key(settings), "figures": _figures(notebook, settings)}:
@@ -76,7 +87,7 @@ def _run(notebook: Path, parameters: dict[str, Any], folder: Path) -> Outcome:
         return Outcome(notebook.stem, "unchanged", 0.0, f"{len(_figures(notebook, settings))} files in {settings.get('figures_dir', '')}")
     note.unlink(missing_ok=True)
     began = time.monotonic()
-    returned = _papermill(notebook, output, parameters, folder)
+    returned = _papermill(notebook, output, parameters, folder, running)
     seconds = time.monotonic() - began
     if returned:
         detail = _failure(output) or f"papermill ended with status {returned}; see {folder / notebook.stem}.log"
@@ -88,7 +99,7 @@ def _run(notebook: Path, parameters: dict[str, Any], folder: Path) -> Outcome:
     return Outcome(notebook.stem, "done", seconds, f"{len(figures)} files in {settings.get('figures_dir', '')}")
 
 
-def _papermill(notebook: Path, output: Path, parameters: dict[str, Any], folder: Path) -> int:
+def _papermill(notebook: Path, output: Path, parameters: dict[str, Any], folder: Path, running: set[subprocess.Popen[str]]) -> int:
     """Execute in a process of its own; prints what the notebook prints, keeps all of it in the log."""
     given = folder / f"{notebook.stem}.parameters.yaml"
     given.write_text(yaml.safe_dump(parameters), encoding="utf-8")
@@ -98,6 +109,7 @@ def _papermill(notebook: Path, output: Path, parameters: dict[str, Any], folder:
     with (folder / f"{notebook.stem}.log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace",
                                    env={**os.environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
+        running.add(process)
         try:
             shown = True
             for line in process.stdout or ():
@@ -108,6 +120,7 @@ def _papermill(notebook: Path, output: Path, parameters: dict[str, Any], folder:
             return process.wait()
         finally:
             process.terminate()
+            running.discard(process)
 
 
 def _failure(output: Path) -> str:
