@@ -95,7 +95,7 @@ def compose(species: Species, view: View) -> list[Shape]:
 
 def seen_parts(species: Species, view: View) -> tuple[frozenset[str], frozenset[str]]:
     """(shown, hidden): the parts that a question could be answered about from the photograph, and those it gives no hint of."""
-    shares = {part: 0.0 for part in species.hidden} | visible_shares(compose(species, view))
+    shares = dict.fromkeys(species.hidden, 0.0) | visible_shares(compose(species, view))
     shown = frozenset(part for part, share in shares.items() if share >= CLUE_SHARE and view.blur <= CLUE_BLUR)
     return shown, frozenset(part for part, share in shares.items() if share <= HIDDEN_SHARE)
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from vrag_kit.plotting.style import PALETTE, use_style
+from vrag_kit.plotting.style import PALETTE, new_figure
 
 
 def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> Figure:
     """Figure 2 of the paper and a histogram of clues a query; takes `distribution` and `query_table` of a benchmark."""
-    use_style()
-    figure, axes = plt.subplots(1, 3, figsize=(12.5, 3.9), layout="constrained")
+    figure, (axes,) = new_figure(1, 3, (12.5, 3.9))
     for axis, (facet, title), color in zip(axes, (("organism", "Organisms"), ("question", "What is asked")), PALETTE, strict=False):
         part = shares[shares["facet"] == facet]
         sns.barplot(part, x="share", y="label", color=color, ax=axis)
@@ -23,5 +22,6 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> 
     sns.histplot(queries, x="clues", bins=range(0, int(queries["clues"].max()) + 4, 3), color=PALETTE[2], ax=axes[2])
     axes[2].axvline(queries["clues"].mean(), color="#3B3B3B", linestyle="--", linewidth=1.2)
     axes[2].set(title="Clues a query", xlabel=f"clue images (mean {queries['clues'].mean():.1f}, dashed)", ylabel="queries")
+    axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supxlabel(f"{name}: n = {len(queries)} queries on {queries['entity'].nunique()} species; numbers beside the bars are queries", fontsize=9)
     return figure

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import textwrap
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from vrag_kit.plotting.style import CLUE, GREY, METRIC_NAMES, color_of, use_style
+from vrag_kit.plotting.style import CLUE, GREY, METRIC_NAMES, color_of, new_figure
 from vrag_kit.types import Benchmark
 
 _PANELS = ("recall", "ndcg_visual_rag", "hit", "hit_count")
@@ -21,8 +21,7 @@ def retriever_figure(results: pd.DataFrame, paper: pd.DataFrame, name: str) -> F
 
     `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares in percent; `paper` is `published("visual_rag", "table02")`.
     """
-    use_style()
-    figure, axes = plt.subplots(1, 4, figsize=(14, 4.1), layout="constrained")
+    figure, (axes,) = new_figure(1, 4, (14, 4.4))
     for axis, metric in zip(axes, _PANELS, strict=True):
         printed = paper[paper["metric"] == {"ndcg_visual_rag": "ndcg"}.get(metric, metric)]
         for retriever, line in printed.groupby("retriever", sort=False):
@@ -45,9 +44,8 @@ def retriever_figure(results: pd.DataFrame, paper: pd.DataFrame, name: str) -> F
 
 def retrieved_figure(benchmark: Benchmark, query_id: str, runs: dict[str, pd.DataFrame], k: int = 8) -> Figure:
     """The first k images that each retriever found for one question; clues have a green frame."""
-    use_style()
     clues = set(benchmark.relevant(query_id))
-    figure, axes = plt.subplots(len(runs), k, figsize=(1.45 * k, 1.75 * len(runs) + 0.9), layout="constrained", squeeze=False)
+    figure, axes = new_figure(len(runs), k, (1.45 * k, 1.75 * len(runs) + 0.9))
     for row, (name, run) in zip(axes, runs.items(), strict=True):
         found = run[(run["query_id"] == query_id) & (run["rank"] <= k)]
         for axis, (doc_id, rank) in zip(row, found[["doc_id", "rank"]].itertuples(index=False), strict=True):
@@ -58,7 +56,7 @@ def retrieved_figure(benchmark: Benchmark, query_id: str, runs: dict[str, pd.Dat
     return figure
 
 
-def picture_on(axis: plt.Axes, benchmark: Benchmark, doc_id: str, title: str, frame: str) -> None:
+def picture_on(axis: Axes, benchmark: Benchmark, doc_id: str, title: str, frame: str) -> None:
     """Draw one document's image with a coloured frame."""
     image = benchmark.corpus[doc_id].image
     if image is not None:
@@ -74,11 +72,11 @@ def picture_on(axis: plt.Axes, benchmark: Benchmark, doc_id: str, title: str, fr
 
 def contact_sheet(benchmark: Benchmark, query_id: str, clues: int = 4, others: int = 8) -> Figure:
     """Some clues and some other candidates of one question, in the order of the annotations."""
-    use_style()
     labels = benchmark.qrels[query_id]
     chosen = [d for d, label in labels.items() if label][:clues] + [d for d, label in labels.items() if not label][:others]
     columns = 6
-    figure, axes = plt.subplots(-(-len(chosen) // columns), columns, figsize=(1.6 * columns, 1.9 * -(-len(chosen) // columns) + 0.7), layout="constrained", squeeze=False)
+    rows = -(-len(chosen) // columns)
+    figure, axes = new_figure(rows, columns, (1.6 * columns, 1.9 * rows + 0.7))
     for axis in axes.flat[len(chosen):]:
         axis.set_axis_off()
     for axis, doc_id in zip(axes.flat, chosen, strict=False):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
 import seaborn as sns
+from matplotlib.figure import Figure
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#8C6D31")  # Okabe-Ito, with two added for long legends
 GREY, CLUE = "#8A8A8A", "#009E73"
@@ -20,6 +23,17 @@ METRIC_NAMES = {"recall": "Recall", "ndcg": "nDCG", "ndcg_visual_rag": "nDCG (vi
 def color_of(model: str) -> str:
     """The colour of a model, retriever or reference order; unknown names get one of the palette by a hash of the name."""
     return _FIXED.get(model) or PALETTE[hashlib.sha256(model.encode()).digest()[0] % len(PALETTE)]
+
+
+def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, np.ndarray]:
+    """A figure of `size` inches in the kit's look, and its axes, shape (rows, columns).
+
+    It is closed for pyplot, so that a notebook shows it once: where it is the value of a cell.
+    """
+    use_style()
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    plt.close(figure)
+    return figure, axes
 
 
 def use_style() -> None:
