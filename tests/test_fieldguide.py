@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -162,3 +164,29 @@ def test_clue_counts_are_skewed_and_stay_within_the_papers_bounds() -> None:
     assert counts.min() >= 1
     assert counts.max() <= 62
     assert np.median(counts) < counts.mean()
+
+
+def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other() -> None:
+    """Flat pictures of each pattern on a round part: count the pixels of both colours."""
+    from PIL import Image
+
+    from vrag_kit.fieldguide.shapes import ellipse, paint
+    from vrag_kit.fieldguide.traits import PATTERNS, Look, patterned
+
+    for pattern in PATTERNS:
+        image = Image.new("RGB", (200, 200))
+        paint(image, patterned(ellipse(0, 0, 0.4, 0.3), Look("red", pattern, "blue"), "part", (0.0, 0.0)))
+        pixels = np.asarray(image).reshape(-1, 3)
+        ground, second = ((pixels == COLORS[name]).all(axis=1).sum() for name in ("red", "blue"))
+        assert ground > second, pattern
+        assert (second > 0) == (pattern != "plain")
+
+
+def test_two_processes_that_want_the_same_guide_draw_it_once(tmp_path: Path, guide_folder: Path) -> None:
+    script = f"from vrag_kit.fieldguide import draw_field_guide\nif __name__ == '__main__':\n    draw_field_guide('small', {str(tmp_path / 'guide')!r}, workers=1)\n"
+    (tmp_path / "draw.py").write_text(script, encoding="utf-8")
+    both = [subprocess.Popen([sys.executable, str(tmp_path / "draw.py")], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    printed = "".join(process.communicate(timeout=120)[0] for process in both)
+    assert all(process.returncode == 0 for process in both)
+    assert printed.count("12 species in") == 1
+    assert digest(tmp_path / "guide") == digest(guide_folder)

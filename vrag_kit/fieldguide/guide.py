@@ -22,15 +22,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.album import Photo, album, invent_named
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
 from vrag_kit.fieldguide.traits import Species, stream
 from vrag_kit.fieldguide.views import photograph
-from vrag_kit.files import write_file
+from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.progress import track
 
 _QUALITY = 88  # of the JPEG files
@@ -75,8 +73,7 @@ def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = 
     if _read_note(folder) == {**wanted, "complete": True}:
         return folder
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock"):
+        with one_at_a_time(folder, "drawing the Field Guide"):
             if _read_note(folder) != {**wanted, "complete": True}:
                 _draw(edition, folder, wanted, workers or os.cpu_count() or 1)
     except OSError as error:

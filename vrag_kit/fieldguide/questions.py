@@ -21,12 +21,16 @@ class Question:
 
 
 def ask(species: Species, part: HiddenPart, asks: str) -> Question:
-    """The question about `part` that asks for its color, its pattern, or both its colors."""
+    """The question about `part` that asks for its (main) color, its pattern, or both its colors.
+
+    The main color of a patterned part is its ground, which fills more than half of it.
+    """
     look = species.hidden[part.name]
     who = f"{species.common_name} (scientific name: {species.scientific_name})"
     verb, do = ("are", "do") if part.plural else ("is", "does")
     if asks == "color":
-        return Question(part.name, asks, f"What color {verb} the {part.name} of {who}, {part.hint}?", spellings(look.color))
+        start = f"What color {verb}" if look.pattern == "plain" else "What is the main color of"
+        return Question(part.name, asks, f"{start} the {part.name} of {who}, {part.hint}?", spellings(look.color))
     if asks == "pattern":
         return Question(part.name, asks, f"What pattern {do} the {part.name} of {who} show, {part.hint}?", spellings(look.pattern))
     pairs = [f"{a} and {b}" for first, second in ((look.color, look.second), (look.second, look.color))

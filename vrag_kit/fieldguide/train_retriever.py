@@ -48,7 +48,7 @@ class Recipe:
 
 
 RECIPES = {
-    "field-guide-clip-64": Recipe(image_size=64, width=24, blocks=(1, 2, 1, 1), steps=2200),
+    "field-guide-clip-64": Recipe(image_size=64, width=24, blocks=(1, 2, 1, 1), steps=2000),
     "field-guide-clip-32": Recipe(image_size=32, width=16, blocks=(1, 1, 1, 1), steps=1500),
 }
 

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.progress import track
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.types import Evidence
@@ -75,8 +74,7 @@ def embed_documents(encoder: Encoder, documents: Iterable[Evidence], root: Path 
         raise VragError("the corpus is empty: there is nothing to embed. Check the annotations and the image folder.")
     folder = Path(root) / f"{encoder.name}-{encoder.fingerprint[:12]}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock"):
+        with one_at_a_time(folder, "embedding"):
             shards, known = _open_shards(folder)
             keys = [(document.doc_id, _stamp(document)) for document in documents]
             todo = [document for document, key in zip(documents, keys, strict=True) if key not in known]
