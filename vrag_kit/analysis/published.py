@@ -25,9 +25,10 @@ def published(paper: str, table: str) -> pd.DataFrame:
 
 
 def in_percent(results: pd.DataFrame) -> pd.DataFrame:
-    """Shares in [0, 1] as percent, as the papers print them; hit_count stays a number of images."""
-    scale = np.where(results["metric"] == "hit_count", 1.0, 100.0)
-    return results.assign(**{column: results[column] * scale for column in ("value", "ci_low", "ci_high") if column in results})
+    """Shares in [0, 1] as percent, as the papers print them; hit_count stays a number of images. A column `unit` says which."""
+    counts = results["metric"] == "hit_count"
+    scaled = {column: results[column] * np.where(counts, 1.0, 100.0) for column in ("value", "ci_low", "ci_high") if column in results}
+    return results.assign(**scaled, unit=np.where(counts, "images", "percent"))
 
 
 def beside_paper(results: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:

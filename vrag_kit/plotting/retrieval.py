@@ -32,7 +32,7 @@ def retriever_figure(results: pd.DataFrame, paper: pd.DataFrame, name: str) -> F
             if not reference:
                 axis.fill_between(line["k"], line["ci_low"], line["ci_high"], color=color_of(str(retriever)), alpha=0.15, linewidth=0)
         axis.set(title=METRIC_NAMES[metric], xscale="log", xticks=sorted(results["k"].unique()), xlabel="images retrieved, k",
-                 ylabel="clue images found" if metric == "hit_count" else f"{METRIC_NAMES[metric]} (%)")
+                 ylabel="clue images found" if metric == "hit_count" else f"{METRIC_NAMES[metric].split(' (')[0]} (%)")
         axis.set_xticklabels(sorted(results["k"].unique()))
         axis.xaxis.set_minor_locator(NullLocator())
         axis.set_ylim(bottom=0, top=None if metric == "hit_count" else 103)
@@ -42,7 +42,7 @@ def retriever_figure(results: pd.DataFrame, paper: pd.DataFrame, name: str) -> F
     return figure
 
 
-def retrieved_figure(benchmark: Benchmark, query_id: str, runs: dict[str, pd.DataFrame], k: int = 8) -> Figure:
+def retrieved_figure(benchmark: Benchmark, query_id: str, runs: dict[str, pd.DataFrame], k: int = 6) -> Figure:
     """The first k images that each retriever found for one question; clues have a green frame."""
     clues = set(benchmark.relevant(query_id))
     figure, axes = new_figure(len(runs), k, (1.45 * k, 1.75 * len(runs) + 0.9))

@@ -28,7 +28,7 @@ def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFram
     """
     folder = Path(folder)
     picture, drawing = io.BytesIO(), io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "vrag_kit", "savefig.dpi": 160}):
+    with mpl.rc_context({"svg.hashsalt": "vrag_kit", "savefig.dpi": 130}):
         figure.savefig(picture, format="png", bbox_inches="tight", metadata={"Software": None})
         figure.savefig(drawing, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
     lines = "\n".join(line.rstrip() for line in drawing.getvalue().splitlines()) + "\n"

@@ -1,7 +1,7 @@
 """Run the notebooks one after another, or several at once; skip what is finished, go on after a failure.
 
     runs/<parameter file>/<notebook>.ipynb     the executed notebook
-    runs/<parameter file>/<notebook>.log       all it printed
+    runs/<parameter file>/<notebook>.log       all it printed (tables and figures are in the executed notebook)
     runs/<parameter file>/<notebook>.json      what the finished run was made of; it is what makes a rerun skip
 """
 
@@ -30,7 +30,7 @@ from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
 _PACKAGE = Path(__file__).parents[1]
-_NOISE = ("Executing Cell", "Ending Cell", "Input Notebook:", "Working directory:", "Output Notebook:", "Executing notebook with kernel", "Passed unknown parameter")
+_NOISE = ("Executing Cell", "Ending Cell", "Input Notebook:", "Working directory:", "Output Notebook:", "Executing notebook with kernel", "Passed unknown parameter", "[IPKernelApp]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _papermill(notebook: Path, output: Path, parameters: dict[str, Any], folder:
     given = folder / f"{notebook.stem}.parameters.yaml"
     given.write_text(yaml.safe_dump(parameters), encoding="utf-8")
     command = [sys.executable, "-m", "papermill", str(notebook), str(output), "-f", str(given), "--cwd", str(project_root()),
-               "--no-progress-bar", "--log-output", "--start-timeout", "300"]
+               "--no-progress-bar", "--stdout-file", "-", "--stderr-file", "-", "--start-timeout", "300"]
     print(f"[{notebook.stem}] running", flush=True)
     with (folder / f"{notebook.stem}.log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace",
