@@ -20,8 +20,8 @@ def stripped(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         cell.metadata = {key: value for key, value in cell.metadata.items() if key == "tags"}
         if cell.cell_type == "code":
-            cell.execution_count = None
             cell.outputs = cell.outputs if "NBVAL_CHECK_OUTPUT" in cell.source else []
+            cell.execution_count = 1 if cell.outputs else None  # nbval takes a cell without a count for one that never ran
             for output in cell.outputs:
                 output.pop("execution_count", None)
     notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}, "language_info": {"name": "python"}}
