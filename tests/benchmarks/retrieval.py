@@ -126,7 +126,7 @@ def plain_metrics(run: object, labels: dict[str, dict[str, int]]) -> dict[tuple[
 if __name__ == "__main__":
     print(f"{torch.get_num_threads()} torch threads, {WORKERS} decoding threads, batches of {BATCH}, median of {REPEATS}")
     with tempfile.TemporaryDirectory() as scratch:
-        for count, size in ((2048, 160), (512, 500)):
+        for count, size in ((2048, 160), (1024, 500)):
             pictures = draw_pictures(Path(scratch) / str(size), count, size)
             pipeline(pictures, f"embedding {count} pictures of {size} px")
             preprocessing(pictures[:256], f"preprocessing {size} px")
