@@ -22,7 +22,7 @@ from vrag_kit.fieldguide.album import invent_named
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.fieldguide.views import photograph, sample_view
-from vrag_kit.retrieval import evaluate, load_open_clip, make_run
+from vrag_kit.retrieval import OpenClipEncoder, evaluate, load_open_clip, make_run
 from vrag_kit.retrieval.search import nearest
 from vrag_kit.retrieval.store import ahead, embed_documents
 from vrag_kit.types import Evidence
@@ -54,9 +54,8 @@ def draw_pictures(folder: Path, count: int, size: int) -> list[Evidence]:
     return documents
 
 
-def pipeline(documents: list[Evidence], title: str) -> None:
+def pipeline(encoder: OpenClipEncoder, documents: list[Evidence], title: str) -> None:
     """Embedding to disk against decoding alone plus the model alone."""
-    encoder = load_open_clip(MODEL)
     with ThreadPoolExecutor(WORKERS) as pool:
         prepared = list(pool.map(encoder.prepare, documents))
 
@@ -128,6 +127,8 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         for count, size in ((2048, 160), (1024, 500)):
             pictures = draw_pictures(Path(scratch) / str(size), count, size)
-            pipeline(pictures, f"embedding {count} pictures of {size} px")
+            pipeline(load_open_clip(MODEL), pictures, f"{count} pictures of {size} px, the demo's model")
             preprocessing(pictures[:256], f"preprocessing {size} px")
+        large = OpenClipEncoder(open_clip.create_model("ViT-B-32"), open_clip.get_tokenizer("ViT-B-32"), name="ViT-B-32 with random weights")
+        pipeline(large, pictures[:192], f"192 pictures of {size} px, {large.name}")
     search_and_metrics()
