@@ -30,7 +30,9 @@ from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
 _PACKAGE = Path(__file__).parents[1]
-_NOISE = ("Executing Cell", "Ending Cell", "Input Notebook:", "Working directory:", "Output Notebook:", "Executing notebook with kernel", "Passed unknown parameter", "[IPKernelApp]")
+_NOISE = (
+    "Executing Cell", "Ending Cell", "Input Notebook:", "Working directory:", "Output Notebook:", "Executing notebook with kernel", "Passed unknown parameter", "[IPKernelApp]",
+)
 
 
 @dataclass(frozen=True, slots=True)
