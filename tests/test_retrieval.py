@@ -227,6 +227,11 @@ def test_an_unknown_model_is_refused_with_what_there_is(spec: str, words: str) -
         load_open_clip(spec)
 
 
+def test_a_device_that_is_not_there_is_refused_with_what_to_do(checkpoint: Build) -> None:
+    with pytest.raises(VragError, match=r"device 'warp' cannot be used on this machine.*\"cpu\""):
+        load_open_clip(str(checkpoint()), device="warp")
+
+
 def test_a_checkpoint_without_weights_is_refused(checkpoint: Build) -> None:
     folder = checkpoint()
     os.remove(folder / "open_clip_model.safetensors")

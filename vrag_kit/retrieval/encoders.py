@@ -112,10 +112,12 @@ def load_open_clip(spec: str, *, device: str = "cpu") -> OpenClipEncoder:
     """Load "<model>/<pretrained tag>", such as "ViT-L-14-336-quickgelu/openai", or a folder with `open_clip_config.json`.
 
     Raises `VragError` for an unknown model or tag, weights that are missing or not finite, and a model
-    whose activation (QuickGELU) is not the one its weights were trained with, of which open_clip only warns.
+    whose activation (QuickGELU) is not the one its weights were trained with, of which open_clip only warns,
+    and a device that this machine does not have.
     """
     import open_clip
 
+    _check_device(device)
     folder = project_path(spec)
     local = (folder / "open_clip_config.json").is_file()
     if local:
@@ -143,6 +145,13 @@ def load_open_clip(spec: str, *, device: str = "cpu") -> OpenClipEncoder:
             raise VragError(f"retriever {spec!r}: weight {tensor!r} holds {int((~torch.isfinite(values)).sum())} values that are NaN or infinite. "
                             f"The checkpoint is damaged; fetch or train it again.")
     return OpenClipEncoder(model, tokenizer, name=folder.name if local else spec.replace("/", "-"), device=device)
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise VragError(f"device {device!r} cannot be used on this machine ({str(error).splitlines()[0]}). Set the parameter `device` to \"cpu\".") from error
 
 
 def _check_names(spec: str, model: str, tag: str, open_clip: Any) -> None:

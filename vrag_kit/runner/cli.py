@@ -23,7 +23,7 @@ def run(parameters: Annotated[Path, typer.Argument(help="flat YAML file of param
     from vrag_kit.runner.notebooks import run_notebooks, summary
 
     outcomes = run_notebooks(parameters, only=only, jobs=jobs)
-    print(f"\n{summary(outcomes).to_string(index=False)}", flush=True)
+    print(f"\n{summary(outcomes)}", flush=True)
     raise typer.Exit(int(any(outcome.status == "failed" for outcome in outcomes)))
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import pandas as pd
 import yaml
 from filelock import FileLock, Timeout
 
@@ -142,9 +141,11 @@ def _failure(output: Path) -> str:
     return ""
 
 
-def summary(outcomes: list[Outcome]) -> pd.DataFrame:
-    """One row a notebook: notebook, status, seconds, detail."""
-    return pd.DataFrame([(o.notebook, o.status, round(o.seconds, 1), o.detail) for o in outcomes], columns=["notebook", "status", "seconds", "detail"])
+def summary(outcomes: list[Outcome]) -> str:
+    """One line a notebook: notebook, status, seconds, and what it wrote or why it failed."""
+    width = max(len(outcome.notebook) for outcome in outcomes)
+    rows = [f"{o.notebook:<{width}}  {o.status:<9}  {o.seconds:7.1f} s  {o.detail}" for o in outcomes]
+    return "\n".join([f"{'notebook':<{width}}  {'status':<9}  {'time':>9}  result", *rows])
 
 
 def _code_key(notebook: Path, parameters: dict[str, Any]) -> str:
