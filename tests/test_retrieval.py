@@ -105,6 +105,8 @@ def test_a_truncated_shard_is_noticed_and_embedded_again(tmp_path: Path, capsys:
     embed_documents(encoder, documents, tmp_path / "store")
     assert encoder.encoded == 6
     assert "damaged shard" in capsys.readouterr().out
+    embed_documents(encoder, documents, tmp_path / "store")
+    assert "damaged shard" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 0.0])
@@ -192,6 +194,27 @@ def test_a_local_checkpoint_embeds_as_open_clip_itself_does(checkpoint: Build, t
     assert (ours - (pixels * std + mean)).abs().max() <= 1 / 255 + 1e-4
     assert float((encoder.encode_documents([encoder.prepare(document)]) * image).sum()) > 0.999
     np.testing.assert_allclose(encoder.encode_queries([Query(query_id="q", text="a blue bird")]), text, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["upright", "turned", "grey", "palette", "transparent", "16-bit", "cmyk", "webp"])
+def test_every_kind_of_picture_is_decoded_as_pillow_does_upright_and_rgb(kind: str) -> None:
+    import io
+
+    from vrag_kit.benchmarks import decode
+    from vrag_kit.retrieval.encoders import decode_rgb
+
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8)).resize((60, 40))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    options = {"format": "JPEG", "quality": 95, "exif": exif} if kind == "turned" else {"format": "JPEG", "quality": 95} if kind in ("upright", "cmyk") else {"format": "PNG"}
+    mode = {"grey": "L", "palette": "P", "transparent": "RGBA", "cmyk": "CMYK"}.get(kind, "RGB")
+    converted = Image.fromarray(np.asarray(picture.convert("L")).astype(np.uint16) * 257) if kind == "16-bit" else picture.convert(mode)
+    file = io.BytesIO()
+    converted.save(file, **({"format": "WEBP", "lossless": True} if kind == "webp" else options))
+    theirs = torch.from_numpy(np.array(decode(file.getvalue(), kind))).permute(2, 0, 1)
+    ours = decode_rgb(file.getvalue(), kind)
+    assert ours.shape == theirs.shape
+    assert (ours.int() - theirs.int()).abs().max() <= 2
 
 
 def test_the_fingerprint_tells_weights_and_preprocessing_apart(checkpoint: Build) -> None:

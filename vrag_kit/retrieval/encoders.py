@@ -49,7 +49,9 @@ def decode_rgb(data: bytes, where: str) -> torch.Tensor:
     """Decode to uint8 RGB, shape (3, height, width), EXIF orientation applied; by torchvision, and by Pillow for formats it lacks."""
     if data[:3] == b"\xff\xd8\xff" or data[:8] == b"\x89PNG\r\n\x1a\n":
         try:
-            return decode_image(torch.frombuffer(bytearray(data), dtype=torch.uint8), ImageReadMode.RGB, apply_exif_orientation=True)
+            image = decode_image(torch.frombuffer(bytearray(data), dtype=torch.uint8), ImageReadMode.RGB, apply_exif_orientation=True)
+            if image.dtype == torch.uint8:  # not so for 16-bit files
+                return image
         except RuntimeError:
             pass  # truncated files and rare colour spaces: Pillow reads them or says what is wrong
     return torch.from_numpy(np.array(decode(data, where))).permute(2, 0, 1)

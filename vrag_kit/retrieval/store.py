@@ -148,7 +148,9 @@ def _open_shards(folder: Path) -> tuple[dict[str, np.ndarray], dict[tuple[str, s
             if len(vectors) != len(rows):
                 raise ValueError(f"{len(vectors)} vectors for {len(rows)} documents")
         except (OSError, ValueError, KeyError) as error:
-            print(f"{index.with_suffix('.npy')}: damaged shard ({error}); its documents are embedded again", flush=True)
+            print(f"{index.with_suffix('.npy')}: damaged shard ({error}), removed; its documents are embedded again", flush=True)
+            index.unlink()
+            index.with_suffix(".npy").unlink(missing_ok=True)
             continue
         shards[index.stem] = vectors
         known.update({(doc_id, stamp): (index.stem, row) for row, (doc_id, stamp) in enumerate(rows)})
