@@ -90,13 +90,19 @@ def paint(image: Image.Image, shapes: Iterable[Shape]) -> None:
         pen.polygon(_outline(shape.points, image.width), fill=(*shape.color, shape.alpha))
 
 
-def visible_shares(shapes: Iterable[Shape], resolution: int = 96) -> dict[str, float]:
-    """Share of the frame, in [0, 1], that shows each part once everything is drawn; absent parts are absent."""
+def part_map(shapes: Iterable[Shape], resolution: int) -> tuple[Image.Image, dict[str, int]]:
+    """What an observer sees of each part once everything is drawn: a picture of labels, and the label of each part ("" for all else is 0)."""
     label_of: dict[str, int] = {"": 0}
     labels = Image.new("L", (resolution, resolution))
     pen = ImageDraw.Draw(labels)
     for shape in shapes:
         if shape.alpha == 255:
             pen.polygon(_outline(shape.points, resolution), fill=label_of.setdefault(shape.part, len(label_of)))
+    return labels, label_of
+
+
+def visible_shares(shapes: Iterable[Shape], resolution: int = 96) -> dict[str, float]:
+    """Share of the frame, in [0, 1], that shows each part once everything is drawn; absent parts are absent."""
+    labels, label_of = part_map(shapes, resolution)
     counts = labels.histogram()
     return {part: counts[label] / resolution**2 for part, label in label_of.items() if part and counts[label]}

@@ -1,0 +1,221 @@
+"""Train the demo's answerers, small FastVLM models: `python -m vrag_kit.fieldguide.train_answerer NAME`.
+
+First the vision tower learns to see (`train_tower`, once for both); then a language model behind it, on the
+tower's features, learns to answer from a stream of `lessons`: in the paper's wording, single photographs
+before many, each about a freshly invented species. The two answerers share tower and architecture; they differ in how
+many photographs their prompts held.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, Dataset
+
+from vrag_kit.fieldguide.lessons import Lesson, Plan, lessons, look, told_facts
+from vrag_kit.fieldguide.train_tower import ARCHITECTURE, FEATURES, IMAGE_SIZE, MEAN, STD, to_input, train_tower
+from vrag_kit.fieldguide.traits import stream
+from vrag_kit.generation.templates import render
+
+WEIGHTS = Path(__file__).parent / "weights"
+TOWER = Path("runs/training/tower.safetensors")
+CHAT = ("{% for message in messages %}<|{{ message['role'] }}|>{% if message['content'] is string %}{{ message['content'] }}{% else %}"
+        "{% for part in message['content'] %}{% if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}<|end|>"
+        "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}")
+SPECIAL = ("<pad>", "<image>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How one answerer is built and trained."""
+
+    plan: Plan
+    steps: int
+    width: int = 192
+    layers: int = 4
+    heads: int = 4
+    vocabulary: int = 1536
+    learning_rate: float = 2e-3
+    context: int = 512
+    seed: str = "answerer"
+
+
+RECIPES = {
+    "field-guide-vlm-few": Recipe(Plan(told=5, guess=3, single=18, several=9, most=3, seldom=8), steps=1500),
+    "field-guide-vlm-many": Recipe(Plan(told=5, guess=3, single=11, several=11, most=20), steps=1200),
+}
+
+
+def build_processor(recipe: Recipe, folder: Path) -> Any:
+    """Write tokenizer, chat template and image processor to `folder`; returns the processor."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import CLIPImageProcessor, LlavaProcessor, PreTrainedTokenizerFast
+
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    words = Plan(told=0, guess=12, single=0, several=0, most=2)
+    texts = [text for number in range(400) for lesson in lessons(words, [], f"{recipe.seed}/words/{number}", 2) for text in (lesson.question, f"Answer: {lesson.answer}")]
+    templates = [str(render(template, "").__getitem__(0).parts[0]) for template in ("no_image", "clue_image", "one_image", "several_images")]
+    bpe.train_from_iterator([*texts, *templates * 40, "Answer: I don't know"] , trainers.BpeTrainer(
+        vocab_size=recipe.vocabulary, special_tokens=list(SPECIAL), show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bpe, pad_token="<pad>", eos_token="<|end|>", additional_special_tokens=list(SPECIAL[1:5]),
+                                        model_max_length=recipe.context, padding_side="left")
+    size = {"height": IMAGE_SIZE, "width": IMAGE_SIZE}
+    images = CLIPImageProcessor(size=size, do_center_crop=False, do_resize=True, image_mean=[MEAN] * 3, image_std=[STD] * 3)
+    processor = LlavaProcessor(images, tokenizer, patch_size=32, vision_feature_select_strategy="full", chat_template=CHAT, image_token="<image>")
+    processor.save_pretrained(folder)
+    return processor
+
+
+def build_model(recipe: Recipe, tokenizer: Any) -> Any:
+    """A FastVLM model with random weights."""
+    from transformers import FastVlmConfig, FastVlmForConditionalGeneration, Qwen2Config, TimmWrapperConfig
+
+    text = Qwen2Config(vocab_size=len(tokenizer), hidden_size=recipe.width, intermediate_size=2 * recipe.width, num_hidden_layers=recipe.layers,
+                       num_attention_heads=recipe.heads, num_key_value_heads=recipe.heads, max_position_embeddings=recipe.context, tie_word_embeddings=True,
+                       pad_token_id=0, bos_token_id=None, eos_token_id=tokenizer.eos_token_id)
+    vision = TimmWrapperConfig(**ARCHITECTURE, do_pooling=False, hidden_size=FEATURES, num_classes=0)
+    config = FastVlmConfig(vision_config=vision, text_config=text, image_token_index=tokenizer.convert_tokens_to_ids("<image>"), tie_word_embeddings=True,
+                           image_seq_length=(IMAGE_SIZE // 32) ** 2)
+    return FastVlmForConditionalGeneration(config)
+
+
+class Steps(Dataset):
+    """Step number → its lessons: single photographs first, at most three by a tenth of the way, as many as the plan says from three tenths on."""
+
+    def __init__(self, name: str, recipe: Recipe) -> None:
+        self.name, self.recipe, self.facts = name, recipe, told_facts()
+
+    def __len__(self) -> int:
+        return self.recipe.steps
+
+    def __getitem__(self, step: int) -> list[Lesson]:
+        progress = step / self.recipe.steps
+        return lessons(self.recipe.plan, self.facts, f"{self.recipe.seed}/{self.name}/{step}", 2 if progress < 0.1 else 3 if progress < 0.3 else 99)
+
+
+def encode(processor: Any, batch: list[Lesson]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Token ids, labels (−100 outside the answer) and attention mask, int64, shape (lessons, tokens), padded on the right."""
+    rows = []
+    for lesson in batch:
+        text = str(render(lesson.template, lesson.question)[0].parts[0]) + "<image>" * (9 * len(lesson.pixels))
+        prompt = processor.tokenizer(f"<|user|>{text}<|end|><|assistant|>")["input_ids"]
+        answer = processor.tokenizer(f"Answer: {lesson.answer}<|end|>")["input_ids"]
+        rows.append((prompt, answer))
+    width = max(len(prompt) + len(answer) for prompt, answer in rows)
+    ids, labels, mask = torch.zeros(len(rows), width, dtype=torch.long), torch.full((len(rows), width), -100), torch.zeros(len(rows), width, dtype=torch.long)
+    for i, (prompt, answer) in enumerate(rows):
+        n = len(prompt) + len(answer)
+        ids[i, :n], mask[i, :n] = torch.tensor(prompt + answer), 1
+        labels[i, len(prompt) : n] = torch.tensor(answer)
+    return ids, labels, mask
+
+
+def answer_logits(model: Any, processor: Any, batch: list[Lesson]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(logits, labels, lesson) of every answer token: shapes (tokens, vocabulary), (tokens,), (tokens,). The tower is frozen."""
+    from transformers.modeling_outputs import BaseModelOutputWithPooling
+
+    ids, labels, mask = encode(processor, batch)
+    pictures = [lesson.pixels for lesson in batch if len(lesson.pixels)]
+    images = None
+    if pictures:
+        with torch.no_grad():
+            features = model.model.vision_tower(to_input(torch.cat(pictures))).last_hidden_state.flatten(2).permute(0, 2, 1)
+        images = {"image": BaseModelOutputWithPooling(pooler_output=model.model.multi_modal_projector(features))}
+    hidden = model.model(input_ids=ids, attention_mask=mask, mm_encoder_outputs=images, use_cache=False).last_hidden_state
+    where = labels[:, 1:] >= 0
+    return model.lm_head(hidden[:, :-1][where]), labels[:, 1:][where], where.nonzero()[:, 0]
+
+
+def halves(batch: list[Lesson]) -> Iterator[list[Lesson]]:
+    """The step's lessons in two batches of similar length: up to one photograph, and more."""
+    for part in ([x for x in batch if len(x.pixels) < 2], [x for x in batch if len(x.pixels) > 1]):
+        if part:
+            yield part
+
+
+@torch.inference_mode()
+def validate(model: Any, processor: Any, sets: dict[str, list[Lesson]]) -> dict[str, float]:
+    """Share of answers that are exactly right, by set, on held-out species (the told facts are the told ones)."""
+    shares = {}
+    for name, chosen in sets.items():
+        right = 0
+        for start in range(0, len(chosen), 24):
+            batch = chosen[start : start + 24]
+            logits, labels, row = answer_logits(model, processor, batch)
+            wrong = torch.zeros(len(batch)).index_add_(0, row, (logits.argmax(1) != labels).float())
+            right += int((wrong == 0).sum())
+        shares[name] = round(right / len(chosen), 3)
+    return shares
+
+
+def validation_sets(recipe: Recipe) -> dict[str, list[Lesson]]:
+    """Held-out lessons: told facts, one clue, no clue, and one clue among 5 and 15."""
+    name = f"{recipe.seed}/validation"
+    return {"told": told_facts(), "clue": [look(f"{name}/clue/{i}", 1, 1) for i in range(150)], "no clue": [look(f"{name}/none/{i}", 1, 0) for i in range(72)],
+            "1 in 5": [look(f"{name}/5/{i}", 5, 1) for i in range(72)], "1 in 15": [look(f"{name}/15/{i}", 15, 1) for i in range(72)]}
+
+
+def train(name: str, recipe: Recipe, folder: Path) -> None:
+    """Train one answerer and write the checkpoint (half precision), `training.json` and the card into `folder`."""
+    from safetensors.torch import load_file
+
+    if not TOWER.is_file():
+        train_tower(TOWER)
+    processor = build_processor(recipe, folder)
+    torch.manual_seed(int(stream(recipe.seed, name).integers(2**31)))
+    model = build_model(recipe, processor.tokenizer)
+    model.model.vision_tower.timm_model.load_state_dict(load_file(TOWER))
+    model.model.vision_tower.requires_grad_(False).to(memory_format=torch.channels_last)
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW([{"params": [p for p in parameters if p.ndim > 1]}, {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0}],
+                                  lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.05)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 60) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * t / recipe.steps))))
+    held_out = validation_sets(recipe)
+    print(f"{name}: {sum(p.numel() for p in model.parameters()):,} parameters, {sum(p.numel() for p in parameters):,} trained, {recipe.steps} steps", flush=True)
+    began, log, running = time.monotonic(), [], 0.0
+    for step, batch in enumerate(DataLoader(Steps(name, recipe), batch_size=None, num_workers=1, prefetch_factor=4), start=1):
+        optimizer.zero_grad()
+        total = 0.0
+        for part in halves(batch):
+            logits, labels, _ = answer_logits(model.eval(), processor, part)
+            loss = F.cross_entropy(logits, labels) * len(part) / len(batch)
+            loss.backward()
+            total += loss.item()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        schedule.step()
+        running = total if step == 1 else 0.98 * running + 0.02 * total
+        if step % 100 == 0 or step == recipe.steps:
+            log.append({"step": step, "loss": round(running, 4), **validate(model, processor, held_out), "minutes": round((time.monotonic() - began) / 60, 1)})
+            print(json.dumps(log[-1]), flush=True)
+    save(model, folder)
+    tower = json.loads(TOWER.with_suffix(".json").read_text(encoding="utf-8"))
+    notes = {"name": name, "recipe": asdict(recipe), "torch": torch.__version__, "tower": tower, "log": log}
+    (folder / "training.json").write_text(json.dumps(notes, indent=2) + "\n", encoding="utf-8")
+
+
+def save(model: Any, folder: Path) -> None:
+    """Write config and half-precision weights; they are computed with in float32, as the config says."""
+    import copy
+
+    model.generation_config.update(do_sample=False, max_new_tokens=16, eos_token_id=model.config.text_config.eos_token_id, pad_token_id=0)
+    copy.deepcopy(model).half().save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    for part in (config, config["text_config"], config["vision_config"]):
+        part["dtype"] = "float32"
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    train(sys.argv[1], RECIPES[sys.argv[1]], WEIGHTS / sys.argv[1])

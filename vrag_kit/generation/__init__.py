@@ -1,0 +1,12 @@
+"""Generation: which images a question is asked with, how it is worded, which model answers, and where answers are kept."""
+
+from vrag_kit.generation.asking import ask_all
+from vrag_kit.generation.generator import Generator, Reply
+from vrag_kit.generation.loading import load_generator
+from vrag_kit.generation.local import LocalGenerator
+from vrag_kit.generation.settings import DRAWS, ONE_IN_K, TOP_K, gt_clue, non_clue, one_in_k, top_k, zero_shot
+from vrag_kit.generation.store import AnswerStore
+from vrag_kit.generation.templates import render, template_of
+
+__all__ = ["DRAWS", "ONE_IN_K", "TOP_K", "AnswerStore", "Generator", "LocalGenerator", "Reply", "ask_all", "gt_clue", "load_generator", "non_clue", "one_in_k",
+           "render", "template_of", "top_k", "zero_shot"]

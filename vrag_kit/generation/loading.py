@@ -1,0 +1,76 @@
+"""Load an image-text-to-text checkpoint, and refuse one that would answer wrongly."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from typing import Any
+
+import torch
+from PIL import Image
+
+from vrag_kit.errors import VragError
+from vrag_kit.generation.local import LocalGenerator
+from vrag_kit.workspace import path as project_path
+
+_SAMPLING = ("do_sample", "temperature", "top_p", "top_k", "min_p", "typical_p", "num_beams", "repetition_penalty", "no_repeat_ngram_size")
+
+
+def load_generator(spec: str, *, device: str = "cpu", decoding: str = "checkpoint", max_new_tokens: int = 128) -> LocalGenerator:
+    """Load a folder or a hub name by `AutoModelForImageTextToText` and `AutoProcessor`.
+
+    `decoding`: "checkpoint" decodes as the checkpoint's generation config says (the paper's way), "greedy" takes the most probable
+    token. Raises `VragError` for a checkpoint that is missing, incomplete or of a family that takes no images, weights that are NaN,
+    and a device that this machine does not have.
+    """
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+    from transformers.utils import logging as progress
+
+    if decoding not in ("checkpoint", "greedy"):
+        raise VragError(f"decoding is {decoding!r}; expected \"checkpoint\" or \"greedy\".")
+    folder = project_path(spec)
+    source = str(folder) if folder.is_dir() else spec
+    noisy = logging.getLogger("transformers")
+    level = noisy.level
+    noisy.setLevel(logging.ERROR)  # missing weights are an error below, not a warning
+    progress.disable_progress_bar()
+    try:
+        model, report = AutoModelForImageTextToText.from_pretrained(source, dtype="auto", output_loading_info=True)
+        processor = AutoProcessor.from_pretrained(source)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SyntaxError) as error:
+        raise VragError(f"model {spec!r} cannot be loaded: {str(error).strip().splitlines()[0]} Expected a folder with config.json, weights and processor, or a name "
+                        f"on the hub, of a family that AutoModelForImageTextToText knows.") from error
+    except Exception as error:  # safetensors raises its own class for a damaged file
+        raise VragError(f"model {spec!r} cannot be loaded: {type(error).__name__}: {error}. Copy or fetch the checkpoint again.") from error
+    finally:
+        noisy.setLevel(level)
+        progress.enable_progress_bar()
+    if report["missing_keys"]:
+        raise VragError(f"model {spec!r}: {len(report['missing_keys'])} weights are not in the checkpoint, such as {sorted(report['missing_keys'])[0]!r}; "
+                        f"they would be random. Fetch the checkpoint again.")
+    for tensor, values in model.state_dict().items():
+        if values.is_floating_point() and not torch.isfinite(values).all():
+            raise VragError(f"model {spec!r}: weight {tensor!r} holds {int((~torch.isfinite(values)).sum())} values that are NaN or infinite. "
+                            f"The checkpoint is damaged; fetch or train it again.")
+    try:
+        model = model.to(device).eval()
+    except (RuntimeError, AssertionError) as error:
+        raise VragError(f"device {device!r} cannot be used on this machine ({str(error).splitlines()[0]}). Set the parameter `device` to \"cpu\".") from error
+    config = {name: getattr(model.generation_config, name, None) for name in _SAMPLING}
+    chosen = {"do_sample": False, "num_beams": 1} if decoding == "greedy" else {name: value for name, value in config.items() if value is not None}
+    if decoding == "greedy":
+        for name in _SAMPLING:
+            setattr(model.generation_config, name, None)
+    name = folder.name if folder.is_dir() else spec.replace("/", "-")
+    return LocalGenerator(model, processor, name=name, decoding={**chosen, "max_new_tokens": max_new_tokens}, fingerprint=_fingerprint(model, processor))
+
+
+def _fingerprint(model: Any, processor: Any) -> str:
+    """Hash of weights, precision and preprocessing."""
+    pictures = processor.image_processor(images=[Image.linear_gradient("L").convert("RGB")], return_tensors="pt") if hasattr(processor, "image_processor") else {}
+    digest = hashlib.sha256(json.dumps([str(processor.chat_template), len(processor.tokenizer)]).encode())
+    for name, values in [*sorted(model.state_dict().items()), *sorted(pictures.items())]:
+        digest.update(f"{name} {values.dtype} {tuple(values.shape)}".encode())
+        digest.update(values.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return digest.hexdigest()

@@ -1,0 +1,119 @@
+"""Vision features kept between prompts: a picture that recurs is decoded, preprocessed and looked at once.
+
+transformers lets a model take ready features (`mm_encoder_outputs`) in the place of pixels. What is kept of a picture is
+therefore: the text that stands for it in the prompt, its small tensors (such as Qwen's grid), and its features.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from PIL import Image
+
+KEEP_BYTES = 1 << 30
+"""Features kept at most, in bytes; those not used for longest go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the model made of one picture."""
+
+    words: str                          # the placeholder tokens that stand for it
+    tensors: dict[str, torch.Tensor]    # what else its prompt needs, such as image_grid_thw
+    features: Any                       # rows of a tensor, or a list of tensors, as the family has it
+
+
+def why_not(model: Any, processor: Any) -> str:
+    """Why this family's features cannot be reused; "" when they can. Compares two pictures processed apart and together."""
+    if "mm_encoder_outputs" not in inspect.signature(model.forward).parameters:
+        return "the model takes no ready features"
+    if not getattr(processor, "image_token", None):
+        return "the processor has no image token"
+    try:
+        pictures = [Image.new("RGB", size, color) for size, color in (((64, 48), (200, 90, 30)), ((40, 96), (20, 110, 190)))]
+        together, apart = processor.image_processor(images=pictures, return_tensors="pt"), [_process(processor, picture) for picture in pictures]
+        for name, value in together.items():
+            joined = torch.cat([tensors[name] for tensors, _ in apart])
+            if value.shape != joined.shape or not torch.equal(value, joined):
+                return "its pictures are processed differently in company"
+    except (AttributeError, NotImplementedError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        return f"its processor works another way ({type(error).__name__})"
+    return ""
+
+
+def _process(processor: Any, picture: Image.Image) -> tuple[dict[str, torch.Tensor], str]:
+    """(tensors, placeholder text) of one picture."""
+    tensors = processor.image_processor(images=[picture], return_tensors="pt")
+    return dict(tensors.items()), processor.replace_image_token(tensors, image_idx=0)
+
+
+class Eyes:
+    """The vision side of a model, which remembers what it has seen."""
+
+    def __init__(self, model: Any, processor: Any) -> None:
+        self._model, self._processor = model, processor
+        self._seen: OrderedDict[str, Seen] = OrderedDict()
+        self._bytes = 0
+        self.looked = self.remembered = 0
+        """Pictures passed through the vision tower, and those that were not again."""
+
+    def knows(self, key: str) -> bool:
+        """Whether the picture with this key is remembered."""
+        return key in self._seen
+
+    @torch.inference_mode()
+    def look(self, pictures: dict[str, Image.Image], wanted: Sequence[str]) -> list[Seen]:
+        """What the `wanted` pictures (keys, with repeats) look like; `pictures` holds at least those not yet known."""
+        new = [key for key in dict.fromkeys(wanted) if key not in self._seen]
+        found = {key: self._seen[key] for key in wanted if key in self._seen}
+        for start in range(0, len(new), 32):
+            part = new[start : start + 32]
+            found.update(zip(part, self._encode([pictures[key] for key in part]), strict=True))
+        self.looked, self.remembered = self.looked + len(new), self.remembered + len(wanted) - len(new)
+        for key in wanted:
+            self._keep(key, found[key])
+        return [found[key] for key in wanted]
+
+    def _encode(self, pictures: list[Image.Image]) -> list[Seen]:
+        processed = [_process(self._processor, picture) for picture in pictures]
+        inputs = {name: torch.cat([tensors[name] for tensors, _ in processed]) for name in processed[0][0]}
+        accepted = inspect.signature(self._model.get_image_features).parameters
+        moved = {name: _to(value, self._model) for name, value in inputs.items() if name in accepted}
+        features = self._model.get_image_features(**moved, return_dict=True).pooler_output
+        counts = [1] * len(pictures) if not isinstance(features, torch.Tensor) else [len(tensors["pixel_values"]) for tensors, _ in processed]
+        seen, at = [], 0
+        for (tensors, words), count in zip(processed, counts, strict=True):
+            own = features[at : at + count]
+            seen.append(Seen(words, {name: value for name, value in tensors.items() if name != "pixel_values"},
+                             own.clone() if isinstance(own, torch.Tensor) else [part.clone() for part in own]))
+            at += count
+        return seen
+
+    def _keep(self, key: str, seen: Seen) -> None:
+        if key not in self._seen:
+            self._seen[key] = seen
+            self._bytes += _size(seen)
+        self._seen.move_to_end(key)
+        while self._bytes > KEEP_BYTES and len(self._seen) > 1:
+            self._bytes -= _size(self._seen.popitem(last=False)[1])
+
+
+def join(seen: Sequence[Seen]) -> tuple[Any, dict[str, torch.Tensor]]:
+    """(features, small tensors) of several pictures in order, as one prompt batch needs them."""
+    first = seen[0].features
+    features = torch.cat([s.features for s in seen]) if isinstance(first, torch.Tensor) else [part for s in seen for part in s.features]
+    return features, {name: torch.cat([s.tensors[name] for s in seen]) for name in seen[0].tensors}
+
+
+def _to(value: torch.Tensor, model: Any) -> torch.Tensor:
+    return value.to(model.device, model.dtype) if value.is_floating_point() else value.to(model.device)
+
+
+def _size(seen: Seen) -> int:
+    parts = [seen.features] if isinstance(seen.features, torch.Tensor) else seen.features
+    return sum(part.numel() * part.element_size() for part in parts)

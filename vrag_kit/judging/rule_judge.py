@@ -1,0 +1,68 @@
+"""A judge without a model: deterministic, in the form of the paper's rubric (Table 12), for the demo and for tests.
+
+It knows colours and patterns (`words.json`, words that mean nearly the same together, as the rubric asks) and otherwise
+compares words. It does not understand sentences: real answers need a language model as judge.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from vrag_kit.judging.abstention import declines
+from vrag_kit.types import Judgment, Query
+
+_WORDS = json.loads((Path(__file__).parent / "words.json").read_text(encoding="utf-8"))
+_CANONICAL = {word: (kind, name) for kind, names in _WORDS["traits"].items() for name, words in names.items() for word in words}
+_EMPTY = frozenset(_WORDS["empty"].split())
+_DENIED = re.compile(r"\b(?:not|without|never|rather than|instead of)\s+(?:a\s+|an\s+|the\s+|any\s+)?\w+")
+
+
+class RuleJudge:
+    """Scores an answer against a query's accepted answers; implements `Judge`."""
+
+    name = "rule"
+
+    def judge(self, query: Query, answer: str, answer_id: str = "") -> Judgment:
+        """The best verdict over the accepted answers, any one of which is right.
+
+        Score: the share of the accepted answer's parts that are there, less 0.5 for a trait of the asked kind that it does not list
+        (mark "hallucination"), at least 0. Traits of another kind are marked "redundant" and cost nothing. Declining scores
+        0, mark "abstention". Text in brackets of an accepted answer may be mentioned and need not be. The raw verdict reads
+        as the paper's: "Score: 0.5 | Likely Hallucination".
+        """
+        said = _words(answer)
+        asked = _words(" ".join(re.findall(r"\b[a-z]+\b", query.text)))  # without names, which are capitalised
+        if declines(answer) and not any(word in _CANONICAL.values() for word in said - asked):
+            return _verdict(answer_id, 0.0, frozenset({"abstention"}))
+        verdicts = [_against(reference, said, asked) for reference in query.answers]
+        score, marks = max(verdicts, key=lambda verdict: (verdict[0], -len(verdict[1])))
+        return _verdict(answer_id, score, marks)
+
+
+def _against(reference: str, said: frozenset[object], asked: frozenset[object]) -> tuple[float, frozenset[str]]:
+    core = re.sub(r"\([^)]*\)", " ", reference)
+    yes_no = re.match(r"\s*(yes|no)\b(?! pattern)", core.lower())
+    parts = [frozenset({yes_no.group(1)})] if yes_no else [words for piece in re.split(r",|;|/|\band\b|\bwith\b|&", core) if (words := _words(piece))]
+    if not parts:
+        return 0.0, frozenset()
+    found = sum(part <= said for part in parts) / len(parts)
+    listed, kinds = _words(reference), {word[0] for part in parts for word in part if word in _CANONICAL.values()}
+    extra = {word for word in said - listed - asked if word in _CANONICAL.values()}
+    invented = any(word[0] in kinds for word in extra)
+    marks = {"hallucination"} if invented else {"redundant"} if extra else set()
+    return max(0.0, found - 0.5 * invented), frozenset(marks)
+
+
+def _words(text: str) -> frozenset[object]:
+    """Content words; colour and pattern words as (kind, name), so that near synonyms are equal. What is denied ("not red") does not count."""
+    text = re.sub(r"\bno (?:visible |clear |distinct )?patterns?\b", " plain ", text.lower().replace("’", "'"))
+    text = _DENIED.sub(" ", text)
+    return frozenset(_CANONICAL.get(word, word) for word in re.findall(r"[a-z]+", text) if word not in _EMPTY)
+
+
+def _verdict(answer_id: str, score: float, marks: frozenset[str]) -> Judgment:
+    words = {"hallucination": "Likely Hallucination", "redundant": "Redundant", "abstention": "No Answer"}
+    label = "no answer" if "abstention" in marks else "correct" if score == 1 else "incorrect" if score == 0 else "partial"
+    return Judgment(answer_id=answer_id, label=label, score=score, marks=marks, raw=" | ".join([f"Score: {score:g}", *(words[mark] for mark in sorted(marks))]))
