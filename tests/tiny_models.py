@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+FAMILIES = ("llava", "qwen2_5_vl")
 CHAT = ("{% for message in messages %}<|{{ message['role'] }}|>{% for part in message['content'] %}{% if part['type'] == 'image' %}IMAGE{% else %}{{ part['text'] }}{% endif %}"
         "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}")
 TEXTS = ["Please answer the question regarding a visual feature of an organism.", "What color are the hindwings of the moth?", "Answer: red and blue", "I don't know"]

@@ -98,6 +98,11 @@ class Benchmark:
         """
         return None if self.pools is None else self.pools[query_id]
 
+    @property
+    def groups(self) -> dict[QueryId, str]:
+        """The cluster of every query, as statistics need it: the species in Visual-RAG."""
+        return {query_id: query.group for query_id, query in self.queries.items()}
+
     def relevant(self, query_id: QueryId) -> tuple[DocId, ...]:
         """The documents that answer `query_id` (label of at least 1), in the order of the annotations."""
         return tuple(doc_id for doc_id, label in self.qrels[query_id].items() if label > 0)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Generator, Reply, read_answer
+from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.store import AnswerStore, answer_key
 from vrag_kit.generation.templates import render, template_of
 from vrag_kit.progress import track
@@ -91,3 +94,19 @@ def _wait(todo: list[str], asked: Mapping[str, tuple[Context, Prompt, Any]], gen
         time.sleep(0.2)
         known = store.read(todo)
     return new
+
+
+def ask_models(models: Sequence[str], benchmark: Benchmark, contexts: Sequence[Context], answers_dir: Path | str, *, template: str | None = None,
+               device: str = "cpu", decoding: str = "checkpoint", max_new_tokens: int = 128, batch_size: int = 16, retry_failures: bool = False) -> pd.DataFrame:
+    """`ask_all` for several models (what `load_generator` takes), one after another, over the store `answers.sqlite` in `answers_dir`.
+
+    Raises `VragError` when two models have the same name, as two folders called alike would.
+    """
+    tables: dict[str, pd.DataFrame] = {}
+    with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
+        for spec in models:
+            generator = load_generator(spec, device=device, decoding=decoding, max_new_tokens=max_new_tokens)
+            if generator.name in tables:
+                raise VragError(f"two models are named {generator.name!r}; rename one folder, or list it once.")
+            tables[generator.name] = ask_all(generator, benchmark, contexts, store, template=template, batch_size=batch_size, retry_failures=retry_failures)
+    return pd.concat(tables.values(), ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)

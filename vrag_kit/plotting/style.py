@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -15,6 +16,8 @@ GREY, CLUE = "#8A8A8A", "#009E73"
 _FIXED = {
     "random order": GREY, "perfect order": "#3B3B3B",
     "field-guide-clip-64": PALETTE[0], "field-guide-clip-32": PALETTE[1],
+    "field-guide-vlm-many": PALETTE[0], "field-guide-vlm-few": PALETTE[1],
+    **dict(zip(("Phi4-MM", "Qwen2.5VL", "InternVL3", "Pixtral", "Llama3.2-V", "GPT-4o", "Gemini", "Claude"), PALETTE, strict=True)),
     "CLIP": PALETTE[2], "BGE": PALETTE[3], "VLM2Vec": PALETTE[4], "ViT-L-14-336-quickgelu-openai": PALETTE[2],
 }
 METRIC_NAMES = {"recall": "Recall", "ndcg": "nDCG", "ndcg_visual_rag": "nDCG (visual-rag)", "hit": "Hit rate", "hit_count": "Hit count"}
@@ -25,13 +28,14 @@ def color_of(model: str) -> str:
     return _FIXED.get(model) or PALETTE[hashlib.sha256(model.encode()).digest()[0] % len(PALETTE)]
 
 
-def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, np.ndarray]:
+def new_figure(rows: int, columns: int, size: tuple[float, float], *, sharey: bool | str = False,
+               width_ratios: Sequence[float] | None = None) -> tuple[Figure, np.ndarray]:
     """A figure of `size` inches in the kit's look, and its axes, shape (rows, columns).
 
     It is closed for pyplot, so that a notebook shows it once: where it is the value of a cell.
     """
     use_style()
-    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, sharey=sharey, width_ratios=width_ratios)
     plt.close(figure)
     return figure, axes
 

@@ -1,0 +1,43 @@
+"""A process that asks a slow model about every context and stores the answers: `python asking_process.py STORE TREE CALLS`; tests kill it."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.generation import AnswerStore, Reply, ask_all, gt_clue, non_clue, one_in_k, zero_shot
+from vrag_kit.types import Prompt
+
+
+class SlowModel:
+    """Answers with a hash of what it was asked, pixels included, and notes every call in a file."""
+
+    name, fingerprint = "slow", "slow-1"
+
+    def __init__(self, calls: Path, seconds: float) -> None:
+        self.calls, self.seconds, self.decoding = calls, seconds, {"do_sample": False, "max_new_tokens": 4}
+
+    def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
+        time.sleep(self.seconds)
+        words = [hashlib.sha256(repr([part if isinstance(part, str) else part.data() for message in prompt for part in message.parts]).encode()).hexdigest()[:8]
+                 for prompt in prompts]
+        with self.calls.open("a", encoding="utf-8") as file:
+            file.writelines(f"{word}\n" for word in words)
+        return [Reply(raw=f"Answer: {word}") for word in words]
+
+
+def ask(store_path: Path, tree: Path, calls: Path, seconds: float = 0.02):
+    """The answers' table, for a benchmark of 4 queries over the photographs in `tree`."""
+    benchmark = load_visual_rag(tree.parent / "annotations.jsonl", tree)
+    contexts = zero_shot(benchmark) + gt_clue(benchmark) + non_clue(benchmark) + one_in_k(benchmark, ks=[2, 3, 4])
+    with AnswerStore(store_path, lease=1.0) as store:
+        return ask_all(SlowModel(calls, seconds), benchmark, contexts, store, batch_size=3)
+
+
+if __name__ == "__main__":
+    print("ready", flush=True)
+    ask(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), seconds=0.15)

@@ -1,0 +1,125 @@
+"""Which images a question gets: draws that are nested, paired and stable, and the wording that goes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.errors import VragError
+from vrag_kit.generation import gt_clue, non_clue, one_in_k, render, template_of, top_k, zero_shot
+from vrag_kit.retrieval import perfect_run
+from vrag_kit.types import Benchmark, Context, Evidence, Query
+
+
+def benchmark(clues: int, others: int) -> Benchmark:
+    docs = [f"c{i}" for i in range(clues)] + [f"n{i}" for i in range(others)]
+    names = ("q1", "q2")
+    return Benchmark(name="b", fingerprint="f", queries={q: Query(query_id=q, text="What?", group=q) for q in names}, corpus={d: Evidence(doc_id=d) for d in docs},
+                     qrels={q: {d: int(d.startswith("c")) for d in docs} for q in names}, pools={q: tuple(docs) for q in names})
+
+
+def by_draw(contexts: list[Context], query_id: str = "q1") -> dict[tuple[int, int], tuple[str, ...]]:
+    return {(c.draw, c.k): c.doc_ids for c in contexts if c.query_id == query_id}
+
+
+@given(st.integers(1, 8), st.integers(19, 40), st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_one_in_k_holds_one_clue_first_and_is_nested_over_k(clues: int, others: int, seed: int) -> None:
+    b = benchmark(clues, others)
+    contexts, single, distractors = by_draw(one_in_k(b, seed=seed)), by_draw(gt_clue(b, seed=seed)), by_draw(non_clue(b, seed=seed))
+    for draw in range(5):
+        previous: tuple[str, ...] = ()
+        for k in (3, 5, 7, 10, 15, 20):
+            docs = contexts[draw, k]
+            assert len(set(docs)) == k
+            assert [d[0] for d in docs] == ["c"] + ["n"] * (k - 1)
+            assert docs[: len(previous)] == previous
+            previous = docs
+        assert contexts[draw, 3][0] == single[draw, 1][0]          # the clue of a draw is one and the same in both settings
+        assert contexts[draw, 3][1] == distractors[draw, 1][0]     # and so is its first non-clue
+
+
+@given(st.integers(1, 8))
+@settings(deadline=None)
+def test_draws_use_every_clue_before_any_comes_again(clues: int) -> None:
+    drawn = [docs[0] for docs in by_draw(gt_clue(benchmark(clues, 3), draws=2 * clues)).values()]
+    assert sorted(drawn[:clues]) == sorted(f"c{i}" for i in range(clues))
+    assert drawn[clues:] == drawn[:clues]
+
+
+def test_adding_a_query_or_a_document_or_a_k_moves_nothing_else() -> None:
+    b = benchmark(3, 300)
+    before = by_draw(one_in_k(b))
+    larger = replace(b, queries={**b.queries, "q0": Query(query_id="q0", text="?")}, qrels={**b.qrels, "q0": b.qrels["q1"]}, pools={**b.pools, "q0": b.pools["q1"]})
+    assert by_draw(one_in_k(larger)) == before
+    assert {key: docs for key, docs in by_draw(one_in_k(b, ks=(3, 4, 5, 7, 10, 15, 20))).items() if key[1] != 4} == before
+    unused = (set(b.corpus) - {d for docs in before.values() for d in docs}).pop()
+    smaller = replace(b, pools={q: tuple(d for d in docs if d != unused) for q, docs in b.pools.items()})
+    assert by_draw(one_in_k(smaller)) == before
+
+
+def test_draws_and_seeds_differ() -> None:
+    b = benchmark(3, 30)
+    assert len(set(by_draw(non_clue(b, draws=20)).values())) > 10
+    assert by_draw(one_in_k(b, seed=1)) != by_draw(one_in_k(b, seed=2))
+    assert by_draw(one_in_k(b), "q1") != by_draw(one_in_k(b), "q2")
+
+
+@pytest.mark.parametrize(("position", "expected"), [(0, 0), (1, 1), (-1, 4), (4, 4)])
+def test_the_clue_can_be_moved_and_the_others_keep_their_order(position: int, expected: int) -> None:
+    b = benchmark(2, 30)
+    (moved,), (first,) = ([c.doc_ids for c in one_in_k(b, ks=[5], draws=1, clue_position=p) if c.query_id == "q1"] for p in (position, 0))
+    assert moved[expected] == first[0]
+    assert [d for d in moved if d[0] == "n"] == list(first[1:])
+
+
+def test_top_k_takes_the_first_of_a_run() -> None:
+    b = benchmark(2, 30)
+    run = perfect_run({q: dict(list(labels.items())[:20]) for q, labels in b.qrels.items()})
+    contexts = by_draw(top_k(b, run, ks=[1, 3]))
+    assert [d[0] for d in contexts[0, 3]] == ["c", "c", "n"]
+    assert contexts[0, 1] == contexts[0, 3][:1]
+
+
+def test_too_few_images_are_named_with_what_to_do(write_annotations: Callable[..., Path], tree: Path) -> None:
+    folder = next(tree.iterdir()).name
+    only_clues = load_visual_rag(write_annotations({"images": {f"{folder}/{n}.jpg": 1 for n in "abcd"}}), tree)
+    with pytest.raises(VragError, match="has 0 images that are no clue, fewer than the 1 asked for"):
+        non_clue(only_clues)
+    few = load_visual_rag(write_annotations({}), tree)
+    with pytest.raises(VragError, match=r"has 3 images that are no clue, fewer than the 4 asked for\. Ask for a smaller k"):
+        one_in_k(few, ks=[5])
+    with pytest.raises(VragError, match=r"fewer than k = 5\. Search deeper"):
+        top_k(few, perfect_run(few.qrels), ks=[5])
+    with pytest.raises(VragError, match="clue_position 3 lies outside 3 images; expected −3 to 2"):
+        one_in_k(few, ks=[3], clue_position=3)
+
+
+def test_the_wording_is_the_papers() -> None:
+    context = Context(query_id="q", setting="zero_shot", k=0)
+    (message,) = render(template_of(context), "Why?")
+    assert message.parts == ("Please answer the question regarding a visual feature of an organism (animal, plant, etc.). "
+                             "Please follow the answer format: “Answer: {answer_text}”\nQuestion: Why?\n",)
+
+
+@pytest.mark.parametrize(("setting", "k", "words"), [
+    ("gt_clue", 1, "it is likely to contain the key information"), ("non_clue", 1, "a image regarding that organism. Please"),
+    ("top_k", 1, "a image regarding that organism. Please"), ("top_k", 3, "or even none of them can be used"),
+    ("one_in_k", 3, "or even none of them can be used"), ("one_in_k", 1, "or even none of them can be used")])
+def test_each_setting_has_its_wording(setting: str, k: int, words: str) -> None:
+    assert words in str(render(template_of(Context(query_id="q", setting=setting, k=k)), "Why?")[0].parts[0])
+
+
+def test_zero_shot_shows_nothing() -> None:
+    assert [c.doc_ids for c in zero_shot(benchmark(1, 1))] == [(), ()]
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(VragError, match="no template for the setting 'zeroshot'; expected one of zero_shot, gt_clue"):
+        template_of(Context(query_id="q", setting="zeroshot", k=0))

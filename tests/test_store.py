@@ -1,0 +1,225 @@
+"""The answer store: asked once, kept once, whatever dies; and clear words for a bad file or disk."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from asking_process import SlowModel, ask
+from PIL import Image
+
+from vrag_kit.benchmarks import ImageFile, load_visual_rag
+from vrag_kit.errors import VragError
+from vrag_kit.generation import AnswerStore, Reply, ask_all, gt_clue, zero_shot
+from vrag_kit.generation.store import answer_key, pixel_hash
+from vrag_kit.types import Answer, Message
+
+SCRIPT = Path(__file__).parent / "asking_process.py"
+
+
+@pytest.fixture
+def questions(write_annotations: Callable[..., Path], tree: Path) -> Path:
+    write_annotations(*({"question": f"What color are the feet of the goose, number {n}?"} for n in range(4)))
+    return tree
+
+
+def answer(answer_id: str, raw: str | None = "Answer: red", status: str = "ok") -> Answer:
+    return Answer(answer_id=answer_id, raw=raw, status=status, fields={"answer": "red"} if raw else {}, sent={"model": "m"})
+
+
+def test_a_finished_experiment_is_read_back_without_a_model_call(questions: Path, tmp_path: Path) -> None:
+    first = ask(tmp_path / "a.sqlite", questions, tmp_path / "calls")
+    asked = (tmp_path / "calls").read_text().splitlines()
+    again = ask(tmp_path / "a.sqlite", questions, tmp_path / "calls")
+    pd.testing.assert_frame_equal(first, again)
+    assert (tmp_path / "calls").read_text().splitlines() == asked
+    assert max(Counter(asked).values()) == 1            # the one clue of a query is drawn five times and asked once
+    assert len(asked) == first["answer_id"].nunique() < len(first)
+
+
+def test_killed_at_random_moments_two_processes_lose_and_double_nothing(questions: Path, tmp_path: Path) -> None:
+    undisturbed = ask(tmp_path / "calm.sqlite", questions, tmp_path / "calm-calls", seconds=0)
+    rng, store, calls = random.Random("kill"), tmp_path / "stormy.sqlite", tmp_path / "calls"
+    kills, progress = 0, []
+    for _ in range(6):
+        pair = [subprocess.Popen([sys.executable, str(SCRIPT), str(store), str(questions), str(calls)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        for process in pair:
+            assert process.stdout.readline() == "ready\n"
+        for process in pair:
+            time.sleep(rng.uniform(0.0, 0.25))
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            process.communicate()
+        progress.append(len(calls.read_text().split()) if calls.exists() else 0)
+    final = ask(store, questions, calls)
+    assert kills >= 6
+    assert 0 < progress[2] < final["answer_id"].nunique()   # they were killed at work, not before or after
+    pd.testing.assert_frame_equal(final, undisturbed)
+    with sqlite3.connect(store) as db:
+        stored = [row[0] for row in db.execute("SELECT answer_id FROM answers WHERE status = 'ok'")]
+    assert sorted(stored) == sorted(set(final["answer_id"]))
+    doubled = sum(count - 1 for count in Counter(calls.read_text().split()).values())
+    assert doubled <= 3 * kills                         # at most the batch in flight of each killed process is asked again
+
+
+def test_two_processes_at_once_share_the_work(questions: Path, tmp_path: Path) -> None:
+    command = [sys.executable, str(SCRIPT), str(tmp_path / "a.sqlite"), str(questions), str(tmp_path / "calls")]
+    pair = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    outputs = [process.communicate(timeout=120)[0] for process in pair]
+    assert [process.returncode for process in pair] == [0, 0], outputs
+    assert max(Counter((tmp_path / "calls").read_text().split()).values()) == 1
+
+
+def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Moody(SlowModel):
+        healthy = False
+
+        def generate(self, prompts, *, sample=0):
+            replies = super().generate(prompts)
+            return replies if self.healthy else [Reply(raw=None, status="timeout"), *replies[1:]]
+
+    benchmark, model = load_visual_rag(questions.parent / "annotations.jsonl", questions), Moody(tmp_path / "calls", 0)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        first = ask_all(model, benchmark, zero_shot(benchmark), store)
+        assert list(first["status"]) == ["timeout", "ok", "ok", "ok"]
+        assert first["answer"].isna().tolist() == [True, False, False, False]
+        assert "4 new, 0 by another process, 1 failed" in capsys.readouterr().out
+        model.healthy = True
+        pd.testing.assert_frame_equal(ask_all(model, benchmark, zero_shot(benchmark), store), first)
+        assert (ask_all(model, benchmark, zero_shot(benchmark), store, retry_failures=True)["status"] == "ok").all()
+        assert len((tmp_path / "calls").read_text().split()) == 5
+
+
+def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(tmp_path: Path) -> None:
+    holder, other = (AnswerStore(tmp_path / "a.sqlite", lease=0.3) for _ in range(2))
+    assert holder.claim(["x", "y"]) == ["x", "y"]
+    with holder.renewing():
+        time.sleep(0.8)
+        assert other.claim(["x"]) == []
+    time.sleep(0.5)
+    assert other.claim(["x"]) == ["x"]
+    holder.write([answer("y")], {"y": []})
+    holder.close()                                       # gives back nothing of the other's
+    assert other.claim(["x", "y"]) == []
+    other.close()
+
+
+def test_a_late_answer_does_not_replace_the_first(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        store.write([answer("x", "Answer: red")], {"x": []})
+        store.write([answer("x", "Answer: blue"), answer("y", None, "timeout")], {"x": [], "y": []})
+        assert store.read(["x", "y", "z"]) == {"x": answer("x", "Answer: red"), "y": answer("y", None, "timeout")}
+
+
+def test_an_empty_answer_is_never_stored_as_a_good_one(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "a.sqlite") as store, pytest.raises(VragError, match="have the status 'ok' but no words"):
+        store.write([answer("x", "  ")], {"x": []})
+
+
+def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
+    def image(name: str, color: int) -> ImageFile:
+        Image.new("RGB", (4, 4), (color, 0, 0)).save(tmp_path / name)
+        return ImageFile(tmp_path / name)
+
+    a, same, other = image("a.png", 1), image("b.png", 1), image("c.png", 2)
+    pixels = {i.where: pixel_hash(i) for i in (a, same, other)}
+
+    def key(*parts: object, fingerprint: str = "f", decoding: dict[str, object] | None = None, sample: int = 0, role: str = "user") -> str:
+        return answer_key(fingerprint, (Message(role=role, parts=parts),), decoding or {"do_sample": False}, sample, pixels)[0]
+
+    assert key("what?", a) == key("what?", same)         # another file with the same pixels is the same question
+    different = [key("what?", a), key("what?", other), key("what", a), key("what?"), key(a, "what?"), key("what?", a, other), key("what?", other, a),
+                 key("what?", a, fingerprint="g"), key("what?", a, sample=1), key("what?", a, decoding={"do_sample": True}), key("what?", a, role="system")]
+    assert len(set(different)) == len(different)
+
+
+def test_a_picture_that_was_replaced_is_hashed_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    Image.new("RGB", (4, 4)).save(path)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        before = store.pixels([ImageFile(path)])
+        Image.new("RGB", (4, 5)).save(path)
+        assert store.pixels([ImageFile(path)]) != before == {str(path): before[str(path)]}
+
+
+def test_what_was_asked_can_be_read_back(questions: Path, tmp_path: Path) -> None:
+    benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        table = ask_all(SlowModel(tmp_path / "calls", 0), benchmark, gt_clue(benchmark), store)
+        (message,) = store.prompt(table["answer_id"][0])
+        assert "number 0?" in message["parts"][0]
+        assert message["parts"][1]["image"].endswith("a.jpg")
+        with pytest.raises(VragError, match="no answer 'nonsense'"):
+            store.prompt("nonsense")
+
+
+def test_a_store_of_another_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    AnswerStore(tmp_path / "a.sqlite").close()
+    with sqlite3.connect(tmp_path / "a.sqlite") as db:
+        db.execute("UPDATE about SET version = 99")
+    with pytest.raises(VragError, match="an answer store of version 99, expected 1"):
+        AnswerStore(tmp_path / "a.sqlite")
+
+
+def test_another_database_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "a.sqlite") as db:
+        db.execute("CREATE TABLE accounts (name TEXT)")
+    with pytest.raises(VragError, match=r"no answer store \(it holds accounts\)"):
+        AnswerStore(tmp_path / "a.sqlite")
+
+
+@pytest.mark.parametrize("damage", [lambda data: b"hello " * 400, lambda data: data[:4096] + os.urandom(len(data) - 4096)])
+def test_a_damaged_store_is_named(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "a.sqlite"
+    with AnswerStore(path) as store:
+        store.write([answer(f"{i:064}") for i in range(200)], {f"{i:064}": [] for i in range(200)})
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(VragError, match=r"a\.sqlite: not a readable answer store .* Restore a copy, or move the file away"):
+        AnswerStore(path)
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(VragError, match="cannot be made there"):
+        AnswerStore(tmp_path / "file" / "a.sqlite")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a place that even root cannot write")
+def test_a_read_only_place_is_named() -> None:
+    with pytest.raises(VragError, match="Choose a path with write access"):
+        AnswerStore("/proc/self/a.sqlite")
+
+
+def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
+    code = f"""
+import resource, signal
+from vrag_kit.errors import VragError
+from vrag_kit.generation import AnswerStore
+from vrag_kit.types import Answer
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store = AnswerStore({str(tmp_path / 'a.sqlite')!r})
+store.write([Answer(answer_id="first", raw="Answer: red", status="ok")], {{"first": []}})
+resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+try:
+    store.write([Answer(answer_id="second", raw="Answer: " + "red " * 50_000, status="ok")], {{"second": []}})
+except VragError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "the answer store cannot be used" in done.stdout
+    assert "answers stored so far are kept" in done.stdout
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 40_000
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        assert set(store.read(["first", "second"])) == {"first"}

@@ -1,0 +1,23 @@
+"""Answer quality in the layout of the paper's Table 3: settings down, models across."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+SETTING_NAMES = {"zero_shot": "zero-shot (no image)", "gt_clue": "GT clue (1 image)", "non_clue": "non-clue (1 image)", "top_k": "top-k", "one_in_k": "1-in-k"}
+
+
+def settings_table(results: pd.DataFrame, paper: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Rows (setting, k), columns models; our cells read "mean [low, high]", the paper's, below the same rows, are marked as on other data.
+
+    Both in percent: `results` as `in_percent(accuracy(…))` of one metric, `paper` as `published("visual_rag", "table03")` or "table08".
+    """
+    ours = results.assign(cell=[f"{value:.1f} [{low:.1f}, {high:.1f}]" for value, low, high in results[["value", "ci_low", "ci_high"]].itertuples(index=False)])
+    tables = [ours]
+    if paper is not None:
+        rows = ours[["setting", "k"]].drop_duplicates()
+        k = paper["k"].fillna(paper["setting"].map({"zero_shot": 0, "gt_clue": 1, "non_clue": 1})).astype(int)
+        tables.append(paper.assign(k=k, model=paper["model"] + " (paper, other data)", cell=paper["value"].map("{:.2f}".format)).merge(rows, on=["setting", "k"]))
+    both = pd.concat(tables, ignore_index=True)
+    both = both.assign(setting=both["setting"].map(SETTING_NAMES))
+    return both.pivot_table(index=["setting", "k"], columns="model", values="cell", aggfunc="first", sort=False).fillna("")

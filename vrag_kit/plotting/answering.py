@@ -1,0 +1,117 @@
+"""Figures of answer quality: the baselines, accuracy over k, and gCUE. Ours and the paper's numbers go through the same functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vrag_kit.plotting.style import color_of, new_figure
+
+_MARKERS = {"zero_shot": ("o", "zero-shot (no image)"), "gt_clue": ("^", "one clue"), "non_clue": ("X", "one non-clue")}
+_GCUE_RANGE = (-1.0, 3.0)
+
+
+def printed(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of the paper as ours are: k of zero-shot 0, of one image 1; its 374 queries; without intervals."""
+    k = table["k"].fillna(table["setting"].map({"zero_shot": 0, "gt_clue": 1, "non_clue": 1}))
+    return table.assign(k=k.astype(int), ci_low=np.nan, ci_high=np.nan, n=374)
+
+
+def side_by_side(sources: Mapping[str, pd.DataFrame], settings: Sequence[str] = ()) -> pd.DataFrame:
+    """The tables behind a figure as one, with their title in the column `source`; of some settings only, when they are given."""
+    table = pd.concat(sources, names=["source"]).reset_index("source").reset_index(drop=True)
+    return table[table["setting"].isin(settings)] if settings else table
+
+
+def _title(title: str, table: pd.DataFrame) -> str:
+    return f"{title} (n = {int(table['n'].max())})"
+
+
+def baseline_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy") -> Figure:
+    """One panel a source (title → table with model, setting, value, ci_low, ci_high, in percent): zero-shot, one clue and one non-clue of every model."""
+    widths = [max(2, table["model"].nunique()) for table in sources.values()]
+    figure, axes = new_figure(1, len(sources), (1.05 * sum(widths) + 2.5, 4.4), width_ratios=widths)
+    for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
+        models = list(dict.fromkeys(table["model"]))
+        for setting, (marker, label) in _MARKERS.items():
+            rows = table[table["setting"] == setting].set_index("model").reindex(models)
+            shift = {"zero_shot": -0.18, "gt_clue": 0.0, "non_clue": 0.18}[setting]
+            for x, (model, row) in enumerate(rows.iterrows()):
+                low, high = (abs(row["value"] - row[bound]) if np.isfinite(row[bound]) else 0.0 for bound in ("ci_low", "ci_high"))
+                axis.errorbar(x + shift, row["value"], yerr=[[low], [high]], fmt=marker, markersize=8, color=color_of(str(model)), capsize=0, linewidth=1.6,
+                              markerfacecolor="white" if setting == "zero_shot" else color_of(str(model)))
+            axis.plot([], [], marker, color="#3B3B3B", markerfacecolor="white" if setting == "zero_shot" else "#3B3B3B", markersize=8, label=label)
+        axis.set(title=_title(title, table), ylabel=f"{metric} (%)", ylim=(0, 103), xlim=(-0.6, len(models) - 0.4))
+        slant = {"rotation": 25, "ha": "right"} if len(models) > 3 else {}
+        axis.set_xticks(range(len(models)), [model.replace("field-guide-", "") for model in models], fontsize=9, **slant)
+        axis.grid(axis="x", visible=False)
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
+    return figure
+
+
+def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy") -> Figure:
+    """One row a source (title → table with model, setting, k, value, ci_low, ci_high, in percent), top-k on the left, 1-in-k on the right.
+
+    Both panels begin with zero-shot at k = 0; 1-in-1 is the clue alone. Bands are 95 % intervals where there are any.
+    """
+    panels = (("top_k", ("zero_shot",), "top-k retrieved"), ("one_in_k", ("zero_shot", "gt_clue"), "1-in-k: one clue first"))
+    figure, axes = new_figure(len(sources), 2, (12, 3.6 * len(sources) + 0.6), sharey="row")
+    for row, (title, table) in zip(axes, sources.items(), strict=True):
+        for axis, (setting, first, label) in zip(row, panels, strict=True):
+            chosen = table[table["setting"].isin([setting, *first])]
+            ticks = sorted(chosen["k"].unique())
+            for model, line in chosen.sort_values("k").groupby("model", sort=False):
+                x = line["k"].map(ticks.index)
+                axis.plot(x, line["value"], "o-", color=color_of(str(model)), label=str(model), linewidth=2, markersize=5)
+                if line["ci_low"].notna().any():
+                    axis.fill_between(x, line["ci_low"], line["ci_high"], color=color_of(str(model)), alpha=0.15, linewidth=0)
+            axis.set_xticks(range(len(ticks)), [{0: "zero-\nshot", 1: "clue" if setting == "one_in_k" else "1"}.get(int(k), str(int(k))) for k in ticks])
+            axis.set(title=f"{_title(title, table)}: {label}", xlabel="images shown, k", ylabel=f"{metric} (%)")
+        row[0].set_ylim(0, min(103.0, 1.12 * float(table[["value", "ci_high"]].max().max())))
+    _legend(figure, axes)
+    return figure
+
+
+def gcue_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
+    """Figure 3: gCUE over k, one row a source (title → table of `gcue` or `gcue_printed`), one column a λ.
+
+    Bands are 95 % Fieller intervals; an unbounded one is hatched over the whole height. Values outside the axis sit at its edge as a triangle.
+    """
+    lambdas = sorted({lam for table in sources.values() for lam in table["lambda"]})
+    figure, axes = new_figure(len(sources), len(lambdas), (4.4 * len(lambdas) + 1.6, 3.3 * len(sources) + 0.4), sharey=True)
+    for row, (title, table) in zip(axes, sources.items(), strict=True):
+        ticks = sorted(table["k"].unique())
+        for axis, lam in zip(row, lambdas, strict=True):
+            axis.axhline(1, color="#3B3B3B", linewidth=1)
+            axis.axhline(0, color="#3B3B3B", linewidth=1, linestyle=":")
+            for model, line in table[table["lambda"] == lam].sort_values("k").groupby("model", sort=False):
+                _gcue_line(axis, line["k"].map(ticks.index).to_numpy(), line, str(model))
+            axis.set_xticks(range(len(ticks)), [str(int(k)) for k in ticks])
+            axis.set(title=f"{_title(title, table)}, λ = {lam:g}", xlabel="images shown, k", ylabel="gCUE", ylim=_GCUE_RANGE)
+    _legend(figure, axes)
+    return figure
+
+
+def _legend(figure: Figure, axes: np.ndarray) -> None:
+    """One legend for all panels, each model once."""
+    entries = {label: handle for axis in axes.flat for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(entries.values(), entries.keys(), fontsize=9, loc="outside right center")
+
+
+def _gcue_line(axis: Axes, x: np.ndarray, line: pd.DataFrame, model: str) -> None:
+    low, high = _GCUE_RANGE
+    color, value = color_of(model), line["value"].to_numpy()
+    axis.plot(x, np.clip(value, low, high), "-", color=color, linewidth=2, label=model)
+    for inside, marker in ((value > high, "^"), (value < low, "v"), ((value >= low) & (value <= high), "o")):
+        if inside.any():
+            axis.plot(x[inside], np.clip(value[inside], low, high), marker, color=color, markersize=6 if marker == "o" else 9, clip_on=False)
+    if line["ci_low"].notna().any():
+        unbounded = ~np.isfinite(line["ci_low"].to_numpy() - line["ci_high"].to_numpy())
+        axis.fill_between(x, np.clip(line["ci_low"], low, high), np.clip(line["ci_high"], low, high), color=color, alpha=0.15, linewidth=0)
+        for at in x[unbounded]:
+            axis.bar(at, high - low, bottom=low, width=0.25, color="none", edgecolor=color, hatch="///", linewidth=0, alpha=0.5)
