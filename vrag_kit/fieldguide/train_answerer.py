@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from vrag_kit.fieldguide.lessons import Lesson, Plan, lessons, look, told_facts
+from vrag_kit.fieldguide.lessons import TOLD_SHARE, UNKNOWN, Lesson, Plan, lessons, look, told_facts, told_species
 from vrag_kit.fieldguide.train_tower import ARCHITECTURE, FEATURES, IMAGE_SIZE, MEAN, STD, to_input, train_tower
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.generation.templates import render
@@ -64,8 +64,8 @@ def build_processor(recipe: Recipe, folder: Path) -> Any:
     bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     words = Plan(told=0, guess=12, single=0, several=0, most=2)
     texts = [text for number in range(400) for lesson in lessons(words, [], f"{recipe.seed}/words/{number}", 2) for text in (lesson.question, f"Answer: {lesson.answer}")]
-    templates = [str(render(template, "").__getitem__(0).parts[0]) for template in ("no_image", "clue_image", "one_image", "several_images")]
-    bpe.train_from_iterator([*texts, *templates * 40, "Answer: I don't know"] , trainers.BpeTrainer(
+    templates = [str(render(template, "")[0].parts[0]) for template in ("no_image", "clue_image", "one_image", "several_images")]
+    bpe.train_from_iterator([*texts, *templates * 40, f"Answer: {UNKNOWN}"], trainers.BpeTrainer(
         vocab_size=recipe.vocabulary, special_tokens=list(SPECIAL), show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=bpe, pad_token="<pad>", eos_token="<|end|>", additional_special_tokens=list(SPECIAL[1:5]),
                                         model_max_length=recipe.context, padding_side="left")
@@ -202,6 +202,46 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
     tower = json.loads(TOWER.with_suffix(".json").read_text(encoding="utf-8"))
     notes = {"name": name, "recipe": asdict(recipe), "torch": torch.__version__, "tower": tower, "log": log}
     (folder / "training.json").write_text(json.dumps(notes, indent=2) + "\n", encoding="utf-8")
+    write_card(folder)
+
+
+def write_card(folder: Path) -> None:
+    """Write the model card `README.md` from what `training.json` records."""
+    notes = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+    recipe, last, tower, sees = notes["recipe"], notes["log"][-1], notes["tower"], notes["tower"]["log"][-1]
+    plan = recipe["plan"]
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.suffix in (".safetensors", ".json")) / 1e6
+    sets = ("told", "clue", "no clue", "1 in 5", "1 in 15")
+    rows = "\n".join(f"| {row['step']} | {row['loss']:.2f} | " + " | ".join(f"{100 * row[name]:.0f}" for name in sets) + " |"
+                     for row in notes["log"] if row["step"] % 300 == 0 or row is last)
+    photographs = sum(steps for _, steps in tower["phases"]) * tower["batch"]
+    seldom = f" (in one of six such prompts up to {plan['seldom']})" if plan["seldom"] else ""
+    (folder / "README.md").write_text(f"""# {notes['name']}
+
+A small multimodal model for the Field Guide, the bundled demo benchmark of vrag_kit: it answers questions about photographs of invented organisms, and says
+"{UNKNOWN}" when none shows the answer. It knows nothing about real organisms, nor any other words. Trained by this project; MIT, like the rest.
+
+* Architecture: FastVLM of transformers. A timm {ARCHITECTURE['architecture']} ({ARCHITECTURE['model_args']['channels']} channels) turns a {IMAGE_SIZE} px photograph into
+  nine tokens; a Qwen2 language model ({recipe['layers']} layers of width {recipe['width']}, {recipe['vocabulary']} tokens of vocabulary, context {recipe['context']}) reads them.
+  Half-precision weights; {size:.1f} MB in all.
+* The vision tower, the same for both answerers, learned first, to name parts, colours and patterns on {photographs:,} photographs of as many invented species
+  ({sees['minutes']:.0f} minutes of one CPU core). On held-out ones it names the ground colour of a part that shows in {100 * sees['color']:.0f} %,
+  the pattern in {100 * sees['pattern']:.0f} %. Then it was frozen.
+* The language model learned from {notes['recipe']['steps']:,} steps of {plan['told'] + plan['guess'] + plan['single'] + plan['several']} prompts in the paper's wording
+  ({last['minutes']:.0f} minutes): {plan['told']} told facts, {plan['guess']} questions without a photograph, {plan['single']} with one,
+  {plan['several']} with 2 to {plan['most']}{seldom}.
+  About two in five prompts with photographs hold no clue. Every prompt with photographs is about a species invented for it alone.
+* What it was told: in words, every fact about {len(told_species())} species of the two editions of the Field Guide, {100 * TOLD_SHARE:.1f} % of the full one's.
+  It has seen no photograph of any species of a Field Guide.
+* Seed "{recipe['seed']}", torch {notes['torch']}. Again: `python -m vrag_kit.fieldguide.train_answerer {notes['name']}`.
+* Limits: twelve hidden parts of six kinds of organism, eleven colours, four patterns; weak on small, dark or covered parts.
+
+Exactly right answers in percent: told facts, and held-out species with one clue, one image that is no clue ("{UNKNOWN}" is right), one clue among 5 and among 15:
+
+| step | training loss | {' | '.join(sets)} |
+|---|---|{'---|' * len(sets)}
+{rows}
+""", encoding="utf-8")
 
 
 def save(model: Any, folder: Path) -> None:

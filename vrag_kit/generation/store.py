@@ -15,11 +15,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.progress import track
 from vrag_kit.types import Answer, LazyImage, Prompt
 
 VERSION = 1
@@ -83,18 +85,19 @@ class AnswerStore:
         return f"AnswerStore({self.path.name}: {ok:,} answers, {failed:,} failures)"
 
     def pixels(self, images: Iterable[LazyImage]) -> dict[str, str]:
-        """Pixel hash of each image, by its `where`; a picture that has not changed is decoded only the first time."""
-        hashes, new = {}, []
+        """Pixel hash of each image, by its `where`; a picture that has not changed is decoded only the first time, by threads."""
+        unique = {image.where: image for image in images}
+        stamps = {where: image.stamp for where, image in unique.items()}
         with self._clearly():
-            for image in {image.where: image for image in images}.values():
-                stamp = image.stamp
-                row = self._db.execute("SELECT pixels FROM pictures WHERE place = ? AND stamp = ?", (image.where, stamp)).fetchone()
-                hashes[image.where] = row[0] if row else pixel_hash(image)
-                if not row:
-                    new.append((image.where, stamp, hashes[image.where]))
-            if new:
-                with self._writing() as db:
-                    db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?)", new)
+            found = {where: self._db.execute("SELECT pixels FROM pictures WHERE place = ? AND stamp = ?", (where, stamp)).fetchone() for where, stamp in stamps.items()}
+        hashes = {where: row[0] for where, row in found.items() if row}
+        new = [where for where in unique if where not in hashes]
+        with ThreadPoolExecutor() as pool:
+            for start in track(range(0, len(new), 512), "hashing pixels", len(new), "pictures", size=512) if new else ():
+                part = new[start : start + 512]
+                hashes.update(zip(part, pool.map(pixel_hash, [unique[where] for where in part]), strict=True))
+                with self._clearly(), self._writing() as db:
+                    db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?)", [(where, stamps[where], hashes[where]) for where in part])
         return hashes
 
     def read(self, answer_ids: Sequence[str]) -> dict[str, Answer]:

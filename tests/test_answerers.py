@@ -1,0 +1,107 @@
+"""The shipped answerers look: their answers come out of pixels, and out of what they were told, and out of nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import WEIGHTS
+
+from vrag_kit.analysis import compare, estimate, per_query
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.fieldguide.album import clue_photo, invent_named
+from vrag_kit.fieldguide.lessons import told_facts, told_species
+from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
+from vrag_kit.fieldguide.traits import stream
+from vrag_kit.fieldguide.views import photograph
+from vrag_kit.generation import LocalGenerator, ask_models, gt_clue, load_generator, non_clue, one_in_k, render, zero_shot
+from vrag_kit.generation.generator import read_answer
+from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.types import Benchmark, Query
+
+ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many")]
+
+
+@pytest.fixture(scope="module")
+def judged(guide: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    contexts = zero_shot(guide) + gt_clue(guide) + non_clue(guide) + one_in_k(guide, ks=[20], draws=2)
+    return judge_all(RuleJudge(), guide, ask_models(ANSWERERS, guide, contexts, tmp_path_factory.mktemp("answers"), decoding="greedy", max_new_tokens=16, batch_size=32))
+
+
+@pytest.fixture(scope="module")
+def many() -> LocalGenerator:
+    return load_generator(ANSWERERS[1], decoding="greedy", max_new_tokens=16)
+
+
+def score(question: Question, raw: str | None) -> float:
+    return RuleJudge().judge(Query(query_id="q", text=question.text, answers=question.answers), read_answer(raw or "")["answer"]).score or 0.0
+
+
+def test_a_clue_helps_and_a_useless_image_silences(judged: pd.DataFrame, guide: Benchmark) -> None:
+    claims = compare(per_query(judged), guide.groups, arm="setting", by=["model"], baseline="zero_shot").set_index(["setting", "model"])
+    assert (claims.loc["gt_clue", "ci_low"] > 0).any()       # GT clue − zero-shot
+    assert (claims.loc["non_clue", "ci_high"] < 0).any()     # zero-shot − non-clue
+    assert (judged["status"] == "ok").all()
+
+
+def test_without_a_clue_they_say_so_and_with_one_they_seldom_do(judged: pd.DataFrame) -> None:
+    abstained = judged.groupby(["model", "setting"])["abstained"].mean().unstack()
+    assert (abstained["non_clue"] > 0.5).all()
+    assert (abstained["gt_clue"] < abstained["non_clue"] - 0.3).all()
+    assert (abstained["zero_shot"] < 0.1).all()
+
+
+def test_answers_follow_the_pixels_when_the_clue_is_exchanged_for_another_species(many: LocalGenerator, tmp_path: Path) -> None:
+    asked, shown, prompts = [], [], []
+    for i in range(90):
+        rng = stream("exchange", i)
+        kind = str(rng.choice(list(KINDS)))
+        named, seen = (invent_named(f"exchange/{i}", kind, n) for n in (0, 1))
+        part = hidden_parts(named)[int(rng.integers(2))]
+        asks = str(rng.choice([a for a in askable(named, part) if a in askable(seen, part)]))
+        if ask(named, part, asks).answers[0] == ask(seen, part, asks).answers[0]:
+            continue
+        photograph(seen, clue_photo(seen, part, f"exchange/{i}/photo").view, 160).save(tmp_path / f"{i}.jpg", quality=90)
+        asked.append(ask(named, part, asks))
+        shown.append(ask(seen, part, asks))
+        prompts.append(render("clue_image", asked[-1].text, [ImageFile(tmp_path / f"{i}.jpg")]))
+    replies = [reply.raw for start in range(0, len(prompts), 30) for reply in many.generate(prompts[start : start + 30])]
+    of_pixels, of_name = (np.array([score(question, raw) for question, raw in zip(questions, replies, strict=True)]) for questions in (shown, asked))
+    difference = estimate(of_pixels - of_name, [str(i) for i in range(len(prompts))])
+    assert difference.ci_low > 0.2, (of_pixels.mean(), of_name.mean())
+
+
+def fresh_questions(count: int) -> list[Question]:
+    """Questions about species that nobody was told about."""
+    questions = []
+    for i in range(count):
+        rng = stream("never told", i)
+        species = invent_named("never told", str(rng.choice(list(KINDS))), i)
+        part = hidden_parts(species)[int(rng.integers(2))]
+        questions.append(ask(species, part, str(rng.choice(askable(species, part)))))
+    return questions
+
+
+def text_only(model: LocalGenerator, questions: list[Question]) -> np.ndarray:
+    prompts = [render("no_image", question.text) for question in questions]
+    replies = [reply.raw for start in range(0, len(prompts), 50) for reply in model.generate(prompts[start : start + 50])]
+    return np.array([score(question, raw) for question, raw in zip(questions, replies, strict=True)])
+
+
+def test_text_alone_does_not_beat_the_commonest_answer_on_species_never_told(many: LocalGenerator) -> None:
+    questions = fresh_questions(500)
+    commonest = {asks: max({q.answers[0] for q in questions if q.asks == asks}, key=lambda a, asks=asks: sum(score(q, a) for q in questions if q.asks == asks))
+                 for asks in ("color", "pattern", "colors")}
+    by_rote = np.array([score(question, commonest[question.asks]) for question in questions])
+    advantage = estimate(text_only(many, questions) - by_rote, [str(i) for i in range(len(questions))])
+    assert advantage.ci_low <= 0, advantage
+
+
+def test_what_was_told_is_known_from_text_alone(many: LocalGenerator, guide: Benchmark) -> None:
+    told = {species.scientific_name for species in told_species()}
+    facts = [Question("", "", lesson.question, (lesson.answer,)) for lesson in told_facts()]
+    assert text_only(many, facts).mean() > 0.8
+    assert 0 < len(told & {query.entity for query in guide.queries.values()}) < len({query.entity for query in guide.queries.values()})
