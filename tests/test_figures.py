@@ -8,9 +8,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
+from vrag_kit.analysis import gcue_printed, published
 from vrag_kit.benchmarks import distribution, query_table
 from vrag_kit.errors import VragError
-from vrag_kit.plotting import benchmark_figure, color_of, contact_sheet, save_figure
+from vrag_kit.plotting import accuracy_figure, baseline_figure, benchmark_figure, color_of, contact_sheet, gcue_figure, printed, save_figure, side_by_side
 from vrag_kit.plotting.style import CLUE
 from vrag_kit.types import Benchmark
 
@@ -63,3 +64,47 @@ def test_a_contact_sheet_frames_exactly_the_clues(guide: Benchmark) -> None:
     titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
     assert titles == ["clue"] * 3 + ["not a clue"] * 5
     assert plt.matplotlib.colors.to_hex(figure.axes[0].spines["left"].get_edgecolor()).upper() == CLUE
+
+
+PAPER = printed(published("visual_rag", "table03"))
+
+
+def drawn(axis: plt.Axes) -> set[tuple[float, float]]:
+    """All points of all lines of an axis."""
+    return {(round(float(x), 6), round(float(y), 6)) for line in axis.lines for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
+
+
+def test_the_baseline_figure_shows_every_printed_number_where_it_belongs() -> None:
+    axis = baseline_figure({"paper": PAPER}).axes[0]
+    values = {y for _, y in drawn(axis)}
+    assert set(PAPER.query("setting in ('zero_shot', 'gt_clue', 'non_clue')")["value"]) <= values
+    assert axis.get_title() == "paper (n = 374)"
+    assert [label.get_text() for label in axis.get_xticklabels()][:2] == ["Phi4-MM", "Qwen2.5VL"]
+
+
+def test_the_accuracy_figure_shows_top_k_left_and_one_in_k_right() -> None:
+    left, right = accuracy_figure({"paper": PAPER}).axes
+    gpt = PAPER[PAPER["model"] == "GPT-4o"].set_index(["setting", "k"])["value"]
+    assert {(0, gpt["zero_shot", 0]), (1, gpt["top_k", 1]), (7, gpt["top_k", 20])} <= drawn(left)
+    assert {(0, gpt["zero_shot", 0]), (1, gpt["gt_clue", 1]), (2, gpt["one_in_k", 3])} <= drawn(right)
+
+
+def test_the_gcue_figure_marks_what_lies_outside_and_hatches_what_is_unbounded() -> None:
+    table = gcue_printed(published("visual_rag", "table03")).query("model == 'Qwen2.5VL'")
+    ours = table.assign(ci_low=[float("-inf")] * 3 + [0.5] * (len(table) - 3), ci_high=[float("inf")] * 3 + [2.0] * (len(table) - 3))
+    axes = gcue_figure({"paper": table, "ours": ours}).axes
+    triangles = [line for line in axes[2].lines if line.get_marker() == "^"]
+    assert {tuple(line.get_ydata()) for line in triangles} == {(3.0,) * 4}      # λ = 1: 2.75 at k = 3 and 2.95 at k = 10 lie inside, the others above
+    assert sum(len(axis.patches) for axis in axes[:3]) == 0
+    assert [len(axis.patches) for axis in axes[3:6]] == [1, 1, 1]
+    assert all(patch.get_hatch() == "///" for axis in axes[3:6] for patch in axis.patches)
+
+
+def test_the_numbers_behind_a_figure_say_whose_they_are() -> None:
+    table = side_by_side({"a": PAPER, "b": PAPER}, ["zero_shot"])
+    assert list(table["source"]) == ["a"] * 8 + ["b"] * 8
+    assert set(table["setting"]) == {"zero_shot"}
+
+
+def test_every_model_of_the_paper_has_its_own_colour() -> None:
+    assert len({color_of(model) for model in PAPER["model"]}) == 8
