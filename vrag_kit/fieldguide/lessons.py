@@ -7,7 +7,7 @@ any Field Guide species is ever shown. That is the answerer's parametric knowled
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ TOLD_SHARE = 3 / 8
 class Lesson:
     """One prompt with its photographs and the answer to learn."""
 
-    template: str           # a key of the paper's templates
+    template: str           # a key of the paper's templates; "" for the bare question
     question: str
     pixels: torch.Tensor    # uint8, shape (images, 3, 96, 96); no images: shape (0, …)
     answer: str
@@ -65,8 +65,8 @@ def draw_none() -> torch.Tensor:
     return torch.empty((0, 3, 1, 1), dtype=torch.uint8)
 
 
-def lessons(plan: Plan, facts: list[Lesson], name: str, most: int) -> list[Lesson]:
-    """The lessons of one step; the same name gives the same lessons. `most` caps the photographs of a prompt (few at first, then more)."""
+def lessons(plan: Plan, facts: list[Lesson], name: str, *, most: int, worded: bool) -> list[Lesson]:
+    """The lessons of one step; the same name gives the same lessons. `most` caps the photographs of a prompt; without `worded` questions are bare."""
     rng = stream(name)
     chosen = [facts[i] for i in rng.choice(len(facts), size=plan.told, replace=False)] if plan.told else []
     chosen += [_guess(f"{name}/guess/{i}") for i in range(plan.guess)]
@@ -74,7 +74,7 @@ def lessons(plan: Plan, facts: list[Lesson], name: str, most: int) -> list[Lesso
     for i in range(plan.several):
         limit = plan.seldom if plan.seldom and rng.random() < 1 / 6 else plan.most
         chosen.append(look(f"{name}/several/{i}", round(np.exp(rng.uniform(np.log(2), np.log(max(2, min(limit, most))))))))
-    return chosen
+    return chosen if worded else [replace(lesson, template="") for lesson in chosen]
 
 
 def _subject(name: str) -> tuple[np.random.Generator, Species, HiddenPart]:

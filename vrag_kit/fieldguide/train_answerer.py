@@ -1,8 +1,8 @@
 """Train the demo's answerers, small FastVLM models: `python -m vrag_kit.fieldguide.train_answerer NAME`.
 
 First the vision tower learns to see (`train_tower`, once for both); then a language model behind it, on the
-tower's features, learns to answer from a stream of `lessons`: in the paper's wording, single photographs
-before many, each about a freshly invented species. The two answerers share tower and architecture; they differ in how
+tower's features, learns to answer from a stream of `lessons`: single photographs before many, bare questions before
+the paper's wording, each about a freshly invented species. The two answerers share tower and architecture; they differ in how
 many photographs their prompts held.
 """
 
@@ -13,7 +13,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ TOWER = Path("runs/training/tower.safetensors")
 CHAT = ("{% for message in messages %}<|{{ message['role'] }}|>{% if message['content'] is string %}{{ message['content'] }}{% else %}"
         "{% for part in message['content'] %}{% if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}<|end|>"
         "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}")
+ALONE = Plan(told=4, guess=2, single=26, several=0, most=1)
 SPECIAL = ("<pad>", "<image>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>")
 
 
@@ -39,19 +40,27 @@ class Recipe:
     """How one answerer is built and trained."""
 
     plan: Plan
-    steps: int
+    alone: int = 600        # steps of one photograph a prompt, in bare words
+    bare: int = 600         # steps of the plan, in bare words
+    worded: int = 1000      # steps of the plan, in the paper's wording
     width: int = 192
     layers: int = 4
     heads: int = 4
     vocabulary: int = 1536
-    learning_rate: float = 2e-3
+    learning_rate: float = 1e-3
+    spread: float = 0.06    # standard deviation of the first weights: with the usual 0.02 attention stays flat for hundreds of steps
     context: int = 512
     seed: str = "answerer"
 
+    @property
+    def steps(self) -> int:
+        """All steps."""
+        return self.alone + self.bare + self.worded
+
 
 RECIPES = {
-    "field-guide-vlm-few": Recipe(Plan(told=5, guess=3, single=18, several=9, most=3, seldom=8), steps=1500),
-    "field-guide-vlm-many": Recipe(Plan(told=5, guess=3, single=11, several=11, most=20), steps=1200),
+    "field-guide-vlm-few": Recipe(Plan(told=5, guess=3, single=18, several=9, most=3, seldom=8)),
+    "field-guide-vlm-many": Recipe(Plan(told=5, guess=3, single=11, several=11, most=20)),
 }
 
 
@@ -63,7 +72,8 @@ def build_processor(recipe: Recipe, folder: Path) -> Any:
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     words = Plan(told=0, guess=12, single=0, several=0, most=2)
-    texts = [text for number in range(400) for lesson in lessons(words, [], f"{recipe.seed}/words/{number}", 2) for text in (lesson.question, f"Answer: {lesson.answer}")]
+    taught = [lesson for number in range(400) for lesson in lessons(words, [], f"{recipe.seed}/words/{number}", most=2, worded=True)]
+    texts = [text for lesson in taught for text in (lesson.question, f"Answer: {lesson.answer}")]
     templates = [str(render(template, "")[0].parts[0]) for template in ("no_image", "clue_image", "one_image", "several_images")]
     bpe.train_from_iterator([*texts, *templates * 40, f"Answer: {UNKNOWN}"], trainers.BpeTrainer(
         vocab_size=recipe.vocabulary, special_tokens=list(SPECIAL), show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
@@ -86,11 +96,15 @@ def build_model(recipe: Recipe, tokenizer: Any) -> Any:
     vision = TimmWrapperConfig(**ARCHITECTURE, do_pooling=False, hidden_size=FEATURES, num_classes=0)
     config = FastVlmConfig(vision_config=vision, text_config=text, image_token_index=tokenizer.convert_tokens_to_ids("<image>"), tie_word_embeddings=True,
                            image_seq_length=(IMAGE_SIZE // 32) ** 2)
-    return FastVlmForConditionalGeneration(config)
+    model = FastVlmForConditionalGeneration(config)
+    for name, weight in model.named_parameters():
+        if weight.ndim == 2 and "vision_tower" not in name:
+            torch.nn.init.normal_(weight, std=recipe.spread)
+    return model
 
 
 class Steps(Dataset):
-    """Step number → its lessons: single photographs first, at most three by a tenth of the way, as many as the plan says from three tenths on."""
+    """Step number → its lessons: single photographs in bare words first, then as many as the plan says, at last in the paper's wording."""
 
     def __init__(self, name: str, recipe: Recipe) -> None:
         self.name, self.recipe, self.facts = name, recipe, told_facts()
@@ -99,15 +113,18 @@ class Steps(Dataset):
         return self.recipe.steps
 
     def __getitem__(self, step: int) -> list[Lesson]:
-        progress = step / self.recipe.steps
-        return lessons(self.recipe.plan, self.facts, f"{self.recipe.seed}/{self.name}/{step}", 2 if progress < 0.1 else 3 if progress < 0.3 else 99)
+        recipe, name = self.recipe, f"{self.recipe.seed}/{self.name}/{step}"
+        if step < recipe.alone:
+            return lessons(ALONE, self.facts, name, most=1, worded=False)
+        return lessons(recipe.plan, self.facts, name, most=3 if step < recipe.alone + recipe.bare // 3 else 99, worded=step >= recipe.alone + recipe.bare)
 
 
 def encode(processor: Any, batch: list[Lesson]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Token ids, labels (−100 outside the answer) and attention mask, int64, shape (lessons, tokens), padded on the right."""
     rows = []
     for lesson in batch:
-        text = str(render(lesson.template, lesson.question)[0].parts[0]) + "<image>" * (9 * len(lesson.pixels))
+        words = str(render(lesson.template, lesson.question)[0].parts[0]) if lesson.template else f"Question: {lesson.question}\n"
+        text = words + "<image>" * (9 * len(lesson.pixels))
         prompt = processor.tokenizer(f"<|user|>{text}<|end|><|assistant|>")["input_ids"]
         answer = processor.tokenizer(f"Answer: {lesson.answer}<|end|>")["input_ids"]
         rows.append((prompt, answer))
@@ -159,7 +176,7 @@ def validate(model: Any, processor: Any, sets: dict[str, list[Lesson]]) -> dict[
 
 
 def validation_sets(recipe: Recipe) -> dict[str, list[Lesson]]:
-    """Held-out lessons: told facts, one clue, no clue, and one clue among 5 and 15."""
+    """Held-out lessons in the paper's wording: told facts, one clue, no clue, and one clue among 5 and 15."""
     name = f"{recipe.seed}/validation"
     return {"told": told_facts(), "clue": [look(f"{name}/clue/{i}", 1, 1) for i in range(150)], "no clue": [look(f"{name}/none/{i}", 1, 0) for i in range(72)],
             "1 in 5": [look(f"{name}/5/{i}", 5, 1) for i in range(72)], "1 in 15": [look(f"{name}/15/{i}", 15, 1) for i in range(72)]}
@@ -196,11 +213,13 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
         schedule.step()
         running = total if step == 1 else 0.98 * running + 0.02 * total
         if step % 100 == 0 or step == recipe.steps:
-            log.append({"step": step, "loss": round(running, 4), **validate(model, processor, held_out), "minutes": round((time.monotonic() - began) / 60, 1)})
+            worded = step > recipe.alone + recipe.bare
+            sets = held_out if worded else {name: [replace(lesson, template="") for lesson in chosen] for name, chosen in held_out.items()}
+            log.append({"step": step, "loss": round(running, 4), **validate(model, processor, sets), "minutes": round((time.monotonic() - began) / 60, 1)})
             print(json.dumps(log[-1]), flush=True)
     save(model, folder)
     tower = json.loads(TOWER.with_suffix(".json").read_text(encoding="utf-8"))
-    notes = {"name": name, "recipe": asdict(recipe), "torch": torch.__version__, "tower": tower, "log": log}
+    notes = {"name": name, "recipe": {**asdict(recipe), "steps": recipe.steps}, "torch": torch.__version__, "tower": tower, "log": log}
     (folder / "training.json").write_text(json.dumps(notes, indent=2) + "\n", encoding="utf-8")
     write_card(folder)
 
