@@ -34,6 +34,12 @@ def test_a_verdict_reads_as_in_the_rubric() -> None:
     assert RuleJudge().judge(query("Which color?", "black"), "I don't know").raw == "Score: 0 | No Answer"
 
 
+def test_a_query_whose_answers_are_hidden_gets_no_score() -> None:
+    verdict = RuleJudge().judge(query("Which color?"), "black")
+    assert verdict.score is None
+    assert verdict.status == "error: query 'q' has no accepted answer to compare with"
+
+
 @given(st.text(max_size=60))
 def test_any_words_get_a_score_between_0_and_1_and_one_label(answer: str) -> None:
     verdict = RuleJudge().judge(query("What color are the feet?", "black", "dark gray (legs pink)"), answer)
@@ -47,7 +53,8 @@ def test_the_order_of_accepted_answers_does_not_matter(accepted: list[str]) -> N
     assert RuleJudge().judge(query("What color?", *accepted), "red, gray").score == 1.0
 
 
-@pytest.mark.parametrize("text", ["I don't know", "I don’t know.", "It cannot be determined from the image.", "Not enough information",
+@pytest.mark.parametrize("text", ["I don't know", "I don’t know.", "It cannot be determined from the image.", "Not enough information", "idk", "There isn't enough information", "I am not able to tell",
+                                  "I can't identify it", "It cannot be clearly seen",
                                   "The wings are not visible in this picture.", "Unable to tell", "I cannot decide"])
 def test_declining_is_recognised(text: str) -> None:
     assert declines(text)

@@ -25,15 +25,18 @@ from vrag_kit.fieldguide.questions import hidden_parts
 from vrag_kit.fieldguide.shapes import part_map
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Species, stream
 from vrag_kit.fieldguide.views import compose, photograph, seen_parts
+from vrag_kit.files import write_file
 
 IMAGE_SIZE, FEATURES, CELL = 96, 256, 8
 MEAN, STD = 0.5, 0.25
+TRAINING = Path(__file__).parents[2] / "runs" / "training"
 ARCHITECTURE = {"architecture": "resnet10t", "model_args": {"channels": [32, 64, 128, FEATURES]}}
 PARTS = tuple((kind, part.name) for kind, spec in KINDS.items() for part in spec.hidden)
 HEADS = {"shown": 1, "color": len(COLORS), "pattern": len(PATTERNS), "second": len(COLORS)}
-SEED, BATCH, LEARNING_RATE = "tower", 96, 2.5e-3
-PHASES = ((64, 3000), (IMAGE_SIZE, 1600))
-"""(side of the photographs in pixels, steps): small ones first, as shapes are learned from them at half the time."""
+SEED, BATCH = "tower", 96
+ROUNDS = ((2.5e-3, ((64, 3000), (IMAGE_SIZE, 1600))), (1.5e-3, ((IMAGE_SIZE, 3800),)))
+"""One row a round: highest learning rate, then (side of the photographs in pixels, steps). Small photographs first, as shapes are
+learned from them at half the time; a second round of full size, with a reader that starts anew, because the first was still getting better."""
 
 
 def to_input(pixels: torch.Tensor) -> torch.Tensor:
@@ -150,19 +153,35 @@ def validate(reader: Reader, batches: list[tuple[torch.Tensor, ...]]) -> dict[st
     return {name: round(float(torch.cat(values).mean()), 4) for name, values in right.items()}
 
 
-def train_tower(path: Path, *, phases: tuple[tuple[int, int], ...] = PHASES, batch: int = BATCH) -> None:
-    """Train and write the tower's weights to `path` (safetensors), with the log beside it (`.json`)."""
-    from safetensors.torch import save_file
+def train_tower(folder: Path) -> Path:
+    """Train what is still missing in `folder` and return the tower's weights (safetensors); the log lies beside them (`.json`).
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(int(stream(SEED).integers(2**31)))
+    Each finished round stays there, so an interrupted training goes on with the round it was in.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = None
+    for number, (learning_rate, phases) in enumerate(ROUNDS, start=1):
+        done = folder / f"tower-{number}.safetensors"
+        if not done.is_file():
+            _train_round(number, learning_rate, phases, weights, done)
+        weights = done
+    return weights
+
+
+def _train_round(number: int, learning_rate: float, phases: tuple[tuple[int, int], ...], start: Path | None, done: Path) -> None:
+    from safetensors.torch import load_file, save
+
+    name = SEED + "+" * (number - 1)
+    torch.manual_seed(int(stream(name).integers(2**31)))
     steps = sum(count for _, count in phases)
     reader = Reader(build_tower()).to(memory_format=torch.channels_last)
-    optimizer = torch.optim.AdamW(reader.parameters(), lr=LEARNING_RATE, weight_decay=0.05)
+    if start:
+        reader.tower.load_state_dict(load_file(start))
+    optimizer = torch.optim.AdamW(reader.parameters(), lr=learning_rate, weight_decay=0.05)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 100) * 0.5 * (1 + math.cos(math.pi * t / steps)))
     held_out = [Photographs(f"{SEED}/validation", ((IMAGE_SIZE, 4),), 96)[i] for i in range(4)]
     began, log, running = time.monotonic(), [], 0.0
-    for step, (pixels, truth, places) in enumerate(DataLoader(Photographs(f"{SEED}/train", phases, batch), batch_size=None, num_workers=1, prefetch_factor=4), start=1):
+    for step, (pixels, truth, places) in enumerate(DataLoader(Photographs(f"{name}/train", phases, BATCH), batch_size=None, num_workers=1, prefetch_factor=4), start=1):
         loss = reading_loss(*reader.train()(pixels), truth, places)
         optimizer.zero_grad()
         loss.backward()
@@ -173,10 +192,11 @@ def train_tower(path: Path, *, phases: tuple[tuple[int, int], ...] = PHASES, bat
         if step % 200 == 0 or step == steps:
             log.append({"step": step, "loss": round(running, 3), **validate(reader.eval(), held_out), "minutes": round((time.monotonic() - began) / 60, 1)})
             print(json.dumps(log[-1]), flush=True)
-            save_file({key: value.contiguous() for key, value in reader.tower.state_dict().items()}, path)
-    path.with_suffix(".json").write_text(json.dumps({"seed": SEED, "phases": phases, "batch": batch, "torch": torch.__version__, "log": log}, indent=2), encoding="utf-8")
+    notes = {"seed": SEED, "round": number, "learning_rate": learning_rate, "phases": phases, "batch": BATCH, "torch": torch.__version__, "log": log}
+    write_file(done.with_suffix(".json"), json.dumps(notes, indent=2).encode())
+    write_file(done, save({key: value.contiguous() for key, value in reader.tower.state_dict().items()}))
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    train_tower(Path("runs/training/tower.safetensors"))
+    train_tower(TRAINING)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -50,24 +52,40 @@ def ask_all(generator: Generator, benchmark: Benchmark, contexts: Sequence[Conte
     failed = [answer for answer in answers.values() if answer.status != "ok"]
     print(f"answers of {generator.name}: {stored_before:,} from the store, {new:,} new, {len(todo) - new:,} by another process, {len(failed):,} failed; "
           f"{len(contexts):,} contexts in {time.monotonic() - began:.0f} s", flush=True)
-    for reason, count in pd.Series([answer.status for answer in failed], dtype=str).value_counts().head(3).items():
-        print(f"  failed {count:,} times: {reason}", flush=True)
+    _notes(list(answers.values()))
     rows = [(generator.name, context.setting, context.k, context.draw, context.query_id, template or template_of(context),
              answers[answer_id].fields.get("answer"), answers[answer_id].status, answer_id) for context, answer_id in zip(contexts, ids, strict=True)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def _notes(answers: Sequence[Answer]) -> None:
+    """Print why answers failed, kind by kind with an example, and how many are cut off or without "Answer:"."""
+    reasons: dict[str, list[str]] = {}
+    for answer in answers:
+        if answer.status != "ok":
+            reasons.setdefault(answer.status.split(":")[0], []).append(answer.status)
+    for examples in reasons.values():
+        print(f"  failed {len(examples):,} times: {examples[0]}", flush=True)
+    for mark, words in (("truncated", "cut off at max_new_tokens"), ("untagged", "without 'Answer:', judged as a whole")):
+        if count := sum(bool(answer.fields.get(mark)) and answer.status == "ok" for answer in answers):
+            print(f"  {count:,} answers {words}", flush=True)
+
+
 def _prompt(benchmark: Benchmark, context: Context, template: str | None) -> Prompt:
-    images = [image for doc_id in context.doc_ids if (image := benchmark.corpus[doc_id].image) is not None]
-    return render(template or template_of(context), benchmark.queries[context.query_id].text, images)
+    images = [benchmark.corpus[doc_id].image for doc_id in context.doc_ids]
+    if None in images:
+        raise VragError(f"document {context.doc_ids[images.index(None)]!r} of query {context.query_id!r} has no image; this setting shows images only.")
+    return render(template or template_of(context), benchmark.queries[context.query_id].text, images)  # type: ignore[arg-type]
 
 
-def _batches(todo: list[str], asked: Mapping[str, tuple[Context, Prompt, Any]], size: int) -> Iterator[list[str]]:
+def _batches(todo: list[str], asked: Mapping[str, tuple[Context, Prompt, Any]], size: int) -> Iterator[Sequence[str]]:
     """Prompts of a few queries at a time, those with as many images together: little padding, and pictures that recur while they are remembered."""
     block = {query_id: i // _BLOCK for i, query_id in enumerate(dict.fromkeys(context.query_id for context, _, _ in asked.values()))}
     order = sorted(todo, key=lambda answer_id: (block[asked[answer_id][0].query_id], len(asked[answer_id][0].doc_ids)))
-    for start in range(0, len(order), size):
-        yield order[start : start + size]
+    for _, part in groupby(order, key=lambda answer_id: block[asked[answer_id][0].query_id]):
+        together = list(part)
+        for start in range(0, len(together), size):
+            yield together[start : start + size]
 
 
 def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int) -> Answer:
@@ -109,4 +127,6 @@ def ask_models(models: Sequence[str], benchmark: Benchmark, contexts: Sequence[C
             if generator.name in tables:
                 raise VragError(f"two models are named {generator.name!r}; rename one folder, or list it once.")
             tables[generator.name] = ask_all(generator, benchmark, contexts, store, template=template, batch_size=batch_size, retry_failures=retry_failures)
+            del generator  # before the next one is loaded: two large models may not fit together
+            gc.collect()
     return pd.concat(tables.values(), ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)

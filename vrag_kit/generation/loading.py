@@ -8,7 +8,6 @@ import logging
 from typing import Any
 
 import torch
-from PIL import Image
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.local import LocalGenerator
@@ -55,6 +54,8 @@ def load_generator(spec: str, *, device: str = "cpu", decoding: str = "checkpoin
                             f"The checkpoint is damaged; fetch or train it again.")
     try:
         model = model.to(device).eval()
+    except torch.OutOfMemoryError as error:
+        raise VragError(f"model {spec!r} does not fit into the memory of {device!r} ({str(error).splitlines()[0]}). Free it, or use a smaller model.") from error
     except (RuntimeError, AssertionError) as error:
         raise VragError(f"device {device!r} cannot be used on this machine ({str(error).splitlines()[0]}). Set the parameter `device` to \"cpu\".") from error
     config = {name: getattr(model.generation_config, name, None) for name in _SAMPLING}
@@ -67,10 +68,16 @@ def load_generator(spec: str, *, device: str = "cpu", decoding: str = "checkpoin
 
 
 def _fingerprint(model: Any, processor: Any) -> str:
-    """Hash of weights, precision and preprocessing."""
-    pictures = processor.image_processor(images=[Image.linear_gradient("L").convert("RGB")], return_tensors="pt") if hasattr(processor, "image_processor") else {}
-    digest = hashlib.sha256(json.dumps([str(processor.chat_template), len(processor.tokenizer)]).encode())
-    for name, values in [*sorted(model.state_dict().items()), *sorted(pictures.items())]:
+    """Hash of everything that an answer depends on besides prompt and decoding: weights, precision, configuration, chat template, tokenizer, preprocessing."""
+    images = processor.image_processor.to_dict() if hasattr(processor, "image_processor") else {}
+    words = getattr(processor.tokenizer, "backend_tokenizer", None)
+    parts = [model.config.to_dict(), images, str(processor.chat_template), words.to_str() if words else sorted(processor.tokenizer.get_vocab().items()),
+             model.generation_config.eos_token_id]
+    for part in parts[:2]:
+        for place in ("_name_or_path", "name_or_path", "transformers_version"):  # where it lies and who wrote it change no answer
+            part.pop(place, None)
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode())
+    for name, values in sorted(model.state_dict().items()):
         digest.update(f"{name} {values.dtype} {tuple(values.shape)}".encode())
         digest.update(values.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     return digest.hexdigest()

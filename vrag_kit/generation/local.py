@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from vrag_kit.generation.generator import Reply
-from vrag_kit.generation.vision import Eyes, join, why_not
+from vrag_kit.generation.vision import Eyes, Seen, join, why_not
 from vrag_kit.types import LazyImage, Prompt
 
 
@@ -52,9 +52,9 @@ class LocalGenerator:
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         """One reply a prompt, in order.
 
-        A prompt that the model cannot hold gets the status "too long: …", one whose text holds a control token of the
-        model "error: …". When memory runs out the batch is halved. `sample` seeds the decoding together with the prompts, and
-        has no effect when it is greedy.
+        A prompt that the model cannot hold gets the status "too long: …"; one that it cannot take otherwise, such as one whose text holds a
+        control token of the model, "error: …". When memory runs out the batch is halved. When decoding samples, each prompt is
+        answered alone, seeded by itself and by `sample`, so that an answer does not depend on its company; greedy decoding ignores `sample`.
         """
         pictures = self._pictures(prompts)
         replies: dict[int, Reply] = {}
@@ -65,44 +65,53 @@ class LocalGenerator:
                 replies[number] = Reply(raw=None, status=f"error: the text holds the model's control token {found[0]!r}")
             else:
                 batch.append(self._asked(number, prompt, pictures))
-        replies.update(self._answer(batch, pictures, sample))
+        for part in [[asked] for asked in batch] if self.decoding.get("do_sample") else [batch]:
+            replies.update(self._answer(part, pictures, sample))
         return [replies[number] for number in range(len(prompts))]
 
-    def _pictures(self, prompts: Sequence[Prompt]) -> dict[str, Image.Image | None]:
-        """Key → decoded picture, None when it is remembered; decoded by threads, each once."""
+    def _pictures(self, prompts: Sequence[Prompt]) -> dict[str, Image.Image | Seen]:
+        """Key → what was seen of a picture before, or else the decoded picture; decoded by threads, each once."""
         images = {_key(part): part for prompt in prompts for message in prompt for part in message.parts if not isinstance(part, str)}
 
-        def read(key: str) -> Image.Image | None:
-            return None if self.eyes and self.eyes.knows(key) else images[key].open()
+        def read(key: str) -> Image.Image | Seen:
+            return (self.eyes.recall(key) if self.eyes else None) or images[key].open()
 
         with ThreadPoolExecutor(4) as pool:
             return dict(zip(images, pool.map(read, images), strict=True))
 
-    def _asked(self, number: int, prompt: Prompt, pictures: Mapping[str, Image.Image | None]) -> _Asked:
+    def _asked(self, number: int, prompt: Prompt, pictures: Mapping[str, Image.Image | Seen]) -> _Asked:
         conversation = [{"role": message.role, "content": [{"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "image": pictures[_key(part)]}
                                                            for part in message.parts]} for message in prompt]
         return _Asked(number, conversation, [_key(part) for message in prompt for part in message.parts if not isinstance(part, str)])
 
-    def _answer(self, batch: list[_Asked], pictures: Mapping[str, Image.Image | None], sample: int) -> dict[int, Reply]:
+    def _answer(self, batch: list[_Asked], pictures: dict[str, Image.Image | Seen], sample: int) -> dict[int, Reply]:
+        """Replies by number; a batch that fails is answered in halves, so that only a prompt that fails alone is a failure."""
         if not batch:
             return {}
         try:
-            inputs = self._inputs(batch, pictures)
-            lengths = [int(n) for n in inputs["attention_mask"].sum(dim=1)]
-            fits = [n + int(self.decoding["max_new_tokens"]) <= self.context for n in lengths]
-            if all(fits):
-                return self._decode(batch, inputs, lengths, sample)
-        except torch.OutOfMemoryError:
-            if len(batch) == 1:
-                return {batch[0].number: Reply(raw=None, status="error: out of memory with this prompt alone")}
-            middle = len(batch) // 2
-            return {**self._answer(batch[:middle], pictures, sample), **self._answer(batch[middle:], pictures, sample)}
+            return self._try(batch, pictures, sample)
+        except (RuntimeError, ValueError, TypeError, IndexError, KeyError) as error:
+            reason = "out of memory" if isinstance(error, torch.OutOfMemoryError) else f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        # Outside of the handler nothing holds the failed attempt's tensors any more.
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if len(batch) == 1:
+            return {batch[0].number: Reply(raw=None, status=f"error: {reason[:200]}")}
+        middle = len(batch) // 2
+        return {**self._answer(batch[:middle], pictures, sample), **self._answer(batch[middle:], pictures, sample)}
+
+    def _try(self, batch: list[_Asked], pictures: dict[str, Image.Image | Seen], sample: int) -> dict[int, Reply]:
+        inputs = self._inputs(batch, pictures)
+        lengths = [int(n) for n in inputs["attention_mask"].sum(dim=1)]
+        fits = [n + int(self.decoding["max_new_tokens"]) <= self.context for n in lengths]
+        if all(fits):
+            return self._decode(batch, inputs, lengths, sample)
         reason = "too long: {:,} tokens of prompt and up to {} of answer, but the model holds {:,}"
         refused = {asked.number: Reply(raw=None, status=reason.format(n, self.decoding["max_new_tokens"], self.context), tokens={"prompt": n})
                    for asked, n, fit in zip(batch, lengths, fits, strict=True) if not fit}
         return {**refused, **self._answer([asked for asked, fit in zip(batch, fits, strict=True) if fit], pictures, sample)}
 
-    def _inputs(self, batch: list[_Asked], pictures: Mapping[str, Image.Image | None]) -> dict[str, Any]:
+    def _inputs(self, batch: list[_Asked], pictures: dict[str, Image.Image | Seen]) -> dict[str, Any]:
         """What the model takes, padded on the left; pictures as ready features where the family allows it."""
         from transformers.modeling_outputs import BaseModelOutputWithPooling
 
@@ -111,7 +120,7 @@ class LocalGenerator:
             inputs = dict(self._processor.apply_chat_template(conversations, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
                                                               processor_kwargs={"padding": True}))
         else:
-            seen = self.eyes.look({key: picture for key, picture in pictures.items() if picture is not None}, wanted)
+            seen = self.eyes.look(pictures, wanted)
             texts = self._processor.apply_chat_template(conversations, add_generation_prompt=True, tokenize=False)
             texts, _ = self._processor.get_text_with_replacements(list(texts), images_replacements=[s.words for s in seen])
             bos = self._processor.tokenizer.bos_token
@@ -125,9 +134,9 @@ class LocalGenerator:
 
     @torch.inference_mode()
     def _decode(self, batch: list[_Asked], inputs: dict[str, Any], lengths: list[int], sample: int) -> dict[int, Reply]:
-        if self.decoding.get("do_sample"):
-            torch.manual_seed(int.from_bytes(hashlib.sha256(repr([sample, inputs["input_ids"].tolist()]).encode()).digest()[:6], "big"))
-        out = self._model.generate(**inputs, **self.decoding)[:, inputs["input_ids"].shape[1]:]
+        with torch.random.fork_rng():
+            torch.manual_seed(int.from_bytes(hashlib.sha256(repr([sample, batch[0].images, inputs["input_ids"].tolist()]).encode()).digest()[:6], "big"))
+            out = self._model.generate(**inputs, **self.decoding)[:, inputs["input_ids"].shape[1]:]
         replies = {}
         for asked, ids, length in zip(batch, out.tolist(), lengths, strict=True):
             stop = next((i for i, token in enumerate(ids) if token in self._stops), None)

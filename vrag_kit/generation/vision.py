@@ -62,22 +62,22 @@ class Eyes:
         self.looked = self.remembered = 0
         """Pictures passed through the vision tower, and those that were not again."""
 
-    def knows(self, key: str) -> bool:
-        """Whether the picture with this key is remembered."""
-        return key in self._seen
+    def recall(self, key: str) -> Seen | None:
+        """What is remembered of the picture with this key."""
+        return self._seen.get(key)
 
     @torch.inference_mode()
-    def look(self, pictures: dict[str, Image.Image], wanted: Sequence[str]) -> list[Seen]:
-        """What the `wanted` pictures (keys, with repeats) look like; `pictures` holds at least those not yet known."""
-        new = [key for key in dict.fromkeys(wanted) if key not in self._seen]
-        found = {key: self._seen[key] for key in wanted if key in self._seen}
+    def look(self, pictures: dict[str, Image.Image | Seen], wanted: Sequence[str]) -> list[Seen]:
+        """What the `wanted` pictures (keys, with repeats) look like. `pictures` has them all; those not yet seen are replaced in it by what is seen."""
+        new = [key for key in dict.fromkeys(wanted) if not isinstance(pictures[key], Seen)]
         for start in range(0, len(new), 32):
             part = new[start : start + 32]
-            found.update(zip(part, self._encode([pictures[key] for key in part]), strict=True))
+            pictures.update(zip(part, self._encode([pictures[key] for key in part]), strict=True))  # type: ignore[misc]
         self.looked, self.remembered = self.looked + len(new), self.remembered + len(wanted) - len(new)
-        for key in wanted:
-            self._keep(key, found[key])
-        return [found[key] for key in wanted]
+        found: list[Seen] = [pictures[key] for key in wanted]  # type: ignore[misc]
+        for key, seen in zip(wanted, found, strict=True):
+            self._keep(key, seen)
+        return found
 
     def _encode(self, pictures: list[Image.Image]) -> list[Seen]:
         processed = [_process(self._processor, picture) for picture in pictures]

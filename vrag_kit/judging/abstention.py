@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+_TELL = r"(?:know|tell|say|see|determine|decide|answer|identify|make out|confirm)"
 _DECLINES = re.compile(
-    r"\b(?:i (?:do not|don't|cannot|can't|am unable to) (?:know|tell|say|see|determine|decide|answer)|(?:do not|don't|not) know"
-    r"|(?:cannot|can't|can not|could not|couldn't) (?:be )?(?:determined?|decided?|told|answer(?:ed)?|identif(?:y|ied)|tell|see)"
-    r"|(?:not|no|without) (?:enough|sufficient) (?:information|evidence|detail)|insufficient (?:information|evidence)"
-    r"|unable to (?:determine|answer|tell|see|identify)|(?:is|are|was|were) not (?:visible|shown|clear|discernible|specified|provided|possible)"
-    r"|isn't visible|aren't visible|not possible to|no information|unknown|not sure|unsure|unclear)\b")
+    rf"\b(?:(?:do not|don't|does not|doesn't|not) know|(?:cannot|can't|can not|could not|couldn't|unable to|not able to) (?:\w+ly )?{_TELL}"
+    r"|(?:cannot|can't|can not|could not|couldn't) be (?:\w+ly )?(?:determined|decided|told|answered|identified|seen|made out|confirmed)"
+    r"|(?:not|no|without|isn't|aren't) (?:enough|sufficient) (?:information|evidence|details?)|insufficient (?:information|evidence)"
+    r"|(?:is not|isn't|are not|aren't|was not|wasn't|were not|weren't) (?:\w+ly )?(?:visible|shown|clear|discernible|specified|provided|possible)"
+    r"|not possible to|no information|idk|unknown|not sure|unsure|unclear)\b")
 
 
 def declines(text: str) -> bool:

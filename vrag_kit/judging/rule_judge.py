@@ -16,7 +16,8 @@ from vrag_kit.types import Judgment, Query
 _WORDS = json.loads((Path(__file__).parent / "words.json").read_text(encoding="utf-8"))
 _CANONICAL = {word: (kind, name) for kind, names in _WORDS["traits"].items() for name, words in names.items() for word in words}
 _EMPTY = frozenset(_WORDS["empty"].split())
-_DENIED = re.compile(r"\b(?:not|without|never|rather than|instead of)\s+(?:a\s+|an\s+|the\s+|any\s+)?\w+")
+_DENIED = re.compile(r"\b(no|not(?! only| just)|without|never|neither|nor|lack(?:s|ing)?|rather than|instead of)\b"
+                     r"(?:(?!\b(?:but|yet|and|with|it|its|they|which|is|are)\b)[^.,;:!?])*")
 
 
 class RuleJudge:
@@ -29,16 +30,28 @@ class RuleJudge:
 
         Score: the share of the accepted answer's parts that are there, less 0.5 for a trait of the asked kind that it does not list
         (mark "hallucination"), at least 0. Traits of another kind are marked "redundant" and cost nothing. Declining scores
-        0, mark "abstention". Text in brackets of an accepted answer may be mentioned and need not be. The raw verdict reads
-        as the paper's: "Score: 0.5 | Likely Hallucination".
+        0, mark "abstention". Text in brackets of an accepted answer may be mentioned and need not be. Neither what is denied ("no spots
+        or bands") nor the subject's name ("the Red Fox") counts as said. The raw verdict reads as the paper's: "Score: 0.5 | Likely Hallucination".
+        A query whose answers are hidden gets no score, and the status says so.
         """
-        said = _words(answer)
+        if not query.answers:
+            return Judgment(answer_id=answer_id, label="", score=None, status=f"error: query {query.query_id!r} has no accepted answer to compare with")
+        said = _words(_without_names(answer, query))
         asked = _words(" ".join(re.findall(r"\b[a-z]+\b", query.text)))  # without names, which are capitalised
         if declines(answer) and not any(word in _CANONICAL.values() for word in said - asked):
             return _verdict(answer_id, 0.0, frozenset({"abstention"}))
         verdicts = [_against(reference, said, asked) for reference in query.answers]
         score, marks = max(verdicts, key=lambda verdict: (verdict[0], -len(verdict[1])))
         return _verdict(answer_id, score, marks)
+
+
+def _without_names(answer: str, query: Query) -> str:
+    """The answer without the subject's name: names of two and more words, which stand capitalised in the question, may hold words such as "red"."""
+    names = [query.entity, *re.findall(r"(?<!^)(?:\b[A-Z][\w'’-]*[ -]?){2,}", query.text)]
+    for name in names:
+        if len(name.split()) > 1:
+            answer = re.sub(re.escape(name.strip()), " ", answer, flags=re.IGNORECASE)
+    return answer
 
 
 def _against(reference: str, said: frozenset[object], asked: frozenset[object]) -> tuple[float, frozenset[str]]:
@@ -58,7 +71,7 @@ def _against(reference: str, said: frozenset[object], asked: frozenset[object]) 
 def _words(text: str) -> frozenset[object]:
     """Content words; colour and pattern words as (kind, name), so that near synonyms are equal. What is denied ("not red") does not count."""
     text = re.sub(r"\bno (?:visible |clear |distinct )?patterns?\b", " plain ", text.lower().replace("’", "'"))
-    text = _DENIED.sub(" ", text)
+    text = _DENIED.sub(lambda denied: " no " if denied[1] == "no" else " ", text)
     return frozenset(_CANONICAL.get(word, word) for word in re.findall(r"[a-z]+", text) if word not in _EMPTY)
 
 
