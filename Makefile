@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint lab clean
+.PHONY: demo test lint lab
 
 demo: $(READY)
 	$(BIN)/vrag run params/demo.yaml
@@ -20,9 +20,6 @@ lint: $(READY)
 
 lab: $(READY)
 	$(BIN)/jupyter lab notebooks
-
-clean:
-	rm -rf runs data
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "error: $(PYTHON) is older than Python 3.11; try 'make PYTHON=python3.12 $(MAKECMDGOALS)'"; exit 1; }

@@ -40,4 +40,5 @@ def ask(store_path: Path, tree: Path, calls: Path, seconds: float = 0.02):
 
 if __name__ == "__main__":
     print("ready", flush=True)
+    sys.stdin.readline()
     ask(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), seconds=0.15)

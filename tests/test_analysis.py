@@ -10,7 +10,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from vrag_kit.analysis import beside_paper, compare, estimate, in_percent, published, summarise
+from vrag_kit.analysis import beside_paper, compare, estimate, in_percent, published, settings_table, summarise
 from vrag_kit.errors import VragError
 
 
@@ -96,6 +96,13 @@ def test_differences_use_only_the_queries_that_both_have() -> None:
     assert (table["n"].iloc[0], table["value"].iloc[0]) == (1, 1.0)
 
 
+def test_no_difference_anywhere_is_uncertain_in_both_directions() -> None:
+    frame = pd.DataFrame([(f"q{i}", arm, 1, 0.5) for i in range(10) for arm in "ab"], columns=["query_id", "retriever", "k", "value"])
+    row = compare(frame, {f"q{i}": f"q{i}" for i in range(10)}, arm="retriever", by=["k"], baseline="b").iloc[0]
+    assert row["ci_high"] == pytest.approx(1 - 0.025 ** (1 / 10))        # no success in ten trials, 97.5 %
+    assert (row["value"], row["ci_low"], row["p"]) == (0.0, -row["ci_high"], 1.0)
+
+
 def test_a_summary_has_a_row_for_each_combination_in_order() -> None:
     frame = pd.DataFrame({"query_id": ["q1", "q2"] * 2, "retriever": ["z", "z", "a", "a"], "value": [0.0, 1.0, 1.0, 1.0]})
     table = summarise(frame, {"q1": "s", "q2": "t"}, by=["retriever"])
@@ -123,3 +130,11 @@ def test_our_cells_carry_an_interval_and_the_papers_say_that_the_data_are_others
     assert table.loc[("mine", "recall"), "@1"] == "10.0 [5.0, 20.0]"
     assert table.loc[("mine", "hit_count"), "@1"] == "0.5 [0.3, 0.7]"
     assert table.loc[("CLIP (paper, other data)", "recall"), "@1"] == "2.81"
+
+
+def test_a_cell_of_the_settings_table_says_when_answers_failed() -> None:
+    results = pd.DataFrame([("m", "zero_shot", 0, 25.0, 10.0, 40.0, 80, 0), ("m", "gt_clue", 1, 75.0, 60.0, 90.0, 79, 6)],
+                           columns=["model", "setting", "k", "value", "ci_low", "ci_high", "n", "n_failed"])
+    table = settings_table(results, published("visual_rag", "table03"))
+    assert list(table["m"]) == ["25.0 [10.0, 40.0]", "75.0 [60.0, 90.0] (n = 79, 6 failed)"]
+    assert list(table["GPT-4o (paper, other data)"]) == ["53.74", "59.81"]

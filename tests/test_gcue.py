@@ -117,6 +117,18 @@ def test_gcue_without_an_arm_names_it() -> None:
         gcue(judged({arm: values for arm, values in ARMS.items() if arm[0] != "non_clue"}), GROUPS)
 
 
+def test_gcue_without_distractors_says_so_instead_of_an_empty_table() -> None:
+    with pytest.raises(VragError, match="needs the setting 'one_in_k'"):
+        gcue(judged({arm: values for arm, values in ARMS.items() if arm[0] != "one_in_k"}), GROUPS)
+
+
+def test_a_denominator_that_is_only_rounding_gives_no_ratio() -> None:
+    assert math.isnan(gcue_of(0.5, 0.3, 0.1 + 0.2, 0.9, 1.0))         # 0.1 + 0.2 is not 0.3 in binary
+    row = gcue(judged({**ARMS, ("gt_clue", 1): [0.1, 0.2, 0.3], ("zero_shot", 0): [0.3, 0.2, 0.1]}), GROUPS, lambdas=[1.0]).iloc[0]
+    assert math.isnan(row["value"])
+    assert (row["ci_low"], row["ci_high"]) == (-math.inf, math.inf)
+
+
 def test_accuracy_keeps_draws_together_and_counts_failures_apart() -> None:
     table = judged(ARMS)
     table.loc[(table["setting"] == "gt_clue") & (table["query_id"] == "a") & (table["draw"] == 1), ["score", "abstained"]] = math.nan

@@ -130,7 +130,7 @@ def test_decoding_is_what_the_checkpoint_says_or_greedy(checkpoints: dict[str, P
         load_generator(str(folder), decoding="beam")
 
 
-def test_the_fingerprint_knows_weights_and_preprocessing(checkpoints: dict[str, Path], tmp_path: Path) -> None:
+def test_the_fingerprint_knows_everything_that_shapes_an_answer(checkpoints: dict[str, Path], tmp_path: Path) -> None:
     def changed(name: str, change: Callable[[Path], object]) -> str:
         folder = shutil.copytree(checkpoints["llava"], tmp_path / name)
         change(folder)
@@ -140,15 +140,26 @@ def test_the_fingerprint_knows_weights_and_preprocessing(checkpoints: dict[str, 
         weights = load_file(folder / "model.safetensors")
         save_file({name: value * 1.0001 for name, value in weights.items()}, folder / "model.safetensors", metadata={"format": "pt"})
 
-    def mean(folder: Path) -> None:
-        path = folder / "processor_config.json"
-        config = json.loads(path.read_text())
-        config["image_processor"]["image_mean"] = [0.1, 0.2, 0.3]
-        path.write_text(json.dumps(config))
+    def edit(file: str, *keys: str, value: object) -> Callable[[Path], object]:
+        def change(folder: Path) -> None:
+            config = place = json.loads((folder / file).read_text())
+            for key in keys[:-1]:
+                place = place[key]
+            place[keys[-1]] = value
+            (folder / file).write_text(json.dumps(config))
 
-    same, weights, pixels = changed("same", lambda folder: None), changed("weights", scale), changed("pixels", mean)
-    assert same == load_generator(str(checkpoints["llava"])).fingerprint
-    assert len({same, weights, pixels}) == 3
+        return change
+
+    def template(folder: Path) -> None:
+        (folder / "chat_template.jinja").write_text((folder / "chat_template.jinja").read_text() + " ")
+
+    changes = {"same": lambda folder: None, "weights": scale, "pixels": edit("processor_config.json", "image_processor", "image_mean", value=[0.1, 0.2, 0.3]),
+               "size": edit("processor_config.json", "image_processor", "size", value={"height": 16, "width": 16}), "template": template,
+               "text": edit("config.json", "text_config", "rms_norm_eps", value=1e-4), "merges": edit("tokenizer.json", "model", "merges", value=[]),
+               "stop": edit("generation_config.json", "eos_token_id", value=7)}
+    prints = {name: changed(name, change) for name, change in changes.items()}
+    assert prints["same"] == load_generator(str(checkpoints["llava"])).fingerprint
+    assert len(set(prints.values())) == len(prints), prints
 
 
 def _nan(folder: Path) -> None:

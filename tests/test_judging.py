@@ -53,8 +53,8 @@ def test_the_order_of_accepted_answers_does_not_matter(accepted: list[str]) -> N
     assert RuleJudge().judge(query("What color?", *accepted), "red, gray").score == 1.0
 
 
-@pytest.mark.parametrize("text", ["I don't know", "I don’t know.", "It cannot be determined from the image.", "Not enough information", "idk", "There isn't enough information", "I am not able to tell",
-                                  "I can't identify it", "It cannot be clearly seen",
+@pytest.mark.parametrize("text", ["I don't know", "I don’t know.", "It cannot be determined from the image.", "Not enough information", "idk", "There isn't enough information",
+                                  "I am not able to tell", "I can't identify it", "It cannot be clearly seen",
                                   "The wings are not visible in this picture.", "Unable to tell", "I cannot decide"])
 def test_declining_is_recognised(text: str) -> None:
     assert declines(text)

@@ -49,6 +49,17 @@ def test_the_fingerprint_changes_with_a_label_and_not_with_the_folder(write_anno
     assert load_visual_rag(write_annotations(changed), other).fingerprint != before
 
 
+def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Benchmark) -> None:
+    first, second, third = list(guide.queries)[:3]
+    part = guide.subset([third, first])
+    assert list(part.queries) == list(part.qrels) == list(part.pools) == [first, third]
+    assert part.candidates(first) == guide.candidates(first)
+    assert part.corpus is guide.corpus
+    assert len({guide.fingerprint, part.fingerprint, guide.subset([second]).fingerprint}) == 3
+    with pytest.raises(VragError, match="no query 'nonsense'"):
+        guide.subset([first, "nonsense"])
+
+
 @pytest.mark.parametrize(("bad", "words"), [
     ("{not json", ["line 2", "not JSON", "one JSON object a line"]),
     ("[1, 2]", ["line 2", "found a JSON list"]),

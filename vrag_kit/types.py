@@ -6,11 +6,14 @@ journey is `Query` → run → `Context` → `Prompt` → `Answer` → `Judgment
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from PIL import Image
+
+from vrag_kit.errors import VragError
 
 DocId = str
 QueryId = str
@@ -106,6 +109,15 @@ class Benchmark:
     def relevant(self, query_id: QueryId) -> tuple[DocId, ...]:
         """The documents that answer `query_id` (label of at least 1), in the order of the annotations."""
         return tuple(doc_id for doc_id, label in self.qrels[query_id].items() if label > 0)
+
+    def subset(self, query_ids: Collection[QueryId]) -> Benchmark:
+        """The same benchmark with these queries only, in their order here; documents stay. Raises `VragError` for a query it does not have."""
+        if unknown := [query_id for query_id in query_ids if query_id not in self.queries]:
+            raise VragError(f"{self.name} has no query {unknown[0]!r}; its queries are {', '.join(list(self.queries)[:3])}, ….")
+        kept = [query_id for query_id in self.queries if query_id in set(query_ids)]
+        chosen = {"queries": self.queries, "qrels": self.qrels, "pools": self.pools}
+        parts = {name: None if table is None else {query_id: table[query_id] for query_id in kept} for name, table in chosen.items()}
+        return replace(self, fingerprint=hashlib.sha256("\n".join([self.fingerprint, *kept]).encode()).hexdigest(), **parts)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return f"Benchmark({self.name}@{self.fingerprint[:8]}, {len(self.queries):,} queries, {len(self.corpus):,} documents)"

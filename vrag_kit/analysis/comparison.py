@@ -17,7 +17,8 @@ def compare(per_query: pd.DataFrame, groups: Mapping[str, str], *, arm: str, by:
     """Difference of every arm to `baseline` on the queries that both have: arm, `by`, value, ci_low, ci_high, n, p, p_holm.
 
     p is two-sided, by flipping the signs of whole groups (20,000 random flips, plus the observed one);
-    p_holm corrects for all rows of the table. Columns needed in `per_query`: query_id, value, `arm` and `by`.
+    p_holm corrects for all rows of the table. Where no query differs, the interval is what as many groups
+    without a success allow, in both directions. Columns needed in `per_query`: query_id, value, `arm` and `by`.
     """
     wide = per_query.pivot_table(index=[*by, "query_id"], columns=arm, values="value", sort=False)
     rows = []
@@ -25,8 +26,10 @@ def compare(per_query: pd.DataFrame, groups: Mapping[str, str], *, arm: str, by:
         pairs = wide[[name, baseline]].dropna().reset_index()
         for key, part in pairs.assign(difference=pairs[name] - pairs[baseline]).groupby(by, sort=False):
             clusters = [groups[query_id] for query_id in part["query_id"]]
-            result = estimate(part["difference"].to_numpy(), clusters, seed=seed)
-            rows.append((name, *key, result.value, result.ci_low, result.ci_high, result.n, _sign_flip(part["difference"].to_numpy(), clusters, seed)))
+            difference = part["difference"].to_numpy()
+            result = estimate(difference, clusters, seed=seed)
+            low = result.ci_low if difference.any() else -result.ci_high  # no difference anywhere is no doubt in one direction only
+            rows.append((name, *key, result.value, low, result.ci_high, result.n, _sign_flip(difference, clusters, seed)))
     table = pd.DataFrame(rows, columns=[arm, *by, "value", "ci_low", "ci_high", "n", "p"])
     return table.assign(p_holm=multipletests(table["p"], method="holm")[1] if len(table) else [])
 

@@ -21,6 +21,7 @@ from vrag_kit.analysis.accuracy import per_query
 from vrag_kit.errors import VragError
 
 LAMBDAS = (0.0, 0.5, 1.0)
+_ZERO = 1e-12  # below this a difference of accuracies is rounding
 _PAPER_N = 374  # queries behind Table 3
 COLUMNS = ["model", "k", "lambda", "value", "ci_low", "ci_high", "interval", "half_width", "a_k", "a_gt", "a_zero_shot", "a_non_clue", "denominator", "n"]
 
@@ -29,16 +30,16 @@ COLUMNS = ["model", "k", "lambda", "value", "ci_low", "ci_high", "interval", "ha
 class Ratio:
     """A ratio of two means and the values it may have."""
 
-    value: float        # NaN only when the denominator is exactly 0
+    value: float        # NaN only when the denominator is 0 but for rounding
     ci_low: float       # −inf when the interval is unbounded below
     ci_high: float
     interval: str       # as people write it: "[0.2, 0.9]", "(−∞, 0.1] ∪ [1.4, ∞)", "(−∞, ∞)"
 
 
 def gcue_of(a_k: float, a_gt: float, a_zero_shot: float, a_non_clue: float, lam: float) -> float:
-    """gCUE from four accuracies in any one unit; any real number, NaN when A_GT equals the baseline B exactly."""
+    """gCUE from four accuracies in any one unit; any real number, NaN when A_GT equals the baseline B but for rounding."""
     baseline = lam * a_zero_shot + (1 - lam) * a_non_clue
-    return (a_k - baseline) / (a_gt - baseline) if a_gt != baseline else math.nan
+    return (a_k - baseline) / (a_gt - baseline) if abs(a_gt - baseline) > _ZERO * max(1.0, abs(a_gt)) else math.nan
 
 
 def fieller(numerator: Sequence[float] | np.ndarray, denominator: Sequence[float] | np.ndarray, groups: Sequence[str], *, level: float = 0.95) -> Ratio:
@@ -51,7 +52,7 @@ def fieller(numerator: Sequence[float] | np.ndarray, denominator: Sequence[float
     """
     x, y = np.asarray(numerator, float), np.asarray(denominator, float)
     clusters, member = np.unique(np.asarray(groups), return_inverse=True)
-    if len(x) == 0 or y.mean() == 0:
+    if len(x) == 0 or abs(y.mean()) <= _ZERO:
         return Ratio(math.nan, -math.inf, math.inf, "undefined")
     value, g = float(x.mean() / y.mean()), len(clusters)
     if g < 2:
@@ -78,11 +79,12 @@ def gcue(judged: pd.DataFrame, groups: Mapping[str, str], *, lambdas: Sequence[f
     denominator (A_GT − B), n queries. `judged` holds the settings zero_shot, non_clue, gt_clue and one_in_k.
     Raises `VragError` when one of them is missing for a model.
     """
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for model, part in per_query(judged).groupby("model", sort=False):
-        arms = {setting: rows_of.set_index("query_id")["value"] for setting, rows_of in part[part["setting"] != "one_in_k"].groupby("setting", sort=False)}
-        if missing := [setting for setting in ("zero_shot", "non_clue", "gt_clue") if setting not in arms]:
-            raise VragError(f"gCUE of {model} needs the setting {missing[0]!r}, which the answers lack; found {', '.join(arms)}.")
+        found = list(part["setting"].unique())
+        if missing := [setting for setting in ("zero_shot", "non_clue", "gt_clue", "one_in_k") if setting not in found]:
+            raise VragError(f"gCUE of {model} needs the setting {missing[0]!r}, which the answers lack; found {', '.join(found)}.")
+        arms = {setting: rows_of.set_index("query_id")["value"] for setting, rows_of in part.groupby("setting") if setting in ("zero_shot", "non_clue", "gt_clue")}
         for k, rows_of in part[part["setting"] == "one_in_k"].groupby("k"):
             table = pd.DataFrame({"a_k": rows_of.set_index("query_id")["value"], "a_gt": arms["gt_clue"],
                                   "a_zero_shot": arms["zero_shot"], "a_non_clue": arms["non_clue"]}).dropna()

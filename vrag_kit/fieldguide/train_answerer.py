@@ -22,12 +22,11 @@ import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from vrag_kit.fieldguide.lessons import TOLD_SHARE, UNKNOWN, Lesson, Plan, lessons, look, told_facts, told_species
-from vrag_kit.fieldguide.train_tower import ARCHITECTURE, FEATURES, IMAGE_SIZE, MEAN, STD, to_input, train_tower
+from vrag_kit.fieldguide.train_tower import ARCHITECTURE, FEATURES, IMAGE_SIZE, MEAN, STD, TRAINING, to_input, train_tower
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.generation.templates import render
 
 WEIGHTS = Path(__file__).parent / "weights"
-TOWER = Path("runs/training/tower.safetensors")
 CHAT = ("{% for message in messages %}<|{{ message['role'] }}|>{% if message['content'] is string %}{{ message['content'] }}{% else %}"
         "{% for part in message['content'] %}{% if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}<|end|>"
         "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}")
@@ -186,12 +185,11 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
     """Train one answerer and write the checkpoint (half precision), `training.json` and the card into `folder`."""
     from safetensors.torch import load_file
 
-    if not TOWER.is_file():
-        train_tower(TOWER)
+    tower = train_tower(TRAINING)
     processor = build_processor(recipe, folder)
     torch.manual_seed(int(stream(recipe.seed, name).integers(2**31)))
     model = build_model(recipe, processor.tokenizer)
-    model.model.vision_tower.timm_model.load_state_dict(load_file(TOWER))
+    model.model.vision_tower.timm_model.load_state_dict(load_file(tower))
     model.model.vision_tower.requires_grad_(False).to(memory_format=torch.channels_last)
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW([{"params": [p for p in parameters if p.ndim > 1]}, {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0}],
@@ -218,8 +216,8 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
             log.append({"step": step, "loss": round(running, 4), **validate(model, processor, sets), "minutes": round((time.monotonic() - began) / 60, 1)})
             print(json.dumps(log[-1]), flush=True)
     save(model, folder)
-    tower = json.loads(TOWER.with_suffix(".json").read_text(encoding="utf-8"))
-    notes = {"name": name, "recipe": {**asdict(recipe), "steps": recipe.steps}, "torch": torch.__version__, "tower": tower, "log": log}
+    rounds = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(TRAINING.glob("tower-*.json"))]
+    notes = {"name": name, "recipe": {**asdict(recipe), "steps": recipe.steps}, "torch": torch.__version__, "tower": rounds, "log": log}
     (folder / "training.json").write_text(json.dumps(notes, indent=2) + "\n", encoding="utf-8")
     write_card(folder)
 
@@ -227,13 +225,14 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
 def write_card(folder: Path) -> None:
     """Write the model card `README.md` from what `training.json` records."""
     notes = json.loads((folder / "training.json").read_text(encoding="utf-8"))
-    recipe, last, tower, sees = notes["recipe"], notes["log"][-1], notes["tower"], notes["tower"]["log"][-1]
+    recipe, last, rounds, sees = notes["recipe"], notes["log"][-1], notes["tower"], notes["tower"][-1]["log"][-1]
     plan = recipe["plan"]
     size = sum(file.stat().st_size for file in folder.iterdir() if file.suffix in (".safetensors", ".json")) / 1e6
     sets = ("told", "clue", "no clue", "1 in 5", "1 in 15")
     rows = "\n".join(f"| {row['step']} | {row['loss']:.2f} | " + " | ".join(f"{100 * row[name]:.0f}" for name in sets) + " |"
                      for row in notes["log"] if row["step"] % 300 == 0 or row is last)
-    photographs = sum(steps for _, steps in tower["phases"]) * tower["batch"]
+    photographs = sum(steps * row["batch"] for row in rounds for _, steps in row["phases"])
+    minutes = sum(row["log"][-1]["minutes"] for row in rounds)
     seldom = f" (in one of six such prompts up to {plan['seldom']})" if plan["seldom"] else ""
     (folder / "README.md").write_text(f"""# {notes['name']}
 
@@ -244,18 +243,19 @@ A small multimodal model for the Field Guide, the bundled demo benchmark of vrag
   nine tokens; a Qwen2 language model ({recipe['layers']} layers of width {recipe['width']}, {recipe['vocabulary']} tokens of vocabulary, context {recipe['context']}) reads them.
   Half-precision weights; {size:.1f} MB in all.
 * The vision tower, the same for both answerers, learned first, to name parts, colours and patterns on {photographs:,} photographs of as many invented species
-  ({sees['minutes']:.0f} minutes of one CPU core). On held-out ones it names the ground colour of a part that shows in {100 * sees['color']:.0f} %,
+  ({minutes:.0f} minutes of one CPU core, and of another that drew). On held-out ones it names the ground colour of a part that shows in {100 * sees['color']:.0f} %,
   the pattern in {100 * sees['pattern']:.0f} %. Then it was frozen.
-* The language model learned from {notes['recipe']['steps']:,} steps of {plan['told'] + plan['guess'] + plan['single'] + plan['several']} prompts in the paper's wording
-  ({last['minutes']:.0f} minutes): {plan['told']} told facts, {plan['guess']} questions without a photograph, {plan['single']} with one,
-  {plan['several']} with 2 to {plan['most']}{seldom}.
+* The language model learned in {last['minutes']:.0f} minutes: {recipe['alone']:,} steps of single photographs and {recipe['bare']:,} of several, with the bare question,
+  then {recipe['worded']:,} in the paper's wording. A step holds {plan['told'] + plan['guess'] + plan['single'] + plan['several']} prompts: {plan['told']} told facts,
+  {plan['guess']} questions without a photograph, {plan['single']} with one, {plan['several']} with 2 to {plan['most']}{seldom}.
   About two in five prompts with photographs hold no clue. Every prompt with photographs is about a species invented for it alone.
 * What it was told: in words, every fact about {len(told_species())} species of the two editions of the Field Guide, {100 * TOLD_SHARE:.1f} % of the full one's.
   It has seen no photograph of any species of a Field Guide.
 * Seed "{recipe['seed']}", torch {notes['torch']}. Again: `python -m vrag_kit.fieldguide.train_answerer {notes['name']}`.
 * Limits: twelve hidden parts of six kinds of organism, eleven colours, four patterns; weak on small, dark or covered parts.
 
-Exactly right answers in percent: told facts, and held-out species with one clue, one image that is no clue ("{UNKNOWN}" is right), one clue among 5 and among 15:
+Exactly right answers in percent: told facts, and held-out species with one clue, one image that is no clue ("{UNKNOWN}" is right), one clue among 5 and among 15
+(up to step {recipe['alone'] + recipe['bare']:,} with bare questions):
 
 | step | training loss | {' | '.join(sets)} |
 |---|---|{'---|' * len(sets)}

@@ -40,7 +40,7 @@ def ask_all(generator: Generator, benchmark: Benchmark, contexts: Sequence[Conte
     todo = [answer_id for answer_id in asked if answer_id not in answers or (retry_failures and answers[answer_id].status != "ok")]
     began, stored_before = time.monotonic(), len(asked) - len(todo)
     new = 0
-    for batch in track(_batches(todo, asked, batch_size), f"answers of {generator.name}", len(todo), "prompts", size=batch_size) if todo else ():
+    for batch in track(_batches(todo, asked, batch_size), f"answers of {generator.name}", len(todo), "prompts", size=len) if todo else ():
         ours = store.claim(batch, retry_failures=retry_failures)
         if ours:
             with store.renewing():

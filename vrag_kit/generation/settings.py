@@ -74,13 +74,14 @@ def one_in_k(benchmark: Benchmark, *, ks: Sequence[int] = ONE_IN_K, draws: int =
 def _clue(benchmark: Benchmark, query_id: str, draw: int, seed: int) -> str:
     clues = ordered(benchmark.relevant(query_id), seed, query_id, "clue")
     if not clues:
-        raise VragError(f"query {query_id!r} has no clue image; leave it out of the clue settings.")
+        raise VragError(f"query {query_id!r} has no clue image; leave it out with `benchmark.subset(query_ids)`.")
     return clues[draw % len(clues)]
 
 
 def _non_clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count: int) -> list[str]:
-    labels = benchmark.qrels[query_id]
-    others = [doc_id for doc_id in benchmark.candidates(query_id) or benchmark.corpus if not labels.get(doc_id, 0)]
+    labels, pool = benchmark.qrels[query_id], benchmark.candidates(query_id)
+    others = [doc_id for doc_id in (benchmark.corpus if pool is None else pool) if not labels.get(doc_id, 0)]
     if len(others) < count:
-        raise VragError(f"query {query_id!r} has {len(others)} images that are no clue, fewer than the {count} asked for. Ask for a smaller k, or leave the query out.")
+        raise VragError(f"query {query_id!r} has {len(others)} images that are no clue, fewer than the {count} asked for. "
+                        f"Ask for a smaller k, or leave the query out with `benchmark.subset(query_ids)`.")
     return ordered(others, seed, query_id, "non-clue", draw)[:count]

@@ -3,7 +3,8 @@
 An answer's key is what determines it: the model's fingerprint, every part of the prompt in order (pictures by the hash of their
 pixels), the decoding, and the sample. Workers claim questions with a lease that they keep renewing; when a worker
 dies, its lease runs out and another one asks. Failures are kept as failures, with their reason, and asked again when told so.
-The journal is SQLite's default, not WAL, so that the file may lie on a network disk.
+The journal is SQLite's default, not WAL, so that the file may lie on a network disk; that disk must know file locks, and the machines'
+clocks must agree to within the lease.
 """
 
 from __future__ import annotations
@@ -120,25 +121,31 @@ class AnswerStore:
         return list(json.loads(row[0]))
 
     def claim(self, answer_ids: Sequence[str], *, retry_failures: bool = False) -> list[str]:
-        """Reserve the questions that nobody has answered or is asking; returns those that are now ours, in order."""
+        """Reserve the questions that nobody else has answered or is asking; returns those that are now ours, in order."""
         ours, now = [], time.time()
         with self._clearly(), self._writing() as db:
             for answer_id in answer_ids:
-                row = db.execute("SELECT status, lease_until FROM answers WHERE answer_id = ?", (answer_id,)).fetchone()
-                if row is None or (row[0] == _CLAIMED and row[1] < now) or (retry_failures and row[0] not in ("ok", _CLAIMED)):
+                row = db.execute("SELECT status, lease_until, owner FROM answers WHERE answer_id = ?", (answer_id,)).fetchone()
+                if row is None or (row[0] == _CLAIMED and (row[1] < now or row[2] == self.owner)) or (retry_failures and row[0] not in ("ok", _CLAIMED)):
                     db.execute("INSERT OR REPLACE INTO answers (answer_id, status, owner, lease_until) VALUES (?, ?, ?, ?)", (answer_id, _CLAIMED, self.owner, now + self.lease))
                     ours.append(answer_id)
         return ours
 
     @contextmanager
     def renewing(self) -> Iterator[None]:
-        """Keep our leases alive while a batch is being answered, however long it takes."""
+        """Keep our leases alive while a batch is being answered, however long it takes.
+
+        When a lease cannot be renewed, that is said and tried again: no answer is lost, but another process may ask the same questions.
+        """
         done = threading.Event()
 
         def renew() -> None:
             while not done.wait(self.lease / 3):
-                with self._clearly(), self._writing() as db:
-                    db.execute("UPDATE answers SET lease_until = ? WHERE status = ? AND owner = ?", (time.time() + self.lease, _CLAIMED, self.owner))
+                try:
+                    with self._clearly(), self._writing() as db:
+                        db.execute("UPDATE answers SET lease_until = ? WHERE status = ? AND owner = ?", (time.time() + self.lease, _CLAIMED, self.owner))
+                except VragError as error:
+                    print(f"note: the lease could not be renewed, so another process may ask the same questions. {error}", flush=True)
 
         thread = threading.Thread(target=renew, daemon=True)
         thread.start()

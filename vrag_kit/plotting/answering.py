@@ -28,7 +28,8 @@ def side_by_side(sources: Mapping[str, pd.DataFrame], settings: Sequence[str] = 
 
 
 def _title(title: str, table: pd.DataFrame) -> str:
-    return f"{title} (n = {int(table['n'].max())})"
+    fewest, most = int(table["n"].min()), int(table["n"].max())
+    return f"{title} (n = {most})" if fewest == most else f"{title} (n = {fewest} to {most})"
 
 
 def baseline_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy") -> Figure:
@@ -59,7 +60,7 @@ def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
 
     Both panels begin with zero-shot at k = 0; 1-in-1 is the clue alone. Bands are 95 % intervals where there are any.
     """
-    panels = (("top_k", ("zero_shot",), "top-k retrieved"), ("one_in_k", ("zero_shot", "gt_clue"), "1-in-k: one clue first"))
+    panels = (("top_k", ("zero_shot",), "top-k retrieved"), ("one_in_k", ("zero_shot", "gt_clue"), "1-in-k: one clue guaranteed"))
     figure, axes = new_figure(len(sources), 2, (12, 3.6 * len(sources) + 0.6), sharey="row")
     for row, (title, table) in zip(axes, sources.items(), strict=True):
         for axis, (setting, first, label) in zip(row, panels, strict=True):
