@@ -8,10 +8,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import gcue_printed, published
+from vrag_kit.analysis import gcue_printed, printed, published
 from vrag_kit.benchmarks import distribution, query_table
 from vrag_kit.errors import VragError
-from vrag_kit.plotting import accuracy_figure, baseline_figure, benchmark_figure, color_of, contact_sheet, gcue_figure, printed, save_figure, side_by_side
+from vrag_kit.plotting import accuracy_figure, baseline_figure, benchmark_figure, color_of, contact_sheet, gcue_figure, save_figure, side_by_side
 from vrag_kit.plotting.style import CLUE
 from vrag_kit.types import Benchmark
 

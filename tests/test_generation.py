@@ -54,6 +54,28 @@ def next_token(model: LocalGenerator, prompts: list[Prompt]) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_the_logits_are_those_of_transformers_own_way(family: str, load, prompts: list[Prompt]) -> None:
+    model = load(family)
+    conversations = [[{"role": message.role, "content": [{"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "image": part.open()}
+                                                         for part in message.parts]} for message in prompt] for prompt in prompts]
+    inputs = model._processor.apply_chat_template(conversations, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
+                                                  processor_kwargs={"padding": True})
+    taken = {name: value for name, value in inputs.items() if name != "token_type_ids" or family == "gemma3"}
+    with torch.inference_mode():
+        captured: list[torch.Tensor] = []
+        hook = model._model.lm_head.register_forward_hook(lambda _module, _inputs, output: captured.append(output[:, -1]))
+        model._model.generate(**taken, do_sample=False, max_new_tokens=1)
+        hook.remove()
+    torch.testing.assert_close(next_token(model, prompts), captured[0], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("family", "reason"), [("qwen3_vl", "its processor or model works another way"), ("gemma3", "it marks pictures by token types")])
+def test_features_are_not_reused_where_a_family_needs_more_than_them(family: str, reason: str, load, capsys: pytest.CaptureFixture[str]) -> None:
+    assert load(family).eyes is None
+    assert f"pictures are looked at anew for every prompt, because {reason}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("family", ["llava", "qwen2_5_vl"])
 def test_pictures_seen_before_give_the_same_logits_as_pictures_looked_at_anew(family: str, load, prompts: list[Prompt]) -> None:
     model = load(family)
     first, remembered = next_token(model, prompts), next_token(model, prompts)
@@ -173,6 +195,11 @@ def _incomplete(folder: Path) -> None:
     save_file({name: value for name, value in weights.items() if "multi_modal_projector" not in name}, folder / "model.safetensors", metadata={"format": "pt"})
 
 
+def _pickle(folder: Path) -> None:
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
 def _family(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "oracle"}))
@@ -182,7 +209,9 @@ def _family(folder: Path) -> None:
     (_nan, r"weight '.*embed_tokens.weight' holds 1 values that are NaN"), (_incomplete, r"4 weights are not in the checkpoint, such as 'model.multi_modal_projector"),
     (_family, r"cannot be loaded: .*oracle"), (lambda folder: (folder / "config.json").unlink(), "cannot be loaded"),
     (lambda folder: (folder / "model.safetensors").unlink(), "cannot be loaded"), (lambda folder: (folder / "model.safetensors").write_bytes(b"{}" * 50), "cannot be loaded"),
-    (lambda folder: shutil.rmtree(folder), "cannot be loaded")], ids=["nan", "incomplete", "unknown family", "no config", "no weights", "damaged weights", "missing"])
+    (_pickle, "cannot be loaded: .*safetensors"), (lambda folder: (folder / "chat_template.jinja").unlink(), "has no chat template"),
+    (lambda folder: shutil.rmtree(folder), "cannot be loaded")],
+    ids=["nan", "incomplete", "unknown family", "no config", "no weights", "damaged weights", "pickle", "no chat template", "missing"])
 def test_a_bad_checkpoint_is_refused_with_the_reason(damage: Callable[[Path], object], message: str, checkpoints: dict[str, Path], tmp_path: Path) -> None:
     folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
     damage(folder)

@@ -9,6 +9,7 @@ import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
 from vrag_kit.analysis.intervals import estimate
+from vrag_kit.errors import VragError
 
 FLIPS = 20_000
 
@@ -21,15 +22,18 @@ def compare(per_query: pd.DataFrame, groups: Mapping[str, str], *, arm: str, by:
     without a success allow, in both directions. Columns needed in `per_query`: query_id, value, `arm` and `by`.
     """
     wide = per_query.pivot_table(index=[*by, "query_id"], columns=arm, values="value", sort=False)
+    if len(per_query) and baseline not in wide.columns:
+        raise VragError(f"no query has a value for {baseline!r}, so nothing can be compared with it; found {', '.join(map(str, wide.columns)) or 'none'}.")
     rows = []
     for name in [column for column in wide.columns if column != baseline]:
         pairs = wide[[name, baseline]].dropna().reset_index()
         for key, part in pairs.assign(difference=pairs[name] - pairs[baseline]).groupby(by, sort=False):
             clusters = [groups[query_id] for query_id in part["query_id"]]
             difference = part["difference"].to_numpy()
-            result = estimate(difference, clusters, seed=seed)
-            low = result.ci_low if difference.any() else -result.ci_high  # no difference anywhere is no doubt in one direction only
-            rows.append((name, *key, result.value, low, result.ci_high, result.n, _sign_flip(difference, clusters, seed)))
+            sign = -1.0 if (difference == -1).all() else 1.0  # `estimate` knows the bounds 0 and 1
+            result = estimate(sign * difference, clusters, seed=seed)
+            low, high = sorted((sign * result.ci_low, sign * result.ci_high))
+            rows.append((name, *key, sign * result.value, low if difference.any() else -high, high, result.n, _sign_flip(difference, clusters, seed)))
     table = pd.DataFrame(rows, columns=[arm, *by, "value", "ci_low", "ci_high", "n", "p"])
     return table.assign(p_holm=multipletests(table["p"], method="holm")[1] if len(table) else [])
 

@@ -18,11 +18,11 @@ import pandas as pd
 from scipy import stats
 
 from vrag_kit.analysis.accuracy import per_query
+from vrag_kit.analysis.published import PAPER_QUERIES
 from vrag_kit.errors import VragError
 
 LAMBDAS = (0.0, 0.5, 1.0)
 _ZERO = 1e-12  # below this a difference of accuracies is rounding
-_PAPER_N = 374  # queries behind Table 3
 COLUMNS = ["model", "k", "lambda", "value", "ci_low", "ci_high", "interval", "half_width", "a_k", "a_gt", "a_zero_shot", "a_non_clue", "denominator", "n"]
 
 
@@ -106,5 +106,5 @@ def gcue_printed(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> 
             for lam in lambdas:
                 accuracies = (value / 100, base["gt_clue"], base["zero_shot"], base["non_clue"])
                 baseline = lam * base["zero_shot"] + (1 - lam) * base["non_clue"]
-                rows.append((model, int(k), lam, gcue_of(*accuracies, lam), np.nan, np.nan, "", np.nan, *accuracies, base["gt_clue"] - baseline, _PAPER_N))
+                rows.append((model, int(k), lam, gcue_of(*accuracies, lam), np.nan, np.nan, "", np.nan, *accuracies, base["gt_clue"] - baseline, PAPER_QUERIES))
     return pd.DataFrame(rows, columns=COLUMNS)

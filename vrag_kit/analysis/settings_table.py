@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from vrag_kit.analysis.published import printed
+
 SETTING_NAMES = {"zero_shot": "zero-shot (no image)", "gt_clue": "GT clue (1 image)", "non_clue": "non-clue (1 image)", "top_k": "top-k", "one_in_k": "1-in-k"}
 
 
@@ -17,8 +19,7 @@ def settings_table(results: pd.DataFrame, paper: pd.DataFrame | None = None) -> 
     tables = [ours]
     if paper is not None:
         rows = ours[["setting", "k"]].drop_duplicates()
-        k = paper["k"].fillna(paper["setting"].map({"zero_shot": 0, "gt_clue": 1, "non_clue": 1})).astype(int)
-        tables.append(paper.assign(k=k, model=paper["model"] + " (paper, other data)", cell=paper["value"].map("{:.2f}".format)).merge(rows, on=["setting", "k"]))
+        tables.append(printed(paper).assign(model=paper["model"] + " (paper, other data)", cell=paper["value"].map("{:.2f}".format)).merge(rows, on=["setting", "k"]))
     both = pd.concat(tables, ignore_index=True)
     both = both.assign(setting=both["setting"].map(SETTING_NAMES))
     return both.pivot_table(index=["setting", "k"], columns="model", values="cell", aggfunc="first", sort=False).fillna("")

@@ -33,7 +33,6 @@ class Lesson:
     question: str
     pixels: torch.Tensor    # uint8, shape (images, 3, 96, 96); no images: shape (0, …)
     answer: str
-    aim: str                # what it teaches: "told", "guess", "look", "abstain", "search"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ def told_species() -> list[Species]:
 
 def told_facts() -> list[Lesson]:
     """Every question that can be asked about the told species, with its answer."""
-    return [Lesson("no_image", question.text, draw_none(), question.answers[0], "told")
+    return [Lesson("no_image", question.text, draw_none(), question.answers[0])
             for species in told_species() for part in hidden_parts(species) for question in (ask(species, part, asks) for asks in askable(species, part))]
 
 
@@ -86,7 +85,7 @@ def _subject(name: str) -> tuple[np.random.Generator, Species, HiddenPart]:
 def _guess(name: str) -> Lesson:
     rng, species, part = _subject(name)
     question = ask(species, part, str(rng.choice(askable(species, part))))
-    return Lesson("no_image", question.text, draw_none(), question.answers[0], "guess")
+    return Lesson("no_image", question.text, draw_none(), question.answers[0])
 
 
 def look(name: str, n_images: int, n_clues: int | None = None) -> Lesson:
@@ -103,8 +102,7 @@ def look(name: str, n_images: int, n_clues: int | None = None) -> Lesson:
     photos = [photos[i] for i in rng.permutation(n_images)]
     question = ask(species, part, str(rng.choice(askable(species, part), p=[0.5, 0.5] if len(askable(species, part)) == 2 else [0.4, 0.3, 0.3])))
     template = str(rng.choice(["clue_image", "one_image", "several_images"])) if n_images == 1 else "several_images"
-    aim = "search" if n_clues and n_images > 1 else "look" if n_clues else "abstain"
-    return Lesson(template, question.text, draw(species, photos), question.answers[0] if n_clues else UNKNOWN, aim)
+    return Lesson(template, question.text, draw(species, photos), question.answers[0] if n_clues else UNKNOWN)
 
 
 def _without(species: Species, part: HiddenPart, name: str, rng: np.random.Generator) -> Photo:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from vrag_kit.fieldguide.lessons import TOLD_SHARE, UNKNOWN, Lesson, Plan, lessons, look, told_facts, told_species
-from vrag_kit.fieldguide.train_tower import ARCHITECTURE, FEATURES, IMAGE_SIZE, MEAN, STD, TRAINING, to_input, train_tower
+from vrag_kit.fieldguide.train_tower import ARCHITECTURE, FEATURES, IMAGE_SIZE, MEAN, ROUNDS, STD, TRAINING, read_notes, to_input, train_tower
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.generation.templates import render
 
@@ -216,7 +217,7 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
             log.append({"step": step, "loss": round(running, 4), **validate(model, processor, sets), "minutes": round((time.monotonic() - began) / 60, 1)})
             print(json.dumps(log[-1]), flush=True)
             save(model, folder)
-            rounds = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(TRAINING.glob("tower-*.json"))]
+            rounds = [read_notes(TRAINING / f"tower-{number}.safetensors") for number in range(1, len(ROUNDS) + 1)]
             notes = {"name": name, "recipe": {**asdict(recipe), "steps": recipe.steps}, "torch": torch.__version__, "tower": rounds, "log": log}
             (folder / "training.json").write_text(json.dumps(notes, indent=2) + "\n", encoding="utf-8")
             write_card(folder)
@@ -277,4 +278,5 @@ def save(model: Any, folder: Path) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    train(sys.argv[1], RECIPES[sys.argv[1]], WEIGHTS / sys.argv[1])
+    train(sys.argv[1], RECIPES[sys.argv[1]], TRAINING / sys.argv[1])
+    shutil.copytree(TRAINING / sys.argv[1], WEIGHTS / sys.argv[1], dirs_exist_ok=True)

@@ -12,6 +12,7 @@ import json
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -160,18 +161,28 @@ def train_tower(folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     weights = None
-    for number, (learning_rate, phases) in enumerate(ROUNDS, start=1):
+    for number in range(1, len(ROUNDS) + 1):
         done = folder / f"tower-{number}.safetensors"
-        if not done.is_file():
-            _train_round(number, learning_rate, phases, weights, done)
+        if not (done.is_file() and read_notes(done).items() >= _plan(number).items()):
+            _train_round(number, weights, done)
         weights = done
     return weights
 
 
-def _train_round(number: int, learning_rate: float, phases: tuple[tuple[int, int], ...], start: Path | None, done: Path) -> None:
+def read_notes(weights: Path) -> dict[str, Any]:
+    """How a round was trained: seed, round, learning_rate, phases, batch, torch, log."""
+    return json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
+
+
+def _plan(number: int) -> dict[str, Any]:
+    learning_rate, phases = ROUNDS[number - 1]
+    return {"seed": SEED, "round": number, "learning_rate": learning_rate, "phases": [list(phase) for phase in phases], "batch": BATCH}
+
+
+def _train_round(number: int, start: Path | None, done: Path) -> None:
     from safetensors.torch import load_file, save
 
-    name = SEED + "+" * (number - 1)
+    name, (learning_rate, phases) = SEED + "+" * (number - 1), ROUNDS[number - 1]
     torch.manual_seed(int(stream(name).integers(2**31)))
     steps = sum(count for _, count in phases)
     reader = Reader(build_tower()).to(memory_format=torch.channels_last)
@@ -192,8 +203,7 @@ def _train_round(number: int, learning_rate: float, phases: tuple[tuple[int, int
         if step % 200 == 0 or step == steps:
             log.append({"step": step, "loss": round(running, 3), **validate(reader.eval(), held_out), "minutes": round((time.monotonic() - began) / 60, 1)})
             print(json.dumps(log[-1]), flush=True)
-    notes = {"seed": SEED, "round": number, "learning_rate": learning_rate, "phases": phases, "batch": BATCH, "torch": torch.__version__, "log": log}
-    write_file(done.with_suffix(".json"), json.dumps(notes, indent=2).encode())
+    write_file(done.with_suffix(".json"), json.dumps({**_plan(number), "torch": torch.__version__, "log": log}, indent=2))
     write_file(done, save({key: value.contiguous() for key, value in reader.tower.state_dict().items()}))
 
 

@@ -47,8 +47,8 @@ def ask_all(generator: Generator, benchmark: Benchmark, contexts: Sequence[Conte
                 replies = generator.generate([asked[answer_id][1] for answer_id in ours], sample=sample)
             store.write([_answer(*pair, generator, sample) for pair in zip(ours, replies, strict=True)], {answer_id: asked[answer_id][2] for answer_id in ours})
             new += len(ours)
-    new += _wait(todo, asked, generator, store, sample)
-    answers |= store.read(todo)
+    late, found = _wait(todo, asked, generator, store, sample)
+    new, answers = new + late, answers | found
     failed = [answer for answer in answers.values() if answer.status != "ok"]
     print(f"answers of {generator.name}: {stored_before:,} from the store, {new:,} new, {len(todo) - new:,} by another process, {len(failed):,} failed; "
           f"{len(contexts):,} contexts in {time.monotonic() - began:.0f} s", flush=True)
@@ -97,8 +97,8 @@ def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int) -> 
     return Answer(answer_id=answer_id, sample=sample, raw=reply.raw, fields=fields, status=status, sent={"model": generator.name, **generator.decoding}, tokens=reply.tokens)
 
 
-def _wait(todo: list[str], asked: Mapping[str, tuple[Context, Prompt, Any]], generator: Generator, store: AnswerStore, sample: int) -> int:
-    """Wait for what other processes are asking, and ask what they gave up; returns how many became ours."""
+def _wait(todo: list[str], asked: Mapping[str, tuple[Context, Prompt, Any]], generator: Generator, store: AnswerStore, sample: int) -> tuple[int, dict[str, Answer]]:
+    """Wait for what other processes are asking, and ask what they gave up; returns how many became ours, and all answers to `todo`."""
     new, said, known = 0, 0.0, store.read(todo)
     while missing := [answer_id for answer_id in todo if answer_id not in known]:
         for answer_id in store.claim(missing[:8]):
@@ -110,8 +110,8 @@ def _wait(todo: list[str], asked: Mapping[str, tuple[Context, Prompt, Any]], gen
             print(f"waiting: another process is asking {len(missing):,} of these questions", flush=True)
             said = time.monotonic()
         time.sleep(0.2)
-        known = store.read(todo)
-    return new
+        known |= store.read(missing)
+    return new, known
 
 
 def ask_models(models: Sequence[str], benchmark: Benchmark, contexts: Sequence[Context], answers_dir: Path | str, *, template: str | None = None,

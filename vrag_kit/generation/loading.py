@@ -20,8 +20,8 @@ def load_generator(spec: str, *, device: str = "cpu", decoding: str = "checkpoin
     """Load a folder or a hub name by `AutoModelForImageTextToText` and `AutoProcessor`.
 
     `decoding`: "checkpoint" decodes as the checkpoint's generation config says (the paper's way), "greedy" takes the most probable
-    token. Raises `VragError` for a checkpoint that is missing, incomplete or of a family that takes no images, weights that are NaN,
-    and a device that this machine does not have.
+    token. Weights are read from safetensors only. Raises `VragError` for a checkpoint that is missing, incomplete, without a chat template
+    or of a family that takes no images, weights that are NaN, and a device that this machine does not have.
     """
     from transformers import AutoModelForImageTextToText, AutoProcessor
     from transformers.utils import logging as progress
@@ -35,7 +35,7 @@ def load_generator(spec: str, *, device: str = "cpu", decoding: str = "checkpoin
     noisy.setLevel(logging.ERROR)  # missing weights are an error below, not a warning
     progress.disable_progress_bar()
     try:
-        model, report = AutoModelForImageTextToText.from_pretrained(source, dtype="auto", output_loading_info=True)
+        model, report = AutoModelForImageTextToText.from_pretrained(source, dtype="auto", use_safetensors=True, output_loading_info=True)
         processor = AutoProcessor.from_pretrained(source)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SyntaxError) as error:
         raise VragError(f"model {spec!r} cannot be loaded: {str(error).strip().splitlines()[0]} Expected a folder with config.json, weights and processor, or a name "
@@ -45,6 +45,8 @@ def load_generator(spec: str, *, device: str = "cpu", decoding: str = "checkpoin
     finally:
         noisy.setLevel(level)
         progress.enable_progress_bar()
+    if not getattr(processor, "chat_template", None):
+        raise VragError(f"model {spec!r} has no chat template, so nothing says how its prompts look. Fetch the instruction-tuned model, or its chat_template.jinja.")
     if report["missing_keys"]:
         raise VragError(f"model {spec!r}: {len(report['missing_keys'])} weights are not in the checkpoint, such as {sorted(report['missing_keys'])[0]!r}; "
                         f"they would be random. Fetch the checkpoint again.")
@@ -58,22 +60,22 @@ def load_generator(spec: str, *, device: str = "cpu", decoding: str = "checkpoin
         raise VragError(f"model {spec!r} does not fit into the memory of {device!r} ({str(error).splitlines()[0]}). Free it, or use a smaller model.") from error
     except (RuntimeError, AssertionError) as error:
         raise VragError(f"device {device!r} cannot be used on this machine ({str(error).splitlines()[0]}). Set the parameter `device` to \"cpu\".") from error
-    config = {name: getattr(model.generation_config, name, None) for name in _SAMPLING}
-    chosen = {"do_sample": False, "num_beams": 1} if decoding == "greedy" else {name: value for name, value in config.items() if value is not None}
+    fingerprint, config = _fingerprint(model, processor), model.generation_config
+    chosen = {"do_sample": False, "num_beams": 1} if decoding == "greedy" else {name: value for name in _SAMPLING if (value := getattr(config, name, None)) is not None}
     if decoding == "greedy":
         for name in _SAMPLING:
             setattr(model.generation_config, name, None)
     name = folder.name if folder.is_dir() else spec.replace("/", "-")
-    return LocalGenerator(model, processor, name=name, decoding={**chosen, "max_new_tokens": max_new_tokens}, fingerprint=_fingerprint(model, processor))
+    return LocalGenerator(model, processor, name=name, decoding={**chosen, "max_new_tokens": max_new_tokens}, fingerprint=fingerprint)
 
 
 def _fingerprint(model: Any, processor: Any) -> str:
-    """Hash of everything that an answer depends on besides prompt and decoding: weights, precision, configuration, chat template, tokenizer, preprocessing."""
+    """Hash of everything that an answer depends on besides prompt and decoding: weights, precision, configurations, chat template, tokenizer, preprocessing."""
     images = processor.image_processor.to_dict() if hasattr(processor, "image_processor") else {}
     words = getattr(processor.tokenizer, "backend_tokenizer", None)
-    parts = [model.config.to_dict(), images, str(processor.chat_template), words.to_str() if words else sorted(processor.tokenizer.get_vocab().items()),
-             model.generation_config.eos_token_id]
-    for part in parts[:2]:
+    parts = [model.config.to_dict(), images, model.generation_config.to_dict(), str(processor.chat_template),
+             words.to_str() if words else sorted(processor.tokenizer.get_vocab().items())]
+    for part in parts[:3]:
         for place in ("_name_or_path", "name_or_path", "transformers_version"):  # where it lies and who wrote it change no answer
             part.pop(place, None)
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode())

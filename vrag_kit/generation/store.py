@@ -122,8 +122,9 @@ class AnswerStore:
 
     def claim(self, answer_ids: Sequence[str], *, retry_failures: bool = False) -> list[str]:
         """Reserve the questions that nobody else has answered or is asking; returns those that are now ours, in order."""
-        ours, now = [], time.time()
+        ours = []
         with self._clearly(), self._writing() as db:
+            now = time.time()  # not before: the file may have been held by others for long
             for answer_id in answer_ids:
                 row = db.execute("SELECT status, lease_until, owner FROM answers WHERE answer_id = ?", (answer_id,)).fetchone()
                 if row is None or (row[0] == _CLAIMED and (row[1] < now or row[2] == self.owner)) or (retry_failures and row[0] not in ("ok", _CLAIMED)):

@@ -6,6 +6,7 @@ therefore: the text that stands for it in the prompt, its small tensors (such as
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -23,33 +24,21 @@ KEEP_BYTES = 1 << 30
 class Seen:
     """What the model made of one picture."""
 
+    pixels: str                         # hash of its pixels
     words: str                          # the placeholder tokens that stand for it
     tensors: dict[str, torch.Tensor]    # what else its prompt needs, such as image_grid_thw
     features: Any                       # rows of a tensor, or a list of tensors, as the family has it
-
-
-def why_not(model: Any, processor: Any) -> str:
-    """Why this family's features cannot be reused; "" when they can. Compares two pictures processed apart and together."""
-    if "mm_encoder_outputs" not in inspect.signature(model.forward).parameters:
-        return "the model takes no ready features"
-    if not getattr(processor, "image_token", None):
-        return "the processor has no image token"
-    try:
-        pictures = [Image.new("RGB", size, color) for size, color in (((64, 48), (200, 90, 30)), ((40, 96), (20, 110, 190)))]
-        together, apart = processor.image_processor(images=pictures, return_tensors="pt"), [_process(processor, picture) for picture in pictures]
-        for name, value in together.items():
-            joined = torch.cat([tensors[name] for tensors, _ in apart])
-            if value.shape != joined.shape or not torch.equal(value, joined):
-                return "its pictures are processed differently in company"
-    except (AttributeError, NotImplementedError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        return f"its processor works another way ({type(error).__name__})"
-    return ""
 
 
 def _process(processor: Any, picture: Image.Image) -> tuple[dict[str, torch.Tensor], str]:
     """(tensors, placeholder text) of one picture."""
     tensors = processor.image_processor(images=[picture], return_tensors="pt")
     return dict(tensors.items()), processor.replace_image_token(tensors, image_idx=0)
+
+
+def pixels_of(picture: Image.Image) -> str:
+    """Hash of a picture's pixels."""
+    return hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest()
 
 
 class Eyes:
@@ -86,13 +75,19 @@ class Eyes:
         moved = {name: _to(value, self._model) for name, value in inputs.items() if name in accepted}
         features = self._model.get_image_features(**moved, return_dict=True).pooler_output
         counts = [1] * len(pictures) if not isinstance(features, torch.Tensor) else [len(tensors["pixel_values"]) for tensors, _ in processed]
+        taken = inspect.signature(self._model.forward).parameters
         seen, at = [], 0
-        for (tensors, words), count in zip(processed, counts, strict=True):
+        for picture, (tensors, words), count in zip(pictures, processed, counts, strict=True):
             own = features[at : at + count]
-            seen.append(Seen(words, {name: value for name, value in tensors.items() if name != "pixel_values"},
+            seen.append(Seen(pixels_of(picture), words, {name: value for name, value in tensors.items() if name in taken and name != "pixel_values"},
                              own.clone() if isinstance(own, torch.Tensor) else [part.clone() for part in own]))
             at += count
         return seen
+
+    def forget(self) -> None:
+        """Free the memory."""
+        self._seen.clear()
+        self._bytes = 0
 
     def _keep(self, key: str, seen: Seen) -> None:
         if key not in self._seen:

@@ -32,11 +32,13 @@ class RuleJudge:
         (mark "hallucination"), at least 0. Traits of another kind are marked "redundant" and cost nothing. Declining scores
         0, mark "abstention". Text in brackets of an accepted answer may be mentioned and need not be. Neither what is denied ("no spots
         or bands") nor the subject's name ("the Red Fox") counts as said. The raw verdict reads as the paper's: "Score: 0.5 | Likely Hallucination".
-        A query whose answers are hidden gets no score, and the status says so.
+        To a yes-or-no question the first yes or no is the answer. A query whose answers are hidden gets no score, and the status says so.
         """
         if not query.answers:
             return Judgment(answer_id=answer_id, label="", score=None, status=f"error: query {query.query_id!r} has no accepted answer to compare with")
         said = _words(_without_names(answer, query))
+        if first := re.search(r"\b(?:yes|no)\b", answer.lower()):
+            said = said - {"yes", "no"} | {first[0]}
         asked = _words(" ".join(re.findall(r"\b[a-z]+\b", query.text)))  # without names, which are capitalised
         if declines(answer) and not any(word in _CANONICAL.values() for word in said - asked):
             return _verdict(answer_id, 0.0, frozenset({"abstention"}))

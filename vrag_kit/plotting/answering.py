@@ -15,12 +15,6 @@ _MARKERS = {"zero_shot": ("o", "zero-shot (no image)"), "gt_clue": ("^", "one cl
 _GCUE_RANGE = (-1.0, 3.0)
 
 
-def printed(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of the paper as ours are: k of zero-shot 0, of one image 1; its 374 queries; without intervals."""
-    k = table["k"].fillna(table["setting"].map({"zero_shot": 0, "gt_clue": 1, "non_clue": 1}))
-    return table.assign(k=k.astype(int), ci_low=np.nan, ci_high=np.nan, n=374)
-
-
 def side_by_side(sources: Mapping[str, pd.DataFrame], settings: Sequence[str] = ()) -> pd.DataFrame:
     """The tables behind a figure as one, with their title in the column `source`; of some settings only, when they are given."""
     table = pd.concat(sources, names=["source"]).reset_index("source").reset_index(drop=True)
