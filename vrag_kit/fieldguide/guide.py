@@ -65,13 +65,15 @@ def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = 
     """Draw an edition ("full" or "small") into `folder` unless it is already there; returns the folder.
 
     `workers` processes draw at once (default: one a core). Raises `VragError` for an unknown edition or
-    a folder that cannot be written.
+    a folder that cannot be written, and in a script that draws without `if __name__ == "__main__":`.
     """
     if edition not in EDITIONS:
         raise VragError(f"unknown edition {edition!r} of the Field Guide; expected one of {', '.join(map(repr, EDITIONS))}.")
     folder, wanted = Path(folder), {"edition": edition, **json.loads(json.dumps(asdict(EDITIONS[edition]))), "drawn_by": _drawing_code()}
     if _read_note(folder) == {**wanted, "complete": True}:
         return folder
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise VragError('the drawing processes run this script again from its top; put its code below `if __name__ == "__main__":`.')
     try:
         with one_at_a_time(folder, "drawing the Field Guide"):
             if _read_note(folder) != {**wanted, "complete": True}:
