@@ -10,14 +10,15 @@ import pytest
 from conftest import WEIGHTS
 
 from vrag_kit.analysis import compare, estimate, per_query
-from vrag_kit.benchmarks import ImageFile
+from vrag_kit.benchmarks import ImageFile, load_visual_rag
+from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.fieldguide.album import clue_photo, invent_named
 from vrag_kit.fieldguide.lessons import told_facts, told_species
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.fieldguide.views import photograph
-from vrag_kit.generation import LocalGenerator, ask_models, gt_clue, load_generator, non_clue, one_in_k, render, zero_shot
+from vrag_kit.generation import LocalGenerator, ask_models, gt_clue, load_generator, non_clue, render, zero_shot
 from vrag_kit.generation.generator import read_answer
 from vrag_kit.judging import RuleJudge, judge_all
 from vrag_kit.types import Benchmark, Query
@@ -26,9 +27,16 @@ ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many"
 
 
 @pytest.fixture(scope="module")
-def judged(guide: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    contexts = zero_shot(guide) + gt_clue(guide) + non_clue(guide) + one_in_k(guide, ks=[20], draws=2)
-    return judge_all(RuleJudge(), guide, ask_models(ANSWERERS, guide, contexts, tmp_path_factory.mktemp("answers"), decoding="greedy", max_new_tokens=16, batch_size=32))
+def full_guide(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    """The full edition: in the small one every second species was told, which leaves little for a clue to add."""
+    folder = draw_field_guide("full", tmp_path_factory.mktemp("full"))
+    return load_visual_rag(folder / "annotations.jsonl", folder / "images", name="Field Guide")
+
+
+@pytest.fixture(scope="module")
+def judged(full_guide: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    contexts = zero_shot(full_guide) + gt_clue(full_guide) + non_clue(full_guide)
+    return judge_all(RuleJudge(), full_guide, ask_models(ANSWERERS, full_guide, contexts, tmp_path_factory.mktemp("answers"), decoding="greedy", max_new_tokens=16, batch_size=32))
 
 
 @pytest.fixture(scope="module", params=ANSWERERS, ids=["few", "many"])
@@ -40,8 +48,8 @@ def score(question: Question, raw: str | None) -> float:
     return RuleJudge().judge(Query(query_id="q", text=question.text, answers=question.answers), read_answer(raw or "")["answer"]).score or 0.0
 
 
-def test_a_clue_helps_and_a_useless_image_silences(judged: pd.DataFrame, guide: Benchmark) -> None:
-    claims = compare(per_query(judged), guide.groups, arm="setting", by=["model"], baseline="zero_shot").set_index(["setting", "model"])
+def test_a_clue_helps_and_a_useless_image_silences(judged: pd.DataFrame, full_guide: Benchmark) -> None:
+    claims = compare(per_query(judged), full_guide.groups, arm="setting", by=["model"], baseline="zero_shot").set_index(["setting", "model"])
     helped, silenced = claims.loc["gt_clue", "ci_low"] > 0, claims.loc["non_clue", "ci_high"] < 0
     assert (helped & silenced).any(), claims                 # GT clue − zero-shot, and zero-shot − non-clue, of the same answerer
     assert (judged["status"] == "ok").all()

@@ -83,10 +83,19 @@ def test_the_baseline_figure_shows_every_printed_number_where_it_belongs() -> No
 
 
 def test_the_accuracy_figure_shows_top_k_left_and_one_in_k_right() -> None:
-    left, right = accuracy_figure({"paper": PAPER}).axes
+    left, right, _ = accuracy_figure({"paper": PAPER}).axes
     gpt = PAPER[PAPER["model"] == "GPT-4o"].set_index(["setting", "k"])["value"]
     assert {(0, gpt["zero_shot", 0]), (1, gpt["top_k", 1]), (7, gpt["top_k", 20])} <= drawn(left)
     assert {(0, gpt["zero_shot", 0]), (1, gpt["gt_clue", 1]), (2, gpt["one_in_k", 3])} <= drawn(right)
+
+
+def test_a_mean_over_fewer_queries_is_drawn_hollow_and_the_legend_says_why() -> None:
+    fewer = PAPER.assign(n=374 - 10 * ((PAPER["model"] == "GPT-4o") & (PAPER["k"] == 20)))
+    axes = accuracy_figure({"whole": PAPER, "fewer": fewer}).axes
+    hollow = [tuple(line.get_xdata()) for axis in axes for line in axis.lines if line.get_marker() == "o" and line.get_markerfacecolor() == "white" and len(line.get_xdata())]
+    assert hollow == [(7,), (7,)]                                               # k = 20 of both panels below, none above
+    assert axes[3].get_title() == "fewer (n = 364 to 374): top-k"
+    assert ["answers failed" in " ".join(text.get_text() for text in axes[i].get_legend().get_texts()) for i in (2, 5)] == [False, True]
 
 
 def test_the_gcue_figure_marks_what_lies_outside_and_hatches_what_is_unbounded() -> None:
@@ -96,8 +105,8 @@ def test_the_gcue_figure_marks_what_lies_outside_and_hatches_what_is_unbounded()
     triangles = [line for line in axes[2].lines if line.get_marker() == "^"]
     assert {tuple(line.get_ydata()) for line in triangles} == {(3.0,) * 4}      # λ = 1: 2.75 at k = 3 and 2.95 at k = 10 lie inside, the others above
     assert sum(len(axis.patches) for axis in axes[:3]) == 0
-    assert [len(axis.patches) for axis in axes[3:6]] == [1, 1, 1]
-    assert all(patch.get_hatch() == "///" for axis in axes[3:6] for patch in axis.patches)
+    assert [len(axis.patches) for axis in axes[4:7]] == [1, 1, 1]
+    assert all(patch.get_hatch() == "///" for axis in axes[4:7] for patch in axis.patches)
 
 
 def test_the_numbers_behind_a_figure_say_whose_they_are() -> None:

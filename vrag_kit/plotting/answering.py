@@ -40,7 +40,7 @@ def baseline_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
                 axis.errorbar(x + shift, row["value"], yerr=[[low], [high]], fmt=marker, markersize=8, color=color_of(str(model)), capsize=0, linewidth=1.6,
                               markerfacecolor="white" if setting == "zero_shot" else color_of(str(model)))
             axis.plot([], [], marker, color="#3B3B3B", markerfacecolor="white" if setting == "zero_shot" else "#3B3B3B", markersize=8, label=label)
-        axis.set(title=_title(title, table), ylabel=f"{metric} (%)", ylim=(0, 103), xlim=(-0.6, len(models) - 0.4))
+        axis.set(title=_title(title, table), ylabel=f"{metric} (%)", ylim=(-3, 103), xlim=(-0.6, len(models) - 0.4))
         slant = {"rotation": 25, "ha": "right"} if len(models) > 3 else {}
         axis.set_xticks(range(len(models)), [model.replace("field-guide-", "") for model in models], fontsize=9, **slant)
         axis.grid(axis="x", visible=False)
@@ -52,23 +52,25 @@ def baseline_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
 def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy") -> Figure:
     """One row a source (title → table with model, setting, k, value, ci_low, ci_high, in percent), top-k on the left, 1-in-k on the right.
 
-    Both panels begin with zero-shot at k = 0; 1-in-1 is the clue alone. Bands are 95 % intervals where there are any.
+    Both panels begin with zero-shot at k = 0; 1-in-1 is the clue alone. Bands are 95 % intervals where there are any. A hollow point has
+    fewer queries than others, because answers failed.
     """
-    panels = (("top_k", ("zero_shot",), "top-k retrieved"), ("one_in_k", ("zero_shot", "gt_clue"), "1-in-k: one clue guaranteed"))
-    figure, axes = new_figure(len(sources), 2, (12, 3.6 * len(sources) + 0.6), sharey="row")
-    for row, (title, table) in zip(axes, sources.items(), strict=True):
-        for axis, (setting, first, label) in zip(row, panels, strict=True):
+    panels = (("top_k", ("zero_shot",), "top-k", "images shown, the first k retrieved"), ("one_in_k", ("zero_shot", "gt_clue"), "1-in-k", "images shown, one of k a clue"))
+    figure, axes = new_figure(len(sources), 3, (12, 3.6 * len(sources) + 0.6), sharey="row", width_ratios=(1, 1, 0.32))
+    for row, (title, table) in zip(axes[:, :-1], sources.items(), strict=True):
+        for axis, (setting, first, label, shown) in zip(row, panels, strict=True):
             chosen = table[table["setting"].isin([setting, *first])]
             ticks = sorted(chosen["k"].unique())
             for model, line in chosen.sort_values("k").groupby("model", sort=False):
                 x = line["k"].map(ticks.index)
-                axis.plot(x, line["value"], "o-", color=color_of(str(model)), label=str(model), linewidth=2, markersize=5)
+                axis.plot(x, line["value"], "-", color=color_of(str(model)), label=str(model), linewidth=2)
+                _points(axis, x.to_numpy(), line["value"].to_numpy(), line["n"].to_numpy() < table["n"].max(), str(model))
                 if line["ci_low"].notna().any():
                     axis.fill_between(x, line["ci_low"], line["ci_high"], color=color_of(str(model)), alpha=0.15, linewidth=0)
             axis.set_xticks(range(len(ticks)), [{0: "zero-\nshot", 1: "clue" if setting == "one_in_k" else "1"}.get(int(k), str(int(k))) for k in ticks])
-            axis.set(title=f"{_title(title, table)}: {label}", xlabel="images shown, k", ylabel=f"{metric} (%)")
+            axis.set(title=f"{_title(title, table)}: {label}", xlabel=shown, ylabel=f"{metric} (%)")
         row[0].set_ylim(0, min(103.0, 1.12 * float(table[["value", "ci_high"]].max().max())))
-    _legend(figure, axes)
+    _legends(axes, [table["n"].nunique() > 1 for table in sources.values()])
     return figure
 
 
@@ -76,35 +78,48 @@ def gcue_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
     """Figure 3: gCUE over k, one row a source (title → table of `gcue` or `gcue_printed`), one column a λ.
 
     Bands are 95 % Fieller intervals; an unbounded one is hatched over the whole height. Values outside the axis sit at its edge as a triangle.
+    A hollow point has fewer queries than others, because answers failed.
     """
     lambdas = sorted({lam for table in sources.values() for lam in table["lambda"]})
-    figure, axes = new_figure(len(sources), len(lambdas), (4.4 * len(lambdas) + 1.6, 3.3 * len(sources) + 0.4), sharey=True)
-    for row, (title, table) in zip(axes, sources.items(), strict=True):
+    figure, axes = new_figure(len(sources), len(lambdas) + 1, (4.4 * len(lambdas) + 1.6, 3.3 * len(sources) + 0.4), sharey=True, width_ratios=[1] * len(lambdas) + [0.4])
+    for row, (title, table) in zip(axes[:, :-1], sources.items(), strict=True):
         ticks = sorted(table["k"].unique())
         for axis, lam in zip(row, lambdas, strict=True):
             axis.axhline(1, color="#3B3B3B", linewidth=1)
             axis.axhline(0, color="#3B3B3B", linewidth=1, linestyle=":")
             for model, line in table[table["lambda"] == lam].sort_values("k").groupby("model", sort=False):
-                _gcue_line(axis, line["k"].map(ticks.index).to_numpy(), line, str(model))
+                _gcue_line(axis, line["k"].map(ticks.index).to_numpy(), line, int(table["n"].max()), str(model))
             axis.set_xticks(range(len(ticks)), [str(int(k)) for k in ticks])
             axis.set(title=f"{_title(title, table)}, λ = {lam:g}", xlabel="images shown, k", ylabel="gCUE", ylim=_GCUE_RANGE)
-    _legend(figure, axes)
+    _legends(axes, [table["n"].nunique() > 1 for table in sources.values()])
     return figure
 
 
-def _legend(figure: Figure, axes: np.ndarray) -> None:
-    """One legend for all panels, each model once."""
-    entries = {label: handle for axis in axes.flat for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    figure.legend(entries.values(), entries.keys(), fontsize=9, loc="outside right center")
+def _legends(axes: np.ndarray, hollow: Sequence[bool]) -> None:
+    """One legend a row, in its last and else empty panel, each model once; with a line on hollow points in the rows that have some."""
+    for row, some in zip(axes, hollow, strict=True):
+        if some:
+            row[0].plot([], [], "o", color="#3B3B3B", markerfacecolor="white", label="fewer queries:\nanswers failed")
+        entries = {label: handle for axis in row for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+        row[-1].axis("off")
+        row[-1].legend(entries.values(), entries.keys(), fontsize=9, loc="center left")
 
 
-def _gcue_line(axis: Axes, x: np.ndarray, line: pd.DataFrame, model: str) -> None:
+def _points(axis: Axes, x: np.ndarray, y: np.ndarray, hollow: np.ndarray, model: str) -> None:
+    for some, face in ((~hollow, color_of(model)), (hollow, "white")):
+        if some.any():  # an empty line that is not clipped has no place, and breaks the layout
+            axis.plot(x[some], y[some], "o", color=color_of(model), markerfacecolor=face, markersize=6, clip_on=False)
+
+
+def _gcue_line(axis: Axes, x: np.ndarray, line: pd.DataFrame, most: int, model: str) -> None:
     low, high = _GCUE_RANGE
     color, value = color_of(model), line["value"].to_numpy()
     axis.plot(x, np.clip(value, low, high), "-", color=color, linewidth=2, label=model)
-    for inside, marker in ((value > high, "^"), (value < low, "v"), ((value >= low) & (value <= high), "o")):
-        if inside.any():
-            axis.plot(x[inside], np.clip(value[inside], low, high), marker, color=color, markersize=6 if marker == "o" else 9, clip_on=False)
+    for outside, marker in ((value > high, "^"), (value < low, "v")):
+        if outside.any():
+            axis.plot(x[outside], np.clip(value[outside], low, high), marker, color=color, markersize=9, clip_on=False)
+    inside = (value >= low) & (value <= high)
+    _points(axis, x[inside], value[inside], line["n"].to_numpy()[inside] < most, model)
     if line["ci_low"].notna().any():
         unbounded = ~np.isfinite(line["ci_low"].to_numpy() - line["ci_high"].to_numpy())
         axis.fill_between(x, np.clip(line["ci_low"], low, high), np.clip(line["ci_high"], low, high), color=color, alpha=0.15, linewidth=0)

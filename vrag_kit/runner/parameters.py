@@ -29,7 +29,10 @@ def read_parameters(path: Path) -> dict[str, Any]:
 
 def declared(notebook: Path) -> dict[str, Any]:
     """The parameters a notebook declares in its `parameters` cell, with their defaults."""
-    found = inspect_notebook(str(notebook))
+    try:
+        found = inspect_notebook(str(notebook))
+    except ValueError as error:
+        raise VragError(f"{notebook}: its metadata names no kernel. Open it in JupyterLab once and save it.") from error
     return {name: ast.literal_eval(about["default"]) for name, about in found.items()}
 
 
