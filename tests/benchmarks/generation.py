@@ -46,7 +46,6 @@ def ready_inputs(generator: LocalGenerator, prompts: list[Prompt]) -> list[dict[
                                                              for part in message.parts]} for message in prompt] for prompt in prompts[start : start + BATCH]]
         batches.append(dict(generator._processor.apply_chat_template(conversations, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
                                                                      processor_kwargs={"padding": True})))
-        batches[-1].pop("token_type_ids", None)
     return batches
 
 
