@@ -210,10 +210,11 @@ def _family(folder: Path) -> None:
     (_family, r"cannot be loaded: .*oracle"), (lambda folder: (folder / "config.json").unlink(), "cannot be loaded"),
     (lambda folder: (folder / "model.safetensors").unlink(), "cannot be loaded"), (lambda folder: (folder / "model.safetensors").write_bytes(b"{}" * 50), "cannot be loaded"),
     (_pickle, "cannot be loaded: .*safetensors"), (lambda folder: (folder / "chat_template.jinja").unlink(), "has no chat template"),
-    (lambda folder: shutil.rmtree(folder), "cannot be loaded")],
+    (lambda folder: shutil.rmtree(folder), "there is no such folder; beside it are sibling")],
     ids=["nan", "incomplete", "unknown family", "no config", "no weights", "damaged weights", "pickle", "no chat template", "missing"])
 def test_a_bad_checkpoint_is_refused_with_the_reason(damage: Callable[[Path], object], message: str, checkpoints: dict[str, Path], tmp_path: Path) -> None:
     folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
+    (tmp_path / "sibling").mkdir()
     damage(folder)
     with pytest.raises(VragError, match=message):
         load_generator(str(folder))

@@ -20,9 +20,10 @@ from asking_process import SlowModel, ask
 from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
+from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Reply, ask_all, gt_clue, zero_shot
-from vrag_kit.generation.store import answer_key, pixel_hash
+from vrag_kit.generation.store import answer_key
 from vrag_kit.types import Answer, Message
 
 SCRIPT = Path(__file__).parent / "asking_process.py"
@@ -149,7 +150,7 @@ def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
         return ImageFile(tmp_path / name)
 
     a, same, other = image("a.png", 1), image("b.png", 1), image("c.png", 2)
-    pixels = {i.where: pixel_hash(i) for i in (a, same, other)}
+    pixels = {i.where: pixel_hash(i.open()) for i in (a, same, other)}
 
     def key(*parts: object, fingerprint: str = "f", decoding: dict[str, object] | None = None, sample: int = 0, role: str = "user") -> str:
         return answer_key(fingerprint, (Message(role=role, parts=parts),), decoding or {"do_sample": False}, sample, pixels)[0]

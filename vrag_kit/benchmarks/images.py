@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -71,3 +72,8 @@ def find_damaged(images: Iterable[LazyImage], *, workers: int = 4) -> list[str]:
 
 def _unreadable(path: Path, error: OSError) -> VragError:
     return VragError(f"{path}: cannot be read ({error.strerror}). Check that the image folder is complete; `vrag check` lists every missing file.")
+
+
+def pixel_hash(picture: Image.Image) -> str:
+    """Hash of a picture's size and pixels: the same picture in another file, or format of the same pixels, is the same picture."""
+    return hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest()

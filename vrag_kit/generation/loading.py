@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from vrag_kit.checkpoints import check_device, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.generation.local import LocalGenerator
 from vrag_kit.workspace import path as project_path
@@ -23,12 +25,33 @@ def load_generator(spec: str, *, device: str = "cpu", decoding: str = "checkpoin
     token. Weights are read from safetensors only. Raises `VragError` for a checkpoint that is missing, incomplete, without a chat template
     or of a family that takes no images, weights that are NaN, and a device that this machine does not have.
     """
+    if decoding not in ("checkpoint", "greedy"):
+        raise VragError(f"decoding is {decoding!r}; expected \"checkpoint\" or \"greedy\".")
+    check_device(device)
+    folder = project_path(spec)
+    model, processor = _read(spec, folder)
+    check_weights(model, f"model {spec!r}")
+    try:
+        model = model.to(device).eval()
+    except torch.OutOfMemoryError as error:
+        raise VragError(f"model {spec!r} does not fit into the memory of {device!r} ({str(error).splitlines()[0]}). Free it, or use a smaller model.") from error
+    fingerprint, config = _fingerprint(model, processor), model.generation_config
+    chosen = {"do_sample": False, "num_beams": 1} if decoding == "greedy" else {name: value for name in _SAMPLING if (value := getattr(config, name, None)) is not None}
+    if decoding == "greedy":
+        for name in _SAMPLING:
+            setattr(model.generation_config, name, None)
+    name = folder.name if folder.is_dir() else spec.replace("/", "-")
+    return LocalGenerator(model, processor, name=name, decoding={**chosen, "max_new_tokens": max_new_tokens}, fingerprint=fingerprint)
+
+
+def _read(spec: str, folder: Path) -> tuple[Any, Any]:
+    """(model, processor) from the folder when there is one, else from the hub."""
     from transformers import AutoModelForImageTextToText, AutoProcessor
     from transformers.utils import logging as progress
 
-    if decoding not in ("checkpoint", "greedy"):
-        raise VragError(f"decoding is {decoding!r}; expected \"checkpoint\" or \"greedy\".")
-    folder = project_path(spec)
+    if not folder.is_dir() and (spec.startswith((".", "/", "~")) or spec.count("/") > 1):
+        beside = sorted(path.name for path in folder.parent.iterdir() if path.is_dir()) if folder.parent.is_dir() else []
+        raise VragError(f"model {spec!r} cannot be loaded: there is no such folder{'; beside it are ' + ', '.join(beside) if beside else ''}.")
     source = str(folder) if folder.is_dir() else spec
     noisy = logging.getLogger("transformers")
     level = noisy.level
@@ -50,23 +73,7 @@ def load_generator(spec: str, *, device: str = "cpu", decoding: str = "checkpoin
     if report["missing_keys"]:
         raise VragError(f"model {spec!r}: {len(report['missing_keys'])} weights are not in the checkpoint, such as {sorted(report['missing_keys'])[0]!r}; "
                         f"they would be random. Fetch the checkpoint again.")
-    for tensor, values in model.state_dict().items():
-        if values.is_floating_point() and not torch.isfinite(values).all():
-            raise VragError(f"model {spec!r}: weight {tensor!r} holds {int((~torch.isfinite(values)).sum())} values that are NaN or infinite. "
-                            f"The checkpoint is damaged; fetch or train it again.")
-    try:
-        model = model.to(device).eval()
-    except torch.OutOfMemoryError as error:
-        raise VragError(f"model {spec!r} does not fit into the memory of {device!r} ({str(error).splitlines()[0]}). Free it, or use a smaller model.") from error
-    except (RuntimeError, AssertionError) as error:
-        raise VragError(f"device {device!r} cannot be used on this machine ({str(error).splitlines()[0]}). Set the parameter `device` to \"cpu\".") from error
-    fingerprint, config = _fingerprint(model, processor), model.generation_config
-    chosen = {"do_sample": False, "num_beams": 1} if decoding == "greedy" else {name: value for name in _SAMPLING if (value := getattr(config, name, None)) is not None}
-    if decoding == "greedy":
-        for name in _SAMPLING:
-            setattr(model.generation_config, name, None)
-    name = folder.name if folder.is_dir() else spec.replace("/", "-")
-    return LocalGenerator(model, processor, name=name, decoding={**chosen, "max_new_tokens": max_new_tokens}, fingerprint=fingerprint)
+    return model, processor
 
 
 def _fingerprint(model: Any, processor: Any) -> str:

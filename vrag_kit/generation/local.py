@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from PIL import Image
 
+from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.generation.generator import Reply
-from vrag_kit.generation.vision import Eyes, Seen, join, pixels_of
+from vrag_kit.generation.vision import Eyes, Seen, join
 from vrag_kit.types import LazyImage, Prompt
 
 
@@ -171,7 +172,7 @@ class LocalGenerator:
 
 
 def _pixels(picture: Image.Image | Seen) -> str:
-    return picture.pixels if isinstance(picture, Seen) else pixels_of(picture)
+    return picture.pixels if isinstance(picture, Seen) else pixel_hash(picture)
 
 
 def _key(image: LazyImage) -> str:

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.progress import track
 from vrag_kit.types import Answer, LazyImage, Prompt
@@ -34,12 +35,6 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE TABLE IF NOT EXISTS pictures (place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL, PRIMARY KEY (place, stamp)) WITHOUT ROWID;
 """
 _CLAIMED = "claimed"
-
-
-def pixel_hash(image: LazyImage) -> str:
-    """Hash of a picture's size and decoded pixels: the same picture in another file or format of the same pixels is the same picture."""
-    picture = image.open()
-    return hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest()
 
 
 class AnswerStore:
@@ -96,7 +91,7 @@ class AnswerStore:
         with ThreadPoolExecutor() as pool:
             for start in track(range(0, len(new), 512), "hashing pixels", len(new), "pictures", size=512) if new else ():
                 part = new[start : start + 512]
-                hashes.update(zip(part, pool.map(pixel_hash, [unique[where] for where in part]), strict=True))
+                hashes.update(zip(part, pool.map(lambda where: pixel_hash(unique[where].open()), part), strict=True))
                 with self._clearly(), self._writing() as db:
                     db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?)", [(where, stamps[where], hashes[where]) for where in part])
         return hashes

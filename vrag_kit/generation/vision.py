@@ -6,7 +6,6 @@ therefore: the text that stands for it in the prompt, its small tensors (such as
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -15,6 +14,8 @@ from typing import Any
 
 import torch
 from PIL import Image
+
+from vrag_kit.benchmarks.images import pixel_hash
 
 KEEP_BYTES = 1 << 30
 """Features kept at most, in bytes; those not used for longest go first."""
@@ -34,11 +35,6 @@ def _process(processor: Any, picture: Image.Image) -> tuple[dict[str, torch.Tens
     """(tensors, placeholder text) of one picture."""
     tensors = processor.image_processor(images=[picture], return_tensors="pt")
     return dict(tensors.items()), processor.replace_image_token(tensors, image_idx=0)
-
-
-def pixels_of(picture: Image.Image) -> str:
-    """Hash of a picture's pixels."""
-    return hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest()
 
 
 class Eyes:
@@ -79,7 +75,7 @@ class Eyes:
         seen, at = [], 0
         for picture, (tensors, words), count in zip(pictures, processed, counts, strict=True):
             own = features[at : at + count]
-            seen.append(Seen(pixels_of(picture), words, {name: value for name, value in tensors.items() if name in taken and name != "pixel_values"},
+            seen.append(Seen(pixel_hash(picture), words, {name: value for name, value in tensors.items() if name in taken and name != "pixel_values"},
                              own.clone() if isinstance(own, torch.Tensor) else [part.clone() for part in own]))
             at += count
         return seen

@@ -17,6 +17,7 @@ from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import functional as pixels_of
 
 from vrag_kit.benchmarks.images import decode
+from vrag_kit.checkpoints import check_device, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.types import Evidence, Query
 from vrag_kit.workspace import path as project_path
@@ -119,7 +120,7 @@ def load_open_clip(spec: str, *, device: str = "cpu") -> OpenClipEncoder:
     """
     import open_clip
 
-    _check_device(device)
+    check_device(device)
     folder = project_path(spec)
     local = (folder / "open_clip_config.json").is_file()
     if local:
@@ -142,18 +143,8 @@ def load_open_clip(spec: str, *, device: str = "cpu") -> OpenClipEncoder:
     if mismatch := [str(w.message) for w in caught if "QuickGELU mismatch" in str(w.message)]:
         raise VragError(f"retriever {spec!r}: {mismatch[0]} The embeddings would be wrong. Use the model name with '-quickgelu', "
                         f"such as {source.removesuffix('-quickgelu')}-quickgelu/{tag}, or a tag trained without it.")
-    for tensor, values in model.state_dict().items():
-        if values.is_floating_point() and not torch.isfinite(values).all():
-            raise VragError(f"retriever {spec!r}: weight {tensor!r} holds {int((~torch.isfinite(values)).sum())} values that are NaN or infinite. "
-                            f"The checkpoint is damaged; fetch or train it again.")
+    check_weights(model, f"retriever {spec!r}")
     return OpenClipEncoder(model, tokenizer, name=folder.name if local else spec.replace("/", "-"), device=device)
-
-
-def _check_device(device: str) -> None:
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise VragError(f"device {device!r} cannot be used on this machine ({str(error).splitlines()[0]}). Set the parameter `device` to \"cpu\".") from error
 
 
 def _check_names(spec: str, model: str, tag: str, open_clip: Any) -> None:
