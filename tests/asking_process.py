@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.generation import AnswerStore, Reply, ask_all, gt_clue, non_clue, one_in_k, zero_shot
+from vrag_kit.generation import AnswerStore, Forecast, Reply, ask_all, gt_clue, non_clue, one_in_k, zero_shot
+from vrag_kit.generation.generator import Size
 from vrag_kit.types import Prompt
 
 
@@ -19,7 +20,17 @@ class SlowModel:
     name, fingerprint = "slow", "slow-1"
 
     def __init__(self, calls: Path, seconds: float) -> None:
-        self.calls, self.seconds, self.decoding = calls, seconds, {"do_sample": False, "max_new_tokens": 4}
+        self.calls, self.seconds, self.decoding, self.sent = calls, seconds, {"do_sample": False, "max_new_tokens": 4}, {}
+        self.deterministic, self.concurrency, self.max_cost = True, 1, None
+
+    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
+        return Forecast(calls=len(prompts), images=len(sizes), tokens=0)
+
+    def prepare(self) -> None:
+        """It is always ready."""
+
+    def cost(self, tokens: Mapping[str, int]) -> float:
+        return 0.0
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         time.sleep(self.seconds)

@@ -23,7 +23,7 @@ from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Reply, ask_all, gt_clue, zero_shot
-from vrag_kit.generation.store import answer_key
+from vrag_kit.generation.store import Picture, answer_key
 from vrag_kit.types import Answer, Message
 
 SCRIPT = Path(__file__).parent / "asking_process.py"
@@ -150,7 +150,7 @@ def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
         return ImageFile(tmp_path / name)
 
     a, same, other = image("a.png", 1), image("b.png", 1), image("c.png", 2)
-    pixels = {i.where: pixel_hash(i.open()) for i in (a, same, other)}
+    pixels = {i.where: Picture(pixel_hash(i.open()), (4, 4)) for i in (a, same, other)}
 
     def key(*parts: object, fingerprint: str = "f", decoding: dict[str, object] | None = None, sample: int = 0, role: str = "user") -> str:
         return answer_key(fingerprint, (Message(role=role, parts=parts),), decoding or {"do_sample": False}, sample, pixels)[0]
@@ -165,9 +165,9 @@ def test_a_picture_that_was_replaced_is_hashed_again(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     Image.new("RGB", (4, 4)).save(path)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        before = store.pixels([ImageFile(path)])
+        before = store.pictures([ImageFile(path)])
         Image.new("RGB", (4, 5)).save(path)
-        assert store.pixels([ImageFile(path)]) != before == {str(path): before[str(path)]}
+        assert store.pictures([ImageFile(path)]) != before == {str(path): before[str(path)]}
 
 
 def test_what_was_asked_can_be_read_back(questions: Path, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_store_of_another_version_is_refused_and_left_alone(tmp_path: Path) ->
     AnswerStore(tmp_path / "a.sqlite").close()
     with sqlite3.connect(tmp_path / "a.sqlite") as db:
         db.execute("UPDATE about SET version = 99")
-    with pytest.raises(VragError, match="an answer store of version 99, expected 1"):
+    with pytest.raises(VragError, match="an answer store of version 99, expected 2"):
         AnswerStore(tmp_path / "a.sqlite")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-FAMILIES = ("llava", "qwen2_5_vl", "qwen3_vl", "gemma3")
+FAMILIES = ("llava", "qwen2_5_vl", "qwen3_vl", "gemma3", "internvl", "mllama", "pixtral", "phi4_multimodal")
 CHAT = ("{% for message in messages %}<|{{ message['role'] }}|>{% for part in message['content'] %}{% if part['type'] == 'image' %}IMAGE{% else %}{{ part['text'] }}{% endif %}"
         "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}")
 TEXTS = ["Please answer the question regarding a visual feature of an organism.", "What color are the hindwings of the moth?", "Answer: red and blue", "I don't know"]
@@ -19,7 +19,7 @@ def _tokenizer(special: list[str], **more: Any) -> Any:
     bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     names = ["<pad>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>", *special]
     bpe.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=400, special_tokens=names, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
-    return PreTrainedTokenizerFast(tokenizer_object=bpe, pad_token="<pad>", eos_token="<|end|>", additional_special_tokens=names[1:4] + special, model_max_length=512, **more)
+    return PreTrainedTokenizerFast(tokenizer_object=bpe, pad_token="<pad>", eos_token="<|end|>", additional_special_tokens=names[1:4] + special, model_max_length=100_000, **more)
 
 
 _TEXT = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2, "max_position_embeddings": 512, "pad_token_id": 0}
@@ -30,11 +30,22 @@ def build(family: str, folder: Path, *, seed: int = 0) -> Path:
     import torch
 
     torch.manual_seed(seed)
-    model, processor = {"llava": _llava, "qwen2_5_vl": _qwen25, "qwen3_vl": _qwen3, "gemma3": _gemma}[family]()
+    makers = {"llava": _llava, "qwen2_5_vl": _qwen25, "qwen3_vl": _qwen3, "gemma3": _gemma, "internvl": _internvl, "mllama": _mllama, "pixtral": _pixtral, "phi4_multimodal": _phi4}
+    model, processor = makers[family]()
     model.generation_config.update(eos_token_id=processor.tokenizer.eos_token_id, pad_token_id=0)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
+    if family == "phi4_multimodal":
+        _adapter(model, folder / "vision-lora")
     return folder
+
+
+def _adapter(model: Any, folder: Path) -> None:
+    """Write a vision adapter beside a Phi-4 checkpoint, as its repository has one."""
+    from peft import LoraConfig, get_peft_model
+
+    adapted = get_peft_model(model, LoraConfig(r=4, lora_alpha=8, target_modules=["qkv_proj", "o_proj"], init_lora_weights=False))
+    adapted.save_pretrained(folder)
 
 
 def _llava() -> tuple[Any, Any]:
@@ -100,3 +111,69 @@ def _gemma() -> tuple[Any, Any]:
     model = Gemma3ForConditionalGeneration(config)
     model.model.multi_modal_projector.mm_input_projection_weight.data.normal_()  # zeros at first, which would make it blind
     return model, processor
+
+
+def _internvl() -> tuple[Any, Any]:
+    from transformers import GotOcr2ImageProcessor, InternVLConfig, InternVLForConditionalGeneration, InternVLProcessor, InternVLVideoProcessor, InternVLVisionConfig, Qwen2Config
+
+    names = {"start_image_token": "<img>", "end_image_token": "</img>", "context_image_token": "<IMG_CONTEXT>", "video_token": "<video>"}
+    tokenizer = _tokenizer(list(names.values()), model_specific_special_tokens=names)
+    text = Qwen2Config(**{**_TEXT, "max_position_embeddings": 4096, "vocab_size": len(tokenizer), "bos_token_id": None, "eos_token_id": tokenizer.eos_token_id})
+    vision = InternVLVisionConfig(hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, image_size=(32, 32), patch_size=(8, 8))
+    config = InternVLConfig(text_config=text, vision_config=vision, image_token_id=tokenizer.convert_tokens_to_ids("<IMG_CONTEXT>"), image_seq_length=4)
+    images = GotOcr2ImageProcessor(size={"height": 32, "width": 32})
+    processor = InternVLProcessor(images, tokenizer, InternVLVideoProcessor(size={"height": 32, "width": 32}), image_seq_length=4,
+                                  chat_template=CHAT.replace("IMAGE", "<IMG_CONTEXT>\n"))
+    return InternVLForConditionalGeneration(config), processor
+
+
+def _mllama() -> tuple[Any, Any]:
+    from transformers import MllamaConfig, MllamaForConditionalGeneration, MllamaImageProcessor, MllamaProcessor
+    from transformers.models.mllama.configuration_mllama import MllamaTextConfig, MllamaVisionConfig
+
+    tokenizer = _tokenizer(["<|begin|>", "<|image|>", "<|python_tag|>"], bos_token="<|begin|>")
+    image = tokenizer.convert_tokens_to_ids("<|image|>")
+    text = MllamaTextConfig(vocab_size=len(tokenizer), cross_attention_layers=[1], bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
+                            **{**_TEXT, "max_position_embeddings": 1024}, rope_parameters={"rope_type": "default", "rope_theta": 10000.0})
+    vision = MllamaVisionConfig(hidden_size=32, num_hidden_layers=2, num_global_layers=1, attention_heads=2, intermediate_size=64, vision_output_dim=64, image_size=28, patch_size=14,
+                                intermediate_layers_indices=[0])
+    model = MllamaForConditionalGeneration(MllamaConfig(text_config=text, vision_config=vision, image_token_index=image))
+    for name, value in model.named_parameters():
+        if name.endswith("gate"):
+            value.data.fill_(1.0)  # zeros at first, which would make it blind
+    images = MllamaImageProcessor(size={"height": 28, "width": 28}, max_image_tiles=4)
+    return model, MllamaProcessor(images, tokenizer, chat_template="<|begin|>" + CHAT.replace("IMAGE", "<|image|>"))
+
+
+def _pixtral() -> tuple[Any, Any]:
+    from transformers import LlavaConfig, LlavaForConditionalGeneration, MistralConfig, PixtralImageProcessor, PixtralProcessor, PixtralVisionConfig
+
+    tokenizer = _tokenizer(["[IMG]", "[IMG_BREAK]", "[IMG_END]"])
+    text = MistralConfig(**{**_TEXT, "max_position_embeddings": 4096, "vocab_size": len(tokenizer), "bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "head_dim": 16})
+    vision = PixtralVisionConfig(hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, image_size=64, patch_size=8)
+    config = LlavaConfig(text_config=text, vision_config=vision, image_token_index=tokenizer.convert_tokens_to_ids("[IMG]"), vision_feature_select_strategy="full",
+                         vision_feature_layer=-1, image_seq_length=1)
+    images = PixtralImageProcessor(size={"longest_edge": 64}, patch_size={"height": 8, "width": 8})
+    return LlavaForConditionalGeneration(config), PixtralProcessor(images, tokenizer, patch_size=8, chat_template=CHAT.replace("IMAGE", "[IMG]"))
+
+
+def _phi4() -> tuple[Any, Any]:
+    from transformers import (
+        Phi4MultimodalConfig,
+        Phi4MultimodalFeatureExtractor,
+        Phi4MultimodalForCausalLM,
+        Phi4MultimodalImageProcessor,
+        Phi4MultimodalProcessor,
+    )
+
+    names = {"image_token": "<|image|>", "audio_token": "<|audio|>"}
+    tokenizer = _tokenizer(list(names.values()), model_specific_special_tokens=names)
+    image, audio = tokenizer.convert_tokens_to_ids(list(names.values()))
+    vision = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "image_token_id": image}  # 448 and 14 are fixed in its processor
+    audio_config = {"hidden_size": 32, "intermediate_size": 64, "num_blocks": 1, "num_attention_heads": 2, "ext_pw_out_channel": 32, "depthwise_separable_out_channel": 32,
+                    "nemo_conv_channels": 32, "audio_token_id": audio}
+    config = Phi4MultimodalConfig(**{**_TEXT, "max_position_embeddings": 16384}, original_max_position_embeddings=16384, vocab_size=len(tokenizer), bos_token_id=None,
+                                  eos_token_id=tokenizer.eos_token_id, vision_config=vision, audio_config=audio_config, sliding_window=None,
+                                  rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 1.0})
+    processor = Phi4MultimodalProcessor(Phi4MultimodalImageProcessor(), Phi4MultimodalFeatureExtractor(), tokenizer, chat_template=CHAT.replace("IMAGE", "<|image|>"))
+    return Phi4MultimodalForCausalLM(config), processor

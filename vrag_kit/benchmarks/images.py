@@ -56,6 +56,19 @@ def decode(data: bytes, where: str) -> Image.Image:
         raise VragError(f"{where}: not a readable picture ({error}; {len(data):,} bytes). Fetch the file again; `vrag check` lists every damaged one.") from error
 
 
+def shrunk(size: tuple[int, int], side: int | None) -> tuple[int, int]:
+    """The size of a picture (width, height) when its longer side is brought to at most `side`; as it is for None."""
+    if side is None or max(size) <= side:
+        return size
+    return max(1, round(size[0] * side / max(size))), max(1, round(size[1] * side / max(size)))
+
+
+def shrink(picture: Image.Image, side: int | None) -> Image.Image:
+    """The picture with its longer side at most `side` pixels (Lanczos); itself when it is not larger."""
+    size = shrunk(picture.size, side)
+    return picture if size == picture.size else picture.resize(size, Image.Resampling.LANCZOS)
+
+
 def find_damaged(images: Iterable[LazyImage], *, workers: int = 4) -> list[str]:
     """Open every picture and return one message for each that is missing or damaged, in order."""
 

@@ -1,91 +1,134 @@
-"""Ask a model about every context, once: what the store holds is read, the rest is asked in batches and stored as it comes."""
+"""Ask a model about every prompt, once: what the store holds is read, the rest is asked in batches, or several at once, and stored as it comes."""
 
 from __future__ import annotations
 
-import gc
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import groupby, islice
 from typing import Any
 
-import pandas as pd
-
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generator import Generator, Reply, read_answer
-from vrag_kit.generation.loading import load_generator
+from vrag_kit.generation.generator import Generator, Reply, images_of, read_answer
 from vrag_kit.generation.store import AnswerStore, answer_key
-from vrag_kit.generation.templates import render, template_of
 from vrag_kit.progress import track
-from vrag_kit.types import Answer, Benchmark, Context, Prompt
+from vrag_kit.types import Answer, Prompt
 
-COLUMNS = ["model", "setting", "k", "draw", "query_id", "template", "answer", "status", "answer_id"]
 _BLOCK = 16
-"""Queries whose prompts are asked together, so that their pictures recur while they are remembered."""
+"""Owners whose prompts are asked together, so that their pictures recur while they are remembered."""
 
 
-def ask_all(generator: Generator, benchmark: Benchmark, contexts: Sequence[Context], store: AnswerStore, *,
-            template: str | None = None, batch_size: int = 16, sample: int = 0, retry_failures: bool = False) -> pd.DataFrame:
-    """One row a context, in order: model, setting, k, draw, query_id, template, answer, status, answer_id.
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A prompt that must be asked, as it is stored."""
 
-    `answer` is what will be judged, None where `status` is not "ok". `template` puts all contexts into one wording, instead of each
-    setting's own. A question that another process is asking is waited for. Prints how many answers came from the store, are new, and failed.
+    owner: str
+    prompt: Prompt
+    stored: list[dict[str, Any]]
+
+
+class _Purse:
+    """What a model's answers in a store have cost, so that a run stops at its cap; other processes' spending is seen within half a minute."""
+
+    def __init__(self, generator: Generator, store: AnswerStore) -> None:
+        self._generator, self._store, self._lock = generator, store, threading.Lock()
+        self._spent, self._read_at = 0.0, -1e9
+
+    def check(self) -> None:
+        """Raise `VragError` when the cap is reached."""
+        cap = self._generator.max_cost
+        if cap is None:
+            return
+        with self._lock:
+            if time.monotonic() - self._read_at > 30:
+                self._spent, self._read_at = self._generator.cost(self._store.spent(self._generator.name)), time.monotonic()
+            if self._spent >= cap:
+                raise VragError(f"{self._generator.name}: stopped, its answers in {self._store.path.name} have cost {self._spent:.2f} US dollars and max_cost is {cap:g}. "
+                                f"Answers are kept; raise max_cost in the model's entry to go on.")
+
+    def pay(self, reply: Reply) -> None:
+        """Count a reply that was just stored."""
+        with self._lock:
+            self._spent += self._generator.cost(reply.tokens)
+
+
+def ask_prompts(generator: Generator, prompts: Sequence[Prompt], store: AnswerStore, *, owners: Sequence[str] | None = None, batch_size: int = 16, sample: int = 0,
+                retry_failures: bool = False, what: str = "answers") -> list[Answer]:
+    """The answer to each prompt, in order; equal prompts share one.
+
+    `owners` (a query id each) say which prompts share pictures. A question that another process is asking is waited for. Before the first call
+    the forecast is printed; afterwards how many answers came from the store, are new, and failed. Raises `VragError` when the forecast or
+    the cost passes the model's max_cost, and when the model cannot be asked; what was answered is kept in every case.
     """
-    prompts = [_prompt(benchmark, context, template) for context in contexts]
-    pixels = store.pixels(part for prompt in prompts for message in prompt for part in message.parts if not isinstance(part, str))
-    keys = [answer_key(generator.fingerprint, prompt, generator.decoding, sample, pixels) for prompt in prompts]
-    ids = [answer_id for answer_id, _ in keys]
-    asked = {answer_id: (context, prompt, stored) for context, prompt, (answer_id, stored) in zip(contexts, prompts, keys, strict=True)}
+    pictures = store.pictures(image for prompt in prompts for image in images_of(prompt))
+    keys = [answer_key(generator.fingerprint, prompt, generator.decoding, sample, pictures) for prompt in prompts]
+    asked = {answer_id: _Question(owner, prompt, stored) for owner, prompt, (answer_id, stored) in zip(owners or [""] * len(prompts), prompts, keys, strict=True)}
     answers = store.read(list(asked))
     todo = [answer_id for answer_id in asked if answer_id not in answers or (retry_failures and answers[answer_id].status != "ok")]
-    began, stored_before = time.monotonic(), len(asked) - len(todo)
-    new = 0
-    for batch in track(_batches(todo, asked, batch_size), f"answers of {generator.name}", len(todo), "prompts", size=len) if todo else ():
-        ours = store.claim(batch, retry_failures=retry_failures)
-        if ours:
-            with store.renewing():
-                replies = generator.generate([asked[answer_id][1] for answer_id in ours], sample=sample)
-            store.write([_answer(*pair, generator, sample) for pair in zip(ours, replies, strict=True)], {answer_id: asked[answer_id][2] for answer_id in ours})
-            new += len(ours)
-    late, found = _wait(todo, asked, generator, store, sample)
-    new, answers = new + late, answers | found
+    began, label, new = time.monotonic(), f"{what} of {generator.name}", 0
+    if todo:
+        _tell(generator, [asked[answer_id].prompt for answer_id in todo], {where: picture.size for where, picture in pictures.items()}, store)
+        generator.prepare()
+        purse = _Purse(generator, store)
+
+        def answer(batch: Sequence[str], retry: bool = retry_failures) -> int:
+            purse.check()
+            ours = store.claim(batch, retry_failures=retry)
+            if ours:
+                replies = generator.generate([asked[answer_id].prompt for answer_id in ours], sample=sample)
+                store.write([_answer(*pair, generator, sample) for pair in zip(ours, replies, strict=True)], {answer_id: asked[answer_id].stored for answer_id in ours})
+                for reply in replies:
+                    purse.pay(reply)
+            return len(ours)
+
+        with store.renewing():
+            counts = _at_once(answer, _batches(todo, asked, batch_size if generator.concurrency == 1 else 1), generator.concurrency)
+            new = sum(count for count, _ in track(counts, label, len(todo), "prompts", size=lambda done: done[1]))
+            new += _wait(todo, store, answer)
+        answers |= store.read(todo)
     failed = [answer for answer in answers.values() if answer.status != "ok"]
-    print(f"answers of {generator.name}: {stored_before:,} from the store, {new:,} new, {len(todo) - new:,} by another process, {len(failed):,} failed; "
-          f"{len(contexts):,} contexts in {time.monotonic() - began:.0f} s", flush=True)
+    print(f"{label}: {len(asked) - len(todo):,} from the store, {new:,} new, {len(todo) - new:,} by another process, {len(failed):,} failed; "
+          f"{time.monotonic() - began:.0f} s", flush=True)
     _notes(list(answers.values()))
-    rows = [(generator.name, context.setting, context.k, context.draw, context.query_id, template or template_of(context),
-             answers[answer_id].fields.get("answer"), answers[answer_id].status, answer_id) for context, answer_id in zip(contexts, ids, strict=True)]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return [answers[answer_id] for answer_id, _ in keys]
 
 
-def _notes(answers: Sequence[Answer]) -> None:
-    """Print why answers failed, kind by kind with an example, and how many are cut off or without "Answer:"."""
-    reasons: dict[str, list[str]] = {}
-    for answer in answers:
-        if answer.status != "ok":
-            reasons.setdefault(answer.status.split(":")[0], []).append(answer.status)
-    for examples in reasons.values():
-        print(f"  failed {len(examples):,} times: {examples[0]}", flush=True)
-    for mark, words in (("truncated", "cut off at max_new_tokens"), ("untagged", "without 'Answer:', judged as a whole")):
-        if count := sum(bool(answer.fields.get(mark)) and answer.status == "ok" for answer in answers):
-            print(f"  {count:,} answers {words}", flush=True)
+def _tell(generator: Generator, prompts: list[Prompt], sizes: Mapping[str, tuple[int, int]], store: AnswerStore) -> None:
+    """Print the forecast; raise `VragError` when it passes what may be spent."""
+    forecast = generator.forecast(prompts, sizes)
+    print(f"{generator.name}: {forecast}", flush=True)
+    if generator.max_cost is not None and forecast.cost is not None:
+        spent = generator.cost(store.spent(generator.name))
+        if spent + forecast.cost > generator.max_cost:
+            raise VragError(f"{generator.name}: this may cost up to {forecast.cost:,.2f} US dollars, after {spent:,.2f} so far, and max_cost is {generator.max_cost:g}. "
+                            f"Nothing was asked. Set max_cost in the model's entry, as in {{model: …, max_cost: {spent + forecast.cost:.0f}}}, or ask for less.")
 
 
-def _prompt(benchmark: Benchmark, context: Context, template: str | None) -> Prompt:
-    images = [benchmark.corpus[doc_id].image for doc_id in context.doc_ids]
-    if None in images:
-        raise VragError(f"document {context.doc_ids[images.index(None)]!r} of query {context.query_id!r} has no image; this setting shows images only.")
-    return render(template or template_of(context), benchmark.queries[context.query_id].text, images)  # type: ignore[arg-type]
-
-
-def _batches(todo: list[str], asked: Mapping[str, tuple[Context, Prompt, Any]], size: int) -> Iterator[Sequence[str]]:
-    """Prompts of a few queries at a time, those with as many images together: little padding, and pictures that recur while they are remembered."""
-    block = {query_id: i // _BLOCK for i, query_id in enumerate(dict.fromkeys(context.query_id for context, _, _ in asked.values()))}
-    order = sorted(todo, key=lambda answer_id: (block[asked[answer_id][0].query_id], len(asked[answer_id][0].doc_ids)))
-    for _, part in groupby(order, key=lambda answer_id: block[asked[answer_id][0].query_id]):
+def _batches(todo: list[str], asked: Mapping[str, _Question], size: int) -> Iterator[Sequence[str]]:
+    """Prompts of a few owners at a time, those with as many images together: little padding, and pictures that recur while they are remembered."""
+    block = {owner: i // _BLOCK for i, owner in enumerate(dict.fromkeys(question.owner for question in asked.values()))}
+    order = sorted(todo, key=lambda answer_id: (block[asked[answer_id].owner], len(images_of(asked[answer_id].prompt))))
+    for _, part in groupby(order, key=lambda answer_id: block[asked[answer_id].owner]):
         together = list(part)
         for start in range(0, len(together), size):
             yield together[start : start + size]
+
+
+def _at_once(answer: Callable[[Sequence[str]], int], batches: Iterator[Sequence[str]], threads: int) -> Iterator[tuple[int, int]]:
+    """(new answers, size) of each batch, `threads` of them at a time. After the first error no further batch is begun; those under way are finished, then it is raised."""
+    if threads == 1:
+        yield from ((answer(batch), len(batch)) for batch in batches)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        running: dict[Future[int], int] = {}
+        while True:
+            running |= {pool.submit(answer, batch): len(batch) for batch in islice(batches, threads - len(running))}
+            if not running:
+                return
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                yield done.result(), running.pop(done)
 
 
 def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int) -> Answer:
@@ -94,39 +137,30 @@ def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int) -> 
         fields |= read_answer(reply.raw or "")
         if not fields["answer"]:
             status = "empty: nothing after 'Answer:'"
-    return Answer(answer_id=answer_id, sample=sample, raw=reply.raw, fields=fields, status=status, sent={"model": generator.name, **generator.decoding}, tokens=reply.tokens)
+    sent = {"model": generator.name, **generator.decoding, **generator.sent}
+    return Answer(answer_id=answer_id, sample=sample, raw=reply.raw, fields=fields, status=status, sent=sent, tokens=reply.tokens)
 
 
-def _wait(todo: list[str], asked: Mapping[str, tuple[Context, Prompt, Any]], generator: Generator, store: AnswerStore, sample: int) -> tuple[int, dict[str, Answer]]:
-    """Wait for what other processes are asking, and ask what they gave up; returns how many became ours, and all answers to `todo`."""
+def _wait(todo: list[str], store: AnswerStore, answer: Callable[..., int]) -> int:
+    """Wait for what other processes are asking, and ask what they gave up; returns how many became ours."""
     new, said, known = 0, 0.0, store.read(todo)
     while missing := [answer_id for answer_id in todo if answer_id not in known]:
-        for answer_id in store.claim(missing[:8]):
-            with store.renewing():
-                reply = generator.generate([asked[answer_id][1]], sample=sample)[0]
-            store.write([_answer(answer_id, reply, generator, sample)], {answer_id: asked[answer_id][2]})
-            new += 1
+        new += sum(answer([answer_id], retry=False) for answer_id in missing[:8])
         if time.monotonic() - said > 30:
             print(f"waiting: another process is asking {len(missing):,} of these questions", flush=True)
             said = time.monotonic()
         time.sleep(0.2)
         known |= store.read(missing)
-    return new, known
+    return new
 
 
-def ask_models(models: Sequence[str], benchmark: Benchmark, contexts: Sequence[Context], answers_dir: Path | str, *, template: str | None = None,
-               device: str = "cpu", decoding: str = "checkpoint", max_new_tokens: int = 128, batch_size: int = 16, retry_failures: bool = False) -> pd.DataFrame:
-    """`ask_all` for several models (what `load_generator` takes), one after another, over the store `answers.sqlite` in `answers_dir`.
-
-    Raises `VragError` when two models have the same name, as two folders called alike would.
-    """
-    tables: dict[str, pd.DataFrame] = {}
-    with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
-        for spec in models:
-            generator = load_generator(spec, device=device, decoding=decoding, max_new_tokens=max_new_tokens)
-            if generator.name in tables:
-                raise VragError(f"two models are named {generator.name!r}; rename one folder, or list it once.")
-            tables[generator.name] = ask_all(generator, benchmark, contexts, store, template=template, batch_size=batch_size, retry_failures=retry_failures)
-            del generator  # before the next one is loaded: two large models may not fit together
-            gc.collect()
-    return pd.concat(tables.values(), ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+def _notes(answers: Sequence[Answer]) -> None:
+    """Print why answers failed, kind by kind with an example, and how many are without "Answer:"."""
+    reasons: dict[str, list[str]] = {}
+    for answer in answers:
+        if answer.status != "ok":
+            reasons.setdefault(answer.status.split(":")[0], []).append(answer.status)
+    for examples in reasons.values():
+        print(f"  failed {len(examples):,} times: {examples[0]}", flush=True)
+    if count := sum(bool(answer.fields.get("untagged")) and answer.status == "ok" for answer in answers):
+        print(f"  {count:,} answers without 'Answer:', judged as a whole", flush=True)

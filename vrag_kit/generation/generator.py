@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from vrag_kit.types import Prompt
+from vrag_kit.types import LazyImage, Prompt
+
+Size = tuple[int, int]
+"""(width, height) of an upright picture, in pixels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +20,30 @@ class Reply:
     raw: str | None
     """The model's words; None when there are none."""
     status: str = "ok"
-    """"ok", or why there is no usable answer."""
+    """"ok", or why there is no usable answer: "truncated: …", "refused: …", "empty: …", "timeout: …", "error: …"."""
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Anything to note, such as truncated: True."""
+    """Anything to note, such as the resolution that each picture was seen in."""
     tokens: Mapping[str, int] = field(default_factory=dict)
-    """Token counts: prompt, completion."""
+    """Token counts: prompt, completion, visual."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What asking some prompts will take, told before the first is asked."""
+
+    calls: int
+    images: int
+    tokens: int
+    """Of all prompts together; an estimate where the endpoint counts."""
+    notes: tuple[str, ...] = ()
+    """What to know before the run: the longest prompt, memory, money, and what will not fit."""
+    misfits: int = 0
+    """Prompts that the model cannot hold."""
+    cost: float | None = None
+    """At most so many US dollars; None where no price is known."""
+
+    def __str__(self) -> str:
+        return "\n  ".join([f"forecast: {self.calls:,} calls, {self.images:,} images, about {self.tokens:,} tokens of prompt", *self.notes])
 
 
 class Generator(Protocol):
@@ -30,15 +52,51 @@ class Generator(Protocol):
     name: str
     """Appears in tables, file names and colours."""
     fingerprint: str
-    """Changes whenever answers may: weights, processor, precision."""
+    """Changes whenever answers may: weights, processor, precision, endpoint."""
     decoding: Mapping[str, Any]
     """How answers are decoded, as it is sent; part of an answer's key."""
+    sent: Mapping[str, Any]
+    """What else is recorded with each answer and is no part of its key: the endpoint, the order of parts."""
+    deterministic: bool
+    """True when repeating a prompt gives the same words, so that samples would be copies."""
+    concurrency: int
+    """How many calls of `generate` may run at once; above 1 each gets one prompt."""
+    max_cost: float | None
+    """Stop when the answers of this model have cost so many US dollars in this store; None where nothing is paid."""
+
+    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
+        """What these prompts will take; `sizes` has every picture's by its `where`. Asks nothing and loads no weights."""
+
+    def prepare(self) -> None:
+        """Get ready: load the weights, or make one call to the endpoint. Raises `VragError` when that fails."""
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
-        """One reply a prompt, in order. A prompt that fails gets a reply that says why; the others are answered all the same."""
+        """One reply a prompt, in order. A prompt that fails gets a reply that says why; the others are answered all the same.
+
+        Raises `VragError` when asking on makes no sense, as with a key that is no longer accepted.
+        """
+
+    def cost(self, tokens: Mapping[str, int]) -> float:
+        """US dollars for so many tokens; 0 where nothing is paid."""
 
 
 def read_answer(raw: str) -> dict[str, Any]:
     """What is to be judged: the text after the last "Answer:"; all of it when there is none, marked `untagged`."""
     pieces = re.split(r"answer\s*:", raw, flags=re.IGNORECASE)
     return {"answer": pieces[-1].strip(), **({"untagged": True} if len(pieces) == 1 else {})}
+
+
+def images_of(prompt: Prompt) -> list[LazyImage]:
+    """The pictures of a prompt, in order."""
+    return [part for message in prompt for part in message.parts if not isinstance(part, str)]
+
+
+def text_of(prompt: Prompt) -> str:
+    """The words of a prompt, in order."""
+    return "".join(part for message in prompt for part in message.parts if isinstance(part, str))
+
+
+def images_before_text(prompt: Prompt) -> Prompt:
+    """The same prompt with each message's pictures before its text, both in their order."""
+    return tuple(replace(message, parts=(*(part for part in message.parts if not isinstance(part, str)), *(part for part in message.parts if isinstance(part, str))))
+                 for message in prompt)

@@ -1,92 +1,97 @@
-"""Load an image-text-to-text checkpoint, and refuse one that would answer wrongly."""
+"""Find the model that a parameter names: a checkpoint that runs here, or an endpoint."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from vrag_kit.checkpoints import check_device, check_weights
+from vrag_kit.checkpoints import check_device, files_fingerprint, find_checkpoint
 from vrag_kit.errors import VragError
+from vrag_kit.generation.endpoint import ENDPOINT_OPTIONS, EndpointGenerator, load_endpoint
+from vrag_kit.generation.families import budget_of, family_of
 from vrag_kit.generation.local import LocalGenerator
+from vrag_kit.generation.memory import weight_bytes
+from vrag_kit.generation.weights import QUANTIZATION, Loading, read_config, read_weights
+from vrag_kit.options import Entry, read_entry
 from vrag_kit.workspace import path as project_path
 
-_SAMPLING = ("do_sample", "temperature", "top_p", "top_k", "min_p", "typical_p", "num_beams", "repetition_penalty", "no_repeat_ngram_size")
+SAMPLING = ("do_sample", "temperature", "top_p", "top_k", "min_p", "typical_p", "num_beams", "repetition_penalty", "no_repeat_ngram_size")
+_HOW = ("name", "decoding", "max_new_tokens", "max_image_side", "max_images")
+_LOADING = ("device", "device_map", "dtype", "attention", "quantization", "trust_remote_code")
+LOCAL_OPTIONS = (*_HOW, *_LOADING, "revision", "max_image_tokens")
 
 
-def load_generator(spec: str, *, device: str = "cpu", decoding: str = "checkpoint", max_new_tokens: int = 128) -> LocalGenerator:
-    """Load a folder or a hub name by `AutoModelForImageTextToText` and `AutoProcessor`.
+def load_generator(entry: Entry, *, device: str = "cpu", decoding: str | Mapping[str, Any] = "checkpoint", max_new_tokens: int = 128,
+                   concurrency: int = 8) -> LocalGenerator | EndpointGenerator:
+    """The model that `entry` names: "<folder or hub name>", "<model>@<endpoint>", or a mapping {"model": either, option: value, …}.
 
-    `decoding`: "checkpoint" decodes as the checkpoint's generation config says (the paper's way), "greedy" takes the most probable
-    token. Weights are read from safetensors only. Raises `VragError` for a checkpoint that is missing, incomplete, without a chat template
-    or of a family that takes no images, weights that are NaN, and a device that this machine does not have.
+    A checkpoint runs here, through transformers. An endpoint is a name in `endpoints.json` ("gpt-4o@openai") or a URL ("Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1").
+    `decoding`: "checkpoint" decodes as the model's own defaults say (the paper's way), "greedy" takes the most probable token, a mapping such as
+    {"temperature": 0.7, "top_p": 0.9} samples so. An entry's options come before the arguments here. No weights are read and nothing is sent yet.
+
+    Raises `VragError` for an unknown option, a checkpoint that is missing or has no chat template, and an unknown endpoint. What is only needed to ask
+    (weights, device, key) is checked by the generator's `prepare`, so that stored answers can be read without it.
     """
-    if decoding not in ("checkpoint", "greedy"):
-        raise VragError(f"decoding is {decoding!r}; expected \"checkpoint\" or \"greedy\".")
-    check_device(device)
-    folder = project_path(spec)
-    model, processor = _read(spec, folder)
-    check_weights(model, f"model {spec!r}")
-    try:
-        model = model.to(device).eval()
-    except torch.OutOfMemoryError as error:
-        raise VragError(f"model {spec!r} does not fit into the memory of {device!r} ({str(error).splitlines()[0]}). Free it, or use a smaller model.") from error
-    fingerprint, config = _fingerprint(model, processor), model.generation_config
-    chosen = {"do_sample": False, "num_beams": 1} if decoding == "greedy" else {name: value for name in _SAMPLING if (value := getattr(config, name, None)) is not None}
-    if decoding == "greedy":
-        for name in _SAMPLING:
+    spec = entry if isinstance(entry, str) else str(entry.get("model"))
+    remote = "@" in spec and not project_path(spec).is_dir()
+    spec, options = read_entry(entry, ENDPOINT_OPTIONS if remote else LOCAL_OPTIONS, "model")
+    options = {"decoding": decoding, "max_new_tokens": max_new_tokens, **options}
+    _check(spec, options)
+    if remote:
+        return load_endpoint(spec, {"concurrency": concurrency, **options})
+    return _load_local(spec, {"device": device, **options})
+
+
+def _load_local(spec: str, options: Mapping[str, Any]) -> LocalGenerator:
+    loading = Loading(**{name: options[name] for name in _LOADING if name in options})
+    if loading.quantization not in (None, *QUANTIZATION):
+        raise VragError(f"model {spec!r}: quantization is {loading.quantization!r}; expected {' or '.join(map(repr, QUANTIZATION))}.")
+    folder = find_checkpoint(spec, revision=options.get("revision"))
+    config, processor = read_config(spec, folder, loading)
+    family = family_of(config)
+    budget = budget_of(family, processor, options.get("max_image_tokens"), f"model {spec!r}")
+    decoding = local_decoding(folder, options["decoding"])
+
+    def read() -> Any:
+        check_device(loading.device)
+        model = read_weights(spec, folder, family, loading)
+        for name in SAMPLING:  # what is not asked for must not come from the checkpoint
             setattr(model.generation_config, name, None)
-    name = folder.name if folder.is_dir() else spec.replace("/", "-")
-    return LocalGenerator(model, processor, name=name, decoding={**chosen, "max_new_tokens": max_new_tokens}, fingerprint=fingerprint)
+        return model
+
+    shaping = {"dtype": loading.dtype, "quantization": loading.quantization, "max_image_side": options.get("max_image_side"),
+               "max_image_tokens": options.get("max_image_tokens"), "images_first": family.images_first}
+    name = options.get("name") or (Path(spec).name if project_path(spec).is_dir() else spec.replace("/", "-"))
+    return LocalGenerator(read, processor, config, name=name, decoding={**decoding, "max_new_tokens": options["max_new_tokens"]}, family=family, budget=budget,
+                          fingerprint=files_fingerprint([folder], shaping), max_image_side=options.get("max_image_side"),
+                          sent={**shaping, "device": loading.device, "attention": loading.attention, "revision": options.get("revision")},
+                          weight_bytes=weight_bytes(folder, config, dtype=loading.dtype, quantization=loading.quantization))
 
 
-def _read(spec: str, folder: Path) -> tuple[Any, Any]:
-    """(model, processor) from the folder when there is one, else from the hub."""
-    from transformers import AutoModelForImageTextToText, AutoProcessor
-    from transformers.utils import logging as progress
+def local_decoding(folder: Path, decoding: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The sampling fields of transformers' `generate` for a checkpoint's folder."""
+    from transformers import GenerationConfig
 
-    if not folder.is_dir() and (spec.startswith((".", "/", "~")) or spec.count("/") > 1):
-        beside = sorted(path.name for path in folder.parent.iterdir() if path.is_dir()) if folder.parent.is_dir() else []
-        raise VragError(f"model {spec!r} cannot be loaded: there is no such folder{'; beside it are ' + ', '.join(beside) if beside else ''}.")
-    source = str(folder) if folder.is_dir() else spec
-    noisy = logging.getLogger("transformers")
-    level = noisy.level
-    noisy.setLevel(logging.ERROR)  # missing weights are an error below, not a warning
-    progress.disable_progress_bar()
-    try:
-        model, report = AutoModelForImageTextToText.from_pretrained(source, dtype="auto", use_safetensors=True, output_loading_info=True)
-        processor = AutoProcessor.from_pretrained(source)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SyntaxError) as error:
-        raise VragError(f"model {spec!r} cannot be loaded: {str(error).strip().splitlines()[0]} Expected a folder with config.json, weights and processor, or a name "
-                        f"on the hub, of a family that AutoModelForImageTextToText knows.") from error
-    except Exception as error:  # safetensors raises its own class for a damaged file
-        raise VragError(f"model {spec!r} cannot be loaded: {type(error).__name__}: {error}. Copy or fetch the checkpoint again.") from error
-    finally:
-        noisy.setLevel(level)
-        progress.enable_progress_bar()
-    if not getattr(processor, "chat_template", None):
-        raise VragError(f"model {spec!r} has no chat template, so nothing says how its prompts look. Fetch the instruction-tuned model, or its chat_template.jinja.")
-    if report["missing_keys"]:
-        raise VragError(f"model {spec!r}: {len(report['missing_keys'])} weights are not in the checkpoint, such as {sorted(report['missing_keys'])[0]!r}; "
-                        f"they would be random. Fetch the checkpoint again.")
-    return model, processor
+    if decoding == "greedy":
+        return {"do_sample": False, "num_beams": 1}
+    if not isinstance(decoding, str):
+        return {"do_sample": True, **decoding}
+    if not (folder / "generation_config.json").is_file():
+        return {}
+    config = GenerationConfig.from_pretrained(folder)
+    return {name: value for name in SAMPLING if (value := getattr(config, name, None)) is not None}
 
 
-def _fingerprint(model: Any, processor: Any) -> str:
-    """Hash of everything that an answer depends on besides prompt and decoding: weights, precision, configurations, chat template, tokenizer, preprocessing."""
-    images = processor.image_processor.to_dict() if hasattr(processor, "image_processor") else {}
-    words = getattr(processor.tokenizer, "backend_tokenizer", None)
-    parts = [model.config.to_dict(), images, model.generation_config.to_dict(), str(processor.chat_template),
-             words.to_str() if words else sorted(processor.tokenizer.get_vocab().items())]
-    for part in parts[:3]:
-        for place in ("_name_or_path", "name_or_path", "transformers_version"):  # where it lies and who wrote it change no answer
-            part.pop(place, None)
-    digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode())
-    for name, values in sorted(model.state_dict().items()):
-        digest.update(f"{name} {values.dtype} {tuple(values.shape)}".encode())
-        digest.update(values.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-    return digest.hexdigest()
+def _check(spec: str, options: Mapping[str, Any]) -> None:
+    """Raise `VragError` for a value of the wrong kind."""
+    decoding = options["decoding"]
+    if isinstance(decoding, Mapping):
+        if unknown := sorted(set(decoding) - set(SAMPLING)):
+            raise VragError(f"model {spec!r}: decoding knows no {unknown[0]!r}; expected {', '.join(SAMPLING)}.")
+    elif decoding not in ("checkpoint", "greedy"):
+        raise VragError(f"decoding is {decoding!r}; expected \"checkpoint\", \"greedy\", or fields such as {{temperature: 0.7, top_p: 0.9}}.")
+    for name in ("max_new_tokens", "max_image_side", "max_image_tokens", "max_images", "concurrency"):
+        value = options.get(name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise VragError(f"model {spec!r}: {name} is {value!r}; expected a whole number of 1 or more.")

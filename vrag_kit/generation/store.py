@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,32 @@ from vrag_kit.errors import VragError
 from vrag_kit.progress import track
 from vrag_kit.types import Answer, LazyImage, Prompt
 
-VERSION = 1
+VERSION = 2
+"""Version 1 kept no sizes of pictures; its answers are kept and its pictures hashed again."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (
     answer_id TEXT PRIMARY KEY, status TEXT NOT NULL, raw TEXT, fields TEXT, model TEXT, sample INTEGER, prompt TEXT, sent TEXT, tokens TEXT,
     owner TEXT, lease_until REAL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pictures (place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL, PRIMARY KEY (place, stamp)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pictures (
+    place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, PRIMARY KEY (place, stamp)) WITHOUT ROWID;
 """
 _CLAIMED = "claimed"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What is known of a picture without decoding it again."""
+
+    pixels: str
+    """Hash of its upright RGB pixels."""
+    size: tuple[int, int]
+    """Width and height, upright."""
+
+
+def _picture(image: LazyImage) -> Picture:
+    picture = image.open()
+    return Picture(pixel_hash(picture), picture.size)
 
 
 class AnswerStore:
@@ -54,12 +72,15 @@ class AnswerStore:
                 names = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
                 if names and "about" not in names:
                     raise VragError(f"{self.path}: an SQLite file, but no answer store (it holds {', '.join(sorted(names))}). Choose another path.")
+                found = db.execute("SELECT version FROM about").fetchone() if names else None
+                if found == (1,):
+                    db.execute("DROP TABLE pictures")
+                    db.execute("UPDATE about SET version = ?", (VERSION,))
                 for statement in _SCHEMA.split(";"):
                     db.execute(statement)
-                found = db.execute("SELECT version FROM about").fetchone()
                 if found is None:
                     db.execute("INSERT INTO about VALUES (?)", (VERSION,))
-                elif found[0] != VERSION:
+                elif found[0] not in (1, VERSION):
                     raise VragError(f"{self.path}: an answer store of version {found[0]}, expected {VERSION}. Use the vrag_kit that made it, or another path; nothing was changed.")
             if (check := self._db.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
                 raise sqlite3.DatabaseError(check)
@@ -80,21 +101,28 @@ class AnswerStore:
         ok, failed = self._db.execute("SELECT COALESCE(SUM(status = 'ok'), 0), COALESCE(SUM(status NOT IN ('ok', ?)), 0) FROM answers", (_CLAIMED,)).fetchone()
         return f"AnswerStore({self.path.name}: {ok:,} answers, {failed:,} failures)"
 
-    def pixels(self, images: Iterable[LazyImage]) -> dict[str, str]:
-        """Pixel hash of each image, by its `where`; a picture that has not changed is decoded only the first time, by threads."""
+    def pictures(self, images: Iterable[LazyImage]) -> dict[str, Picture]:
+        """Pixel hash and size of each image, by its `where`; a picture that has not changed is decoded only the first time, by threads."""
         unique = {image.where: image for image in images}
         stamps = {where: image.stamp for where, image in unique.items()}
         with self._clearly():
-            found = {where: self._db.execute("SELECT pixels FROM pictures WHERE place = ? AND stamp = ?", (where, stamp)).fetchone() for where, stamp in stamps.items()}
-        hashes = {where: row[0] for where, row in found.items() if row}
-        new = [where for where in unique if where not in hashes]
+            found = {where: self._db.execute("SELECT pixels, width, height FROM pictures WHERE place = ? AND stamp = ?", (where, stamp)).fetchone()
+                     for where, stamp in stamps.items()}
+        known = {where: Picture(row[0], (row[1], row[2])) for where, row in found.items() if row}
+        new = [where for where in unique if where not in known]
         with ThreadPoolExecutor() as pool:
             for start in track(range(0, len(new), 512), "hashing pixels", len(new), "pictures", size=512) if new else ():
                 part = new[start : start + 512]
-                hashes.update(zip(part, pool.map(lambda where: pixel_hash(unique[where].open()), part), strict=True))
+                known.update(zip(part, pool.map(lambda where: _picture(unique[where]), part), strict=True))
                 with self._clearly(), self._writing() as db:
-                    db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?)", [(where, stamps[where], hashes[where]) for where in part])
-        return hashes
+                    db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?, ?, ?)", [(where, stamps[where], known[where].pixels, *known[where].size) for where in part])
+        return known
+
+    def spent(self, model: str) -> dict[str, int]:
+        """Tokens of prompt and of completion that the calls of a model have taken, failed ones too, as far as they were reported."""
+        with self._clearly():
+            row = self._db.execute("SELECT SUM(json_extract(tokens, '$.prompt')), SUM(json_extract(tokens, '$.completion')) FROM answers WHERE model = ?", (model,)).fetchone()
+        return {"prompt": row[0] or 0, "completion": row[1] or 0}
 
     def read(self, answer_ids: Sequence[str]) -> dict[str, Answer]:
         """The answers and failures that are there, by id."""
@@ -195,9 +223,9 @@ class AnswerStore:
             raise VragError(f"{self.path}: the answer store cannot be made there ({error.strerror}). Choose a path with write access.") from error
 
 
-def answer_key(fingerprint: str, prompt: Prompt, decoding: Mapping[str, Any], sample: int, pixels: Mapping[str, str]) -> tuple[str, list[dict[str, Any]]]:
+def answer_key(fingerprint: str, prompt: Prompt, decoding: Mapping[str, Any], sample: int, pictures: Mapping[str, Picture]) -> tuple[str, list[dict[str, Any]]]:
     """(answer id, the prompt as it is stored): the id is a hash of everything that determines the answer."""
-    stored = [{"role": message.role, "parts": [part if isinstance(part, str) else {"image": part.where, "pixels": pixels[part.where]} for part in message.parts]}
+    stored = [{"role": message.role, "parts": [part if isinstance(part, str) else {"image": part.where, "pixels": pictures[part.where].pixels} for part in message.parts]}
               for message in prompt]
     determining = [{"role": m["role"], "parts": [p if isinstance(p, str) else {"pixels": p["pixels"]} for p in m["parts"]]} for m in stored]
     key = json.dumps([fingerprint, determining, dict(decoding), sample], sort_keys=True, ensure_ascii=False)

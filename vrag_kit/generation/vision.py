@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -26,22 +27,28 @@ class Seen:
     """What the model made of one picture."""
 
     pixels: str                         # hash of its pixels
+    size: tuple[int, int]               # width and height, as given to the processor
     words: str                          # the placeholder tokens that stand for it
     tensors: dict[str, torch.Tensor]    # what else its prompt needs, such as image_grid_thw
     features: Any                       # rows of a tensor, or a list of tensors, as the family has it
 
 
-def _process(processor: Any, picture: Image.Image) -> tuple[dict[str, torch.Tensor], str]:
-    """(tensors, placeholder text) of one picture."""
-    tensors = processor.image_processor(images=[picture], return_tensors="pt")
-    return dict(tensors.items()), processor.replace_image_token(tensors, image_idx=0)
+def _process(processor: Any, picture: Image.Image, budget: Mapping[str, Any]) -> tuple[dict[str, torch.Tensor], str]:
+    """(tensors, placeholder text) of one picture, with the options that the processor itself would use."""
+    options = processor._merge_kwargs(tokenizer_init_kwargs=processor.tokenizer.init_kwargs, **budget)["images_kwargs"]
+    tensors, (words,) = processor._process_images([picture], **{**options, "return_tensors": "pt"})
+    return {name: value for name, value in tensors.items() if isinstance(value, torch.Tensor)}, words
+
+
+def _shape(processed: tuple[dict[str, torch.Tensor], str]) -> tuple[int, ...]:
+    return tuple(processed[0]["pixel_values"].shape[1:])
 
 
 class Eyes:
     """The vision side of a model, which remembers what it has seen."""
 
-    def __init__(self, model: Any, processor: Any) -> None:
-        self._model, self._processor = model, processor
+    def __init__(self, model: Any, processor: Any, budget: Mapping[str, Any]) -> None:
+        self._model, self._processor, self._budget = model, processor, dict(budget)
         self._seen: OrderedDict[str, Seen] = OrderedDict()
         self._bytes = 0
         self.looked = self.remembered = 0
@@ -56,16 +63,17 @@ class Eyes:
         """What the `wanted` pictures (keys, with repeats) look like. `pictures` has them all; those not yet seen are replaced in it by what is seen."""
         new = [key for key in dict.fromkeys(wanted) if not isinstance(pictures[key], Seen)]
         for start in range(0, len(new), 32):
-            part = new[start : start + 32]
-            pictures.update(zip(part, self._encode([pictures[key] for key in part]), strict=True))  # type: ignore[misc]
+            processed = {key: _process(self._processor, pictures[key], self._budget) for key in new[start : start + 32]}  # type: ignore[arg-type]
+            for _, alike in groupby(sorted(processed, key=lambda key: _shape(processed[key])), key=lambda key: _shape(processed[key])):  # others cannot be stacked
+                keys = list(alike)
+                pictures.update(zip(keys, self._encode([pictures[key] for key in keys], [processed[key] for key in keys]), strict=True))  # type: ignore[misc]
         self.looked, self.remembered = self.looked + len(new), self.remembered + len(wanted) - len(new)
         found: list[Seen] = [pictures[key] for key in wanted]  # type: ignore[misc]
         for key, seen in zip(wanted, found, strict=True):
             self._keep(key, seen)
         return found
 
-    def _encode(self, pictures: list[Image.Image]) -> list[Seen]:
-        processed = [_process(self._processor, picture) for picture in pictures]
+    def _encode(self, pictures: list[Image.Image], processed: Sequence[tuple[dict[str, torch.Tensor], str]]) -> list[Seen]:
         inputs = {name: torch.cat([tensors[name] for tensors, _ in processed]) for name in processed[0][0]}
         accepted = inspect.signature(self._model.get_image_features).parameters
         moved = {name: _to(value, self._model) for name, value in inputs.items() if name in accepted}
@@ -75,7 +83,7 @@ class Eyes:
         seen, at = [], 0
         for picture, (tensors, words), count in zip(pictures, processed, counts, strict=True):
             own = features[at : at + count]
-            seen.append(Seen(pixel_hash(picture), words, {name: value for name, value in tensors.items() if name in taken and name != "pixel_values"},
+            seen.append(Seen(pixel_hash(picture), picture.size, words, {name: value for name, value in tensors.items() if name in taken and name != "pixel_values"},
                              own.clone() if isinstance(own, torch.Tensor) else [part.clone() for part in own]))
             at += count
         return seen

@@ -1,0 +1,108 @@
+"""Where models are asked and how endpoints differ: names, URLs, fields, defaults, prices, read from `endpoints.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vrag_kit.errors import VragError
+from vrag_kit.generation.generator import Size
+
+_DATA = json.loads((Path(__file__).parent / "endpoints.json").read_text(encoding="utf-8"))
+ENDPOINTS, SERVERS = _DATA["endpoints"], _DATA["servers"]
+_GREEDY = {"temperature": 0.0, "top_p": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a model is asked, and how its endpoint differs from others."""
+
+    model: str
+    base_url: str
+    key: str | None
+    """Name of the environment variable that holds the key; None where none is needed."""
+    limit: str
+    """The field that limits an answer's length."""
+    send: tuple[str, ...]
+    """Sampling fields that it takes."""
+    defaults: Mapping[str, Any] | None
+    """Their values when nothing is sent; None where only the server knows."""
+    body: Mapping[str, Any]
+    """Fields sent with every request."""
+    headroom: int
+    """Tokens to think in, on top of an answer's."""
+    prices: tuple[float, float] | None
+    """US dollars for a million tokens of prompt and of answer."""
+    image_tokens: str | None
+    """The rule by which forecasts count pictures."""
+
+
+def find_endpoint(spec: str, options: Mapping[str, Any]) -> Endpoint:
+    """The endpoint of "<model>@<name or URL>", with what its entry's options change. Raises `VragError` for an unknown name or server."""
+    model, _, place = spec.rpartition("@")
+    if place in ENDPOINTS:
+        about = {name: value for name, value in ENDPOINTS[place].items() if name != "models"}
+        prefix = max((name for name in ENDPOINTS[place]["models"] if model.startswith(name)), key=len, default=None)
+        about |= ENDPOINTS[place]["models"][prefix] if prefix else {}
+    elif place.startswith(("http://", "https://")):
+        server = options.get("server", "openai")
+        if server not in SERVERS:
+            raise VragError(f"model {spec!r}: server is {server!r}; expected one of {', '.join(SERVERS)}.")
+        about = {**SERVERS[server], "base_url": place}
+    else:
+        raise VragError(f"model {spec!r}: unknown endpoint {place!r}; expected one of {', '.join(ENDPOINTS)}, or a URL such as http://localhost:8000/v1.")
+    about |= {name: options[name] for name in ("key", "body", "headroom", "prices") if name in options}
+    prices = about.get("prices")
+    return Endpoint(model=model, base_url=about["base_url"], key=about.get("key"), limit=about["limit"], send=tuple(about["send"]), defaults=about.get("defaults"),
+                    body=about.get("body", {}), headroom=about.get("headroom", 0), prices=(prices[0], prices[1]) if prices else None, image_tokens=about.get("image_tokens"))
+
+
+def decoding_of(endpoint: Endpoint, decoding: str | Mapping[str, Any], max_new_tokens: int) -> dict[str, Any]:
+    """The fields that say how an answer is decoded, as they are sent, its longest length included; a seed goes with each sample.
+
+    Raises `VragError` where nobody here knows the model's defaults, and for a field that the endpoint does not take.
+    """
+    owner = f"model {endpoint.model!r} at {endpoint.base_url}"
+    length = {endpoint.limit: max_new_tokens + endpoint.headroom}
+    send = [name for name in endpoint.send if name != "seed"]
+    if isinstance(decoding, str) and decoding == "greedy":
+        if "temperature" not in send:
+            raise VragError(f"{owner}: it takes no temperature, so it cannot decode greedily. Set `decoding: checkpoint` in its entry.")
+        return {**{name: _GREEDY[name] for name in send}, **length}
+    if isinstance(decoding, str):
+        values = endpoint.defaults if endpoint.defaults is not None else {**_GREEDY, **_checkpoint_defaults(owner, endpoint.model)}
+    else:
+        values = {name: value for name, value in decoding.items() if name != "do_sample"}
+        if refused := sorted(set(values) - set(send)):
+            raise VragError(f"{owner}: it takes no {refused[0]!r}; it takes {', '.join(send) or 'no sampling fields'}.")
+        values = {**_GREEDY, "temperature": 1.0, **(endpoint.defaults or {}), **values}
+    return {**{name: value for name, value in values.items() if name in send}, **length}
+
+
+def _checkpoint_defaults(owner: str, model: str) -> dict[str, Any]:
+    """The sampling fields in the generation config of the checkpoint that a server serves: a folder, or a name on the hub."""
+    from transformers import GenerationConfig
+
+    try:
+        config = GenerationConfig.from_pretrained(model)
+    except (OSError, ValueError) as error:
+        raise VragError(f"{owner}: its defaults are not known here, as no generation config is found under {model!r}. Set `decoding` in its entry to greedy, or to "
+                        f"fields such as {{temperature: 0.7, top_p: 0.9}}.") from error
+    names = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty") if config.do_sample else ("repetition_penalty",)
+    values = {name: value for name in names if (value := getattr(config, name, None)) is not None}
+    return {"temperature": 1.0, **values} if config.do_sample else values
+
+
+def image_tokens(rule: str, size: Size) -> int:
+    """Tokens that an endpoint counts for a picture, by the rule it publishes; for forecasts only."""
+    width, height = size
+    if rule == "tiles of 512":  # after fitting into 2048 × 2048 and then the short side into 768: 85, and 170 for each tile
+        scale = min(1.0, 2048 / max(size))
+        scale *= min(1.0, 768 / (min(size) * scale))
+        return 85 + 170 * -(-round(width * scale) // 512) * -(-round(height * scale) // 512)
+    if rule == "tiles of 768":  # 258 for a small picture, else for each tile
+        return 258 if max(size) <= 384 else 258 * -(-width // 768) * -(-height // 768)
+    return width * height // 750 + 1

@@ -1,0 +1,44 @@
+"""Will it fit? Weights and attention cache of a model against the memory of its device, told before the weights are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+
+_SHRINK = {None: 1.0, "8bit": 0.55, "4bit": 0.3}
+"""What quantization leaves of 16-bit weights; embeddings and norms stay as they are."""
+
+
+def weight_bytes(folder: Path, config: Any, *, dtype: str, quantization: str | None) -> int:
+    """Bytes that the weights of a checkpoint will take, from the size of its files."""
+    stored = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    have, want = getattr(config, "dtype", None) or torch.float32, getattr(torch, dtype, None)
+    return int(stored * _SHRINK.get(quantization, 1.0) * (_size(want) / _size(have) if want is not None else 1.0))
+
+
+def cache_bytes(config: Any, tokens: int, bytes_a_number: int) -> int:
+    """Bytes of keys and values that attention keeps for `tokens` tokens of one prompt."""
+    text = config.get_text_config()
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    return 2 * text.num_hidden_layers * heads * width * tokens * bytes_a_number
+
+
+def memory_note(config: Any, weights: int, tokens: int, device: str) -> str:
+    """One line: what weights and the longest prompt's cache need, and what the device has free."""
+    dtype = getattr(config, "dtype", None)
+    cache = cache_bytes(config, tokens, _size(dtype) if isinstance(dtype, torch.dtype) else 4)
+    if device.startswith("cuda") and torch.cuda.is_available():
+        free, where = torch.cuda.mem_get_info(torch.device(device))[0], device
+    else:
+        free, where = psutil.virtual_memory().available, "this machine's memory"
+    verdict = "" if weights + cache < 0.9 * free else ": too little, unless the weights are there already. Quantize, or make pictures smaller"
+    return (f"weights take {weights / 2**30:.1f} GiB and the longest prompt's attention cache {cache / 2**30:.2f} GiB, activations come on top; "
+            f"{where} has {free / 2**30:.1f} GiB free{verdict}")
+
+
+def _size(dtype: Any) -> int:
+    return torch.tensor([], dtype=dtype).element_size() if isinstance(dtype, torch.dtype) else 4

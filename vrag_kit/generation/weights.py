@@ -1,0 +1,129 @@
+"""Read the weights and the processor of a multimodal checkpoint, and refuse those that would answer wrongly."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vrag_kit.checkpoints import check_weights
+from vrag_kit.errors import VragError
+from vrag_kit.generation.families import Family
+
+QUANTIZATION = ("8bit", "4bit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loading:
+    """How weights are put into memory; the defaults are the checkpoint's own."""
+
+    device: str = "cpu"
+    device_map: str | None = None
+    """"auto" spreads the model over all devices, by accelerate."""
+    dtype: str = "auto"
+    """Number type: "auto" as the checkpoint says, else "bfloat16", "float16", "float32"."""
+    attention: str | None = None
+    """"sdpa", "eager", "flash_attention_2"; None lets transformers choose."""
+    quantization: str | None = None
+    """"8bit" or "4bit" (NF4), by bitsandbytes."""
+    trust_remote_code: bool = False
+    """Whether code that comes with the checkpoint may run."""
+
+
+def read_config(spec: str, folder: Path, loading: Loading) -> tuple[Any, Any]:
+    """(config, processor) of a checkpoint. Raises `VragError` for one that cannot be read, or has no chat template."""
+    from transformers import AutoConfig, AutoProcessor
+
+    with _clearly(spec):
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=loading.trust_remote_code)
+        processor = AutoProcessor.from_pretrained(folder, trust_remote_code=loading.trust_remote_code)
+    if not getattr(processor, "chat_template", None):  # Phi-4's processor drops it in loading; its tokenizer has it
+        processor.chat_template = getattr(getattr(processor, "tokenizer", None), "chat_template", None)
+    if not processor.chat_template:
+        raise VragError(f"model {spec!r} has no chat template, so nothing says how its prompts look. Fetch the instruction-tuned model, or its chat_template.jinja.")
+    return config, processor
+
+
+def read_weights(spec: str, folder: Path, family: Family, loading: Loading) -> Any:
+    """The model on its device, ready to answer; weights come from safetensors only.
+
+    Raises `VragError` for a checkpoint that is incomplete or of a family that takes no images, for weights that are NaN, a missing adapter, a missing
+    library, and a device without room.
+    """
+    import transformers
+
+    how: dict[str, Any] = {"dtype": loading.dtype, "use_safetensors": True, "trust_remote_code": loading.trust_remote_code}
+    how |= {name: value for name, value in (("attn_implementation", loading.attention), ("device_map", loading.device_map)) if value}
+    if loading.quantization:
+        how["quantization_config"] = _quantization(spec, loading.quantization)
+        how.setdefault("device_map", {"": loading.device})
+    with _clearly(spec), _on_device(spec, loading.device):
+        model, report = getattr(transformers, family.auto).from_pretrained(folder, output_loading_info=True, **how)
+        if report["missing_keys"]:
+            raise VragError(f"model {spec!r}: {len(report['missing_keys'])} weights are not in the checkpoint, such as {sorted(report['missing_keys'])[0]!r}; "
+                            f"they would be random. Fetch the checkpoint again.")
+        if family.adapter:
+            _adapt(spec, folder, model, *family.adapter)
+        check_weights(model, f"model {spec!r}")
+        return model.eval() if "device_map" in how else model.to(loading.device).eval()
+
+
+def _adapt(spec: str, folder: Path, model: Any, name: str, subfolder: str) -> None:
+    """Load the adapter that the family cannot see without."""
+    if not (folder / subfolder / "adapter_model.safetensors").is_file():
+        raise VragError(f"model {spec!r}: its {name} adapter, {subfolder}/adapter_model.safetensors, is missing; without it the model hardly sees. Fetch the whole checkpoint.")
+    report = model.load_adapter(str(folder), adapter_name=name, adapter_kwargs={"subfolder": subfolder})
+    if missing := sorted(key for key in report.missing_keys if "lora_" in key and f".{name}" in key):
+        raise VragError(f"model {spec!r}: {len(missing)} weights of its {name} adapter are not in the checkpoint, such as {missing[0]!r}. Fetch the whole checkpoint.")
+    model.set_adapter(name)
+
+
+def _quantization(spec: str, bits: str) -> Any:
+    from importlib.util import find_spec
+
+    from transformers import BitsAndBytesConfig
+
+    if bits not in QUANTIZATION:
+        raise VragError(f"model {spec!r}: quantization is {bits!r}; expected {' or '.join(map(repr, QUANTIZATION))}.")
+    if find_spec("bitsandbytes") is None:
+        raise VragError(f"model {spec!r}: quantization needs bitsandbytes. Install it with `pip install bitsandbytes`.")
+    return BitsAndBytesConfig(load_in_8bit=True) if bits == "8bit" else BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16)
+
+
+@contextmanager
+def _on_device(spec: str, device: str) -> Iterator[None]:
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise VragError(f"model {spec!r} does not fit into the memory of {device!r} ({str(error).splitlines()[0]}). "
+                        f"Free it, set quantization to \"4bit\" or device_map to \"auto\", or use a smaller model.") from error
+
+
+@contextmanager
+def _clearly(spec: str) -> Iterator[None]:
+    """Whatever a damaged or foreign checkpoint raises, as one clear message; transformers' own warnings are errors here or nothing."""
+    from transformers.utils import logging as progress
+
+    noisy = logging.getLogger("transformers")
+    level = noisy.level
+    noisy.setLevel(logging.ERROR)
+    progress.disable_progress_bar()
+    try:
+        yield
+    except (VragError, torch.OutOfMemoryError):
+        raise
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SyntaxError) as error:
+        if "trust_remote_code" in str(error):
+            raise VragError(f"model {spec!r} comes with code of its own, which is not run. Read it, and if you trust it, set trust_remote_code: true in the model's entry.") from error
+        raise VragError(f"model {spec!r} cannot be loaded: {(str(error).strip() or type(error).__name__).splitlines()[0]} Expected a folder with config.json, weights and "
+                        f"processor, or a name on the hub, of a family that AutoModelForImageTextToText knows.") from error
+    except Exception as error:  # safetensors raises its own class for a damaged file
+        raise VragError(f"model {spec!r} cannot be loaded: {type(error).__name__}: {error}. Copy or fetch the checkpoint again.") from error
+    finally:
+        noisy.setLevel(level)
+        progress.enable_progress_bar()
