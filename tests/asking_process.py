@@ -1,4 +1,5 @@
-"""A process that asks a slow model about every context and stores the answers: `python asking_process.py STORE TREE CALLS`; tests kill it."""
+"""A process that asks about every context and stores the answers: `python asking_process.py STORE TREE CALLS`, CALLS a file in which a slow model
+notes its calls, or the URL of an endpoint. Tests kill it."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.generation import AnswerStore, Forecast, Reply, ask_all, gt_clue, non_clue, one_in_k, zero_shot
+from vrag_kit.generation import AnswerStore, Forecast, Generator, Reply, ask_all, gt_clue, load_generator, non_clue, one_in_k, zero_shot
 from vrag_kit.generation.generator import Size
 from vrag_kit.types import Prompt
 
@@ -41,15 +44,16 @@ class SlowModel:
         return [Reply(raw=f"Answer: {word}") for word in words]
 
 
-def ask(store_path: Path, tree: Path, calls: Path, seconds: float = 0.02):
-    """The answers' table, for a benchmark of 4 queries over the photographs in `tree`."""
+def ask(store_path: Path, tree: Path, calls: Path | str, seconds: float = 0.02) -> pd.DataFrame:
+    """The answers' table, for the questions about the photographs in `tree`, by the slow model or the endpoint at a URL."""
+    model: Generator = SlowModel(calls, seconds) if isinstance(calls, Path) else load_generator({"model": f"strange@{calls}", "concurrency": 3}, decoding="greedy")
     benchmark = load_visual_rag(tree.parent / "annotations.jsonl", tree)
     contexts = zero_shot(benchmark) + gt_clue(benchmark) + non_clue(benchmark) + one_in_k(benchmark, ks=[2, 3, 4])
     with AnswerStore(store_path, lease=1.0) as store:
-        return ask_all(SlowModel(calls, seconds), benchmark, contexts, store, batch_size=3)
+        return ask_all(model, benchmark, contexts, store, batch_size=3)
 
 
 if __name__ == "__main__":
     print("ready", flush=True)
     sys.stdin.readline()
-    ask(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), seconds=0.15)
+    ask(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] if sys.argv[3].startswith("http") else Path(sys.argv[3]), seconds=0.15)

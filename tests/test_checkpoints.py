@@ -30,6 +30,11 @@ def test_a_local_folder_is_found(folder: Path) -> None:
     assert find_checkpoint(str(folder)) == folder
 
 
+def test_a_folder_has_no_revisions(folder: Path) -> None:
+    with pytest.raises(VragError, match="no revision 'refs/pr/3'"):
+        find_checkpoint(str(folder), revision="refs/pr/3")
+
+
 @pytest.mark.parametrize("spec", ["{parent}/mnie", "checkpoints/of/mine", "./mine"])
 def test_a_mistyped_folder_is_never_looked_for_on_the_hub(folder: Path, spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: pytest.fail("asked the hub"))

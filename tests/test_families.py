@@ -92,7 +92,7 @@ def test_the_forecast_of_a_prompt_is_its_real_length(family: str, count: int, lo
 def test_the_recorded_visual_tokens_are_those_in_the_prompt(family: str, load: Load, paint) -> None:
     model = load(family)
     given, reply = shown_to(model, ["What? ", *paint("grb")])
-    marks = {token for token in model._processor.tokenizer.get_added_vocab().values()} - {model._processor.tokenizer.pad_token_id}
+    marks = set(model._processor.tokenizer.get_added_vocab().values()) - {model._processor.tokenizer.pad_token_id}
     roles = set(model._processor.tokenizer.convert_tokens_to_ids(["<|user|>", "<|assistant|>", "<|system|>", "<|end|>", "<|begin|>"]))
     in_prompt = sum(token in marks - roles for token in given["input_ids"][0].tolist())
     outside = 3 * 4 * 5 if family == "mllama" else 0             # 3 pictures of 4 tiles of 2 × 2 patches and one more, attended to beside the text
@@ -118,20 +118,21 @@ def test_a_picture_takes_no_more_tokens_than_it_may(family: str, load: Load, tmp
 
 
 def test_a_family_without_such_an_option_says_what_to_use_instead(load: Load) -> None:
-    with pytest.raises(VragError, match="max_image_tokens cannot be set for this family. Use max_image_side"):
+    with pytest.raises(VragError, match=r"max_image_tokens cannot be set for this family. Use max_image_side"):
         load("mllama", max_image_tokens=100)
 
 
 def test_a_longest_side_makes_the_pictures_smaller_before_the_model_sees_them(load: Load, tmp_path: Path) -> None:
     Image.linear_gradient("L").resize((60, 40)).convert("RGB").save(tmp_path / "large.png")
     Image.open(tmp_path / "large.png").resize((30, 20), Image.Resampling.LANCZOS).save(tmp_path / "small.png")
-    small, shrunk = (shown_to(load("qwen2_5_vl", **options), ["What?", ImageFile(tmp_path / name)])[0] for name, options in (("small.png", {}), ("large.png", {"max_image_side": 30})))
+    small, shrunk = (shown_to(load("qwen2_5_vl", **options), ["What?", ImageFile(tmp_path / name)])[0]
+                     for name, options in (("small.png", {}), ("large.png", {"max_image_side": 30})))
     torch.testing.assert_close(small["pixel_values"], shrunk["pixel_values"])
 
 
 def test_the_last_words_of_a_llama_prompt_attend_to_every_picture_wherever_the_pictures_stood(load: Load, paint) -> None:
     model, (a, b, c) = load("mllama"), paint("rgb")
-    given, reply = shown_to(model, ["Here is one: ", a, "and another: ", b, "and a third: ", c, "What color is the second?"])
+    given, _ = shown_to(model, ["Here is one: ", a, "and another: ", b, "and a third: ", c, "What color is the second?"])
     assert (given["cross_attention_mask"][0, -1].sum(dim=-1) > 0).tolist() == [True, True, True]
     assert model.sent["part_order"] == "images first"
     apart = model._processor.apply_chat_template([[{"role": "user", "content": [{"type": "image", "image": a.open()}, {"type": "text", "text": "and another: "},
@@ -157,7 +158,7 @@ def test_phi_4_answers_with_its_vision_adapter(load: Load, checkpoints: dict[str
     assert not torch.allclose(adapted, logits(), atol=1e-4)
     blind = shutil.copytree(checkpoints["phi4_multimodal"], tmp_path / "blind")
     shutil.rmtree(blind / "vision-lora")
-    with pytest.raises(VragError, match="its vision adapter, vision-lora/adapter_model.safetensors, is missing"):
+    with pytest.raises(VragError, match=r"its vision adapter, vision-lora/adapter_model.safetensors, is missing"):
         load_generator(str(blind)).prepare()
 
 

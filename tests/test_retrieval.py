@@ -30,6 +30,7 @@ class ColorEncoder:
     name, fingerprint, normalized = "color", "0" * 64, False
 
     def __init__(self) -> None:
+        self.prompts = {"query": "the colour {text}"}
         self.encoded = 0
         self.fail_after: int | None = None
         self.bad: float | None = None
@@ -80,6 +81,21 @@ def test_only_new_and_changed_pictures_are_embedded_again(tmp_path: Path) -> Non
     embeddings = embed_documents(encoder, [*documents, *pictures(tmp_path / "y", 2)], tmp_path / "store")
     assert encoder.encoded == 3
     np.testing.assert_allclose(embeddings.vectors(["x/002.png"]), [[256, 1, 1]])
+
+
+def test_a_changed_text_of_the_same_length_is_embedded_again(tmp_path: Path) -> None:
+    class Letters(ColorEncoder):
+        def prepare(self, document: Evidence) -> Any:
+            return np.array([ord(letter) for letter in document.text or ""], np.float32)
+
+    before, after = (embed_documents(Letters(), [Evidence(doc_id="x", text=text)], tmp_path / "store") for text in ("owl", "elk"))
+    np.testing.assert_array_equal(before.vectors(["x"]), [[ord(letter) for letter in "owl"]])
+    np.testing.assert_array_equal(after.vectors(["x"]), [[ord(letter) for letter in "elk"]])
+
+
+def test_the_manifest_records_the_prompts(tmp_path: Path) -> None:
+    folder = embed_documents(ColorEncoder(), pictures(tmp_path / "x", 2), tmp_path / "store").folder
+    assert json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["prompts"] == {"query": "the colour {text}"}
 
 
 def test_an_interrupted_run_goes_on_from_its_last_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,6 +191,13 @@ def test_k_beyond_the_candidates_is_an_error_that_says_how_many_there_are(tmp_pa
         retriever.search([ask([1, 0, 0])], 6)
     with pytest.raises(VragError, match="0 queries"):
         retriever.search([], 3)
+
+
+def test_a_query_vector_that_is_not_a_direction_is_an_error_that_names_the_query(tmp_path: Path) -> None:
+    encoder = ColorEncoder()
+    retriever = FlatRetriever(encoder, embed_documents(encoder, pictures(tmp_path / "x", 3), tmp_path / "store"), lambda _: None)
+    with pytest.raises(VragError, match="the embedding of 'overflown' has length nan"):
+        retriever.search([ask([1, 0, 0]), ask([float("nan"), 0, 0], "overflown")], 1)
 
 
 @pytest.mark.parametrize(("resize_mode", "size"), [("shortest", (90, 61)), ("shortest", (61, 90)), ("shortest", (64, 64)), ("squash", (90, 61))])

@@ -13,11 +13,13 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
 from asking_process import SlowModel, ask
 from PIL import Image
+from strange_server import StrangeServer, good_words, text_in
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
@@ -39,7 +41,7 @@ def answer(answer_id: str, raw: str | None = "Answer: red", status: str = "ok") 
     return Answer(answer_id=answer_id, raw=raw, status=status, fields={"answer": "red"} if raw else {}, sent={"model": "m"})
 
 
-def start_two(store: Path, tree: Path, calls: Path) -> list[subprocess.Popen[str]]:
+def start_two(store: Path, tree: Path, calls: Path | str) -> list[subprocess.Popen[str]]:
     """Two processes that begin to ask at the same moment."""
     command = [sys.executable, str(SCRIPT), str(store), str(tree), str(calls)]
     pair = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -61,15 +63,13 @@ def test_a_finished_experiment_is_read_back_without_a_model_call(questions: Path
     assert len(asked) == first["answer_id"].nunique() < len(first)
 
 
-def test_killed_at_random_moments_two_processes_lose_and_double_nothing(questions: Path, tmp_path: Path) -> None:
-    undisturbed = ask(tmp_path / "calm.sqlite", questions, tmp_path / "calm-calls", seconds=0)
-    rng, store, calls = random.Random("kill"), tmp_path / "stormy.sqlite", tmp_path / "calls"
-    calls.write_text("")
-    kills, progress = 0, [0]
+def storm(store: Path, tree: Path, target: Path | str, calls: Callable[[], int]) -> tuple[int, list[int]]:
+    """Kill pairs of processes that ask, again and again at random moments; returns (kills at work, calls after each round)."""
+    rng, kills, progress = random.Random("kill"), 0, [0]
     for _ in range(6):
-        pair = start_two(store, questions, calls)
+        pair = start_two(store, tree, target)
         deadline = time.monotonic() + 60
-        while len(calls.read_text().split()) == progress[-1] and time.monotonic() < deadline and pair[0].poll() is None:
+        while calls() == progress[-1] and time.monotonic() < deadline and pair[0].poll() is None:
             time.sleep(0.02)                                # until one of them is at work
         for process in pair:
             time.sleep(rng.uniform(0.0, 0.2))
@@ -77,16 +77,59 @@ def test_killed_at_random_moments_two_processes_lose_and_double_nothing(question
                 process.send_signal(signal.SIGKILL)
                 kills += 1
             process.communicate()
-        progress.append(len(calls.read_text().split()))
+        progress.append(calls())
+    return kills, progress
+
+
+def test_killed_at_random_moments_two_processes_lose_and_double_nothing(questions: Path, tmp_path: Path) -> None:
+    undisturbed = ask(tmp_path / "calm.sqlite", questions, tmp_path / "calm-calls", seconds=0)
+    store, calls = tmp_path / "stormy.sqlite", tmp_path / "calls"
+    calls.write_text("")
+    kills, progress = storm(store, questions, calls, lambda: len(calls.read_text().split()))
     final = ask(store, questions, calls)
     assert kills >= 6
     assert progress[1] < progress[2] < progress[3] < final["answer_id"].nunique()   # they were killed at work, not before or after
     pd.testing.assert_frame_equal(final, undisturbed)
-    with sqlite3.connect(store) as db:
-        stored = [row[0] for row in db.execute("SELECT answer_id FROM answers WHERE status = 'ok'")]
-    assert sorted(stored) == sorted(set(final["answer_id"]))
+    assert stored_ids(store) == sorted(set(final["answer_id"]))
     doubled = sum(count - 1 for count in Counter(calls.read_text().split()).values())
     assert doubled <= 3 * kills                         # at most the batch in flight of each killed process is asked again
+
+
+def test_killed_over_http_no_stored_answer_is_asked_for_again(write_annotations: Callable[..., Path], tree: Path, tmp_path: Path) -> None:
+    write_annotations(*({"question": f"What color are the feet of the goose, number {n}?"} for n in range(16)))
+    store = tmp_path / "stormy.sqlite"
+
+    class Watchful(StrangeServer):
+        """Notes the questions whose answer is already in the store."""
+
+        needless: ClassVar[list[str]] = []
+
+        def begin(self, body: dict[str, Any]) -> str:
+            if store.exists() and "Reply with the word" not in text_in(body):
+                with sqlite3.connect(store, timeout=60) as db:
+                    self.needless += [row[0] for row in db.execute("SELECT answer_id FROM answers WHERE raw = ?", (good_words(body),))]
+            return super().begin(body)
+
+    with Watchful(seconds=0.15) as server:
+        def asked() -> list[str]:
+            return [good_words(body) for body in list(server.requests) if "Reply with the word" not in text_in(body)]
+
+        kills, progress = storm(store, tree, server.url, lambda: len(asked()))
+        final = ask(store, tree, server.url)
+        assert kills >= 6
+        assert progress[1] < progress[2] < progress[3] < final["answer_id"].nunique()
+        assert (final["status"] == "ok").all()
+        assert stored_ids(store) == sorted(set(final["answer_id"]))
+        assert server.needless == []
+        assert sum(count - 1 for count in Counter(asked()).values()) <= 3 * kills   # three calls at once in each process
+        before = len(asked())
+        pd.testing.assert_frame_equal(ask(store, tree, server.url), final)
+        assert len(asked()) == before
+
+
+def stored_ids(store: Path) -> list[str]:
+    with sqlite3.connect(store) as db:
+        return sorted(row[0] for row in db.execute("SELECT answer_id FROM answers WHERE status = 'ok'"))
 
 
 def test_two_processes_at_once_share_the_work(questions: Path, tmp_path: Path) -> None:

@@ -135,8 +135,8 @@ def _mllama() -> tuple[Any, Any]:
     image = tokenizer.convert_tokens_to_ids("<|image|>")
     text = MllamaTextConfig(vocab_size=len(tokenizer), cross_attention_layers=[1], bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
                             **{**_TEXT, "max_position_embeddings": 1024}, rope_parameters={"rope_type": "default", "rope_theta": 10000.0})
-    vision = MllamaVisionConfig(hidden_size=32, num_hidden_layers=2, num_global_layers=1, attention_heads=2, intermediate_size=64, vision_output_dim=64, image_size=28, patch_size=14,
-                                intermediate_layers_indices=[0])
+    vision = MllamaVisionConfig(hidden_size=32, num_hidden_layers=2, num_global_layers=1, attention_heads=2, intermediate_size=64, vision_output_dim=64, image_size=28,
+                                patch_size=14, intermediate_layers_indices=[0])
     model = MllamaForConditionalGeneration(MllamaConfig(text_config=text, vision_config=vision, image_token_index=image))
     for name, value in model.named_parameters():
         if name.endswith("gate"):

@@ -39,10 +39,12 @@ def check_weights(model: nn.Module, owner: str) -> None:
 def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
     """The folder of a checkpoint: a local one (relative paths start at the project), else the Hugging Face hub's `revision` of it, fetched once.
 
-    Raises `VragError` for a path where there is no folder, naming what lies beside it, and for a name that cannot be fetched.
+    Raises `VragError` for a path where there is no folder, naming what lies beside it, for a name that cannot be fetched, and for the revision of a folder.
     """
     folder = project_path(spec)
     if folder.is_dir():
+        if revision is not None:
+            raise VragError(f"checkpoint {spec!r} is a folder here, which has no revision {revision!r}. Remove the option `revision`, or give the name on the hub.")
         return folder
     if spec.startswith((".", "/", "~")) or spec.count("/") > 1:
         beside = sorted(path.name for path in folder.parent.iterdir() if path.is_dir()) if folder.parent.is_dir() else []
@@ -54,6 +56,17 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
     except (OSError, ValueError) as error:
         raise VragError(f"checkpoint {spec!r}{f' at revision {revision!r}' if revision else ''} is no folder here and cannot be fetched from the Hugging Face hub: "
                         f"{str(error).strip().splitlines()[0]} Check the name, the network, and for gated models `hf auth login`; or give a local folder.") from error
+
+
+def check_code(folder: Path, owner: str, *, trusted: bool) -> None:
+    """Raise `VragError` for a checkpoint that only code of its own can read, unless that code is trusted."""
+    from transformers import CONFIG_MAPPING
+
+    path = folder / "config.json"
+    stated = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if "auto_map" in stated and stated.get("model_type") not in CONFIG_MAPPING and not trusted:
+        raise VragError(f"{owner} needs code that comes with its checkpoint ({', '.join(sorted(map(str, stated['auto_map'].values())))}), and it is not run. "
+                        f"Read that code; if you trust it, add the option `trust_remote_code: true`.")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import groupby, islice
+from math import ceil
 from typing import Any
 
 from vrag_kit.errors import VragError
@@ -103,7 +104,7 @@ def _tell(generator: Generator, prompts: list[Prompt], sizes: Mapping[str, tuple
         spent = generator.cost(store.spent(generator.name))
         if spent + forecast.cost > generator.max_cost:
             raise VragError(f"{generator.name}: this may cost up to {forecast.cost:,.2f} US dollars, after {spent:,.2f} so far, and max_cost is {generator.max_cost:g}. "
-                            f"Nothing was asked. Set max_cost in the model's entry, as in {{model: …, max_cost: {spent + forecast.cost:.0f}}}, or ask for less.")
+                            f"Nothing was asked. Set max_cost in the model's entry, as in {{model: …, max_cost: {ceil(spent + forecast.cost)}}}, or ask for less.")
 
 
 def _batches(todo: list[str], asked: Mapping[str, _Question], size: int) -> Iterator[Sequence[str]]:

@@ -37,7 +37,7 @@ class EndpointGenerator:
                  max_image_side: int | None, images_first: bool) -> None:
         self.name, self.decoding, self.concurrency, self.max_cost = name, dict(decoding), concurrency, max_cost
         self._endpoint, self._timeout, self._retries, self._side, self._images_first = endpoint, timeout, retries, max_image_side, images_first
-        shaping = {"endpoint": endpoint.base_url, "model": endpoint.model, "body": dict(endpoint.body), "max_image_side": max_image_side, "images_first": images_first}
+        shaping = {"endpoint": endpoint.base_url, "model_id": endpoint.model, "body": dict(endpoint.body), "max_image_side": max_image_side, "images_first": images_first}
         self.fingerprint = hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
         self.sent = {**shaping, "headroom": endpoint.headroom, "part_order": "images first" if images_first else "as written"}
         self._client: openai.OpenAI | None = None

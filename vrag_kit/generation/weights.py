@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,11 +10,12 @@ from typing import Any
 
 import torch
 
-from vrag_kit.checkpoints import check_weights
+from vrag_kit.checkpoints import check_code, check_weights, reading
 from vrag_kit.errors import VragError
 from vrag_kit.generation.families import Family
 
 QUANTIZATION = ("8bit", "4bit")
+_EXPECTED = "a folder with config.json, weights (*.safetensors) and processor, or a name on the hub, of a family that AutoModelForImageTextToText knows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,8 @@ def read_config(spec: str, folder: Path, loading: Loading) -> tuple[Any, Any]:
     """(config, processor) of a checkpoint. Raises `VragError` for one that cannot be read, or has no chat template."""
     from transformers import AutoConfig, AutoProcessor
 
-    with _clearly(spec):
+    with reading(f"model {spec!r}", _EXPECTED):
+        check_code(folder, f"model {spec!r}", trusted=loading.trust_remote_code)
         config = AutoConfig.from_pretrained(folder, trust_remote_code=loading.trust_remote_code)
         processor = AutoProcessor.from_pretrained(folder, trust_remote_code=loading.trust_remote_code)
     if not getattr(processor, "chat_template", None):  # Phi-4's processor drops it in loading; its tokenizer has it
@@ -62,7 +63,7 @@ def read_weights(spec: str, folder: Path, family: Family, loading: Loading) -> A
     if loading.quantization:
         how["quantization_config"] = _quantization(spec, loading.quantization)
         how.setdefault("device_map", {"": loading.device})
-    with _clearly(spec), _on_device(spec, loading.device):
+    with reading(f"model {spec!r}", _EXPECTED), _on_device(spec, loading.device):
         model, report = getattr(transformers, family.auto).from_pretrained(folder, output_loading_info=True, **how)
         if report["missing_keys"]:
             raise VragError(f"model {spec!r}: {len(report['missing_keys'])} weights are not in the checkpoint, such as {sorted(report['missing_keys'])[0]!r}; "
@@ -102,28 +103,3 @@ def _on_device(spec: str, device: str) -> Iterator[None]:
     except torch.OutOfMemoryError as error:
         raise VragError(f"model {spec!r} does not fit into the memory of {device!r} ({str(error).splitlines()[0]}). "
                         f"Free it, set quantization to \"4bit\" or device_map to \"auto\", or use a smaller model.") from error
-
-
-@contextmanager
-def _clearly(spec: str) -> Iterator[None]:
-    """Whatever a damaged or foreign checkpoint raises, as one clear message; transformers' own warnings are errors here or nothing."""
-    from transformers.utils import logging as progress
-
-    noisy = logging.getLogger("transformers")
-    level = noisy.level
-    noisy.setLevel(logging.ERROR)
-    progress.disable_progress_bar()
-    try:
-        yield
-    except (VragError, torch.OutOfMemoryError):
-        raise
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SyntaxError) as error:
-        if "trust_remote_code" in str(error):
-            raise VragError(f"model {spec!r} comes with code of its own, which is not run. Read it, and if you trust it, set trust_remote_code: true in the model's entry.") from error
-        raise VragError(f"model {spec!r} cannot be loaded: {(str(error).strip() or type(error).__name__).splitlines()[0]} Expected a folder with config.json, weights and "
-                        f"processor, or a name on the hub, of a family that AutoModelForImageTextToText knows.") from error
-    except Exception as error:  # safetensors raises its own class for a damaged file
-        raise VragError(f"model {spec!r} cannot be loaded: {type(error).__name__}: {error}. Copy or fetch the checkpoint again.") from error
-    finally:
-        noisy.setLevel(level)
-        progress.enable_progress_bar()

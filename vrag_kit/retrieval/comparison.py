@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+import torch
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.encoders import load_open_clip
+from vrag_kit.options import Entry
+from vrag_kit.retrieval.loading import load_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, evaluate
 from vrag_kit.retrieval.reference import perfect_run, random_reference
 from vrag_kit.retrieval.run import write_qrels, write_run
@@ -19,20 +22,27 @@ from vrag_kit.types import Benchmark
 RANDOM, PERFECT = "random order", "perfect order"
 
 
-def search_all(benchmark: Benchmark, retrievers: Sequence[str], *, k: int, cache_dir: Path | str, device: str = "cpu") -> dict[str, pd.DataFrame]:
+def search_all(benchmark: Benchmark, retrievers: Sequence[Entry], *, k: int, cache_dir: Path | str, device: str = "cpu") -> dict[str, pd.DataFrame]:
     """One run of depth k for each retriever, by name; embeddings are kept in `cache_dir`.
 
-    `retrievers` are what `load_open_clip` takes: folders or "<model>/<pretrained tag>". Raises `VragError`
-    when two of them have the same name, as two folders called alike would.
+    `retrievers` are what `load_encoder` takes; one is in memory at a time. Raises `VragError` when two of them have the same name, as two
+    folders called alike would.
     """
     runs: dict[str, pd.DataFrame] = {}
-    for spec in retrievers:
-        encoder = load_open_clip(spec, device=device)
-        if encoder.name in runs:
-            raise VragError(f"two retrievers are named {encoder.name!r}; rename one folder, or list it once.")
-        embeddings = embed_documents(encoder, benchmark.corpus.values(), cache_dir)
-        runs[encoder.name] = FlatRetriever(encoder, embeddings, benchmark.candidates).search(benchmark.queries.values(), k)
+    for entry in retrievers:
+        name, run = _search(benchmark, entry, k, cache_dir, device, taken=runs)
+        runs[name] = run
+        gc.collect()
+        torch.cuda.empty_cache()
     return runs
+
+
+def _search(benchmark: Benchmark, entry: Entry, k: int, cache_dir: Path | str, device: str, *, taken: Collection[str]) -> tuple[str, pd.DataFrame]:
+    encoder = load_encoder(entry, device=device)
+    if encoder.name in taken:
+        raise VragError(f"two retrievers are named {encoder.name!r}; rename one folder, or list it once.")
+    embeddings = embed_documents(encoder, benchmark.corpus.values(), cache_dir)
+    return encoder.name, FlatRetriever(encoder, embeddings, benchmark.candidates).search(benchmark.queries.values(), k)
 
 
 def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: Path | str) -> None:

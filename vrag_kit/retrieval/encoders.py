@@ -1,4 +1,4 @@
-"""Encoders place questions and documents in one space; here the protocol and the one for open_clip models."""
+"""Encoders place questions and documents in one space; here the protocol, what all of them share, and the one for open_clip models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,6 +35,8 @@ class Encoder(Protocol):
     """Hash of all that determines an embedding: weights, prompts, preprocessing, number type."""
     normalized: bool
     """True when every row has unit length, so that a dot product is a cosine."""
+    prompts: Mapping[str, str]
+    """What is said around a question ("query", with "{text}" for the question) and a document ("document"); empty where nothing is."""
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """float32, shape (n, d); (0, d) for no queries."""
@@ -56,6 +58,18 @@ def decode_rgb(data: bytes, where: str) -> torch.Tensor:
         except RuntimeError:
             pass  # truncated files and rare colour spaces: Pillow reads them or says what is wrong
     return torch.from_numpy(np.array(decode(data, where))).permute(2, 0, 1)
+
+
+def picture_of(document: Evidence, encoder: str) -> torch.Tensor:
+    """What the document shows: uint8 RGB, upright, shape (3, height, width). Raises `VragError` naming a document without a picture."""
+    if document.image is None:
+        raise VragError(f"document {document.doc_id!r} has no image; {encoder} encodes images only.")
+    return decode_rgb(document.image.data(), document.image.where)
+
+
+def unit_rows(vectors: torch.Tensor) -> np.ndarray:
+    """Each row at unit length, float32; a row with a NaN or an infinite value becomes NaN, which the store refuses."""
+    return torch.nn.functional.normalize(vectors.float(), dim=-1).cpu().numpy()
 
 
 def resize_for(image: torch.Tensor, size: tuple[int, int], mode: str, interpolation: str) -> torch.Tensor:
@@ -84,6 +98,7 @@ class OpenClipEncoder:
         self._dtype = next(model.parameters()).dtype
         self._mean, self._std = (torch.tensor(self._config[key], device=device, dtype=torch.float32).view(1, 3, 1, 1) for key in ("mean", "std"))
         self.name, self.normalized = name, True
+        self.prompts: Mapping[str, str] = {}
         self.fingerprint = _fingerprint(model, tokenizer, self._config)
 
     @torch.inference_mode()
@@ -94,10 +109,7 @@ class OpenClipEncoder:
 
     def prepare(self, document: Evidence) -> torch.Tensor:
         """The picture as uint8, shape (3, height, width) of the model's input."""
-        if document.image is None:
-            raise VragError(f"document {document.doc_id!r} has no image; {self.name} encodes images only.")
-        image = decode_rgb(document.image.data(), document.image.where)
-        return resize_for(image, self._size, self._config.get("resize_mode", "shortest"), self._config.get("interpolation", "bicubic"))
+        return resize_for(picture_of(document, self.name), self._size, self._config.get("resize_mode", "shortest"), self._config.get("interpolation", "bicubic"))
 
     @torch.inference_mode()
     def encode_documents(self, prepared: Sequence[torch.Tensor]) -> np.ndarray:

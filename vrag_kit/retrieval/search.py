@@ -13,7 +13,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.run import make_run
-from vrag_kit.retrieval.store import Embeddings
+from vrag_kit.retrieval.store import Embeddings, check_vectors
 from vrag_kit.types import Query
 
 
@@ -36,12 +36,13 @@ class FlatRetriever:
     def search(self, queries: Iterable[Query], k: int) -> pd.DataFrame:
         """The `k` nearest documents of each query as a run (see `retrieval.run`); ties by doc_id descending, also at the cut.
 
-        Raises `VragError` when k is below 1 or larger than the number of candidates, and when no query is given.
+        Raises `VragError` when k is below 1 or larger than the number of candidates, when no query is given, and for a query whose vector is no direction.
         """
         queries = list(queries)
         if not queries or k < 1:
             raise VragError(f"nothing to search: {len(queries)} queries, k = {k}; expected at least one query and k of 1 or more.")
         vectors = self._encoder.encode_queries(queries)
+        check_vectors(vectors, [query.query_id for query in queries], self._encoder)
         pools: dict[tuple[str, ...] | None, list[int]] = defaultdict(list)
         for position, query in enumerate(queries):
             pools[self._candidates(query.query_id)].append(position)

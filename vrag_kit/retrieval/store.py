@@ -1,12 +1,13 @@
 """Embeddings on disk: each document is embedded once, an interrupted run goes on, and nothing wrong is kept.
 
-    <root>/<encoder>-<fingerprint>/manifest.json       encoder, fingerprint, dimension, normalized
+    <root>/<encoder>-<fingerprint>/manifest.json       encoder, fingerprint, normalized, number type, prompts
     <root>/<encoder>-<fingerprint>/<shard>.npy         float32, shape (rows, d), memory-mapped when read
     <root>/<encoder>-<fingerprint>/<shard>.json        doc_id and stamp of each row; written last, it makes the shard count
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -79,8 +80,9 @@ def embed_documents(encoder: Encoder, documents: Iterable[Evidence], root: Path 
             keys = [(document.doc_id, _stamp(document)) for document in documents]
             todo = [document for document, key in zip(documents, keys, strict=True) if key not in known]
             if todo:
-                manifest = {"encoder": encoder.name, "fingerprint": encoder.fingerprint, "normalized": encoder.normalized, "dtype": "float32"}
-                write_file(folder / "manifest.json", json.dumps(manifest, indent=2))
+                manifest = {"encoder": encoder.name, "fingerprint": encoder.fingerprint, "normalized": encoder.normalized, "dtype": "float32",
+                            "prompts": dict(encoder.prompts)}
+                write_file(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
                 _embed(encoder, todo, folder, batch_size, workers or os.cpu_count() or 1)
                 shards, known = _open_shards(folder)
             print(f"embeddings of {encoder.name}: {len(documents) - len(todo):,} from disk, {len(todo):,} new", flush=True)
@@ -95,7 +97,7 @@ def _embed(encoder: Encoder, todo: list[Evidence], folder: Path, batch_size: int
     rows: list[np.ndarray] = []
     for documents, prepared in track(batches, f"embedding with {encoder.name}", len(todo), "documents", size=batch_size):
         vectors = encoder.encode_documents(prepared)
-        check_vectors(vectors, documents, encoder)
+        check_vectors(vectors, [document.doc_id for document in documents], encoder)
         done.extend(documents)
         rows.append(vectors)
         if len(done) >= SHARD or len(done) + batch_size > SHARD:
@@ -121,21 +123,21 @@ def ahead(prepare: Callable[[Evidence], Any], documents: Sequence[Evidence], bat
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def check_vectors(vectors: np.ndarray, documents: Sequence[Evidence], encoder: Encoder) -> None:
-    """Raise `VragError` naming the first document whose vector is NaN, infinite, zero, or not of unit length where it should be."""
-    if vectors.shape[0] != len(documents) or vectors.dtype != np.float32:
-        raise VragError(f"{encoder.name} returned {vectors.shape} {vectors.dtype} for {len(documents)} documents; expected float32 with one row each.")
+def check_vectors(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -> None:
+    """Raise `VragError` naming the first document or query whose vector is NaN, infinite, zero, or not of unit length where it should be."""
+    if vectors.shape[0] != len(names) or vectors.dtype != np.float32:
+        raise VragError(f"{encoder.name} returned {vectors.shape} {vectors.dtype} for {len(names)} inputs; expected float32 with one row each.")
     lengths = np.linalg.norm(vectors, axis=1)
     wrong = ~np.isfinite(lengths) | (lengths == 0) | (encoder.normalized & (np.abs(lengths - 1) > 1e-3))
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise VragError(f"{encoder.name}: the embedding of {documents[first].doc_id!r} has length {lengths[first]:.4g}, expected "
+        raise VragError(f"{encoder.name}: the embedding of {names[first]!r} has length {lengths[first]:.4g}, expected "
                         f"{'1' if encoder.normalized else 'a finite number above 0'} ({int(wrong.sum())} such rows in this batch). "
-                        f"Half precision can overflow: try float32; else look at the picture.")
+                        f"Half precision can overflow: try float32; else look at the picture or text.")
 
 
 def _stamp(document: Evidence) -> str:
-    return document.image.stamp if document.image is not None else f"text-{len(document.text or '')}"
+    return document.image.stamp if document.image is not None else hashlib.sha256((document.text or "").encode()).hexdigest()
 
 
 def _open_shards(folder: Path) -> tuple[dict[str, np.ndarray], dict[tuple[str, str], Place]]:

@@ -1,0 +1,148 @@
+"""A small OpenAI-compatible server that answers with a hash of what it was asked, notes every request, and misbehaves where a question tells it to."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from PIL import Image
+
+
+class StrangeServer:
+    """Use in a `with` block. `plans` maps a piece of a question to what its calls get, one after another, the last for all that follow."""
+
+    def __init__(self, plans: dict[str, list[str]] | None = None, *, seconds: float = 0.0) -> None:
+        self.plans, self.seconds = plans or {}, seconds
+        self.requests: list[dict[str, Any]] = []
+        self.most_at_once = self._at_once = 0
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> StrangeServer:
+        owner = self
+
+        class Handler(_Handler):
+            server_state = owner
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    def calls(self, piece: str) -> int:
+        """How often a question with this piece was asked."""
+        with self.lock:
+            return sum(piece in text_in(request) for request in self.requests)
+
+    def begin(self, body: dict[str, Any]) -> str:
+        """Note a request; returns what it gets."""
+        with self.lock:
+            piece = next((piece for piece in self.plans if piece in text_in(body)), None)
+            number = sum(piece in text_in(request) for request in self.requests) if piece else 0
+            self.requests.append(body)
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        return self.plans[piece][min(number, len(self.plans[piece]) - 1)] if piece else "good"
+
+    def end(self) -> None:
+        with self.lock:
+            self._at_once -= 1
+
+
+def text_in(body: dict[str, Any]) -> str:
+    """All words of a request."""
+    contents = [message["content"] for message in body["messages"]]
+    return "\n".join(content if isinstance(content, str) else "".join(part.get("text", "") for part in content) for content in contents)
+
+
+def images_in(body: dict[str, Any]) -> list[Image.Image]:
+    """All pictures of a request, decoded as a server does it that knows nothing of EXIF."""
+    parts = [part for message in body["messages"] if not isinstance(message["content"], str) for part in message["content"] if part["type"] == "image_url"]
+    return [Image.open(io.BytesIO(base64.b64decode(part["image_url"]["url"].split(",")[1]))).convert("RGB") for part in parts]
+
+
+def good_words(body: dict[str, Any]) -> str:
+    """The answer to a request: it depends on every word and pixel, in order."""
+    told = repr([text_in(body), [hashlib.sha256(image.tobytes()).hexdigest() for image in images_in(body)], body.get("seed")])
+    return f"Answer: {hashlib.sha256(told.encode()).hexdigest()[:8]}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_state: StrangeServer
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        what = self.server_state.begin(body)
+        try:
+            time.sleep(self.server_state.seconds)
+            self._misbehave(what, body)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True  # the client had enough
+        finally:
+            self.server_state.end()
+
+    def _misbehave(self, what: str, body: dict[str, Any]) -> None:
+        name, _, detail = what.partition(" ")
+        if name == "good":
+            return self._send(200, completion(good_words(body)))
+        if name == "status":
+            code, _, words = detail.partition(" ")
+            headers = {"Retry-After": "1"} if code == "429" else {}
+            return self._send(int(code), {"error": {"message": words or "no", "type": "x", "param": "temperature" if "temperature" in words else None,
+                                                    "code": "content_policy_violation" if "policy" in words else None}}, headers)
+        if name == "hang":
+            return time.sleep(float(detail))
+        if name == "reset":
+            self._head(200, 1000)
+            self.wfile.write(b'{"id": "x", "choi')
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return None
+        if name == "drip":
+            text = json.dumps(completion(good_words(body))).encode()
+            self._head(200, len(text))
+            for byte in text:
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
+                time.sleep(0.1)
+            return None
+        if name == "garbage":
+            return self._send(200, b'{"id": "x", "choices": [{"mess')
+        if name == "page":
+            return self._send(200, b"<html>Welcome to the router's login page</html>", kind="text/html")
+        answers = {"choiceless": {**completion("x"), "choices": []}, "truncated": completion("Answer: the hindwings are", "length"), "empty": completion(""),
+                   "filtered": completion(None, "content_filter"), "refusal": completion(None, refusal="I cannot help with that."),
+                   "unmetered": {name: value for name, value in completion(good_words(body)).items() if name != "usage"}}
+        return self._send(200, answers[name])
+
+    def _head(self, code: int, length: int, kind: str = "application/json", more: dict[str, str] | None = None) -> None:
+        self.send_response(code)
+        for name, value in {"Content-Type": kind, "Content-Length": str(length), **(more or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def _send(self, code: int, content: Any, headers: dict[str, str] | None = None, kind: str = "application/json") -> None:
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self._head(code, len(data), kind, headers)
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def completion(words: str | None, why: str = "stop", refusal: str | None = None) -> dict[str, Any]:
+    """A chat completion."""
+    return {"id": "x", "object": "chat.completion", "created": 0, "model": "strange-2026", "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+            "choices": [{"index": 0, "finish_reason": why, "message": {"role": "assistant", "content": words, "refusal": refusal}}]}

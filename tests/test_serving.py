@@ -1,0 +1,54 @@
+"""A real `transformers serve` on this machine answers exactly as the same model does here, pictures included."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import WEIGHTS
+
+from vrag_kit.generation import ask_models, gt_clue, non_clue, one_in_k, zero_shot
+from vrag_kit.types import Benchmark
+
+MODEL = WEIGHTS / "field-guide-vlm-few"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server that holds the demo's answerer."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = (tmp_path_factory.mktemp("serve") / "log").open("w+")
+    command = [str(Path(sys.executable).parent / "transformers"), "serve", str(MODEL), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1)
+                break
+            except OSError:
+                assert process.poll() is None, (log.seek(0), log.read())[1]
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def test_served_answers_equal_those_in_process(served: str, guide: Benchmark, tmp_path: Path) -> None:
+    few = guide.subset(list(guide.queries)[:6])
+    contexts = zero_shot(few) + gt_clue(few, draws=1) + non_clue(few, draws=1) + one_in_k(few, ks=[5], draws=1)
+    remote = {"model": f"{MODEL}@{served}", "server": "transformers", "name": "served", "concurrency": 2}
+    table = ask_models([str(MODEL), remote], few, contexts, tmp_path, decoding="greedy", max_new_tokens=16)
+    here, there = (table[table["model"] == name].reset_index(drop=True) for name in ("field-guide-vlm-few", "served"))
+    assert (there["status"] == here["status"]).all(), there["status"].unique()
+    assert there["answer"].tolist() == here["answer"].tolist()
+    assert here["answer"].nunique() > 3

@@ -1,0 +1,21 @@
+"""One vector of many: which token's state stands for a whole text, whatever side the padding is on."""
+
+from __future__ import annotations
+
+import torch
+
+POOLINGS = ("cls", "mean", "last")
+
+
+def pool(states: torch.Tensor, mask: torch.Tensor, how: str) -> torch.Tensor:
+    """Rows of shape (n, d) from token states of shape (n, length, d) and their mask of shape (n, length), 1 where a token is real.
+
+    `how` is one of `POOLINGS`: the first real token, the mean of the real ones, the last real one. Each text has at least one real token.
+    """
+    rows = torch.arange(len(states), device=states.device)
+    if how == "cls":
+        return states[rows, mask.int().argmax(1)]
+    if how == "last":
+        return states[rows, mask.shape[1] - 1 - mask.int().flip(1).argmax(1)]
+    weights = mask.unsqueeze(-1).float()
+    return (states.float() * weights).sum(1) / weights.sum(1)
