@@ -24,25 +24,25 @@ def query(text: str, *answers: str) -> Query:
 
 @pytest.mark.parametrize("row", LABELLED, ids=[f"{number}-{row['answer'][:30]}" for number, row in enumerate(LABELLED, start=2)])
 def test_the_rule_judge_agrees_with_the_labels(row: dict[str, str]) -> None:
-    verdict = RuleJudge().judge(query(row["question"], *row["accepted"].split("|")), row["answer"])
+    verdict = RuleJudge().verdict(query(row["question"], *row["accepted"].split("|")), row["answer"])
     assert (verdict.score, verdict.marks) == (float(row["score"]), frozenset(row["marks"].split()))
 
 
 def test_a_verdict_reads_as_in_the_rubric() -> None:
-    verdict = RuleJudge().judge(query("Which two colors?", "black and white"), "black and white with yellow")
+    verdict = RuleJudge().verdict(query("Which two colors?", "black and white"), "black and white with yellow")
     assert (verdict.raw, verdict.label) == ("Score: 0.5 | Likely Hallucination", "partial")
-    assert RuleJudge().judge(query("Which color?", "black"), "I don't know").raw == "Score: 0 | No Answer"
+    assert RuleJudge().verdict(query("Which color?", "black"), "I don't know").raw == "Score: 0 | No Answer"
 
 
 def test_a_query_whose_answers_are_hidden_gets_no_score() -> None:
-    verdict = RuleJudge().judge(query("Which color?"), "black")
+    verdict = RuleJudge().verdict(query("Which color?"), "black")
     assert verdict.score is None
     assert verdict.status == "error: query 'q' has no accepted answer to compare with"
 
 
 @given(st.text(max_size=60))
 def test_any_words_get_a_score_between_0_and_1_and_one_label(answer: str) -> None:
-    verdict = RuleJudge().judge(query("What color are the feet?", "black", "dark gray (legs pink)"), answer)
+    verdict = RuleJudge().verdict(query("What color are the feet?", "black", "dark gray (legs pink)"), answer)
     assert verdict.status == "ok"
     assert 0 <= verdict.score <= 1
     assert verdict.label == {1.0: "correct", 0.0: "no answer" if "abstention" in verdict.marks else "incorrect"}.get(verdict.score, "partial")
@@ -50,7 +50,7 @@ def test_any_words_get_a_score_between_0_and_1_and_one_label(answer: str) -> Non
 
 @given(st.permutations(["purple", "gray and red", "plain"]))
 def test_the_order_of_accepted_answers_does_not_matter(accepted: list[str]) -> None:
-    assert RuleJudge().judge(query("What color?", *accepted), "red, gray").score == 1.0
+    assert RuleJudge().verdict(query("What color?", *accepted), "red, gray").score == 1.0
 
 
 @pytest.mark.parametrize("text", ["I don't know", "I don’t know.", "It cannot be determined from the image.", "Not enough information", "idk", "There isn't enough information",

@@ -56,12 +56,12 @@ class _Purse:
 
 
 def ask_prompts(generator: Generator, prompts: Sequence[Prompt], store: AnswerStore, *, owners: Sequence[str] | None = None, batch_size: int = 16, sample: int = 0,
-                retry_failures: bool = False, what: str = "answers") -> list[Answer]:
+                retry_failures: bool = False, what: str = "answers", read: Callable[[str], Mapping[str, Any]] = read_answer) -> list[Answer]:
     """The answer to each prompt, in order; equal prompts share one.
 
-    `owners` (a query id each) say which prompts share pictures. A question that another process is asking is waited for. Before the first call
-    the forecast is printed; afterwards how many answers came from the store, are new, and failed. Raises `VragError` when the forecast or
-    the cost passes the model's max_cost, and when the model cannot be asked; what was answered is kept in every case.
+    `owners` (a query id each) say which prompts share pictures; `read` finds an answer's fields in its words. A question that another process is asking
+    is waited for. Before the first call the forecast is printed; afterwards how many answers came from the store, are new, and failed. Raises `VragError` when
+    the forecast or the cost passes the model's max_cost, and when the model cannot be asked; what was answered is kept in every case.
     """
     pictures = store.pictures(image for prompt in prompts for image in images_of(prompt))
     keys = [answer_key(generator.fingerprint, prompt, generator.decoding, sample, pictures) for prompt in prompts]
@@ -79,7 +79,7 @@ def ask_prompts(generator: Generator, prompts: Sequence[Prompt], store: AnswerSt
             ours = store.claim(batch, retry_failures=retry)
             if ours:
                 replies = generator.generate([asked[answer_id].prompt for answer_id in ours], sample=sample)
-                store.write([_answer(*pair, generator, sample) for pair in zip(ours, replies, strict=True)], {answer_id: asked[answer_id].stored for answer_id in ours})
+                store.write([_answer(*pair, generator, sample, read) for pair in zip(ours, replies, strict=True)], {answer_id: asked[answer_id].stored for answer_id in ours})
                 for reply in replies:
                     purse.pay(reply)
             return len(ours)
@@ -132,11 +132,11 @@ def _at_once(answer: Callable[[Sequence[str]], int], batches: Iterator[Sequence[
                 yield done.result(), running.pop(done)
 
 
-def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int) -> Answer:
+def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int, read: Callable[[str], Mapping[str, Any]]) -> Answer:
     fields, status = dict(reply.fields), reply.status
     if status == "ok":
-        fields |= read_answer(reply.raw or "")
-        if not fields["answer"]:
+        fields |= read(reply.raw or "")
+        if fields.get("answer") == "":
             status = "empty: nothing after 'Answer:'"
     sent = {"model": generator.name, **generator.decoding, **generator.sent}
     return Answer(answer_id=answer_id, sample=sample, raw=reply.raw, fields=fields, status=status, sent=sent, tokens=reply.tokens)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from vrag_kit.judging.abstention import declines
+from vrag_kit.judging.verdicts import label_of
 from vrag_kit.types import Judgment, Query
 
 _WORDS = json.loads((Path(__file__).parent / "words.json").read_text(encoding="utf-8"))
@@ -25,7 +27,11 @@ class RuleJudge:
 
     name = "rule"
 
-    def judge(self, query: Query, answer: str, answer_id: str = "") -> Judgment:
+    def judge(self, queries: Sequence[Query], answers: Sequence[str]) -> list[tuple[Judgment, ...]]:
+        """One verdict for each query and answer."""
+        return [(self.verdict(query, answer),) for query, answer in zip(queries, answers, strict=True)]
+
+    def verdict(self, query: Query, answer: str) -> Judgment:
         """The best verdict over the accepted answers, any one of which is right.
 
         Score: the share of the accepted answer's parts that are there, less 0.5 for a trait of the asked kind that it does not list
@@ -35,16 +41,16 @@ class RuleJudge:
         To a yes-or-no question the first yes or no is the answer. A query whose answers are hidden gets no score, and the status says so.
         """
         if not query.answers:
-            return Judgment(answer_id=answer_id, label="", score=None, status=f"error: query {query.query_id!r} has no accepted answer to compare with")
+            return Judgment(answer_id="", label="", score=None, status=f"error: query {query.query_id!r} has no accepted answer to compare with")
         said = _words(_without_names(answer, query))
         if first := re.search(r"\b(?:yes|no)\b", answer.lower()):
             said = said - {"yes", "no"} | {first[0]}
         asked = _words(" ".join(re.findall(r"\b[a-z]+\b", query.text)))  # without names, which are capitalised
         if declines(answer) and not any(word in _CANONICAL.values() for word in said - asked):
-            return _verdict(answer_id, 0.0, frozenset({"abstention"}))
+            return _verdict(0.0, frozenset({"abstention"}))
         verdicts = [_against(reference, said, asked) for reference in query.answers]
         score, marks = max(verdicts, key=lambda verdict: (verdict[0], -len(verdict[1])))
-        return _verdict(answer_id, score, marks)
+        return _verdict(score, marks)
 
 
 def _without_names(answer: str, query: Query) -> str:
@@ -77,7 +83,6 @@ def _words(text: str) -> frozenset[object]:
     return frozenset(_CANONICAL.get(word, word) for word in re.findall(r"[a-z]+", text) if word not in _EMPTY)
 
 
-def _verdict(answer_id: str, score: float, marks: frozenset[str]) -> Judgment:
+def _verdict(score: float, marks: frozenset[str]) -> Judgment:
     words = {"hallucination": "Likely Hallucination", "redundant": "Redundant", "abstention": "No Answer"}
-    label = "no answer" if "abstention" in marks else "correct" if score == 1 else "incorrect" if score == 0 else "partial"
-    return Judgment(answer_id=answer_id, label=label, score=score, marks=marks, raw=" | ".join([f"Score: {score:g}", *(words[mark] for mark in sorted(marks))]))
+    return Judgment(answer_id="", label=label_of(score, marks), score=score, marks=marks, raw=" | ".join([f"Score: {score:g}", *(words[mark] for mark in sorted(marks))]))
