@@ -163,7 +163,8 @@ def _data_key(settings: dict[str, Any]) -> dict[str, str]:
     Of a folder it knows names, sizes and times of its entries: an image overwritten in place deeper down goes unnoticed.
     """
     given = {name: value if isinstance(value, list) else [value] for name, value in settings.items() if not name.endswith("_dir")}
-    paths = {f"{name}: {value}": project_path(value) for name, values in given.items() for value in values if isinstance(value, str) and value}
+    values = [(name, value.get("model") if isinstance(value, dict) else value) for name, values in given.items() for value in values]
+    paths = {f"{name}: {value}": project_path(value) for name, value in values if isinstance(value, str) and value}
     return {name: hashlib.sha256(_content(path)).hexdigest() for name, path in paths.items() if path.exists()}
 
 

@@ -55,6 +55,8 @@ def subsets(notebooks: list[Path], values: dict[str, Any], where: Path) -> dict[
 
 
 def _fits(value: Any, default: Any) -> bool:
+    if isinstance(default, str) and isinstance(value, dict):
+        return isinstance(value.get("model"), str)  # an entry of a model with options
     if isinstance(value, bool) or isinstance(default, bool):
         return isinstance(value, bool) and isinstance(default, bool)
     return isinstance(value, int) if isinstance(default, float) and isinstance(value, int) else isinstance(value, type(default))
