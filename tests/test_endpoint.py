@@ -226,7 +226,7 @@ def test_a_forecast_above_the_cap_stops_before_the_first_call(tmp_path: Path) ->
         forecast = dear.forecast([question("what?")] * 10, {})
         words = len(question("what?")[0].parts[0]) // 4 + 8
         assert forecast.cost == pytest.approx(10 * (words * 1000 + 16 * 50_000) / 1e6)
-        with pytest.raises(VragError, match=r"this may cost up to 8.\d\d US dollars, after 0.00 so far, and max_cost is 5. Nothing was asked. Set max_cost"):
+        with pytest.raises(VragError, match=r"this will cost about 8.\d\d US dollars, after 0.00 so far, and max_cost is 5. Nothing was asked. Set max_cost"):
             ask_prompts(dear, [question(f"number {n}?") for n in range(10)], store)
         assert server.requests == []
 

@@ -103,7 +103,7 @@ def _tell(generator: Generator, prompts: list[Prompt], sizes: Mapping[str, tuple
     if generator.max_cost is not None and forecast.cost is not None:
         spent = generator.cost(store.spent(generator.name))
         if spent + forecast.cost > generator.max_cost:
-            raise VragError(f"{generator.name}: this may cost up to {forecast.cost:,.2f} US dollars, after {spent:,.2f} so far, and max_cost is {generator.max_cost:g}. "
+            raise VragError(f"{generator.name}: this will cost about {forecast.cost:,.2f} US dollars, after {spent:,.2f} so far, and max_cost is {generator.max_cost:g}. "
                             f"Nothing was asked. Set max_cost in the model's entry, as in {{model: …, max_cost: {ceil(spent + forecast.cost)}}}, or ask for less.")
 
 

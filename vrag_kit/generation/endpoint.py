@@ -23,6 +23,8 @@ ENDPOINT_OPTIONS = ("name", "decoding", "max_new_tokens", "max_image_side", "max
                     "max_cost", "images_first")
 MAX_COST = 25.0
 """US dollars that a model with a known price may cost in one store, unless its entry says otherwise."""
+EXPECTED = 64
+"""Tokens of an answer, as forecasts count them."""
 _FIELDS = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "max_tokens", "max_completion_tokens")
 _GIVE_UP = 10
 """Calls that may fail in a row before the run is stopped: the endpoint is gone, and going on would only mark everything as failed."""
@@ -52,7 +54,7 @@ class EndpointGenerator:
         return (prompt * tokens.get("prompt", 0) + completion * tokens.get("completion", 0)) / 1e6
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
-        """Calls, images, tokens (pictures by the endpoint's rule, words at four letters a token) and, where prices are known, the most that this can cost."""
+        """Calls, images, tokens (pictures by the endpoint's rule, words at four letters a token) and, where prices are known, what this may cost."""
         sizes_of = [shrunk(sizes[image.where], self._side) for prompt in prompts for image in images_of(prompt)]
         tokens, rule, prices = sum(len(text_of(prompt)) // 4 + 8 for prompt in prompts), self._endpoint.image_tokens, self._endpoint.prices
         notes = []
@@ -60,9 +62,12 @@ class EndpointGenerator:
             tokens += sum(image_tokens(rule, size) for size in sizes_of)
         elif sizes_of:
             notes.append("tokens are those of the words alone: how this endpoint counts pictures is not known here")
-        cost = self.cost({"prompt": tokens, "completion": self.decoding[self._endpoint.limit] * len(prompts)}) if prices else None
+        limit = self.decoding[self._endpoint.limit]
+        likely, most = (self.cost({"prompt": tokens, "completion": len(prompts) * each}) for each in (min(limit, EXPECTED + self._endpoint.thinking), limit))
+        cost = likely if prices else None
         if prices:
-            notes.append(f"at most {cost:,.2f} US dollars, at {prices[0]:g} a million tokens of prompt and {prices[1]:g} of answer, if every answer is as long as it may be")
+            notes.append(f"about {likely:,.2f} US dollars at {prices[0]:g} for a million tokens of prompt and {prices[1]:g} of answer; {most:,.2f} if all answers were as "
+                         f"long as they may be; stops at max_cost {self.max_cost if self.max_cost is not None else 'none'}")
         return Forecast(calls=len(prompts), images=len(sizes_of), tokens=tokens, notes=tuple(notes), cost=cost)
 
     def missing(self) -> str:

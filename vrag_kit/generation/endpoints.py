@@ -34,6 +34,8 @@ class Endpoint:
     """Fields sent with every request."""
     headroom: int
     """Tokens to think in, on top of an answer's."""
+    thinking: int
+    """How many of them forecasts expect."""
     prices: tuple[float, float] | None
     """US dollars for a million tokens of prompt and of answer."""
     image_tokens: str | None
@@ -57,7 +59,8 @@ def find_endpoint(spec: str, options: Mapping[str, Any]) -> Endpoint:
     about |= {name: options[name] for name in ("key", "body", "headroom", "prices") if name in options}
     prices = about.get("prices")
     return Endpoint(model=model, base_url=about["base_url"], key=about.get("key"), limit=about["limit"], send=tuple(about["send"]), defaults=about.get("defaults"),
-                    body=about.get("body", {}), headroom=about.get("headroom", 0), prices=(prices[0], prices[1]) if prices else None, image_tokens=about.get("image_tokens"))
+                    body=about.get("body", {}), headroom=about.get("headroom", 0), thinking=about.get("thinking", 0),
+                    prices=(prices[0], prices[1]) if prices else None, image_tokens=about.get("image_tokens"))
 
 
 def decoding_of(endpoint: Endpoint, decoding: str | Mapping[str, Any], max_new_tokens: int) -> dict[str, Any]:

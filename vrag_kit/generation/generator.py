@@ -40,7 +40,7 @@ class Forecast:
     misfits: int = 0
     """Prompts that the model cannot hold."""
     cost: float | None = None
-    """At most so many US dollars; None where no price is known."""
+    """About so many US dollars; None where no price is known."""
 
     def __str__(self) -> str:
         return "\n  ".join([f"forecast: {self.calls:,} calls, {self.images:,} images, about {self.tokens:,} tokens of prompt", *self.notes])

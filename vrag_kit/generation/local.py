@@ -67,8 +67,9 @@ class LocalGenerator:
         room = self.context - int(self.decoding["max_new_tokens"])
         misfits = [n for n, length in zip(images, lengths, strict=True) if length > room]
         longest = max(range(len(prompts)), key=lengths.__getitem__)
-        notes = [f"the longest prompt, with {images[longest]} images, takes {lengths[longest]:,} tokens; the model holds {self.context:,}",
-                 memory_note(self._config, self._weight_bytes, lengths[longest] + int(self.decoding["max_new_tokens"]), str(self.sent.get("device", "cpu")))]
+        notes = [f"the longest prompt, with {images[longest]} images, takes {lengths[longest]:,} tokens; the model holds {self.context:,}"]
+        if note := memory_note(self._config, self._weight_bytes, lengths[longest] + int(self.decoding["max_new_tokens"]), str(self.sent.get("device", "cpu"))):
+            notes.append(note)
         if misfits:
             notes.append(f"{len(misfits):,} prompts do not fit, from {min(misfits)} images on: they will fail as \"too long\". Set max_image_tokens or max_image_side lower, "
                          f"or max_images in the model's entry")

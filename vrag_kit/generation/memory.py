@@ -28,13 +28,15 @@ def cache_bytes(config: Any, tokens: int, bytes_a_number: int) -> int:
 
 
 def memory_note(config: Any, weights: int, tokens: int, device: str) -> str:
-    """One line: what weights and the longest prompt's cache need, and what the device has free."""
+    """One line: what weights and the longest prompt's cache need, and what the device has free; "" where they need less than a tenth of it."""
     dtype = getattr(config, "dtype", None)
     cache = cache_bytes(config, tokens, _size(dtype) if isinstance(dtype, torch.dtype) else 4)
     if device.startswith("cuda") and torch.cuda.is_available():
         free, where = torch.cuda.mem_get_info(torch.device(device))[0], device
     else:
         free, where = psutil.virtual_memory().available, "this machine's memory"
+    if weights + cache < 0.1 * free:
+        return ""
     verdict = "" if weights + cache < 0.9 * free else ": too little, unless the weights are there already. Quantize, or make pictures smaller"
     return (f"weights take {weights / 2**30:.1f} GiB and the longest prompt's attention cache {cache / 2**30:.2f} GiB, activations come on top; "
             f"{where} has {free / 2**30:.1f} GiB free{verdict}")

@@ -18,6 +18,9 @@ _FIXED = {
     "field-guide-clip-64": PALETTE[0], "field-guide-clip-32": PALETTE[1],
     "field-guide-vlm-many": PALETTE[0], "field-guide-vlm-few": PALETTE[1],
     **dict(zip(("Phi4-MM", "Qwen2.5VL", "InternVL3", "Pixtral", "Llama3.2-V", "GPT-4o", "Gemini", "Claude"), PALETTE, strict=True)),
+    **dict(zip(("microsoft-Phi-4-multimodal-instruct", "Qwen-Qwen2.5-VL-7B-Instruct", "OpenGVLab-InternVL3-8B-hf", "mistral-community-pixtral-12b",
+                "meta-llama-Llama-3.2-11B-Vision-Instruct", "gpt-4o", "gemini-2.5-pro", "claude-sonnet-4-20250514"), PALETTE, strict=True)),
+    "BAAI-BGE-VL-large": PALETTE[3], "TIGER-Lab-VLM2Vec-Qwen2VL-2B": PALETTE[4],
     "CLIP": PALETTE[2], "BGE": PALETTE[3], "VLM2Vec": PALETTE[4], "ViT-L-14-336-quickgelu-openai": PALETTE[2],
 }
 METRIC_NAMES = {"recall": "Recall", "ndcg": "nDCG", "ndcg_visual_rag": "nDCG (visual-rag)", "hit": "Hit rate", "hit_count": "Hit count"}

@@ -47,13 +47,21 @@ def metrics(qrels: Annotated[Path, typer.Argument(help="TREC relevance labels: q
 
 
 @app.command()
-def check(annotations: Annotated[Path, typer.Argument(help="annotation file, JSON Lines")],
-          image_root: Annotated[Path, typer.Argument(help="folder that holds the species folders")]) -> None:
-    """List every problem of a benchmark's annotations and every missing or damaged image."""
+def check(target: Annotated[Path, typer.Argument(help="a parameter file (.yaml), or an annotation file (JSON Lines)")],
+          image_root: Annotated[Path | None, typer.Argument(help="with annotations: the folder that holds the species folders")] = None) -> None:
+    """Of a parameter file: count the calls and list what is missing, without running anything. Of a benchmark: list every problem of annotations and images."""
+    if target.suffix in (".yaml", ".yml"):
+        from vrag_kit.runner.check import check_parameters
+
+        found, missing = check_parameters(target)
+        print("\n".join([*found, *(f"missing: {line}" for line in missing)]) + ("" if missing else "\nnothing is missing"))
+        raise typer.Exit(int(bool(missing)))
+    if image_root is None:
+        raise VragError(f"{target} is no parameter file (.yaml). To check a benchmark, name its images too: `vrag check {target} <image folder>`.")
     from vrag_kit.benchmarks import check_visual_rag
 
-    problems = check_visual_rag(annotations, image_root)
-    print("\n".join(problems) or f"{annotations}: no problems found")
+    problems = check_visual_rag(target, image_root)
+    print("\n".join(problems) or f"{target}: no problems found")
     raise typer.Exit(int(bool(problems)))
 
 

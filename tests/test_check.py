@@ -1,0 +1,105 @@
+"""`vrag check params/….yaml` counts what a run will ask and lists what it lacks, and runs, asks and fetches nothing."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from asking_process import SlowModel
+from conftest import ROOT, WEIGHTS
+from typer.testing import CliRunner
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.generation import AnswerStore, ask_all, gt_clue, non_clue, one_in_k, zero_shot
+from vrag_kit.runner.check import ASKS, check_parameters
+from vrag_kit.runner.cli import app
+
+
+@pytest.fixture
+def parameters(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Write a parameter file over the small guide."""
+    monkeypatch.chdir(ROOT)
+
+    def write(**values: object) -> Path:
+        data = {"field_guide": "", "annotations": str(guide_folder / "annotations.jsonl"), "image_root": str(guide_folder / "images"),
+                "answers_dir": str(tmp_path / "answers"), "models": [str(WEIGHTS / "field-guide-vlm-few")], **values}
+        (tmp_path / "p.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+        return tmp_path / "p.yaml"
+
+    return write
+
+
+def forecast_calls(found: list[str]) -> int:
+    return int("\n".join(found).split("forecast: ")[1].split(" calls")[0].replace(",", ""))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_the_table_of_what_notebooks_ask_is_what_they_do(path: Path) -> None:
+    code = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code")
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    settings = {call.func.id for call in calls} & {"zero_shot", "gt_clue", "non_clue", "top_k", "one_in_k"}
+    wordings = [next((keyword.value.value for keyword in call.keywords if keyword.arg == "template"), None) for call in calls if call.func.id == "ask_models"]
+    if path.stem == "00_tour":                            # one question, in settings that the others ask it in
+        assert settings <= {setting for names, _ in ASKS.values() for setting in names}
+    else:
+        assert (settings, wordings) == (set(ASKS[path.stem][0]) if path.stem in ASKS else set(), list(ASKS[path.stem][1]) if path.stem in ASKS else [])
+
+
+def test_the_calls_of_a_model_are_as_many_as_its_run_makes(parameters, guide_folder: Path, tmp_path: Path) -> None:
+    found, missing = check_parameters(parameters())
+    guide = load_visual_rag(guide_folder / "annotations.jsonl", guide_folder / "images")
+    contexts = zero_shot(guide) + gt_clue(guide) + non_clue(guide) + one_in_k(guide)
+    model = SlowModel(tmp_path / "calls", 0)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        ask_all(model, guide, contexts, store)
+        ask_all(model, guide, contexts, store, template="several_images")
+    asked = len((tmp_path / "calls").read_text().splitlines()) + 7 * len(guide.queries)   # and top-k, at seven k
+    assert missing == []
+    assert asked - len(guide.queries) <= forecast_calls(found) <= asked                   # a stand-in for the first retrieved image may be a non-clue that is asked anyway
+
+
+def test_the_limit_of_a_models_images_lowers_its_calls(parameters) -> None:
+    model = str(WEIGHTS / "field-guide-vlm-few")
+    all_of_them, some = (check_parameters(parameters(models=[entry]))[0] for entry in (model, {"model": model, "max_images": 3}))
+    assert forecast_calls(some) < forecast_calls(all_of_them) / 2
+    assert "with 20 images" in "".join(all_of_them)
+    assert "with 3 images" in "".join(some)
+
+
+def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    _, missing = check_parameters(parameters(annotations="nowhere.jsonl", models=["Qwen/Qwen2.5-VL-7B-Instruct", "gpt-4o@openai", "./nothing"], device="cuda:9",
+                                             retrievers=["BAAI/BGE-VL-large"], judge={"model": "o4-mini@openai"}))
+    for words in ("device 'cuda:9' cannot be used", "retriever 'BAAI/BGE-VL-large' is not on this machine yet", "nowhere.jsonl: no such annotation file",
+                  "model 'Qwen/Qwen2.5-VL-7B-Instruct' is not on this machine yet; the first run fetches it, or `hf download", "model 'gpt-4o': the key for",
+                  "there is no such folder", "judge 'o4-mini': the key for"):
+        assert sum(words in line for line in missing) == 1, (words, missing)
+    assert len(missing) == 7
+
+
+def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_something(parameters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    long = {"model": str(WEIGHTS / "field-guide-vlm-few"), "max_new_tokens": 300}
+    found, missing = check_parameters(parameters(models=[long, {"model": "gpt-4o@openai", "max_cost": 0.01}], decoding="greedy", judge="o4-mini@openai"))
+    assert any("prompts will not fit" in line for line in missing), missing
+    assert any("model 'gpt-4o': it will cost about" in line and "its max_cost is 0.01" in line for line in missing)
+    assert any("equal ones are judged once" in line for line in found)
+
+
+def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothing_is(parameters) -> None:
+    good = CliRunner().invoke(app, ["check", str(parameters())])
+    assert (good.exit_code, good.output.splitlines()[-1]) == (0, "nothing is missing")
+    bad = CliRunner().invoke(app, ["check", str(parameters(image_root="/nowhere"))])
+    assert bad.exit_code == 1
+    assert "missing: data: " in bad.output
+
+
+@pytest.mark.parametrize("name", ["demo", "paper", "one_gpu", "api"])
+def test_every_parameter_file_of_the_kit_can_be_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    found, missing = check_parameters(ROOT / "params" / f"{name}.yaml")
+    assert "every name is declared" in found[0]
+    assert not any("unknown option" in line or "expected" in line for line in missing), missing

@@ -1,0 +1,181 @@
+"""What a parameter file needs before it runs: data, models, keys and memory that are missing, and how many calls it will make. Nothing is run, asked or fetched."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from PIL import Image, ImageOps
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.checkpoints import check_device
+from vrag_kit.errors import VragError
+from vrag_kit.generation import ONE_IN_K, TOP_K, Generator, gt_clue, load_generator, non_clue, one_in_k, render, template_of, top_k, zero_shot
+from vrag_kit.generation.generator import Size, images_of
+from vrag_kit.judging import judge_prompt
+from vrag_kit.options import Entry
+from vrag_kit.runner.parameters import declared, read_parameters, subsets
+from vrag_kit.types import Benchmark, Context, LazyImage, Prompt
+from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import project_root
+
+Settings = Mapping[str, Any]
+
+_CONTEXTS: dict[str, Callable[[Benchmark, Settings], list[Context]]] = {
+    "zero_shot": lambda benchmark, _: zero_shot(benchmark),
+    "gt_clue": lambda benchmark, settings: gt_clue(benchmark, draws=settings["draws"], seed=settings["seed"]),
+    "non_clue": lambda benchmark, settings: non_clue(benchmark, draws=settings["draws"], seed=settings["seed"]),
+    "top_k": lambda benchmark, _: top_k(benchmark, _any_run(benchmark)),
+    "one_in_k": lambda benchmark, settings: one_in_k(benchmark, draws=settings["draws"], seed=settings["seed"], clue_position=settings.get("clue_position", 0)),
+}
+ASKS = {
+    "03_baselines": (("zero_shot", "gt_clue", "non_clue"), (None,)),
+    "04_top_k_vs_one_in_k": (("zero_shot", "gt_clue", "top_k", "one_in_k"), (None,)),
+    "05_gcue_curves": (("zero_shot", "gt_clue", "non_clue", "one_in_k"), (None, "several_images")),
+}
+"""Notebook → settings in which it asks every question, and wordings: None is each setting's own. `00_tour` asks nothing that these do not."""
+
+
+def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
+    """(what there is and how much it will ask, what is missing): lines to print. Raises `VragError` for a file that no notebook could run with."""
+    notebooks = sorted((project_root() / "notebooks").glob("[0-9]*.ipynb"))
+    given = subsets(notebooks, read_parameters(parameter_file), parameter_file)
+    settings = {notebook.stem: {**declared(notebook), **given[notebook]} for notebook in notebooks}
+    found, missing = [f"{parameter_file}: every name is declared by a notebook, every value has the right type"], []
+    together: dict[str, Any] = {name: value for each in settings.values() for name, value in each.items()}
+    if "device" in together:
+        missing += list(_problems(lambda: check_device(together["device"])))
+    missing += [problem for entry in _entries(together, "retrievers", "retriever") if (problem := _not_here(entry, "retriever"))]
+    benchmark: Benchmark | None = None
+    if together.get("field_guide") and not project_path(together["annotations"]).is_file():
+        found.append(f"the {together['field_guide']} Field Guide is not drawn yet; the first notebook draws it. To count calls before, run `vrag draw {together['field_guide']} "
+                     f"{Path(together['annotations']).parent}`")
+    else:
+        try:
+            benchmark = load_visual_rag(project_path(together["annotations"]), project_path(together["image_root"]), name=together["benchmark_name"])
+            found.append(f"data: {benchmark}")
+        except VragError as error:
+            missing.append(f"data: {error}")
+    asking = {name: each for name, each in settings.items() if name in ASKS}
+    models = list({json.dumps(entry): entry for each in asking.values() for entry in each["models"]}.values())
+    answers = sum(_check_model(entry, {name: each for name, each in asking.items() if entry in each["models"]}, benchmark, found, missing) for entry in models)
+    for judge in {json.dumps(each["judge"]): each["judge"] for each in asking.values()}.values():
+        _check_judge(judge, next(iter(asking.values())), benchmark, answers, found, missing)
+    return found, missing
+
+
+def _check_model(entry: Entry, asking: Mapping[str, Settings], benchmark: Benchmark | None, found: list[str], missing: list[str]) -> int:
+    """Notes what is found and missing; returns how many answers the model will give at most."""
+    settings = next(iter(asking.values()))
+    generator = _generator(entry, {name: settings[name] for name in ("device", "decoding", "max_new_tokens")}, "model", missing)
+    if benchmark is None:
+        return 0
+    prompts = list(dict.fromkeys(prompt for name, each in asking.items() for prompt in _prompts(name, each, benchmark, entry)))
+    prompts *= max(each["samples"] for each in asking.values())
+    if generator is not None:
+        _tell(generator, prompts, _sizes(image for prompt in prompts for image in images_of(prompt)), found, missing)
+    return len(prompts)
+
+
+def _check_judge(entry: Entry, settings: Settings, benchmark: Benchmark | None, answers: int, found: list[str], missing: list[str]) -> None:
+    if entry == "rule":
+        found.append("judge: the rule judge, which compares words and asks nobody")
+        return
+    generator = _generator(entry, {"device": settings["device"], "max_new_tokens": 256}, "judge", missing)
+    if generator is None or benchmark is None:
+        return
+    per_query = -(-answers * settings["judge_samples"] // len(benchmark.queries))
+    prompts = [judge_prompt(query, "an answer of some twenty words, as long as those that models give to such questions " * 2) for query in benchmark.queries.values()]
+    found.append("the judge's calls are counted as if no two answers to a question were equal; equal ones are judged once")
+    _tell(generator, prompts * per_query, {}, found, missing)
+
+
+def _generator(entry: Entry, options: Mapping[str, Any], what: str, missing: list[str]) -> Generator | None:
+    """The model, when all its files are here; what is missing is noted."""
+    if problem := _not_here(entry, what):
+        missing.append(problem)
+        return None
+    try:
+        generator = load_generator(entry, **options)
+    except VragError as error:
+        missing.append(str(error))
+        return None
+    if lack := getattr(generator, "missing", str)():
+        missing.append(f"{what} {generator.name!r}: {lack}")
+    return generator
+
+
+def _tell(generator: Generator, prompts: list[Prompt], sizes: Mapping[str, Size], found: list[str], missing: list[str]) -> None:
+    forecast = generator.forecast(prompts, sizes)
+    found.append(f"{generator!r}\n  {forecast}")
+    if forecast.misfits:
+        missing.append(f"model {generator.name!r}: {forecast.misfits:,} prompts will not fit; see its forecast")
+    if generator.max_cost is not None and forecast.cost is not None and forecast.cost > generator.max_cost:
+        missing.append(f"model {generator.name!r}: it will cost about {forecast.cost:,.2f} US dollars, and its max_cost is {generator.max_cost:g}")
+
+
+def _prompts(notebook: str, settings: Settings, benchmark: Benchmark, entry: Entry) -> Iterator[Prompt]:
+    """What a notebook asks a model, as `ask_models` would, but for the images that a retriever will find."""
+    most = None if isinstance(entry, str) else entry.get("max_images")
+    for context in _contexts(notebook, settings, benchmark):
+        if most is None or len(context.doc_ids) <= most:
+            images = [benchmark.corpus[doc_id].image for doc_id in context.doc_ids]
+            yield from (render(template or template_of(context), benchmark.queries[context.query_id].text, images) for template in ASKS[notebook][1])  # type: ignore[arg-type]
+
+
+def _contexts(notebook: str, settings: Settings, benchmark: Benchmark) -> list[Context]:
+    return [context for setting in ASKS[notebook][0] for context in _CONTEXTS[setting](benchmark, settings)]
+
+
+def _any_run(benchmark: Benchmark) -> pd.DataFrame:
+    """A run as deep as the largest k, of the first candidates: as many images as a real one, though others."""
+    pools = {query_id: benchmark.candidates(query_id) or tuple(benchmark.corpus) for query_id in benchmark.queries}
+    return pd.DataFrame([(query_id, doc_id, rank) for query_id, pool in pools.items() for rank, doc_id in enumerate(pool[: max(*TOP_K, *ONE_IN_K)], start=1)],
+                        columns=["query_id", "doc_id", "rank"])
+
+
+def _sizes(images: Iterable[LazyImage]) -> dict[str, Size]:
+    """Width and height of each picture, upright, from its file's first bytes."""
+    unique = {image.where: image for image in images}
+
+    def size(image: LazyImage) -> Size:
+        try:
+            with Image.open(io.BytesIO(image.data())) as picture:
+                return ImageOps.exif_transpose(picture).size if picture.getexif().get(0x0112, 1) != 1 else picture.size
+        except OSError as error:
+            raise VragError(f"{image.where}: not a readable picture ({error}). `vrag check` with annotations and image folder lists every damaged one.") from error
+
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(unique, pool.map(size, unique.values()), strict=True))
+
+
+def _entries(settings: Settings, *names: str) -> list[Entry]:
+    values = [value for name in names for value in (settings.get(name) if isinstance(settings.get(name), list) else [settings.get(name)])]
+    return list({json.dumps(value): value for value in values if value}.values())
+
+
+def _not_here(entry: Entry, what: str) -> str:
+    """Why an entry's checkpoint is not on this machine, as far as that can be told without loading it; "" when nothing speaks against it."""
+    import open_clip
+    from huggingface_hub import try_to_load_from_cache
+
+    spec = entry if isinstance(entry, str) else str(entry.get("model"))
+    if "@" in spec or project_path(spec).is_dir() or spec.startswith((".", "/", "~")) or spec.count("/") != 1 or spec.partition("/")[0] in open_clip.list_models():
+        return ""  # an endpoint, a folder, or something that loading will explain; open_clip keeps its weights in a cache of its own
+    revision = None if isinstance(entry, str) else entry.get("revision")
+    files = ("config.json", "adapter_config.json", "modules.json")
+    if any(isinstance(try_to_load_from_cache(spec, name, revision=revision), str) for name in files):
+        return ""
+    return f"{what} {spec!r} is not on this machine yet; the first run fetches it, or `hf download {spec}{f' --revision {revision}' if revision else ''}` does now"
+
+
+def _problems(action: Callable[[], object]) -> Iterator[str]:
+    try:
+        action()
+    except VragError as error:
+        yield str(error)
