@@ -237,9 +237,13 @@ def test_a_run_stops_when_its_answers_have_cost_what_they_may(tmp_path: Path) ->
         priced = {"prices": [10_000.0, 0.0], "concurrency": 2}        # a call is forecast at less than the one dollar that it turns out to cost
         with pytest.raises(VragError, match=r"have cost \d+.00 US dollars and max_cost is 12"):
             ask_prompts(connect(server, **priced, max_cost=12, name="m"), prompts[:20], store)
-        spent = connect(server, **priced).cost(store.spent("m"))
+        generator = connect(server, **priced, max_cost=12, name="m")
+        spent = generator.cost(store.spent("m"))
         assert 12 <= spent <= 14                                      # the calls under way are paid for, too
         assert spent == len(server.requests) - 1                      # and the one that tried the endpoint is not among the answers
+        server.plans, free = {}, connect(server, **priced, max_cost=100, name="m")
+        answers = ask_prompts(free, prompts[:20], store)
+        assert {answer.fields["cost"] for answer in answers} == {1.0}
 
 
 def test_pictures_are_counted_by_the_rules_that_providers_publish() -> None:

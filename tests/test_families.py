@@ -106,6 +106,25 @@ def test_greedy_answers_repeat_to_the_letter(family: str, load: Load, paint) -> 
     assert load(family).generate(prompts) == load(family).generate(prompts)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_shorter_prompt_of_a_batch_is_padded_on_the_left(family: str, load: Load, paint) -> None:
+    model, given = load(family), {}
+    generate = model._model.generate
+    model._model.generate = lambda **inputs: (given.update(inputs), generate(**inputs))[1]
+    model.generate([render("several_images", "What?", paint("rgb")), render("one_image", "?", paint("b"))])
+    assert given["attention_mask"][:, -1].tolist() == [1, 1]
+    assert given["attention_mask"][:, 0].tolist() == [1, 0]
+
+
+def test_attention_and_device_map_are_options_of_an_entry(load: Load, paint) -> None:
+    prompt = [render("one_image", "What?", paint("b"))]
+    plain, eager, mapped = load("llava"), load("llava", attention="eager"), load("llava", device_map="auto")
+    assert plain.generate(prompt) == eager.generate(prompt) == mapped.generate(prompt)
+    assert eager._model.config._attn_implementation == "eager" != plain._model.config._attn_implementation
+    assert plain.fingerprint == eager.fingerprint == mapped.fingerprint   # they are recorded, but are no part of the key
+    assert eager.sent["attention"] == "eager"
+
+
 @pytest.mark.parametrize("family", BUDGETS)
 def test_a_picture_takes_no_more_tokens_than_it_may(family: str, load: Load, tmp_path: Path) -> None:
     Image.new("RGB", (900, 1300), (90, 160, 30)).save(tmp_path / "large.png")

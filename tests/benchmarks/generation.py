@@ -58,7 +58,7 @@ def measure(generator: LocalGenerator, benchmark: Benchmark, contexts: list[Cont
     model, processor = generator._model, generator._processor
 
     def whole(reuse: bool) -> None:
-        generator.eyes = Eyes(model, processor) if reuse else None
+        generator.eyes = Eyes(model, processor, {}) if reuse else None
         with tempfile.TemporaryDirectory() as folder, AnswerStore(Path(folder) / "answers.sqlite") as store:
             ask_all(generator, benchmark, contexts, store, batch_size=BATCH)
 

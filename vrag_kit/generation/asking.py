@@ -31,7 +31,7 @@ class _Question:
 
 
 class _Purse:
-    """What a model's answers in a store have cost, so that a run stops at its cap; other processes' spending is seen within half a minute."""
+    """What a model's answers in a store have cost, in US dollars, so that a run stops at its cap; other processes' spending is seen within half a minute."""
 
     def __init__(self, generator: Generator, store: AnswerStore) -> None:
         self._generator, self._store, self._lock = generator, store, threading.Lock()
@@ -134,6 +134,8 @@ def _at_once(answer: Callable[[Sequence[str]], int], batches: Iterator[Sequence[
 
 def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int, read: Callable[[str], Mapping[str, Any]]) -> Answer:
     fields, status = dict(reply.fields), reply.status
+    if cost := generator.cost(reply.tokens):
+        fields["cost"] = cost  # in US dollars
     if status == "ok":
         fields |= read(reply.raw or "")
         if fields.get("answer") == "":

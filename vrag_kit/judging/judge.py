@@ -29,7 +29,7 @@ class Judge(Protocol):
         """For each query and answer one verdict a sample: in [0, 1] with its marks, or one whose status says why there is none."""
 
 
-def load_judge(entry: Entry, answers_dir: Path | str, *, samples: int = 1, device: str = "cpu", max_new_tokens: int = 256, batch_size: int = 8,
+def load_judge(entry: Entry = PAPER_JUDGE, answers_dir: Path | str = "runs/answers", *, samples: int = 1, device: str = "cpu", max_new_tokens: int = 256, batch_size: int = 8,
                retry_failures: bool = False) -> Judge:
     """The judge that a parameter names: "rule", or any model that `load_generator` takes, such as `PAPER_JUDGE`, with the rubric of Table 12.
 
