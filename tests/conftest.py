@@ -1,4 +1,4 @@
-"""What the tests stand on: the small Field Guide, and tiny open_clip checkpoints with random weights."""
+"""What the tests stand on: the small Field Guide, and tiny retrievers with random weights."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.fieldguide import draw_field_guide
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Evidence
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / "vrag_kit" / "fieldguide" / "weights"
@@ -80,3 +80,32 @@ def checkpoint(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return build
+
+
+@pytest.fixture(scope="session")
+def retrievers_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One tiny checkpoint of each family; tests that change one take a copy."""
+    import tiny_retrievers as tiny
+
+    root = tmp_path_factory.mktemp("retrievers")
+    for family in (tiny.clip, tiny.siglip, tiny.siglip2, tiny.qwen2_vl, tiny.bert, tiny.sentences):
+        family(root / family.__name__)
+    tiny.bert(root / "context", seed=1)
+    tiny.lora(root / "lora", root / "qwen2_vl")
+    return root
+
+
+@pytest.fixture
+def copy_retriever(retrievers_made: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Copy a family's tiny checkpoint, to change it."""
+    return lambda family: Path(shutil.copytree(retrievers_made / family, tmp_path / "copies" / family))
+
+
+@pytest.fixture(scope="session")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
+    """Four pictures of different shapes, each with a text."""
+    folder, rng, found = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0), []
+    for i, (height, width) in enumerate([(40, 60), (60, 40), (33, 91), (64, 64)]):
+        Image.fromarray(rng.integers(0, 255, (height // 4, width // 4, 3), dtype=np.uint8)).resize((width, height), Image.Resampling.BICUBIC).save(folder / f"{i}.png")
+        found.append(Evidence(doc_id=f"d{i}", image=ImageFile(folder / f"{i}.png"), text=["a white belly", "The goose has black feet.", "hindwings of the moth?", "a"][i]))
+    return found

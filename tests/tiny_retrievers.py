@@ -6,8 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from vrag_kit.types import Evidence, Query
+
 TEXTS = ["What color are the hindwings of the moth?", "A goose has black feet and a white belly.", "Find me an everyday image that matches the given caption:"]
 _SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+
+
+QUESTIONS = ["What color are the hindwings of the moth?", "a goose", "Black feet, white belly"]
+PROMPTS = {"query_prompt": "Find: {text}", "document_prompt": "<|image_pad|> Represent the given image."}
+SEQUENTIAL = {**PROMPTS, "positions": "sequential"}
+FAMILIES = ["clip", "siglip", "siglip2", "qwen2_vl", "lora", "bert", "sentences"]
 
 
 def clip(folder: Path, *, seed: int = 0, act: str = "quick_gelu", image_size: int = 32) -> Path:
@@ -150,3 +160,17 @@ def _word_tokenizer() -> Any:
     words.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=200, special_tokens=special, show_progress=False))
     words.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
     return PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", model_max_length=64)
+
+
+def queries(texts: list[str] = QUESTIONS) -> list[Query]:
+    return [Query(query_id=f"q{i}", text=text) for i, text in enumerate(texts)]
+
+
+def embed(encoder: Any, documents: list[Evidence]) -> np.ndarray:
+    return encoder.encode_documents([encoder.prepare(document) for document in documents])
+
+
+def entry(retrievers_made: Path, family: str, **more: Any) -> dict[str, Any]:
+    """The entry that loads a family's tiny checkpoint."""
+    options = {"qwen2_vl": SEQUENTIAL, "lora": SEQUENTIAL, "bert": {"pooling": "cls", "normalize": False}}.get(family, {})
+    return {"model": str(retrievers_made / family), **options, **more}
