@@ -198,7 +198,10 @@ def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Pat
     ("gpt-4o@opnai", "greedy", "unknown endpoint 'opnai'; expected one of openai, gemini, anthropic, or a URL"),
     ("o4-mini@openai", "greedy", "it takes no temperature, so it cannot decode greedily"), ("gpt-4o@openai", {"top_k": 5}, "it takes no 'top_k'; it takes temperature"),
     ({"model": "m@http://localhost:1/v1", "server": "ollama"}, "greedy", "server is 'ollama'; expected one of"),
-    ({"model": "gpt-4o@openai", "dtype": "float16"}, "greedy", "unknown option 'dtype'")])
+    ({"model": "gpt-4o@openai", "dtype": "float16"}, "greedy", "unknown option 'dtype'"),
+    ({"model": "m@http://localhost:1/v1", "max_cost": 5}, "greedy", "max_cost is 5, but no price is known for it. Add `prices`"),
+    ({"model": "gpt-4o@openai", "prices": 3}, "greedy", r"prices is 3; expected two prices, as in \[2.5, 10\]"),
+    ({"model": "gpt-4o@openai", "timeout": "long"}, "greedy", "timeout is 'long'; expected a number of seconds")])
 def test_an_entry_that_cannot_be_asked_is_refused_before_any_call(entry: Any, decoding: Any, words: str) -> None:
     with pytest.raises(VragError, match=words):
         load_generator(entry, decoding=decoding)

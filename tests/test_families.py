@@ -222,6 +222,7 @@ def test_weights_are_read_when_they_are_first_needed(checkpoints: dict[str, Path
 @pytest.mark.parametrize(("options", "words"), [
     ({"quantisation": "4bit"}, "unknown option 'quantisation'; expected .*quantization"), ({"quantization": "2bit"}, "quantization is '2bit'; expected '8bit' or '4bit'"),
     ({"max_image_side": 0}, "max_image_side is 0; expected a whole number of 1 or more"), ({"max_image_side": "big"}, "max_image_side is 'big'"),
+    ({"dtype": "float13"}, "dtype is 'float13'; expected one of auto, float32"), ({"trust_remote_code": "yes"}, "trust_remote_code is 'yes'; expected true or false"),
     ({"decoding": {"heat": 1}}, "decoding knows no 'heat'; expected do_sample, temperature")])
 def test_a_bad_option_is_named_with_those_there_are(options: dict[str, object], words: str, load: Load) -> None:
     with pytest.raises(VragError, match=words):

@@ -16,6 +16,8 @@ from torch import nn
 from vrag_kit.errors import VragError
 from vrag_kit.workspace import path as project_path
 
+DTYPES = ("auto", "float32", "float16", "bfloat16")
+"""Number types of weights; "auto" is the checkpoint's own."""
 FILE_KINDS = ("*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.py")
 """What a checkpoint consists of; weights in other formats (.bin, .pth) can run code when they are read, and are never fetched."""
 

@@ -172,6 +172,8 @@ class EndpointGenerator:
 def load_endpoint(spec: str, options: Mapping[str, Any]) -> EndpointGenerator:
     """The generator for "<model>@<endpoint name or URL>" with the options of its entry. Raises `VragError` for an unknown endpoint, server or field."""
     endpoint = find_endpoint(spec, options)
+    if options.get("max_cost") is not None and endpoint.prices is None:
+        raise VragError(f"model {spec!r}: max_cost is {options['max_cost']:g}, but no price is known for it. Add `prices`, US dollars for a million tokens of prompt and answer.")
     return EndpointGenerator(endpoint, name=options.get("name") or endpoint.model.replace("/", "-"), decoding=decoding_of(endpoint, options["decoding"], options["max_new_tokens"]),
                              concurrency=options["concurrency"], timeout=float(options.get("timeout", 300)), retries=int(options.get("retries", 4)),
                              max_cost=options.get("max_cost", MAX_COST if endpoint.prices else None), max_image_side=options.get("max_image_side"),

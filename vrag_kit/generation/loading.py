@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.checkpoints import check_device, files_fingerprint, find_checkpoint
+from vrag_kit.checkpoints import DTYPES, check_device, files_fingerprint, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.generation.endpoint import ENDPOINT_OPTIONS, EndpointGenerator, load_endpoint
 from vrag_kit.generation.families import budget_of, family_of
@@ -20,6 +20,22 @@ SAMPLING = ("do_sample", "temperature", "top_p", "top_k", "min_p", "typical_p", 
 _HOW = ("name", "decoding", "max_new_tokens", "max_image_side", "max_images")
 _LOADING = ("device", "device_map", "dtype", "attention", "quantization", "trust_remote_code")
 LOCAL_OPTIONS = (*_HOW, *_LOADING, "revision", "max_image_tokens")
+
+
+def _number(value: Any, least: float, kind: type = float) -> bool:
+    return isinstance(value, int if kind is int else int | float) and not isinstance(value, bool) and value >= least
+
+
+_COUNT = (lambda value: _number(value, 1, int), "a whole number of 1 or more")
+_FLAG = (lambda value: isinstance(value, bool), "true or false")
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("max_new_tokens", "max_image_side", "max_image_tokens", "max_images", "concurrency"), _COUNT), **dict.fromkeys(("trust_remote_code", "images_first"), _FLAG),
+    "retries": (lambda value: _number(value, 0, int), "a whole number of 0 or more"), "headroom": (lambda value: _number(value, 0, int), "a whole number of 0 or more"),
+    "timeout": (lambda value: _number(value, 0.1), "a number of seconds"), "max_cost": (lambda value: _number(value, 0), "a sum of US dollars"),
+    "prices": (lambda value: isinstance(value, list | tuple) and len(value) == 2 and all(_number(each, 0) for each in value), "two prices, as in [2.5, 10]"),
+    "body": (lambda value: isinstance(value, Mapping), "a mapping of fields"), "dtype": (lambda value: value in DTYPES, f"one of {', '.join(DTYPES)}"),
+}
+"""Option → (what fits, in words); any other is a text."""
 
 
 def load_generator(entry: Entry, *, device: str = "cpu", decoding: str | Mapping[str, Any] = "checkpoint", max_new_tokens: int = 128,
@@ -91,7 +107,7 @@ def _check(spec: str, options: Mapping[str, Any]) -> None:
             raise VragError(f"model {spec!r}: decoding knows no {unknown[0]!r}; expected {', '.join(SAMPLING)}.")
     elif decoding not in ("checkpoint", "greedy"):
         raise VragError(f"decoding is {decoding!r}; expected \"checkpoint\", \"greedy\", or fields such as {{temperature: 0.7, top_p: 0.9}}.")
-    for name in ("max_new_tokens", "max_image_side", "max_image_tokens", "max_images", "concurrency"):
-        value = options.get(name)
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-            raise VragError(f"model {spec!r}: {name} is {value!r}; expected a whole number of 1 or more.")
+    for name, value in options.items():
+        fits, words = _KINDS.get(name, (lambda value: isinstance(value, str), "a text"))
+        if name != "decoding" and value is not None and not fits(value):
+            raise VragError(f"model {spec!r}: {name} is {value!r}; expected {words}.")

@@ -24,13 +24,13 @@ from typing import Any
 
 import torch
 
-from vrag_kit.checkpoints import check_device, find_checkpoint
+from vrag_kit.checkpoints import DTYPES, check_device, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval.dual import load_dual
 from vrag_kit.retrieval.encoders import Encoder, load_open_clip
 from vrag_kit.retrieval.instructed import load_instructed
-from vrag_kit.retrieval.source import DTYPES, Source
+from vrag_kit.retrieval.source import Source
 from vrag_kit.retrieval.texts import load_sentence, load_text
 from vrag_kit.workspace import path as project_path
 

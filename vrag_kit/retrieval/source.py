@@ -12,7 +12,6 @@ from vrag_kit.checkpoints import check_code, check_weights, files_fingerprint, r
 from vrag_kit.errors import VragError
 from vrag_kit.workspace import path as project_path
 
-DTYPES = ("auto", "float32", "float16", "bfloat16")
 _UNLIMITED = 1_000_000  # tokens; a tokenizer without a limit says 10³⁰, which is more than it can count
 _EXPECTED = "a folder, or a name on the hub, with config.json, weights (*.safetensors), tokenizer and, for pictures, preprocessing"
 
@@ -27,7 +26,7 @@ class Source:
     """Its files."""
     device: str = "cpu"
     dtype: str = "auto"
-    """Number type, one of `DTYPES`; "auto" is the checkpoint's own."""
+    """Number type, one of `checkpoints.DTYPES`."""
     trust_remote_code: bool = False
     """Whether code that comes with the checkpoint may run."""
 
