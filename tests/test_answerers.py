@@ -45,7 +45,7 @@ def answerer(request: pytest.FixtureRequest) -> LocalGenerator:
 
 
 def score(question: Question, raw: str | None) -> float:
-    return RuleJudge().judge(Query(query_id="q", text=question.text, answers=question.answers), read_answer(raw or "")["answer"]).score or 0.0
+    return RuleJudge().verdict(Query(query_id="q", text=question.text, answers=question.answers), read_answer(raw or "")["answer"]).score or 0.0
 
 
 def test_a_clue_helps_and_a_useless_image_silences(judged: pd.DataFrame, full_guide: Benchmark) -> None:
