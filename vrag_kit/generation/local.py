@@ -67,7 +67,7 @@ class LocalGenerator:
         room = self.context - int(self.decoding["max_new_tokens"])
         misfits = [n for n, length in zip(images, lengths, strict=True) if length > room]
         longest = max(range(len(prompts)), key=lengths.__getitem__)
-        notes = [f"the longest prompt, with {images[longest]} images, takes {lengths[longest]:,} tokens; the model holds {self.context:,}"]
+        notes = [f"the longest prompt, with {images[longest]} image{'' if images[longest] == 1 else 's'}, takes {lengths[longest]:,} tokens; the model holds {self.context:,}"]
         if note := memory_note(self._config, self._weight_bytes, lengths[longest] + int(self.decoding["max_new_tokens"]), str(self.sent.get("device", "cpu"))):
             notes.append(note)
         if misfits:
