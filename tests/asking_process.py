@@ -24,13 +24,16 @@ class SlowModel:
 
     def __init__(self, calls: Path, seconds: float) -> None:
         self.calls, self.seconds, self.decoding, self.sent = calls, seconds, {"do_sample": False, "max_new_tokens": 4}, {}
-        self.deterministic, self.concurrency, self.max_cost = True, 1, None
+        self.deterministic, self.batched, self.concurrency, self.max_cost = True, True, 1, None
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
         return Forecast(calls=len(prompts), images=len(sizes), tokens=0)
 
     def prepare(self) -> None:
         """It is always ready."""
+
+    def missing(self) -> str:
+        return ""
 
     def cost(self, tokens: Mapping[str, int]) -> float:
         return 0.0

@@ -126,6 +126,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(200, b"<html>Welcome to the router's login page</html>", kind="text/html")
         answers = {"choiceless": {**completion("x"), "choices": []}, "truncated": completion("Answer: the hindwings are", "length"), "empty": completion(""),
                    "filtered": completion(None, "content_filter"), "refusal": completion(None, refusal="I cannot help with that."),
+                   "parts": completion([{"type": "text", "text": "Answer: "}, {"type": "text", "text": "red"}]), "number": completion(7),
+                   "surrogate": completion("Answer: \ud83d red"),
                    "unmetered": {name: value for name, value in completion(good_words(body)).items() if name != "usage"}}
         return self._send(200, answers[name])
 
@@ -144,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def completion(words: str | None, why: str = "stop", refusal: str | None = None) -> dict[str, Any]:
+def completion(words: Any, why: str = "stop", refusal: str | None = None) -> dict[str, Any]:
     """A chat completion."""
     return {"id": "x", "object": "chat.completion", "created": 0, "model": "strange-2026", "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
             "choices": [{"index": 0, "finish_reason": why, "message": {"role": "assistant", "content": words, "refusal": refusal}}]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from datetime import date
 from pathlib import Path
 
 import nbformat
@@ -13,6 +14,7 @@ from conftest import ROOT, WEIGHTS
 from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, ask_all, gt_clue, non_clue, one_in_k, zero_shot
 from vrag_kit.runner.check import ASKS, check_parameters
 from vrag_kit.runner.cli import app
@@ -78,6 +80,40 @@ def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.M
                   "there is no such folder", "judge 'o4-mini': the key for"):
         assert sum(words in line for line in missing) == 1, (words, missing)
     assert len(missing) == 7
+
+
+@pytest.mark.parametrize(("values", "words"), [
+    ({"models": [3]}, "model: found 3, expected a name"), ({"models": [None]}, "model: found None"), ({"models": [{"model": "./x", "max_images": "15"}]}, "max_images is '15'"),
+    ({"models": [{"model": "./x", "revision": date(2024, 1, 1)}]}, "revision is datetime.date"), ({"answerer": "typo@opnai"}, "unknown endpoint 'opnai'"),
+    ({"retrievers": ["./nonsense"]}, "there is no such folder"), ({"retrievers": [{"model": "ViT-B-32/openai", "dtyp": 1}]}, "unknown option 'dtyp'"),
+    ({"samples": 3, "decoding": "greedy"}, "samples is 3; expected 1, as it decodes greedily"), ({"samples": 0}, "samples is 0; expected 1"),
+    ({"models": [str(WEIGHTS / "field-guide-vlm-few"), {"model": str(WEIGHTS / "field-guide-vlm-few"), "max_images": 3}]}, "two are named 'field-guide-vlm-few'")])
+def test_what_the_run_would_refuse_is_missing_here(values: dict[str, object], words: str, parameters) -> None:
+    _, missing = check_parameters(parameters(**values))
+    assert any(words in line for line in missing), missing
+
+
+def test_sampling_fields_may_stand_for_a_whole_file(parameters) -> None:
+    assert check_parameters(parameters(decoding={"temperature": 0.7}, samples=3))[1] == []
+
+
+def test_nothing_to_ask_is_nothing_to_forecast(parameters) -> None:
+    assert check_parameters(parameters(models=[]))[1] == []
+
+
+@pytest.mark.parametrize(("content", "words"), [(b"\xff\xfed\x00", "not UTF-8 text"), (None, "this is a folder")])
+def test_a_file_that_holds_no_parameters_is_refused(content: bytes | None, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(VragError, match=words):
+        check_parameters(path)
+
+
+def test_outside_of_the_project_that_is_said(parameters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = parameters()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(VragError, match="Run this in the project's folder"):
+        check_parameters(path)
 
 
 def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_something(parameters, monkeypatch: pytest.MonkeyPatch) -> None:

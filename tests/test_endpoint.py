@@ -12,10 +12,10 @@ import pytest
 from PIL import Image
 from strange_server import StrangeServer, good_words, images_in, text_in
 
-from vrag_kit.benchmarks import ImageFile
+from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore, EndpointGenerator, ask_prompts, load_generator, render
+from vrag_kit.generation import AnswerStore, EndpointGenerator, ask_all, ask_prompts, load_generator, render, zero_shot
 from vrag_kit.generation.data_url import data_url
 from vrag_kit.generation.endpoints import ENDPOINTS, image_tokens
 from vrag_kit.types import Answer, Message, Prompt
@@ -53,7 +53,8 @@ def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     (["empty"], "empty: the model ended without a word", 1), (["filtered"], "refused: content filter", 1), (["refusal"], "refused: I cannot help with that.", 1),
     (["status 400 against our content policy"], "refused: against our content policy", 1),
     (["status 400 maximum context length is 8192"], "too long: maximum context length is 8192", 1), (["status 413 too large"], "error: HTTP 413: too large", 1),
-    (["garbage"], "error: the endpoint's reply cannot be read", 1), (["page"], "error: the endpoint's reply cannot be read (it sent ", 1), (["unmetered"], "ok", 1)],
+    (["garbage"], "error: the endpoint's reply cannot be read", 1), (["page"], "error: the endpoint's reply cannot be read (it sent ", 1), (["unmetered"], "ok", 1),
+    (["parts"], "ok", 1), (["number"], "error: the endpoint's reply cannot be read", 1), (["surrogate"], "ok", 1)],
     ids=lambda value: "-".join(value).replace(" ", "_") if isinstance(value, list) else "")
 def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_again(plan: list[str], status: str, calls: int, tmp_path: Path) -> None:
     prompts = [question("first?"), question("strange?"), question("last?")]
@@ -114,6 +115,29 @@ def test_an_endpoint_that_is_gone_stops_the_run_instead_of_failing_every_questio
         with pytest.raises(VragError, match="11 calls in a row have failed, the last with \"error: HTTP 500: gone\""):
             ask_prompts(connect(server, retries=0), [question(f"number {n}?") for n in range(100)], store)
         assert len(server.requests) < 20
+
+
+def test_answers_are_kept_one_by_one_also_where_one_call_runs_at_a_time(tmp_path: Path) -> None:
+    prompts = [question(f"number {n}?") for n in range(12)]
+    with StrangeServer({"number 9?": ["status 401 revoked"]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+        with pytest.raises(VragError, match="revoked"):
+            ask_prompts(connect(server, concurrency=1), prompts, store, batch_size=32)
+        assert "9 answers, 0 failures" in repr(store)
+
+
+def test_what_single_prompts_are_refused_for_does_not_stop_the_run(tmp_path: Path) -> None:
+    prompts = [question(f"{'good' if n == 0 else 'odd'} {n}?") for n in range(20)]
+    with StrangeServer({"odd": ["status 400 At most 1 image(s), max_tokens aside"]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+        answers = ask_prompts(connect(server, concurrency=1), prompts, store)
+        assert [answer.status[:15] for answer in answers] == ["ok"] + ["error: HTTP 400"] * 19
+
+
+@pytest.mark.parametrize("seconds", [5, 1.5])
+def test_the_time_limit_is_the_one_that_was_given(seconds: float) -> None:
+    with StrangeServer() as server:
+        generator = connect(server, timeout=seconds)
+        generator.prepare()
+        assert generator._client.timeout == seconds
 
 
 def test_calls_run_at_once_up_to_the_limit(tmp_path: Path) -> None:
@@ -201,7 +225,10 @@ def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Pat
     ({"model": "gpt-4o@openai", "dtype": "float16"}, "greedy", "unknown option 'dtype'"),
     ({"model": "m@http://localhost:1/v1", "max_cost": 5}, "greedy", "max_cost is 5, but no price is known for it. Add `prices`"),
     ({"model": "gpt-4o@openai", "prices": 3}, "greedy", r"prices is 3; expected two prices, as in \[2.5, 10\]"),
-    ({"model": "gpt-4o@openai", "timeout": "long"}, "greedy", "timeout is 'long'; expected a number of seconds")])
+    ({"model": "gpt-4o@openai", "timeout": "long"}, "greedy", "timeout is 'long'; expected a number of seconds"),
+    ({"model": "gpt-4o@openai", "body": {"temperature": 0.9}}, "greedy", "body holds 'temperature', which the kit sends and records itself"),
+    ({"model": "gpt-4o@openai", "key": "sk-abc"}, "greedy", "must be the name of an environment variable"), ("m@http://localhost:1/v1?key=sk-abc", "greedy", "unknown endpoint"),
+    (3, "greedy", "model: found 3, expected a name, or a mapping")])
 def test_an_entry_that_cannot_be_asked_is_refused_before_any_call(entry: Any, decoding: Any, words: str) -> None:
     with pytest.raises(VragError, match=words):
         load_generator(entry, decoding=decoding)
@@ -214,7 +241,10 @@ def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(tmp_path: Path, monk
         with pytest.raises(VragError, match=r"not in the environment. Set it with `export OPENAI_API_KEY=…`"):
             ask_prompts(load_generator("gpt-4o@openai"), [question("what?")], store)
         assert server.requests == []
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-sëcret-1")
+        with pytest.raises(VragError, match="holds letters that no key has"):
+            ask_prompts(load_generator("gpt-4o@openai"), [question("what?")], store)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1\r")
         answers = ask_prompts(load_generator({"model": "gpt-4o@openai", "retries": 0}), [question("what?"), question("strange?")], store)
         assert answers[1].status == "error: HTTP 500: the key … is odd"
         monkeypatch.delenv("OPENAI_API_KEY")
@@ -240,8 +270,7 @@ def test_a_run_stops_when_its_answers_have_cost_what_they_may(tmp_path: Path) ->
         priced = {"prices": [10_000.0, 0.0], "concurrency": 2}        # a call is forecast at less than the one dollar that it turns out to cost
         with pytest.raises(VragError, match=r"have cost \d+.00 US dollars and max_cost is 12"):
             ask_prompts(connect(server, **priced, max_cost=12, name="m"), prompts[:20], store)
-        generator = connect(server, **priced, max_cost=12, name="m")
-        spent = generator.cost(store.spent("m"))
+        spent = store.spent("m")
         assert 12 <= spent <= 14                                      # the calls under way are paid for, too
         assert spent == len(server.requests) - 1                      # and the one that tried the endpoint is not among the answers
         server.plans, free = {}, connect(server, **priced, max_cost=100, name="m")
@@ -249,12 +278,53 @@ def test_a_run_stops_when_its_answers_have_cost_what_they_may(tmp_path: Path) ->
         assert {answer.fields["cost"] for answer in answers} == {1.0}
 
 
+def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(tmp_path: Path) -> None:
+    priced = {"prices": [10_000.0, 0.0], "max_cost": 100, "name": "m"}
+    with StrangeServer({"strange?": ["truncated"]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+        for _ in range(3):
+            ask_prompts(connect(server, **priced), [question("strange?")], store, retry_failures=True)
+        assert store.spent("m") == 3
+
+
+def test_the_cap_is_checked_for_all_samples_before_the_first(write_annotations: Callable[..., Path], tree: Path, tmp_path: Path) -> None:
+    benchmark = load_visual_rag(write_annotations({}), tree)
+    with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
+        once = connect(server, prices=[10_000.0, 0.0]).forecast([render("no_image", next(iter(benchmark.queries.values())).text)], {}).cost
+        with pytest.raises(VragError, match="Nothing was asked"):
+            ask_all(connect(server, prices=[10_000.0, 0.0], max_cost=2.5 * once), benchmark, zero_shot(benchmark), store, samples=3)
+        assert server.requests == []
+
+
+def test_a_cap_needs_an_endpoint_that_counts(tmp_path: Path) -> None:
+    with StrangeServer({"Reply with the word": ["unmetered"]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+        with pytest.raises(VragError, match=r"does not say how many tokens a call takes, so that max_cost cannot be kept. Set `max_cost: null`"):
+            ask_prompts(connect(server, prices=[1, 1]), [question("what?")], store)
+        assert ask_prompts(connect(server, prices=[1, 1], max_cost=None), [question("what?")], store)[0].status == "ok"
+
+
+def test_only_models_that_are_known_have_prices_and_a_cap() -> None:
+    known, strange = (load_generator(f"{name}@openai") for name in ("gpt-4o-2024-11-20", "gpt-4o-realtime"))
+    assert (known.max_cost, strange.max_cost) == (25.0, None)
+    assert "no price is known for this model" in str(strange.forecast([question("what?")], {}))
+
+
+def test_an_entrys_body_adds_to_what_the_endpoint_needs(tmp_path: Path) -> None:
+    more = load_generator({"model": "gemini-2.5-pro@gemini", "body": {"safety": "off"}})
+    assert more.sent["body"] == {"safety": "off", "extra_body": {"google": {"thinking_config": {"thinking_budget": 128}}}}
+
+
+def test_the_same_endpoint_written_otherwise_is_the_same_endpoint() -> None:
+    plain, slash = (load_generator(f"m@http://localhost:1/v1{end}", decoding={"temperature": value}) for end, value in (("", 1), ("/", 1.0)))
+    assert (plain.fingerprint, json.dumps(plain.decoding)) == (slash.fingerprint, json.dumps(slash.decoding))
+
+
 def test_pictures_are_counted_by_the_rules_that_providers_publish() -> None:
     assert image_tokens("tiles of 512", (1024, 1024)) == 765          # the example in OpenAI's guide
     assert image_tokens("tiles of 512", (2048, 4096)) == 1105         # likewise
     assert image_tokens("tiles of 768", (384, 384)) == 258
-    assert image_tokens("tiles of 768", (960, 540)) == 2 * 258
+    assert image_tokens("tiles of 768", (960, 540)) == 6 * 258        # the example in Google's guide
     assert image_tokens("pixels / 750", (1000, 1000)) == pytest.approx(1334, abs=1)
+    assert image_tokens("pixels / 750", (4000, 3000)) <= 1601         # larger ones are made smaller first
 
 
 def test_samples_are_seeded_apart(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_any_words_are_a_verdict_in_range_or_unreadable(raw: str) -> None:
         assert 0 <= read_verdict(raw).score <= 1
 
 
-@given(st.integers(0, 100), st.lists(st.sampled_from(["Likely Hallucination", "Redundant"]), unique=True), st.text(alphabet="abc |().:\"", max_size=20))
+@given(st.integers(0, 100), st.lists(st.sampled_from(["Likely Hallucination", "Redundant"]), unique=True), st.text(alphabet="abc |.:\"", max_size=20))
 def test_every_verdict_in_the_rubrics_form_is_read(percent: int, marks: list[str], words: str) -> None:
     explained = [f"(Explanation: {words}x)"]
     verdict = read_verdict(" | ".join([f"Score: {percent / 100:g}", *marks, *explained]))
@@ -149,6 +149,12 @@ def test_any_local_model_can_judge_and_one_that_cannot_write_verdicts_scores_not
     assert judged["verdict"].str.startswith("truncated").all()    # random weights never stop
     with pytest.raises(VragError, match=r"3 samples are asked for, but it decodes greedily"):
         load_judge(model, tmp_path, samples=3)
+
+
+@pytest.mark.parametrize("row", [{"answer": float("nan")}, {"answer": None}, {"query_id": "unknown"}])
+def test_a_row_that_cannot_be_judged_is_named(row: dict[str, object], benchmark: Benchmark) -> None:
+    with pytest.raises(VragError, match=r"row 0 of the answers: found query .* keep_default_na=False"):
+        judge_all(RuleJudge(), benchmark, answers_of(benchmark, "black").assign(**row))
 
 
 def test_no_answers_need_no_judge(benchmark: Benchmark, tmp_path: Path) -> None:

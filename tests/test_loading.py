@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
-from vrag_kit.benchmarks import check_visual_rag, load_visual_rag, organism_category, question_kind, statistics
+from vrag_kit.benchmarks import ImageFile, check_visual_rag, load_visual_rag, organism_category, question_kind, statistics
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark
 
@@ -117,6 +118,12 @@ def test_pictures_are_upright_and_rgb(write_annotations: Write, tree: Path) -> N
     turned.save(tree / GOOSE / "a.jpg", exif=exif)
     picture = load_visual_rag(write_annotations({}), tree).corpus[f"{GOOSE}/a.jpg"].image.open()
     assert (picture.size, picture.mode) == ((20, 30), "RGB")
+
+
+def test_a_picture_of_16_bits_keeps_its_shades(tmp_path: Path) -> None:
+    Image.fromarray((np.arange(256, dtype=np.uint16) * 257).reshape(16, 16)).save(tmp_path / "deep.png")
+    picture = np.asarray(ImageFile(tmp_path / "deep.png").open())
+    np.testing.assert_array_equal(picture[..., 0], np.arange(256).reshape(16, 16))
 
 
 def test_statistics_agree_with_a_count_of_the_raw_rows(guide: Benchmark, guide_folder: Path) -> None:

@@ -175,6 +175,33 @@ def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(tm
     other.close()
 
 
+def test_a_failure_is_asked_again_by_one_of_two_processes(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "a.sqlite") as first, AnswerStore(tmp_path / "a.sqlite") as second:
+        first.write([answer("x", None, "timeout")], {"x": []})
+        seen = second.failures(["x", "y"])
+        assert first.claim(["x"]) == []
+        assert first.claim(["x"], again=first.failures(["x"])) == ["x"]
+        assert second.claim(["x"], again=seen) == []          # it is being asked
+        first.write([answer("x", None, "timeout")], {"x": []})
+        with AnswerStore(tmp_path / "a.sqlite") as third:
+            third.write([answer("x", None, "timeout")], {"x": []})
+            assert second.claim(["x"], again=seen) == []      # it was asked again by another, and has failed again
+
+
+def test_a_store_of_version_1_opens_and_keeps_its_answers(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        store.write([answer("x")], {"x": []})
+    with sqlite3.connect(tmp_path / "a.sqlite") as db:
+        db.execute("DROP TABLE pictures")
+        db.execute("DROP TABLE spending")
+        db.execute("CREATE TABLE pictures (place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL, PRIMARY KEY (place, stamp)) WITHOUT ROWID")
+        db.execute("UPDATE about SET version = 1")
+    Image.new("RGB", (4, 5)).save(tmp_path / "a.png")
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        assert store.read(["x"]) == {"x": answer("x")}
+        assert store.pictures([ImageFile(tmp_path / "a.png")])[str(tmp_path / "a.png")].size == (4, 5)
+
+
 def test_a_late_answer_does_not_replace_the_first(tmp_path: Path) -> None:
     with AnswerStore(tmp_path / "a.sqlite") as store:
         store.write([answer("x", "Answer: red")], {"x": []})

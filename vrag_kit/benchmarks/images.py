@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from PIL import Image, ImageOps
 
 from vrag_kit.errors import VragError
@@ -48,10 +49,13 @@ class ImageFile:
 
 
 def decode(data: bytes, where: str) -> Image.Image:
-    """Decode `data` to RGB with EXIF orientation applied; raises `VragError` naming `where` when it is damaged."""
+    """Decode `data` to 8-bit RGB with EXIF orientation applied; raises `VragError` naming `where` when it is damaged."""
     try:
         with Image.open(io.BytesIO(data)) as image:
-            return ImageOps.exif_transpose(image).convert("RGB")
+            upright = ImageOps.exif_transpose(image)
+            if upright.mode.startswith("I"):  # 16 bits a pixel, which Pillow would clip to white
+                upright = Image.fromarray((np.asarray(upright).astype(np.uint32) >> 8).clip(0, 255).astype(np.uint8))
+            return upright.convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise VragError(f"{where}: not a readable picture ({error}; {len(data):,} bytes). Fetch the file again; `vrag check` lists every damaged one.") from error
 

@@ -44,39 +44,42 @@ class _Purse:
             return
         with self._lock:
             if time.monotonic() - self._read_at > 30:
-                self._spent, self._read_at = self._generator.cost(self._store.spent(self._generator.name)), time.monotonic()
+                self._spent, self._read_at = self._store.spent(self._generator.name), time.monotonic()
             if self._spent >= cap:
                 raise VragError(f"{self._generator.name}: stopped, its answers in {self._store.path.name} have cost {self._spent:.2f} US dollars and max_cost is {cap:g}. "
                                 f"Answers are kept; raise max_cost in the model's entry to go on.")
 
     def pay(self, reply: Reply) -> None:
         """Count a reply that was just stored."""
-        with self._lock:
-            self._spent += self._generator.cost(reply.tokens)
+        if cost := self._generator.cost(reply.tokens):
+            with self._lock:
+                self._spent += cost
 
 
 def ask_prompts(generator: Generator, prompts: Sequence[Prompt], store: AnswerStore, *, owners: Sequence[str] | None = None, batch_size: int = 16, sample: int = 0,
-                retry_failures: bool = False, what: str = "answers", read: Callable[[str], Mapping[str, Any]] = read_answer) -> list[Answer]:
+                rounds: int = 1, retry_failures: bool = False, what: str = "answers", read: Callable[[str], Mapping[str, Any]] = read_answer) -> list[Answer]:
     """The answer to each prompt, in order; equal prompts share one.
 
-    `owners` (a query id each) say which prompts share pictures; `read` finds an answer's fields in its words. A question that another process is asking
-    is waited for. Before the first call the forecast is printed; afterwards how many answers came from the store, are new, and failed. Raises `VragError` when
-    the forecast or the cost passes the model's max_cost, and when the model cannot be asked; what was answered is kept in every case.
+    `owners` (a query id each) say which prompts share pictures; `read` finds an answer's fields in its words. A question that another process is asking is
+    waited for. Before the first call the forecast is printed, for this and all `rounds` of samples that are to follow; afterwards how many answers came from the
+    store, are new, and failed. Raises `VragError` when the forecast or the cost passes the model's max_cost, and when the model cannot be asked; what was answered
+    is kept in every case.
     """
     pictures = store.pictures(image for prompt in prompts for image in images_of(prompt))
     keys = [answer_key(generator.fingerprint, prompt, generator.decoding, sample, pictures) for prompt in prompts]
     asked = {answer_id: _Question(owner, prompt, stored) for owner, prompt, (answer_id, stored) in zip(owners or [""] * len(prompts), prompts, keys, strict=True)}
+    again = store.failures(asked) if retry_failures else {}
     answers = store.read(list(asked))
-    todo = [answer_id for answer_id in asked if answer_id not in answers or (retry_failures and answers[answer_id].status != "ok")]
+    todo = [answer_id for answer_id in asked if answer_id not in answers or answer_id in again]
     began, label, new = time.monotonic(), f"{what} of {generator.name}", 0
     if todo:
-        _tell(generator, [asked[answer_id].prompt for answer_id in todo], {where: picture.size for where, picture in pictures.items()}, store)
+        _tell(generator, [asked[answer_id].prompt for answer_id in todo] * rounds, {where: picture.size for where, picture in pictures.items()}, store)
         generator.prepare()
         purse = _Purse(generator, store)
 
-        def answer(batch: Sequence[str], retry: bool = retry_failures) -> int:
+        def answer(batch: Sequence[str]) -> int:
             purse.check()
-            ours = store.claim(batch, retry_failures=retry)
+            ours = store.claim(batch, again=again)
             if ours:
                 replies = generator.generate([asked[answer_id].prompt for answer_id in ours], sample=sample)
                 store.write([_answer(*pair, generator, sample, read) for pair in zip(ours, replies, strict=True)], {answer_id: asked[answer_id].stored for answer_id in ours})
@@ -85,10 +88,10 @@ def ask_prompts(generator: Generator, prompts: Sequence[Prompt], store: AnswerSt
             return len(ours)
 
         with store.renewing():
-            counts = _at_once(answer, _batches(todo, asked, batch_size if generator.concurrency == 1 else 1), generator.concurrency)
+            counts = _at_once(answer, _batches(todo, asked, batch_size if generator.batched else 1), generator.concurrency)
             new = sum(count for count, _ in track(counts, label, len(todo), "prompts", size=lambda done: done[1]))
-            new += _wait(todo, store, answer)
-        answers |= store.read(todo)
+            late, found = _wait(todo, store, answer)
+        new, answers = new + late, answers | found
     failed = [answer for answer in answers.values() if answer.status != "ok"]
     print(f"{label}: {len(asked) - len(todo):,} from the store, {new:,} new, {len(todo) - new:,} by another process, {len(failed):,} failed; "
           f"{time.monotonic() - began:.0f} s", flush=True)
@@ -101,7 +104,7 @@ def _tell(generator: Generator, prompts: list[Prompt], sizes: Mapping[str, tuple
     forecast = generator.forecast(prompts, sizes)
     print(f"{generator.name}: {forecast}", flush=True)
     if generator.max_cost is not None and forecast.cost is not None:
-        spent = generator.cost(store.spent(generator.name))
+        spent = store.spent(generator.name)
         if spent + forecast.cost > generator.max_cost:
             raise VragError(f"{generator.name}: this will cost about {forecast.cost:,.2f} US dollars, after {spent:,.2f} so far, and max_cost is {generator.max_cost:g}. "
                             f"Nothing was asked. Set max_cost in the model's entry, as in {{model: …, max_cost: {ceil(spent + forecast.cost)}}}, or ask for less.")
@@ -128,7 +131,12 @@ def _at_once(answer: Callable[[Sequence[str]], int], batches: Iterator[Sequence[
             running |= {pool.submit(answer, batch): len(batch) for batch in islice(batches, threads - len(running))}
             if not running:
                 return
-            for done in wait(running, return_when=FIRST_COMPLETED).done:
+            try:
+                finished = wait(running, return_when=FIRST_COMPLETED).done
+            except KeyboardInterrupt:
+                print(f"stopping: {len(running)} calls are under way and are waited for, so that their answers are kept; interrupt again to drop them", flush=True)
+                raise
+            for done in finished:
                 yield done.result(), running.pop(done)
 
 
@@ -144,17 +152,17 @@ def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int, rea
     return Answer(answer_id=answer_id, sample=sample, raw=reply.raw, fields=fields, status=status, sent=sent, tokens=reply.tokens)
 
 
-def _wait(todo: list[str], store: AnswerStore, answer: Callable[..., int]) -> int:
-    """Wait for what other processes are asking, and ask what they gave up; returns how many became ours."""
+def _wait(todo: list[str], store: AnswerStore, answer: Callable[[Sequence[str]], int]) -> tuple[int, dict[str, Answer]]:
+    """Wait for what other processes are asking, and ask what they gave up; returns how many became ours, and all answers to `todo`."""
     new, said, known = 0, 0.0, store.read(todo)
     while missing := [answer_id for answer_id in todo if answer_id not in known]:
-        new += sum(answer([answer_id], retry=False) for answer_id in missing[:8])
+        new += sum(answer([answer_id]) for answer_id in missing[:8])
         if time.monotonic() - said > 30:
             print(f"waiting: another process is asking {len(missing):,} of these questions", flush=True)
             said = time.monotonic()
         time.sleep(0.2)
         known |= store.read(missing)
-    return new
+    return new, known
 
 
 def _notes(answers: Sequence[Answer]) -> None:

@@ -33,6 +33,7 @@ _GIVE_UP = 10
 class EndpointGenerator:
     """A model behind an endpoint; implements `Generator`. Made by `load_generator`."""
 
+    batched = False
     deterministic = False  # not even at temperature 0: servers batch
 
     def __init__(self, endpoint: Endpoint, *, name: str, decoding: Mapping[str, Any], concurrency: int, timeout: float, retries: int, max_cost: float | None,
@@ -43,7 +44,7 @@ class EndpointGenerator:
         self.fingerprint = hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
         self.sent = {**shaping, "headroom": endpoint.headroom, "part_order": "images first" if images_first else "as written"}
         self._client: openai.OpenAI | None = None
-        self._secret, self._failed_in_a_row, self._lock = "", 0, threading.Lock()
+        self._secret, self._failed_in_a_row, self._answered, self._lock = "", 0, False, threading.Lock()
 
     def __repr__(self) -> str:
         return f"EndpointGenerator({self.name} at {self._endpoint.base_url}, {self.concurrency} calls at once)"
@@ -67,14 +68,17 @@ class EndpointGenerator:
         cost = likely if prices else None
         if prices:
             notes.append(f"about {likely:,.2f} US dollars at {prices[0]:g} for a million tokens of prompt and {prices[1]:g} of answer; {most:,.2f} if all answers were as "
-                         f"long as they may be; stops at max_cost {self.max_cost if self.max_cost is not None else 'none'}")
+                         f"long as they may be; " + (f"stops at max_cost {self.max_cost:g}" if self.max_cost is not None else "no max_cost stops it"))
+        elif self._endpoint.key:
+            notes.append("no price is known for this model: nothing is said about money, and no max_cost stops it. Add `prices` to its entry")
         return Forecast(calls=len(prompts), images=len(sizes_of), tokens=tokens, notes=tuple(notes), cost=cost)
 
     def missing(self) -> str:
         """What this machine lacks to ask the model; "" when nothing."""
-        if self._endpoint.key and not os.environ.get(self._endpoint.key):
+        key = os.environ.get(self._endpoint.key, "").strip() if self._endpoint.key else "none"
+        if not key:
             return f"the key for {self._endpoint.base_url} is not in the environment. Set it with `export {self._endpoint.key}=…`"
-        return ""
+        return "" if key.isascii() and key.isprintable() else f"the key in {self._endpoint.key} holds letters that no key has. Copy it again"
 
     def prepare(self) -> None:
         """Make one short call with all the fields that will be sent. Raises `VragError` for a missing or wrong key, model, URL or field."""
@@ -82,22 +86,26 @@ class EndpointGenerator:
             return
         if missing := self.missing():
             raise VragError(f"model {self.name!r}: {missing}.")
-        self._secret = os.environ.get(self._endpoint.key, "") if self._endpoint.key else ""
-        client = openai.OpenAI(base_url=self._endpoint.base_url, api_key=self._secret or "none", max_retries=self._retries, http_client=DeadlineClient(self._timeout))
+        self._secret = os.environ.get(self._endpoint.key, "").strip() if self._endpoint.key else ""
+        client = openai.OpenAI(base_url=self._endpoint.base_url, api_key=self._secret or "none", max_retries=self._retries, timeout=self._timeout,
+                               http_client=DeadlineClient(self._timeout))
         try:
-            self._ask(client, [{"role": "user", "content": "Reply with the word: ready"}], 0)
+            completion = self._ask(client, [{"role": "user", "content": "Reply with the word: ready"}], 0)
         except openai.OpenAIError as error:
-            raise VragError(f"model {self.name!r} cannot be asked: {self._hopeless(error) or self._reason(error)}") from None
+            raise VragError(f"model {self.name!r} cannot be asked: {self._hopeless(error) or self._refused_field(error) or self._reason(error)}") from None
         except ValueError as error:
             raise VragError(f"model {self.name!r}: {self._endpoint.base_url} does not answer as an OpenAI-compatible endpoint does ({error}). "
                             f"Check the URL; it often ends in /v1.") from None
+        if self.max_cost is not None and not _counts(completion):
+            raise VragError(f"model {self.name!r}: {self._endpoint.base_url} does not say how many tokens a call takes, so that max_cost cannot be kept. "
+                            f"Set `max_cost: null` in its entry to ask all the same.")
         self._client = client
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         """One reply a prompt, in order, asked one after another; called from several threads it asks at once.
 
         Refusals, cut-off answers, time-outs, and errors that outlast the client's own retries are replies whose status says so. Raises `VragError`
-        when the endpoint no longer takes the key, the model or the fields, and when more than ten calls in a row have failed.
+        when the endpoint no longer takes the key or the model, and when more than ten calls in a row have failed.
         """
         self.prepare()
         return [self._reply(prompt, sample) for prompt in prompts]
@@ -136,8 +144,12 @@ class EndpointGenerator:
             return f"the key in {self._endpoint.key or 'no environment variable'} is not accepted: {where}"
         if isinstance(error, openai.NotFoundError):
             return f"there is no model {self._endpoint.model!r}, or the URL is wrong: {where}"
-        if isinstance(error, openai.UnprocessableEntityError) or getattr(error, "param", None) in {*self.decoding, *self._endpoint.body, "seed"}:
-            return f"a field is not accepted: {where} Give the model's entry another `decoding`, `body` or `server`."
+        return ""
+
+    def _refused_field(self, error: openai.OpenAIError) -> str:
+        """Whether the first call shows that a field is not taken; later ones may be refused for what they ask."""
+        if isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
+            return f"a field is not accepted: {self._endpoint.base_url} says {self._message(error)!r}. Give the model's entry another `decoding`, `body` or `server`."
         return ""
 
     def _reason(self, error: openai.OpenAIError) -> str:
@@ -146,7 +158,8 @@ class EndpointGenerator:
         if isinstance(error, openai.APITimeoutError):
             return f"timeout: no whole answer within {self._timeout:g} s"
         if not isinstance(error, openai.APIStatusError):
-            return f"error: {words}{f' ({type(error.__cause__).__name__}: {str(error.__cause__)[:80]})' if error.__cause__ else ''}"
+            cause = error.__cause__
+            return f"error: {words}" + (f" ({self._hide(f'{type(cause).__name__}: {cause}')[:100]})" if cause else "")
         code = f"{getattr(error, 'code', '')} {words}".lower()
         if error.status_code == 400 and "content" in code and ("filter" in code or "policy" in code):
             return f"refused: {words}"
@@ -158,12 +171,18 @@ class EndpointGenerator:
         """The endpoint's own words, short and without the key."""
         body = getattr(error, "body", None)
         words = " ".join(str((body.get("message") if isinstance(body, dict) else None) or getattr(error, "message", "") or error).split())
-        return (words.replace(self._secret, "…") if self._secret else words)[:200]
+        return self._hide(words)[:200]
+
+    def _hide(self, words: str) -> str:
+        """Words without the key, and such as can be stored."""
+        return _storable(words.replace(self._secret, "…") if self._secret else words)
 
     def _count(self, status: str) -> None:
-        """Raise `VragError` when too many calls in a row have failed; what one question alone may cause does not count."""
+        """Raise `VragError` when too many calls in a row have failed. Once something was answered, what a single prompt may cause (HTTP 400, 413) does not count."""
         with self._lock:
-            self._failed_in_a_row = self._failed_in_a_row + 1 if status.startswith(("timeout", "rate limited", "error")) else 0
+            failed = status.startswith(("timeout", "rate limited", "error")) and not (self._answered and status.startswith(("error: HTTP 400", "error: HTTP 413")))
+            self._answered = self._answered or status == "ok"
+            self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
             if self._failed_in_a_row > _GIVE_UP:
                 raise VragError(f"model {self.name!r}: {self._failed_in_a_row} calls in a row have failed, the last with \"{status}\". Stopped; what was answered is kept. "
                                 f"When {self._endpoint.base_url} answers again, run with `retry_failures: true`.")
@@ -181,16 +200,36 @@ def load_endpoint(spec: str, options: Mapping[str, Any]) -> EndpointGenerator:
 
 
 def _read(completion: Any, limit: int) -> Reply:
-    """A chat completion as a reply."""
-    usage = getattr(completion, "usage", None)
-    thinking = getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)
-    counts = {"prompt": getattr(usage, "prompt_tokens", None), "completion": getattr(usage, "completion_tokens", None), "reasoning": thinking}
-    tokens = {name: count for name, count in counts.items() if isinstance(count, int)}
+    """A chat completion as a reply. Raises ValueError for one whose words are of no known form."""
+    tokens = _counts(completion)
     if not completion.choices:
         return Reply(raw=None, status="error: the endpoint's reply holds no choice", tokens=tokens)
     message, why = completion.choices[0].message, completion.choices[0].finish_reason
-    raw = (getattr(message, "content", None) or "").strip() or None
-    refusal = getattr(message, "refusal", None)
-    status = (f"refused: {refusal or 'content filter'}" if refusal or why == "content_filter" else f"truncated: cut off at {limit} tokens" if why == "length"
-              else "ok" if raw else "empty: the model ended without a word")
+    raw, refusal = _words(getattr(message, "content", None)), getattr(message, "refusal", None)
+    status = (f"refused: {_storable(str(refusal)) if refusal else 'content filter'}" if refusal or why == "content_filter" else f"truncated: cut off at {limit} tokens"
+              if why == "length" else "ok" if raw else "empty: the model ended without a word")
     return Reply(raw=raw, status=status, fields={"served": completion.model} if getattr(completion, "model", None) else {}, tokens=tokens)
+
+
+def _counts(completion: Any) -> dict[str, int]:
+    """Tokens as the endpoint counts them; those of thinking are part of the completion, also where it forgets them there."""
+    usage = getattr(completion, "usage", None)
+    prompt, answer, total = (getattr(usage, f"{name}_tokens", None) for name in ("prompt", "completion", "total"))
+    if not isinstance(prompt, int) or not isinstance(answer, int):
+        return {}
+    thinking = getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)
+    return {"prompt": prompt, "completion": max(answer, total - prompt) if isinstance(total, int) else answer, **({"reasoning": thinking} if isinstance(thinking, int) else {})}
+
+
+def _words(content: Any) -> str | None:
+    """The words of a message: a text, or the texts among its parts."""
+    if isinstance(content, list):
+        content = "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+    if content is not None and not isinstance(content, str):
+        raise ValueError(f"its words are {str(content)[:40]!r}")
+    return _storable((content or "").strip()) or None
+
+
+def _storable(words: str) -> str:
+    """Words that UTF-8 can hold: half a surrogate pair becomes a question mark."""
+    return words.encode("utf-8", "replace").decode("utf-8")

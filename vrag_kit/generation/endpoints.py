@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ from vrag_kit.generation.generator import Size
 
 _DATA = json.loads((Path(__file__).parent / "endpoints.json").read_text(encoding="utf-8"))
 ENDPOINTS, SERVERS = _DATA["endpoints"], _DATA["servers"]
+_OURS = ("model", "messages", "stream", "n", "seed", "temperature", "top_p", "max_tokens", "max_completion_tokens")
 _GREEDY = {"temperature": 0.0, "top_p": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
 
 
@@ -47,19 +50,23 @@ def find_endpoint(spec: str, options: Mapping[str, Any]) -> Endpoint:
     model, _, place = spec.rpartition("@")
     if place in ENDPOINTS:
         about = {name: value for name, value in ENDPOINTS[place].items() if name != "models"}
-        prefix = max((name for name in ENDPOINTS[place]["models"] if model.startswith(name)), key=len, default=None)
-        about |= ENDPOINTS[place]["models"][prefix] if prefix else {}
-    elif place.startswith(("http://", "https://")):
+        about |= next((facts for name, facts in ENDPOINTS[place]["models"].items() if re.fullmatch(re.escape(name) + r"(-\d{4}[\d-]*)?", model)), {})
+    elif re.fullmatch(r"https?://[^\s?#]+", place):
         server = options.get("server", "openai")
         if server not in SERVERS:
             raise VragError(f"model {spec!r}: server is {server!r}; expected one of {', '.join(SERVERS)}.")
-        about = {**SERVERS[server], "base_url": place}
+        about = {**SERVERS[server], "base_url": place.rstrip("/")}
     else:
         raise VragError(f"model {spec!r}: unknown endpoint {place!r}; expected one of {', '.join(ENDPOINTS)}, or a URL such as http://localhost:8000/v1.")
-    about |= {name: options[name] for name in ("key", "body", "headroom", "prices") if name in options}
+    about |= {name: options[name] for name in ("key", "headroom", "prices") if name in options}
+    about["body"] = {**about.get("body", {}), **options.get("body", {})}
+    if taken := sorted({*about["send"], about["limit"], *_OURS} & set(about["body"])):
+        raise VragError(f"model {spec!r}: body holds {taken[0]!r}, which the kit sends and records itself. Use `decoding`, `max_new_tokens` or another model's entry for it.")
+    if about.get("key") and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", about["key"]):
+        raise VragError(f"model {spec!r}: `key` must be the name of an environment variable that holds the key, such as OPENAI_API_KEY, never the key itself.")
     prices = about.get("prices")
     return Endpoint(model=model, base_url=about["base_url"], key=about.get("key"), limit=about["limit"], send=tuple(about["send"]), defaults=about.get("defaults"),
-                    body=about.get("body", {}), headroom=about.get("headroom", 0), thinking=about.get("thinking", 0),
+                    body=about["body"], headroom=about.get("headroom", 0), thinking=about.get("thinking", 0),
                     prices=(prices[0], prices[1]) if prices else None, image_tokens=about.get("image_tokens"))
 
 
@@ -78,7 +85,7 @@ def decoding_of(endpoint: Endpoint, decoding: str | Mapping[str, Any], max_new_t
     if isinstance(decoding, str):
         values = endpoint.defaults if endpoint.defaults is not None else {**_GREEDY, **_checkpoint_defaults(owner, endpoint.model)}
     else:
-        values = {name: value for name, value in decoding.items() if name != "do_sample"}
+        values = {name: value if name == "top_k" else float(value) for name, value in decoding.items() if name != "do_sample"}
         if refused := sorted(set(values) - set(send)):
             raise VragError(f"{owner}: it takes no {refused[0]!r}; it takes {', '.join(send) or 'no sampling fields'}.")
         values = {**_GREEDY, "temperature": 1.0, **(endpoint.defaults or {}), **values}
@@ -106,6 +113,8 @@ def image_tokens(rule: str, size: Size) -> int:
         scale = min(1.0, 2048 / max(size))
         scale *= min(1.0, 768 / (min(size) * scale))
         return 85 + 170 * -(-round(width * scale) // 512) * -(-round(height * scale) // 512)
-    if rule == "tiles of 768":  # 258 for a small picture, else for each tile
-        return 258 if max(size) <= 384 else 258 * -(-width // 768) * -(-height // 768)
-    return width * height // 750 + 1
+    if rule == "tiles of 768":  # 258 for a small picture, else for each tile, whose side is two thirds of the short side, within 256 and 768
+        side = min(768, max(256, int(min(size) / 1.5)))
+        return 258 if max(size) <= 384 else 258 * -(-width // side) * -(-height // side)
+    scale = min(1.0, 1568 / max(size), math.sqrt(1_200_000 / (width * height)))  # larger ones are made smaller first
+    return int(width * height * scale * scale) // 750 + 1

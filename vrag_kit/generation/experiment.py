@@ -28,13 +28,15 @@ def ask_all(generator: Generator, benchmark: Benchmark, contexts: Sequence[Conte
     `answer` is what will be judged, None where `status` is not "ok". `template` puts all contexts into one wording, instead of each
     setting's own. `samples` repeats every question, which makes sense where decoding samples. See `ask_prompts` for what is printed and raised.
     """
+    if samples < 1:
+        raise VragError(f"samples is {samples}; expected 1 or more.")
     if samples > 1 and generator.deterministic:
         raise VragError(f"{generator.name}: {samples} samples are asked for, but it decodes greedily, so that they would be copies. Set samples to 1, or another `decoding`.")
     prompts = [_prompt(benchmark, context, template) for context in contexts]
     owners = [context.query_id for context in contexts]
     rows = []
     for sample in range(samples):
-        answers = ask_prompts(generator, prompts, store, owners=owners, batch_size=batch_size, sample=sample, retry_failures=retry_failures)
+        answers = ask_prompts(generator, prompts, store, owners=owners, batch_size=batch_size, sample=sample, rounds=samples - sample, retry_failures=retry_failures)
         rows += [(generator.name, context.setting, context.k, context.draw, sample, context.query_id, template or template_of(context), answer.fields.get("answer"),
                   answer.status, answer.answer_id) for context, answer in zip(contexts, answers, strict=True)]
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -52,6 +54,9 @@ def ask_models(models: Sequence[Entry], benchmark: Benchmark, contexts: Sequence
     names = [generator.name for generator in generators]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise VragError(f"two models are named {twice[0]!r}; list it once, or give one a `name` in its entry.")
+    for generator in generators:
+        if missing := generator.missing():
+            print(f"note: {generator.name}: {missing}; unless all its answers are stored, the run will stop there", flush=True)
     tables = []
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         for entry in models:

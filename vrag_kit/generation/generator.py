@@ -59,10 +59,12 @@ class Generator(Protocol):
     """What else is recorded with each answer and is no part of its key: the endpoint, the order of parts."""
     deterministic: bool
     """True when repeating a prompt gives the same words, so that samples would be copies."""
+    batched: bool
+    """Whether prompts are answered faster together; else each is handed over alone, so that its answer is kept at once."""
     concurrency: int
-    """How many calls of `generate` may run at once; above 1 each gets one prompt."""
+    """How many calls of `generate` may run at once."""
     max_cost: float | None
-    """Stop when the answers of this model have cost so many US dollars in this store; None where nothing is paid."""
+    """Stop when this model's calls have cost so many US dollars in this store; None for no such limit."""
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
         """What these prompts will take; `sizes` has every picture's by its `where`. Asks nothing and loads no weights."""
@@ -78,6 +80,9 @@ class Generator(Protocol):
 
     def cost(self, tokens: Mapping[str, int]) -> float:
         """US dollars for so many tokens; 0 where nothing is paid."""
+
+    def missing(self) -> str:
+        """What this machine lacks to ask the model, such as a key; "" when nothing."""
 
 
 def read_answer(raw: str) -> dict[str, Any]:

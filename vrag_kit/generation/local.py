@@ -34,7 +34,7 @@ class _Asked:
 class LocalGenerator:
     """A transformers model with its processor; implements `Generator`. Made by `load_generator`; weights are read when they are first needed."""
 
-    concurrency, max_cost = 1, None
+    batched, concurrency, max_cost = True, 1, None
 
     def __init__(self, read: Callable[[], Any], processor: Any, config: Any, *, name: str, decoding: Mapping[str, Any], fingerprint: str, family: Family,
                  budget: Mapping[str, Any], sent: Mapping[str, Any], max_image_side: int | None = None, weight_bytes: int = 0) -> None:
@@ -59,6 +59,10 @@ class LocalGenerator:
     def cost(self, tokens: Mapping[str, int]) -> float:
         """Nothing is paid."""
         return 0.0
+
+    def missing(self) -> str:
+        """Nothing that can be told without reading the weights."""
+        return ""
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
         """Prompts measured exactly, by the processor; which of them the model cannot hold; and what must fit into memory."""

@@ -28,7 +28,7 @@ from vrag_kit.progress import track
 from vrag_kit.types import Answer, LazyImage, Prompt
 
 VERSION = 2
-"""Version 1 kept no sizes of pictures; its answers are kept and its pictures hashed again."""
+"""Version 1 knew models by their tensors instead of their files, and kept no sizes of pictures: its answers stay, but are not found any more."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (
@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS answers (
     owner TEXT, lease_until REAL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pictures (
     place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, PRIMARY KEY (place, stamp)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spending (model TEXT PRIMARY KEY, dollars REAL NOT NULL) WITHOUT ROWID;
 """
 _CLAIMED = "claimed"
 
@@ -118,11 +119,17 @@ class AnswerStore:
                     db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?, ?, ?)", [(where, stamps[where], known[where].pixels, *known[where].size) for where in part])
         return known
 
-    def spent(self, model: str) -> dict[str, int]:
-        """Tokens of prompt and of completion that the calls of a model have taken, failed ones too, as far as they were reported."""
+    def spent(self, model: str) -> float:
+        """US dollars that a model's calls have cost, those of failures that were asked again included."""
         with self._clearly():
-            row = self._db.execute("SELECT SUM(json_extract(tokens, '$.prompt')), SUM(json_extract(tokens, '$.completion')) FROM answers WHERE model = ?", (model,)).fetchone()
-        return {"prompt": row[0] or 0, "completion": row[1] or 0}
+            row = self._db.execute("SELECT dollars FROM spending WHERE model = ?", (model,)).fetchone()
+        return float(row[0]) if row else 0.0
+
+    def failures(self, answer_ids: Iterable[str]) -> dict[str, str | None]:
+        """Which of these questions have failed, and who wrote that down; what `claim` needs to ask them again."""
+        with self._clearly():
+            rows = {answer_id: self._db.execute("SELECT status, owner FROM answers WHERE answer_id = ?", (answer_id,)).fetchone() for answer_id in answer_ids}
+        return {answer_id: row[1] for answer_id, row in rows.items() if row and row[0] not in ("ok", _CLAIMED)}
 
     def read(self, answer_ids: Sequence[str]) -> dict[str, Answer]:
         """The answers and failures that are there, by id."""
@@ -143,14 +150,18 @@ class AnswerStore:
             raise VragError(f"{self.path}: no answer {answer_id!r}.")
         return list(json.loads(row[0]))
 
-    def claim(self, answer_ids: Sequence[str], *, retry_failures: bool = False) -> list[str]:
-        """Reserve the questions that nobody else has answered or is asking; returns those that are now ours, in order."""
-        ours = []
+    def claim(self, answer_ids: Sequence[str], *, again: Mapping[str, str | None] | None = None) -> list[str]:
+        """Reserve the questions that nobody else has answered or is asking; returns those that are now ours, in order.
+
+        A failure is reserved when it is in `again` as `failures` gave it, and so has not been asked again by another process since.
+        """
+        ours, again = [], again or {}
         with self._clearly(), self._writing() as db:
             now = time.time()  # not before: the file may have been held by others for long
             for answer_id in answer_ids:
                 row = db.execute("SELECT status, lease_until, owner FROM answers WHERE answer_id = ?", (answer_id,)).fetchone()
-                if row is None or (row[0] == _CLAIMED and (row[1] < now or row[2] == self.owner)) or (retry_failures and row[0] not in ("ok", _CLAIMED)):
+                if row is None or (row[0] == _CLAIMED and (row[1] < now or row[2] == self.owner)) \
+                        or (row[0] not in ("ok", _CLAIMED) and answer_id in again and again[answer_id] == row[2]):
                     db.execute("INSERT OR REPLACE INTO answers (answer_id, status, owner, lease_until) VALUES (?, ?, ?, ?)", (answer_id, _CLAIMED, self.owner, now + self.lease))
                     ours.append(answer_id)
         return ours
@@ -189,10 +200,14 @@ class AnswerStore:
             raise VragError(f"{len(empty)} answers have the status 'ok' but no words; give them a status that says why.")
         with self._clearly(), self._writing() as db:
             for a in answers:
-                row = (a.answer_id, a.status, a.raw, json.dumps(dict(a.fields)), a.sent.get("model"), a.sample, json.dumps(prompts[a.answer_id]),
-                       json.dumps(dict(a.sent)), json.dumps(dict(a.tokens)))
+                model = a.sent.get("model")
+                row = (a.answer_id, a.status, a.raw, json.dumps(dict(a.fields)), model, a.sample, json.dumps(prompts[a.answer_id]),
+                       json.dumps(dict(a.sent)), json.dumps(dict(a.tokens)), self.owner)
                 db.execute("DELETE FROM answers WHERE answer_id = ? AND status != 'ok'", (a.answer_id,))
-                db.execute("INSERT OR IGNORE INTO answers (answer_id, status, raw, fields, model, sample, prompt, sent, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+                db.execute("INSERT OR IGNORE INTO answers (answer_id, status, raw, fields, model, sample, prompt, sent, tokens, owner) "
+                           "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+                if cost := a.fields.get("cost"):
+                    db.execute("INSERT INTO spending VALUES (?, ?) ON CONFLICT (model) DO UPDATE SET dollars = dollars + excluded.dollars", (model, cost))
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

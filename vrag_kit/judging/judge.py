@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
+from vrag_kit.errors import VragError
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.llm_judge import LLMJudge
@@ -50,6 +51,10 @@ def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.D
     abstains when the judge marks it, or when it earns nothing and its words decline. Equal answers to a query are judged once.
     """
     good = answers[answers["status"] == "ok"]
+    for row, query_id, answer in zip(good.index, good["query_id"], good["answer"], strict=True):
+        if not isinstance(answer, str) or query_id not in benchmark.queries:
+            raise VragError(f"row {row} of the answers: found query {query_id!r} and answer {answer!r} with the status 'ok'; expected a query of {benchmark.name} and a text. "
+                            f"A table that went through CSV must be read with keep_default_na=False.")
     pairs = list(dict.fromkeys(zip(good["query_id"], good["answer"], strict=True)))
     found = judge.judge([benchmark.queries[query_id] for query_id, _ in pairs], [answer for _, answer in pairs])
     columns = {pair: _columns(verdicts, pair[1]) for pair, verdicts in zip(pairs, found, strict=True)}

@@ -39,6 +39,8 @@ class LLMJudge:
 
     def __init__(self, generator: Generator, answers_dir: Path | str, *, samples: int = 1, batch_size: int = 16, retry_failures: bool = False) -> None:
         """Verdicts are kept in `answers.sqlite` in `answers_dir`. Raises `VragError` for several samples of a model that decodes greedily."""
+        if samples < 1:
+            raise VragError(f"judge_samples is {samples}; expected 1 or more.")
         if samples > 1 and generator.deterministic:
             raise VragError(f"judge {generator.name!r}: {samples} samples are asked for, but it decodes greedily, so that they would be copies. Set judge_samples to 1, "
                             f"or another `decoding` in the judge's entry.")
@@ -55,7 +57,7 @@ class LLMJudge:
         return [next(verdicts) if query.answers else (Judgment(answer_id="", label="", score=None, status=hidden.format(query.query_id)),) for query in queries]
 
     def _round(self, prompts: Sequence[Prompt], sample: int) -> list[Judgment]:
-        first = self._ask(prompts, sample, "verdicts")
+        first = self._ask(prompts, sample, "verdicts", rounds=self.samples - sample)
         reasons = {i: reason for i, reply in enumerate(first) if reply.raw and (reason := _why_unreadable(reply))}
         if not reasons:
             return [_judgment(reply) for reply in first]
@@ -66,9 +68,10 @@ class LLMJudge:
         print(f"verdicts of {self.name}: {len(reasons):,} could not be read and were asked for once more, {lost:,} of them remain unreadable", flush=True)
         return judgments
 
-    def _ask(self, prompts: Sequence[Prompt], sample: int, what: str) -> list[Answer]:
+    def _ask(self, prompts: Sequence[Prompt], sample: int, what: str, *, rounds: int = 1) -> list[Answer]:
         with AnswerStore(self._path) as store:
-            return ask_prompts(self._generator, prompts, store, batch_size=self._batch, sample=sample, retry_failures=self._retry, what=what, read=lambda raw: {})
+            return ask_prompts(self._generator, prompts, store, batch_size=self._batch, sample=sample, rounds=rounds, retry_failures=self._retry, what=what,
+                               read=lambda raw: {})
 
 
 def _why_unreadable(reply: Answer) -> str:

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 MARKS = {"likely hallucination": "hallucination", "redundant": "redundant", "no answer": "abstention"}
 """The rubric's marks, in lower case → the kit's."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
+_MARK = "|".join(MARKS)
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
+_QUOTES = " \t*`_“”\"'.:"
+_ELSEWHERE = re.compile(rf"^\|.*|(?:{_MARK})|.*\bscore\b\W*(?:is|of|=|:)?\W*\d.*", re.IGNORECASE)
+"""A line that would change the verdict of another: a remark of its own, or a second score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +32,15 @@ class Unreadable(ValueError):
 def read_verdict(raw: str) -> Verdict:
     """The verdict in `raw`: its one line "Score: 0.5 | Likely Hallucination | (Explanation: …)".
 
-    Bold type and lines without a score around it are let pass. Raises `Unreadable` with the reason when there is no such line or several that differ,
-    the score is no number in [0, 1], a mark is unknown, or "No Answer" comes with a score above 0.
+    Bold type, quotes, thoughts in <think> tags, and lines of prose around it are let pass. Raises `Unreadable` with the reason when there is no such line or several that
+    differ, the score is no number in [0, 1], a mark is unknown, a mark or a second score stands elsewhere, or "No Answer" comes with a score above 0.
     """
-    lines = [line.strip().strip("*`“”\"' ") for line in raw.splitlines()]
+    lines = [line.strip(_QUOTES) for line in _THOUGHT.sub("\n", raw).splitlines()]
     found = {line for line in lines if re.match(r"score\b", line, re.IGNORECASE)}
     if not found:
         raise Unreadable("there is no line that begins with “Score:”")
+    if others := [line for line in lines if line not in found and _ELSEWHERE.fullmatch(line)]:
+        raise Unreadable(f"“{others[0][:30]}” stands on a line of its own")
     verdicts = {_line(line) for line in found}
     if len(verdicts) > 1:
         raise Unreadable("there are several scores")
@@ -41,19 +48,32 @@ def read_verdict(raw: str) -> Verdict:
 
 
 def _line(line: str) -> Verdict:
-    rest = re.sub(r"^score\s*(?:\*\*)?\s*:\s*(?:\*\*)?\s*", "", line, flags=re.IGNORECASE)
-    head, *explanation = re.split(r"\(", rest, maxsplit=1)
-    score, *marks = (piece.strip().strip("*").strip() for piece in head.rstrip(" |*.").split("|"))
+    rest = re.sub(r"^score[\s*]*:[\s*]*", "", line, flags=re.IGNORECASE)
+    head, bracket, behind = _apart(rest)
+    score, *marks = (piece.rstrip(_QUOTES).lstrip(_QUOTES.replace(".", "")) for piece in head.rstrip(" |*.").split("|"))
     if not _NUMBER.fullmatch(score) or not 0 <= float(score) <= 1:
         raise Unreadable(f"“{score[:30]}” is no score from 0 to 1")
     if unknown := [mark for mark in marks if mark.lower() not in MARKS]:
         raise Unreadable(f"“{unknown[0][:30]}” is none of the marks")
+    if not bracket.lower().startswith("explanation") and re.search(rf"\d|score|{_MARK}", bracket, re.IGNORECASE):
+        raise Unreadable(f"“({bracket[:30]}” is no explanation")
+    if re.search(rf"\||score|{_MARK}", behind, re.IGNORECASE):
+        raise Unreadable("something stands behind the explanation")
     read = frozenset(MARKS[mark.lower()] for mark in marks)
     if "abstention" in read and float(score) > 0:
         raise Unreadable("“No Answer” has a score above 0")
-    if explanation and re.search(r"\|\s*(?:" + "|".join(MARKS) + r")\s*$", explanation[0], re.IGNORECASE):
-        raise Unreadable("a mark stands behind the explanation")
     return Verdict(float(score), read)
+
+
+def _apart(rest: str) -> tuple[str, str, str]:
+    """(score and marks, the words in the first bracket, what stands behind it); a bracket that is never closed goes to the end."""
+    head, _, inside = rest.partition("(")
+    depth = 1
+    for place, letter in enumerate(inside):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth == 0:
+            return head, inside[:place].strip(), inside[place + 1 :].strip(_QUOTES + "|")
+    return head, inside.strip(), ""
 
 
 def label_of(score: float, marks: frozenset[str]) -> str:

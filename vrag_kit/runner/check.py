@@ -13,12 +13,13 @@ import pandas as pd
 from PIL import Image, ImageOps
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.checkpoints import check_device
+from vrag_kit.checkpoints import check_device, find_checkpoint
 from vrag_kit.errors import VragError
-from vrag_kit.generation import ONE_IN_K, TOP_K, Generator, gt_clue, load_generator, non_clue, one_in_k, render, template_of, top_k, zero_shot
+from vrag_kit.generation import ONE_IN_K, TOP_K, AnswerStore, Generator, gt_clue, load_generator, non_clue, one_in_k, render, template_of, top_k, zero_shot
 from vrag_kit.generation.generator import Size, images_of
 from vrag_kit.judging import judge_prompt
-from vrag_kit.options import Entry
+from vrag_kit.options import Entry, read_entry
+from vrag_kit.retrieval import OPTIONS
 from vrag_kit.runner.parameters import declared, read_parameters, subsets
 from vrag_kit.types import Benchmark, Context, LazyImage, Prompt
 from vrag_kit.workspace import path as project_path
@@ -50,7 +51,7 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
     together: dict[str, Any] = {name: value for each in settings.values() for name, value in each.items()}
     if "device" in together:
         missing += list(_problems(lambda: check_device(together["device"])))
-    missing += [problem for entry in _entries(together, "retrievers", "retriever") if (problem := _not_here(entry, "retriever"))]
+    missing += [problem for entry in _entries(together, "retrievers", "retriever") if (problem := _retriever_problem(entry))]
     benchmark: Benchmark | None = None
     if together.get("field_guide") and not project_path(together["annotations"]).is_file():
         found.append(f"the {together['field_guide']} Field Guide is not drawn yet; the first notebook draws it. To count calls before, run `vrag draw {together['field_guide']} "
@@ -61,24 +62,31 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
             found.append(f"data: {benchmark}")
         except VragError as error:
             missing.append(f"data: {error}")
+    if together.get("answerer"):
+        _generator(together["answerer"], {name: together[name] for name in ("device", "decoding", "max_new_tokens")}, "answerer", missing)
     asking = {name: each for name, each in settings.items() if name in ASKS}
-    models = list({json.dumps(entry): entry for each in asking.values() for entry in each["models"]}.values())
-    answers = sum(_check_model(entry, {name: each for name, each in asking.items() if entry in each["models"]}, benchmark, found, missing) for entry in models)
-    for judge in {json.dumps(each["judge"]): each["judge"] for each in asking.values()}.values():
+    models = list({json.dumps(entry, default=str): entry for each in asking.values() for entry in each["models"]}.values())
+    names: list[str] = []
+    answers = sum(_check_model(entry, {name: each for name, each in asking.items() if entry in each["models"]}, benchmark, found, missing, names) for entry in models)
+    missing += [f"models: two are named {name!r}; list it once, or give one a `name` in its entry" for name in sorted(set(names)) if names.count(name) > 1]
+    for judge in {json.dumps(each["judge"], default=str): each["judge"] for each in asking.values()}.values():
         _check_judge(judge, next(iter(asking.values())), benchmark, answers, found, missing)
     return found, missing
 
 
-def _check_model(entry: Entry, asking: Mapping[str, Settings], benchmark: Benchmark | None, found: list[str], missing: list[str]) -> int:
-    """Notes what is found and missing; returns how many answers the model will give at most."""
-    settings = next(iter(asking.values()))
+def _check_model(entry: Entry, asking: Mapping[str, Settings], benchmark: Benchmark | None, found: list[str], missing: list[str], names: list[str]) -> int:
+    """Notes what is found and missing; returns how many answers the model will give at most, as far as that can be told."""
+    settings, samples = next(iter(asking.values())), max(each["samples"] for each in asking.values())
     generator = _generator(entry, {name: settings[name] for name in ("device", "decoding", "max_new_tokens")}, "model", missing)
+    if generator is None:
+        return 0
+    names.append(generator.name)
+    if samples < 1 or (samples > 1 and generator.deterministic):
+        missing.append(f"model {generator.name!r}: samples is {samples}; expected 1{'' if samples < 1 else ', as it decodes greedily, or another `decoding`'}")
     if benchmark is None:
         return 0
-    prompts = list(dict.fromkeys(prompt for name, each in asking.items() for prompt in _prompts(name, each, benchmark, entry)))
-    prompts *= max(each["samples"] for each in asking.values())
-    if generator is not None:
-        _tell(generator, prompts, _sizes(image for prompt in prompts for image in images_of(prompt)), found, missing)
+    prompts = list(dict.fromkeys(prompt for name, each in asking.items() for prompt in _prompts(name, each, benchmark, entry))) * max(1, samples)
+    _tell(generator, prompts, _sizes(image for prompt in prompts for image in images_of(prompt)), _spent(settings, generator.name), found, missing)
     return len(prompts)
 
 
@@ -89,10 +97,10 @@ def _check_judge(entry: Entry, settings: Settings, benchmark: Benchmark | None, 
     generator = _generator(entry, {"device": settings["device"], "max_new_tokens": 256}, "judge", missing)
     if generator is None or benchmark is None:
         return
-    per_query = -(-answers * settings["judge_samples"] // len(benchmark.queries))
+    per_query = max(1, -(-answers * settings["judge_samples"] // len(benchmark.queries)))
     prompts = [judge_prompt(query, "an answer of some twenty words, as long as those that models give to such questions " * 2) for query in benchmark.queries.values()]
     found.append("the judge's calls are counted as if no two answers to a question were equal; equal ones are judged once")
-    _tell(generator, prompts * per_query, {}, found, missing)
+    _tell(generator, prompts * per_query, {}, _spent(settings, generator.name), found, missing)
 
 
 def _generator(entry: Entry, options: Mapping[str, Any], what: str, missing: list[str]) -> Generator | None:
@@ -105,18 +113,28 @@ def _generator(entry: Entry, options: Mapping[str, Any], what: str, missing: lis
     except VragError as error:
         missing.append(str(error))
         return None
-    if lack := getattr(generator, "missing", str)():
+    if lack := generator.missing():
         missing.append(f"{what} {generator.name!r}: {lack}")
     return generator
 
 
-def _tell(generator: Generator, prompts: list[Prompt], sizes: Mapping[str, Size], found: list[str], missing: list[str]) -> None:
+def _spent(settings: Settings, name: str) -> float:
+    """What a model has cost so far in the run's store."""
+    path = project_path(settings["answers_dir"]) / "answers.sqlite"
+    if not path.is_file():
+        return 0.0
+    with AnswerStore(path) as store:
+        return store.spent(name)
+
+
+def _tell(generator: Generator, prompts: list[Prompt], sizes: Mapping[str, Size], spent: float, found: list[str], missing: list[str]) -> None:
     forecast = generator.forecast(prompts, sizes)
     found.append(f"{generator!r}\n  {forecast}")
     if forecast.misfits:
         missing.append(f"model {generator.name!r}: {forecast.misfits:,} prompts will not fit; see its forecast")
-    if generator.max_cost is not None and forecast.cost is not None and forecast.cost > generator.max_cost:
-        missing.append(f"model {generator.name!r}: it will cost about {forecast.cost:,.2f} US dollars, and its max_cost is {generator.max_cost:g}")
+    if generator.max_cost is not None and forecast.cost is not None and spent + forecast.cost > generator.max_cost:
+        so_far = f", after {spent:,.2f} so far (answers that are stored are counted again here)" if spent else ""
+        missing.append(f"model {generator.name!r}: it will cost about {forecast.cost:,.2f} US dollars{so_far}, and its max_cost is {generator.max_cost:g}")
 
 
 def _prompts(notebook: str, settings: Settings, benchmark: Benchmark, entry: Entry) -> Iterator[Prompt]:
@@ -156,7 +174,18 @@ def _sizes(images: Iterable[LazyImage]) -> dict[str, Size]:
 
 def _entries(settings: Settings, *names: str) -> list[Entry]:
     values = [value for name in names for value in (settings.get(name) if isinstance(settings.get(name), list) else [settings.get(name)])]
-    return list({json.dumps(value): value for value in values if value}.values())
+    return list({json.dumps(value, default=str): value for value in values if value}.values())
+
+
+def _retriever_problem(entry: Entry) -> str:
+    """What speaks against a retriever, as far as that can be told without loading it; "" when nothing."""
+    try:
+        spec, _ = read_entry(entry, OPTIONS, "retriever")
+        if spec.startswith((".", "/", "~")) or spec.count("/") > 1:
+            find_checkpoint(spec)
+    except VragError as error:
+        return str(error)
+    return _not_here(entry, "retriever")
 
 
 def _not_here(entry: Entry, what: str) -> str:
@@ -164,10 +193,12 @@ def _not_here(entry: Entry, what: str) -> str:
     import open_clip
     from huggingface_hub import try_to_load_from_cache
 
+    if not isinstance(entry, str | Mapping):
+        return f"{what}: found {entry!r}, expected a name, or a mapping with \"model\" and options"
     spec = entry if isinstance(entry, str) else str(entry.get("model"))
     if "@" in spec or project_path(spec).is_dir() or spec.startswith((".", "/", "~")) or spec.count("/") != 1 or spec.partition("/")[0] in open_clip.list_models():
         return ""  # an endpoint, a folder, or something that loading will explain; open_clip keeps its weights in a cache of its own
-    revision = None if isinstance(entry, str) else entry.get("revision")
+    revision = None if isinstance(entry, str) or entry.get("revision") is None else str(entry["revision"])
     files = ("config.json", "adapter_config.json", "modules.json")
     if any(isinstance(try_to_load_from_cache(spec, name, revision=revision), str) for name in files):
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -51,6 +52,7 @@ def check(target: Annotated[Path, typer.Argument(help="a parameter file (.yaml),
           image_root: Annotated[Path | None, typer.Argument(help="with annotations: the folder that holds the species folders")] = None) -> None:
     """Of a parameter file: count the calls and list what is missing, without running anything. Of a benchmark: list every problem of annotations and images."""
     if target.suffix in (".yaml", ".yml"):
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's library is imported, which is below: a check fetches nothing
         from vrag_kit.runner.check import check_parameters
 
         found, missing = check_parameters(target)

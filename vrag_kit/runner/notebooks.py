@@ -83,7 +83,7 @@ def _run_all(parameters: dict[Path, dict[str, Any]], folder: Path, jobs: int) ->
 def _run(notebook: Path, parameters: dict[str, Any], folder: Path, running: set[subprocess.Popen[str]]) -> Outcome:
     note, output = folder / f"{notebook.stem}.json", folder / notebook.name
     settings, code = {**declared(notebook), **parameters}, _code_key(notebook, parameters)
-    if output.is_file() and _read(note) == {"code": code, "data": _data_key(settings), "figures": _figures(notebook, settings)}:
+    if not settings.get("retry_failures") and output.is_file() and _read(note) == {"code": code, "data": _data_key(settings), "figures": _figures(notebook, settings)}:
         print(f"[{notebook.stem}] unchanged since its last run: skipped", flush=True)
         return Outcome(notebook.stem, "unchanged", 0.0, f"{len(_figures(notebook, settings))} files in {settings.get('figures_dir', '')}")
     note.unlink(missing_ok=True)

@@ -11,11 +11,18 @@ from papermill import inspect_notebook
 
 from vrag_kit.errors import VragError
 
+_ENTRIES = ("answerer", "judge", "retriever")
+"""Parameters that name a model, and so may be a mapping with "model" and options."""
+
 
 def read_parameters(path: Path) -> dict[str, Any]:
     """Read a flat YAML file of parameters; raises `VragError` when it is missing, not YAML, or not flat."""
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except IsADirectoryError as error:
+        raise VragError(f"{path}: this is a folder; expected a YAML file of parameters.") from error
+    except UnicodeDecodeError as error:
+        raise VragError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}). Save it as UTF-8.") from error
     except FileNotFoundError as error:
         near = sorted(str(file) for file in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
         raise VragError(f"{path}: no such parameter file.{' Found here: ' + ', '.join(near) + '.' if near else ''}") from error
@@ -42,21 +49,25 @@ def subsets(notebooks: list[Path], values: dict[str, Any], where: Path) -> dict[
     Raises `VragError` for a name that no notebook declares, with the names that are, and for a value of
     another type than the notebook's default.
     """
+    if not notebooks:
+        raise VragError(f"{where}: there are no notebooks here to give parameters to. Run this in the project's folder, which holds `notebooks` and `params`.")
     defaults = {notebook: declared(notebook) for notebook in notebooks}
     known = sorted({name for names in defaults.values() for name in names})
     if unknown := sorted(set(values) - set(known)):
         raise VragError(f"{where}: no notebook declares {', '.join(map(repr, unknown))}. Declared are: {', '.join(known)}.")
     for notebook, names in defaults.items():
         for name in names.keys() & values.keys():
-            if not _fits(values[name], names[name]):
+            if not _fits(name, values[name], names[name]):
                 raise VragError(f"{where}: {name} is {values[name]!r} ({type(values[name]).__name__}), but {notebook.name} expects "
                                 f"{type(names[name]).__name__}, as in {name} = {names[name]!r}.")
     return {notebook: {name: value for name, value in values.items() if name in names} for notebook, names in defaults.items()}
 
 
-def _fits(value: Any, default: Any) -> bool:
-    if isinstance(default, str) and isinstance(value, dict):
-        return isinstance(value.get("model"), str)  # an entry of a model with options
+def _fits(name: str, value: Any, default: Any) -> bool:
+    if isinstance(value, dict) and name in _ENTRIES:
+        return isinstance(value.get("model"), str)
+    if isinstance(value, dict) and name == "decoding":
+        return True  # sampling fields, which the model's loader reads
     if isinstance(value, bool) or isinstance(default, bool):
         return isinstance(value, bool) and isinstance(default, bool)
     return isinstance(value, int) if isinstance(default, float) and isinstance(value, int) else isinstance(value, type(default))
