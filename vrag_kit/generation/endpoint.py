@@ -92,7 +92,7 @@ class EndpointGenerator:
         try:
             completion = self._ask(client, [{"role": "user", "content": "Reply with the word: ready"}], 0)
         except openai.OpenAIError as error:
-            raise VragError(f"model {self.name!r} cannot be asked: {self._hopeless(error) or self._refused_field(error) or self._reason(error)}") from None
+            raise VragError(f"model {self.name!r} cannot be asked: {self._hopeless(error) or self._refused(error) or self._reason(error)}") from None
         except ValueError as error:
             raise VragError(f"model {self.name!r}: {self._endpoint.base_url} does not answer as an OpenAI-compatible endpoint does ({error}). "
                             f"Check the URL; it often ends in /v1.") from None
@@ -146,10 +146,11 @@ class EndpointGenerator:
             return f"there is no model {self._endpoint.model!r}, or the URL is wrong: {where}"
         return ""
 
-    def _refused_field(self, error: openai.OpenAIError) -> str:
-        """Whether the first call shows that a field is not taken; later ones may be refused for what they ask."""
+    def _refused(self, error: openai.OpenAIError) -> str:
+        """Why the first call is refused, as for a field that is not taken; "" for another error. Later calls may be refused for what they ask."""
         if isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
-            return f"a field is not accepted: {self._endpoint.base_url} says {self._message(error)!r}. Give the model's entry another `decoding`, `body` or `server`."
+            return (f"the call is refused: {self._endpoint.base_url} says {self._message(error)!r}. If that is about a field, "
+                    f"give the model's entry another `decoding`, `body` or `server`.")
         return ""
 
     def _reason(self, error: openai.OpenAIError) -> str:
