@@ -102,6 +102,8 @@ class _Handler(BaseHTTPRequestHandler):
             headers = {"Retry-After": "1"} if code == "429" else {}
             return self._send(int(code), {"error": {"message": words or "no", "type": "x", "param": "temperature" if "temperature" in words else None,
                                                     "code": "content_policy_violation" if "policy" in words else None}}, headers)
+        if name == "detail":  # as `transformers serve` words it
+            return self._send(400, {"detail": "Server is pinned to 'other'"})
         if name == "say":
             return self._send(200, completion(detail))
         if name == "hang":

@@ -18,6 +18,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, ask_all, gt_clue, non_clue, one_in_k, zero_shot
 from vrag_kit.runner.check import ASKS, check_parameters
 from vrag_kit.runner.cli import app
+from vrag_kit.runner.parameters import read_parameters
 
 
 @pytest.fixture
@@ -91,6 +92,14 @@ def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.M
 def test_what_the_run_would_refuse_is_missing_here(values: dict[str, object], words: str, parameters) -> None:
     _, missing = check_parameters(parameters(**values))
     assert any(words in line for line in missing), missing
+
+
+def test_a_name_that_is_given_twice_and_a_wrong_indentation_are_named_with_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    for text, words in (("models: [a]\nseed: 1\nmodels: [b]\n", r"line 3: .*'models' is given twice"), ("models:\n  - a\n - b\n", r"line \d: not YAML .*Check the indentation")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(VragError, match=words):
+            read_parameters(path)
 
 
 def test_sampling_fields_may_stand_for_a_whole_file(parameters) -> None:

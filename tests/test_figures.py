@@ -11,7 +11,7 @@ import pytest
 from vrag_kit.analysis import gcue_printed, printed, published
 from vrag_kit.benchmarks import distribution, query_table
 from vrag_kit.errors import VragError
-from vrag_kit.plotting import accuracy_figure, baseline_figure, benchmark_figure, color_of, contact_sheet, gcue_figure, save_figure, side_by_side
+from vrag_kit.plotting import accuracy_figure, baseline_figure, benchmark_figure, colors_of, contact_sheet, gcue_figure, save_figure, side_by_side
 from vrag_kit.plotting.style import CLUE
 from vrag_kit.types import Benchmark
 
@@ -43,10 +43,13 @@ def test_a_folder_that_cannot_be_written_is_an_error_and_older_figures_stay(tmp_
     assert (tmp_path / "figures").read_text(encoding="utf-8") == "a file in the way"
 
 
-def test_a_model_has_the_same_color_everywhere_and_unknown_ones_get_one_too() -> None:
-    assert color_of("CLIP") == color_of("CLIP")
-    assert color_of("field-guide-clip-64") != color_of("field-guide-clip-32")
-    assert color_of("something new").startswith("#")
+def test_a_model_has_the_same_color_everywhere_and_models_of_one_panel_never_share_one() -> None:
+    assert colors_of(["CLIP", "x"])["CLIP"] == colors_of(["y", "CLIP"])["CLIP"]
+    strangers = [f"model {n}" for n in range(6)]
+    colors = colors_of(["CLIP", *strangers, "field-guide-vlm-few"])
+    assert len(set(colors.values())) == 8
+    assert colors["field-guide-vlm-few"] == colors_of(["field-guide-vlm-few"])["field-guide-vlm-few"]
+    assert len(colors_of(f"model {n}" for n in range(12))) == 12   # more than there are colours: some must share
 
 
 def test_figure_2_draws_one_bar_a_category_as_long_as_its_share(guide: Benchmark) -> None:
@@ -116,4 +119,4 @@ def test_the_numbers_behind_a_figure_say_whose_they_are() -> None:
 
 
 def test_every_model_of_the_paper_has_its_own_colour() -> None:
-    assert len({color_of(model) for model in PAPER["model"]}) == 8
+    assert len(set(colors_of(PAPER["model"]).values())) == 8

@@ -276,6 +276,11 @@ def test_a_damaged_store_is_named(tmp_path: Path, damage: Callable[[bytes], byte
         AnswerStore(path)
 
 
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match=r"this is a folder; expected a file in it, such as .*answers.sqlite"):
+        AnswerStore(tmp_path)
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(VragError, match="cannot be made there"):

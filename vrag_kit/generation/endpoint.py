@@ -92,7 +92,8 @@ class EndpointGenerator:
         try:
             completion = self._ask(client, [{"role": "user", "content": "Reply with the word: ready"}], 0)
         except openai.OpenAIError as error:
-            raise VragError(f"model {self.name!r} cannot be asked: {self._hopeless(error) or self._refused(error) or self._reason(error)}") from None
+            advice = f" at {self._endpoint.base_url}. Is the server running, and is that its address?" if type(error) is openai.APIConnectionError else ""
+            raise VragError(f"model {self.name!r} cannot be asked: {self._hopeless(error) or self._refused(error) or self._reason(error)}{advice}") from None
         except ValueError as error:
             raise VragError(f"model {self.name!r}: {self._endpoint.base_url} does not answer as an OpenAI-compatible endpoint does ({error}). "
                             f"Check the URL; it often ends in /v1.") from None
@@ -143,14 +144,14 @@ class EndpointGenerator:
         if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
             return f"the key in {self._endpoint.key or 'no environment variable'} is not accepted: {where}"
         if isinstance(error, openai.NotFoundError):
-            return f"there is no model {self._endpoint.model!r}, or the URL is wrong: {where}"
+            return f"there is no model {self._endpoint.model!r}, or the URL is wrong (it often ends in /v1): {where}"
         return ""
 
     def _refused(self, error: openai.OpenAIError) -> str:
         """Why the first call is refused, as for a field that is not taken; "" for another error. Later calls may be refused for what they ask."""
         if isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
-            return (f"the call is refused: {self._endpoint.base_url} says {self._message(error)!r}. If that is about a field, "
-                    f"give the model's entry another `decoding`, `body` or `server`.")
+            return (f"the first call is refused: {self._endpoint.base_url} says {self._message(error)!r}. Check the model's name as the server knows it; "
+                    f"if it is about a field, give the model's entry another `decoding`, `body` or `server`.")
         return ""
 
     def _reason(self, error: openai.OpenAIError) -> str:
@@ -171,7 +172,10 @@ class EndpointGenerator:
     def _message(self, error: openai.OpenAIError) -> str:
         """The endpoint's own words, short and without the key."""
         body = getattr(error, "body", None)
-        words = " ".join(str((body.get("message") if isinstance(body, dict) else None) or getattr(error, "message", "") or error).split())
+        told = body.get("message") or body.get("detail") if isinstance(body, dict) else None
+        if told is None and isinstance(error, openai.APIStatusError):  # servers that know another form than OpenAI's
+            told = error.response.text
+        words = " ".join(str(told or getattr(error, "message", "") or error).split())
         return self._hide(words)[:200]
 
     def _hide(self, words: str) -> str:
@@ -193,7 +197,8 @@ def load_endpoint(spec: str, options: Mapping[str, Any]) -> EndpointGenerator:
     """The generator for "<model>@<endpoint name or URL>" with the options of its entry. Raises `VragError` for an unknown endpoint, server or field."""
     endpoint = find_endpoint(spec, options)
     if options.get("max_cost") is not None and endpoint.prices is None:
-        raise VragError(f"model {spec!r}: max_cost is {options['max_cost']:g}, but no price is known for it. Add `prices`, US dollars for a million tokens of prompt and answer.")
+        raise VragError(f"model {spec!r}: max_cost is {options['max_cost']:g}, but no price is known for it. "
+                        f"Add `prices: [2.5, 10]`, dollars for a million tokens of prompt and of answer.")
     return EndpointGenerator(endpoint, name=options.get("name") or endpoint.model.replace("/", "-"), decoding=decoding_of(endpoint, options["decoding"], options["max_new_tokens"]),
                              concurrency=options["concurrency"], timeout=float(options.get("timeout", 300)), retries=int(options.get("retries", 4)),
                              max_cost=options.get("max_cost", MAX_COST if endpoint.prices else None), max_image_side=options.get("max_image_side"),

@@ -36,7 +36,8 @@ def ask_all(generator: Generator, benchmark: Benchmark, contexts: Sequence[Conte
     owners = [context.query_id for context in contexts]
     rows = []
     for sample in range(samples):
-        answers = ask_prompts(generator, prompts, store, owners=owners, batch_size=batch_size, sample=sample, rounds=samples - sample, retry_failures=retry_failures)
+        answers = ask_prompts(generator, prompts, store, owners=owners, batch_size=batch_size, sample=sample, rounds=samples - sample, retry_failures=retry_failures,
+                              what="answers" if samples == 1 else f"answers, sample {sample + 1} of {samples},")
         rows += [(generator.name, context.setting, context.k, context.draw, sample, context.query_id, template or template_of(context), answer.fields.get("answer"),
                   answer.status, answer.answer_id) for context, answer in zip(contexts, answers, strict=True)]
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -49,7 +49,7 @@ def load_generator(entry: Entry, *, device: str = "cpu", decoding: str | Mapping
     Raises `VragError` for an unknown option, a checkpoint that is missing or has no chat template, and an unknown endpoint. What is only needed to ask
     (weights, device, key) is checked by the generator's `prepare`, so that stored answers can be read without it.
     """
-    spec, _ = read_entry(entry, (*ENDPOINT_OPTIONS, *LOCAL_OPTIONS), "model")
+    spec = entry["model"] if isinstance(entry, Mapping) and isinstance(entry.get("model"), str) else read_entry(entry, (), "model")[0]
     remote = "@" in spec and not project_path(spec).is_dir()
     _, options = read_entry(entry, ENDPOINT_OPTIONS if remote else LOCAL_OPTIONS, "model")
     given = {name: value for name, value in options.items() if value is not None or name == "max_cost"}  # null: as if it were not there, but max_cost: null lifts the limit

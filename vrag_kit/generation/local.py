@@ -75,8 +75,8 @@ class LocalGenerator:
         if note := memory_note(self._config, self._weight_bytes, lengths[longest] + int(self.decoding["max_new_tokens"]), str(self.sent.get("device", "cpu"))):
             notes.append(note)
         if misfits:
-            notes.append(f"{len(misfits):,} prompts do not fit, from {min(misfits)} images on: they will fail as \"too long\". Set max_image_tokens or max_image_side lower, "
-                         f"or max_images in the model's entry")
+            advice = "set max_image_tokens or max_image_side lower, or max_images, in the model's entry" if min(misfits) else "take a model with a longer context"
+            notes.append(f"{len(misfits):,} prompts do not fit, from {min(misfits)} images on: they will fail as \"too long\"; {advice}")
         return Forecast(calls=len(prompts), images=sum(images), tokens=sum(lengths), notes=tuple(notes), misfits=len(misfits))
 
     def prepare(self) -> None:

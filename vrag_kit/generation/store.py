@@ -66,6 +66,8 @@ class AnswerStore:
         """
         self.path, self.lease, self.owner = Path(path), lease, secrets.token_hex(8)
         self._lock = threading.Lock()
+        if self.path.is_dir():
+            raise VragError(f"{self.path}: this is a folder; expected a file in it, such as {self.path / 'answers.sqlite'}.")
         with self._clearly():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(self.path, timeout=120, isolation_level=None, check_same_thread=False)

@@ -48,7 +48,8 @@ def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.D
 
     score in [0, 1] and abstained (1.0 or 0.0) are means over the readable verdicts of an answer, and NaN where the question failed or no verdict could be read: such
     rows are counted and left out of means. spread is the standard deviation over an answer's verdicts, NaN for fewer than two. An answer
-    abstains when the judge marks it, or when it earns nothing and its words decline. Equal answers to a query are judged once.
+    abstains when the judge marks it, or when it earns nothing and its words decline. Equal answers to a query are judged once. Raises `VragError` for a row that is no
+    answer to a query, and when not one answer got a verdict.
     """
     good = answers[answers["status"] == "ok"]
     for row, query_id, answer in zip(good.index, good["query_id"], good["answer"], strict=True):
@@ -59,6 +60,9 @@ def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.D
     found = judge.judge([benchmark.queries[query_id] for query_id, _ in pairs], [answer for _, answer in pairs])
     columns = {pair: _columns(verdicts, pair[1]) for pair, verdicts in zip(pairs, found, strict=True)}
     _note(judge.name, found)
+    if found and not any(verdict.score is not None for verdicts in found for verdict in verdicts):
+        raise VragError(f"judge {judge.name!r}: none of {len(found):,} answers got a verdict; the first says \"{found[0][0].status}\". Take a stronger judge, or mend what "
+                        f"that says; answers and verdicts are kept.")
     rows = [columns[query_id, answer] if status == "ok" else (np.nan, np.nan, np.nan, "", status)
             for query_id, answer, status in answers[["query_id", "answer", "status"]].itertuples(index=False)]
     score, spread, abstained, marks, verdict = zip(*rows, strict=True) if rows else ((),) * 5

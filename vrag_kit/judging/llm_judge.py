@@ -57,7 +57,7 @@ class LLMJudge:
         return [next(verdicts) if query.answers else (Judgment(answer_id="", label="", score=None, status=hidden.format(query.query_id)),) for query in queries]
 
     def _round(self, prompts: Sequence[Prompt], sample: int) -> list[Judgment]:
-        first = self._ask(prompts, sample, "verdicts", rounds=self.samples - sample)
+        first = self._ask(prompts, sample, "verdicts" if self.samples == 1 else f"verdicts, sample {sample + 1} of {self.samples},", rounds=self.samples - sample)
         reasons = {i: reason for i, reply in enumerate(first) if reply.raw and (reason := _why_unreadable(reply))}
         if not reasons:
             return [_judgment(reply) for reply in first]

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.style import color_of, new_figure
+from vrag_kit.plotting.style import colors_of, new_figure
 
 _MARKERS = {"zero_shot": ("o", "zero-shot (no image)"), "gt_clue": ("^", "one clue"), "non_clue": ("X", "one non-clue")}
 _GCUE_RANGE = (-1.0, 3.0)
@@ -31,14 +31,14 @@ def baseline_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
     widths = [max(2, table["model"].nunique()) for table in sources.values()]
     figure, axes = new_figure(1, len(sources), (1.05 * sum(widths) + 2.5, 4.4), width_ratios=widths)
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
-        models = list(dict.fromkeys(table["model"]))
+        models, colors = list(dict.fromkeys(table["model"])), colors_of(table["model"])
         for setting, (marker, label) in _MARKERS.items():
             rows = table[table["setting"] == setting].set_index("model").reindex(models)
             shift = {"zero_shot": -0.18, "gt_clue": 0.0, "non_clue": 0.18}[setting]
             for x, (model, row) in enumerate(rows.iterrows()):
                 low, high = (abs(row["value"] - row[bound]) if np.isfinite(row[bound]) else 0.0 for bound in ("ci_low", "ci_high"))
-                axis.errorbar(x + shift, row["value"], yerr=[[low], [high]], fmt=marker, markersize=8, color=color_of(str(model)), capsize=0, linewidth=1.6,
-                              markerfacecolor="white" if setting == "zero_shot" else color_of(str(model)))
+                axis.errorbar(x + shift, row["value"], yerr=[[low], [high]], fmt=marker, markersize=8, color=colors[str(model)], capsize=0, linewidth=1.6,
+                              markerfacecolor="white" if setting == "zero_shot" else colors[str(model)])
             axis.plot([], [], marker, color="#3B3B3B", markerfacecolor="white" if setting == "zero_shot" else "#3B3B3B", markersize=8, label=label)
         axis.set(title=_title(title, table), ylabel=f"{metric} (%)", ylim=(-3, 103), xlim=(-0.6, len(models) - 0.4))
         slant = {"rotation": 25, "ha": "right"} if len(models) > 3 else {}
@@ -58,15 +58,16 @@ def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
     panels = (("top_k", ("zero_shot",), "top-k", "images shown, the first k retrieved"), ("one_in_k", ("zero_shot", "gt_clue"), "1-in-k", "images shown, one of k a clue"))
     figure, axes = new_figure(len(sources), 3, (12, 3.6 * len(sources) + 0.6), sharey="row", width_ratios=(1, 1, 0.32))
     for row, (title, table) in zip(axes[:, :-1], sources.items(), strict=True):
+        colors = colors_of(table["model"])
         for axis, (setting, first, label, shown) in zip(row, panels, strict=True):
             chosen = table[table["setting"].isin([setting, *first])]
             ticks = sorted(chosen["k"].unique())
             for model, line in chosen.sort_values("k").groupby("model", sort=False):
                 x = line["k"].map(ticks.index)
-                axis.plot(x, line["value"], "-", color=color_of(str(model)), label=str(model), linewidth=2)
-                _points(axis, x.to_numpy(), line["value"].to_numpy(), line["n"].to_numpy() < table["n"].max(), str(model))
+                axis.plot(x, line["value"], "-", color=colors[str(model)], label=str(model), linewidth=2)
+                _points(axis, x.to_numpy(), line["value"].to_numpy(), line["n"].to_numpy() < table["n"].max(), colors[str(model)])
                 if line["ci_low"].notna().any():
-                    axis.fill_between(x, line["ci_low"], line["ci_high"], color=color_of(str(model)), alpha=0.15, linewidth=0)
+                    axis.fill_between(x, line["ci_low"], line["ci_high"], color=colors[str(model)], alpha=0.15, linewidth=0)
             axis.set_xticks(range(len(ticks)), [{0: "zero-\nshot", 1: "clue" if setting == "one_in_k" else "1"}.get(int(k), str(int(k))) for k in ticks])
             axis.set(title=f"{_title(title, table)}: {label}", xlabel=shown, ylabel=f"{metric} (%)")
         row[0].set_ylim(0, min(103.0, 1.12 * float(table[["value", "ci_high"]].max().max())))
@@ -83,12 +84,12 @@ def gcue_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
     lambdas = sorted({lam for table in sources.values() for lam in table["lambda"]})
     figure, axes = new_figure(len(sources), len(lambdas) + 1, (4.4 * len(lambdas) + 1.6, 3.3 * len(sources) + 0.4), sharey=True, width_ratios=[1] * len(lambdas) + [0.4])
     for row, (title, table) in zip(axes[:, :-1], sources.items(), strict=True):
-        ticks = sorted(table["k"].unique())
+        ticks, colors = sorted(table["k"].unique()), colors_of(table["model"])
         for axis, lam in zip(row, lambdas, strict=True):
             axis.axhline(1, color="#3B3B3B", linewidth=1)
             axis.axhline(0, color="#3B3B3B", linewidth=1, linestyle=":")
             for model, line in table[table["lambda"] == lam].sort_values("k").groupby("model", sort=False):
-                _gcue_line(axis, line["k"].map(ticks.index).to_numpy(), line, int(table["n"].max()), str(model))
+                _gcue_line(axis, line["k"].map(ticks.index).to_numpy(), line, int(table["n"].max()), str(model), colors[str(model)])
             axis.set_xticks(range(len(ticks)), [str(int(k)) for k in ticks])
             axis.set(title=f"{_title(title, table)}, λ = {lam:g}", xlabel="images shown, k", ylabel="gCUE", ylim=_GCUE_RANGE)
     _legends(axes, [table["n"].nunique() > 1 for table in sources.values()])
@@ -105,21 +106,20 @@ def _legends(axes: np.ndarray, hollow: Sequence[bool]) -> None:
         row[-1].legend(entries.values(), entries.keys(), fontsize=9, loc="center left")
 
 
-def _points(axis: Axes, x: np.ndarray, y: np.ndarray, hollow: np.ndarray, model: str) -> None:
-    for some, face in ((~hollow, color_of(model)), (hollow, "white")):
+def _points(axis: Axes, x: np.ndarray, y: np.ndarray, hollow: np.ndarray, color: str) -> None:
+    for some, face in ((~hollow, color), (hollow, "white")):
         if some.any():  # an empty line that is not clipped has no place, and breaks the layout
-            axis.plot(x[some], y[some], "o", color=color_of(model), markerfacecolor=face, markersize=6, clip_on=False)
+            axis.plot(x[some], y[some], "o", color=color, markerfacecolor=face, markersize=6, clip_on=False)
 
 
-def _gcue_line(axis: Axes, x: np.ndarray, line: pd.DataFrame, most: int, model: str) -> None:
-    low, high = _GCUE_RANGE
-    color, value = color_of(model), line["value"].to_numpy()
+def _gcue_line(axis: Axes, x: np.ndarray, line: pd.DataFrame, most: int, model: str, color: str) -> None:
+    (low, high), value = _GCUE_RANGE, line["value"].to_numpy()
     axis.plot(x, np.clip(value, low, high), "-", color=color, linewidth=2, label=model)
     for outside, marker in ((value > high, "^"), (value < low, "v")):
         if outside.any():
             axis.plot(x[outside], np.clip(value[outside], low, high), marker, color=color, markersize=9, clip_on=False)
     inside = (value >= low) & (value <= high)
-    _points(axis, x[inside], value[inside], line["n"].to_numpy()[inside] < most, model)
+    _points(axis, x[inside], value[inside], line["n"].to_numpy()[inside] < most, color)
     if line["ci_low"].notna().any():
         unbounded = ~np.isfinite(line["ci_low"].to_numpy() - line["ci_high"].to_numpy())
         axis.fill_between(x, np.clip(line["ci_low"], low, high), np.clip(line["ci_high"], low, high), color=color, alpha=0.15, linewidth=0)

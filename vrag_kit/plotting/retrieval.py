@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from vrag_kit.plotting.style import CLUE, GREY, METRIC_NAMES, color_of, new_figure
+from vrag_kit.plotting.style import CLUE, GREY, METRIC_NAMES, colors_of, new_figure
 from vrag_kit.types import Benchmark
 
 _PANELS = ("recall", "ndcg_visual_rag", "hit", "hit_count")
@@ -22,15 +22,16 @@ def retriever_figure(results: pd.DataFrame, paper: pd.DataFrame, name: str) -> F
     `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares in percent; `paper` is `published("visual_rag", "table02")`.
     """
     figure, (axes,) = new_figure(1, 4, (14, 4.4))
+    colors = colors_of([*paper["retriever"], *results["retriever"]])
     for axis, metric in zip(axes, _PANELS, strict=True):
         printed = paper[paper["metric"] == {"ndcg_visual_rag": "ndcg"}.get(metric, metric)]
         for retriever, line in printed.groupby("retriever", sort=False):
-            axis.plot(line["k"], line["value"], ":", color=color_of(str(retriever)), linewidth=1.2, alpha=0.8, label=f"{retriever} (paper, other data)")
+            axis.plot(line["k"], line["value"], ":", color=colors[str(retriever)], linewidth=1.2, alpha=0.8, label=f"{retriever} (paper, other data)")
         for retriever, line in results[results["metric"] == metric].groupby("retriever", sort=False):
             reference = str(retriever).endswith("order")
-            axis.plot(line["k"], line["value"], "--" if reference else "o-", color=color_of(str(retriever)), linewidth=1.4 if reference else 2.2, markersize=5, label=retriever)
+            axis.plot(line["k"], line["value"], "--" if reference else "o-", color=colors[str(retriever)], linewidth=1.4 if reference else 2.2, markersize=5, label=retriever)
             if not reference:
-                axis.fill_between(line["k"], line["ci_low"], line["ci_high"], color=color_of(str(retriever)), alpha=0.15, linewidth=0)
+                axis.fill_between(line["k"], line["ci_low"], line["ci_high"], color=colors[str(retriever)], alpha=0.15, linewidth=0)
         axis.set(title=METRIC_NAMES[metric], xscale="log", xticks=sorted(results["k"].unique()), xlabel="images retrieved, k",
                  ylabel="clue images found" if metric == "hit_count" else f"{METRIC_NAMES[metric].split(' (')[0]} (%)")
         axis.set_xticklabels(sorted(results["k"].unique()))

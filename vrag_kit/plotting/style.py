@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -26,9 +26,18 @@ _FIXED = {
 METRIC_NAMES = {"recall": "Recall", "ndcg": "nDCG", "ndcg_visual_rag": "nDCG (visual-rag)", "hit": "Hit rate", "hit_count": "Hit count"}
 
 
-def color_of(model: str) -> str:
-    """The colour of a model, retriever or reference order; unknown names get one of the palette by a hash of the name."""
-    return _FIXED.get(model) or PALETTE[hashlib.sha256(model.encode()).digest()[0] % len(PALETTE)]
+def colors_of(models: Iterable[str]) -> dict[str, str]:
+    """The colours of the models, retrievers or reference orders that share a panel.
+
+    A known one has its own everywhere. An unknown one has that of the palette which a hash of its name says, or if another in the panel has it, the next that is free.
+    """
+    names = list(dict.fromkeys(map(str, models)))
+    colors = {name: _FIXED[name] for name in names if name in _FIXED}
+    for name in names:
+        start = hashlib.sha256(name.encode()).digest()[0] % len(PALETTE)
+        wheel = PALETTE[start:] + PALETTE[:start]
+        colors.setdefault(name, next((color for color in wheel if color not in colors.values()), wheel[0]))
+    return colors
 
 
 def new_figure(rows: int, columns: int, size: tuple[float, float], *, sharey: bool | str = False,

@@ -149,7 +149,7 @@ def load_open_clip(spec: str, *, device: str = "cpu") -> OpenClipEncoder:
             model = open_clip.create_model(source, pretrained=tag, device=device, require_pretrained=True)
             tokenizer = open_clip.get_tokenizer(source)
         except (RuntimeError, ValueError, OSError) as error:
-            raise VragError(f"retriever {spec!r} cannot be loaded: {error}. Without a network, give a local folder in open_clip's layout.") from error
+            raise VragError(f"retriever {spec!r} cannot be loaded: {str(error).rstrip('. ')}. Without a network, give a local folder in open_clip's layout.") from error
         finally:
             logging.disable(logging.NOTSET)
     if mismatch := [str(w.message) for w in caught if "QuickGELU mismatch" in str(w.message)]:

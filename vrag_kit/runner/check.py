@@ -51,6 +51,8 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
     together: dict[str, Any] = {name: value for each in settings.values() for name, value in each.items()}
     if "device" in together:
         missing += list(_problems(lambda: check_device(together["device"])))
+    found += [f"retriever {entry!r}: open_clip fetches its weights on the first run, unless they are in its cache"
+              for entry in _entries(together, "retrievers", "retriever") if _of_open_clip(entry)]
     missing += [problem for entry in _entries(together, "retrievers", "retriever") if (problem := _retriever_problem(entry))]
     benchmark: Benchmark | None = None
     if together.get("field_guide") and not project_path(together["annotations"]).is_file():
@@ -64,6 +66,9 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
             missing.append(f"data: {error}")
     if together.get("answerer"):
         _generator(together["answerer"], {name: together[name] for name in ("device", "decoding", "max_new_tokens")}, "answerer", missing)
+        found.append("the tour asks its answerer a few prompts about one question; they are not counted here")
+    if any("@" in str(entry) for entry in _entries(together, "models", "answerer", "judge")):
+        found.append("endpoints are not contacted: whether a key, a name and an address are right shows at the first call of the run")
     asking = {name: each for name, each in settings.items() if name in ASKS}
     models = list({json.dumps(entry, default=str): entry for each in asking.values() for entry in each["models"]}.values())
     names: list[str] = []
@@ -77,7 +82,8 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
 def _check_model(entry: Entry, asking: Mapping[str, Settings], benchmark: Benchmark | None, found: list[str], missing: list[str], names: list[str]) -> int:
     """Notes what is found and missing; returns how many answers the model will give at most, as far as that can be told."""
     settings, samples = next(iter(asking.values())), max(each["samples"] for each in asking.values())
-    generator = _generator(entry, {name: settings[name] for name in ("device", "decoding", "max_new_tokens")}, "model", missing)
+    options = {name: settings[name] for name in ("device", "decoding", "max_new_tokens")}
+    generator = _generator(entry, {**options, "concurrency": settings["batch_size"]}, "model", missing)
     if generator is None:
         return 0
     names.append(generator.name)
@@ -188,15 +194,20 @@ def _retriever_problem(entry: Entry) -> str:
     return _not_here(entry, "retriever")
 
 
+def _of_open_clip(entry: Entry) -> bool:
+    import open_clip
+
+    return isinstance(entry, str) and entry.count("/") == 1 and not project_path(entry).is_dir() and entry.partition("/")[0] in open_clip.list_models()
+
+
 def _not_here(entry: Entry, what: str) -> str:
     """Why an entry's checkpoint is not on this machine, as far as that can be told without loading it; "" when nothing speaks against it."""
-    import open_clip
     from huggingface_hub import try_to_load_from_cache
 
     if not isinstance(entry, str | Mapping):
         return f"{what}: found {entry!r}, expected a name, or a mapping with \"model\" and options"
     spec = entry if isinstance(entry, str) else str(entry.get("model"))
-    if "@" in spec or project_path(spec).is_dir() or spec.startswith((".", "/", "~")) or spec.count("/") != 1 or spec.partition("/")[0] in open_clip.list_models():
+    if "@" in spec or project_path(spec).is_dir() or spec.startswith((".", "/", "~")) or spec.count("/") != 1 or _of_open_clip(spec):
         return ""  # an endpoint, a folder, or something that loading will explain; open_clip keeps its weights in a cache of its own
     revision = None if isinstance(entry, str) or entry.get("revision") is None else str(entry["revision"])
     files = ("config.json", "adapter_config.json", "modules.json")

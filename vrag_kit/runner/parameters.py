@@ -15,10 +15,23 @@ _ENTRIES = ("answerer", "judge", "retriever")
 """Parameters that name a model, and so may be a mapping with "model" and options."""
 
 
+class _UniqueNames(yaml.SafeLoader):
+    """YAML in which a name stands once in a mapping."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """The mapping; raises an error that yaml marks with its line for a name that is given twice."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} is given twice", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def read_parameters(path: Path) -> dict[str, Any]:
     """Read a flat YAML file of parameters; raises `VragError` when it is missing, not YAML, or not flat."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        values = yaml.load(path.read_text(encoding="utf-8"), _UniqueNames) or {}  # a SafeLoader
     except IsADirectoryError as error:
         raise VragError(f"{path}: this is a folder; expected a YAML file of parameters.") from error
     except UnicodeDecodeError as error:
@@ -28,7 +41,8 @@ def read_parameters(path: Path) -> dict[str, Any]:
         raise VragError(f"{path}: no such parameter file.{' Found here: ' + ', '.join(near) + '.' if near else ''}") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        raise VragError(f"{path}{f' line {mark.line + 1}' if mark else ''}: not YAML ({getattr(error, 'problem', None) or error}); expected lines 'name: value'.") from error
+        raise VragError(f"{path}{f' line {mark.line + 1}' if mark else ''}: not YAML ({getattr(error, 'problem', None) or error}); expected lines 'name: value'. "
+                        f"Check the indentation.") from error
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
         raise VragError(f"{path}: expected lines 'name: value', found a {type(values).__name__}.")
     return values
@@ -59,7 +73,8 @@ def subsets(notebooks: list[Path], values: dict[str, Any], where: Path) -> dict[
         for name in names.keys() & values.keys():
             if not _fits(name, values[name], names[name]):
                 raise VragError(f"{where}: {name} is {values[name]!r} ({type(values[name]).__name__}), but {notebook.name} expects "
-                                f"{type(names[name]).__name__}, as in {name} = {names[name]!r}.")
+                                f"{type(names[name]).__name__}, as in {name} = {names[name]!r}."
+                                + (" In YAML each item of a list begins with '- '." if isinstance(names[name], list) else ""))
     return {notebook: {name: value for name, value in values.items() if name in names} for notebook, names in defaults.items()}
 
 
