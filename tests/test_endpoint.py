@@ -81,7 +81,8 @@ def test_a_server_that_asks_for_a_pause_gets_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("plan", "words"), [
     ("status 401 bad key", ["the key in no environment variable is not accepted", "'bad key'"]), ("status 403 not for you", ["is not accepted", "not for you"]),
     ("status 404 no such model", ["there is no model 'strange', or the URL is wrong", "no such model"]),
-    ("status 400 temperature is unsupported", ["the first call is refused", "temperature is unsupported", "another `decoding`"]), ("status 422 top_k", ["the first call is refused"]),
+    ("status 400 temperature is unsupported", ["the first call is refused", "temperature is unsupported", "another `decoding`"]),
+    ("status 422 top_k", ["the first call is refused"]),
     ("detail", ["Server is pinned to 'other'", "Check the model's name"]),
     ("page", ["does not answer as an OpenAI-compatible endpoint does", "it often ends in /v1"]), ("status 500 down", ["cannot be asked: error: HTTP 500: down"])])
 def test_what_would_fail_every_question_is_said_after_one_short_call(plan: str, words: list[str], tmp_path: Path) -> None:
