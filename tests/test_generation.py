@@ -126,7 +126,7 @@ def test_a_prompt_too_long_for_the_model_fails_alone_and_says_why(load, pictures
 
 def test_a_control_token_in_a_question_fails_alone(load, pictures: list[ImageFile]) -> None:
     replies = load("llava").generate([render("one_image", "What is <image>?", pictures[:1]), render("one_image", "What?", pictures[:1])])
-    assert [reply.status for reply in replies] == ["error: the text holds the model's control token '<image>'", "truncated: cut off at max_new_tokens 8"]
+    assert [reply.status for reply in replies] == ["error: the text holds the model's control token '<image>'", "truncated: cut off at 8 tokens"]
 
 
 def test_sampling_differs_by_sample_and_repeats_by_seed(load, prompts: list[Prompt]) -> None:

@@ -45,10 +45,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_served_answers_equal_those_in_process(served: str, guide: Benchmark, tmp_path: Path) -> None:
     few = guide.subset(list(guide.queries)[:6])
-    contexts = zero_shot(few) + gt_clue(few, draws=1) + non_clue(few, draws=1) + one_in_k(few, ks=[5], draws=1)
+    contexts = zero_shot(few) + gt_clue(few, draws=1) + non_clue(few, draws=1) + one_in_k(few, ks=[5, 20], draws=1)
     remote = {"model": f"{MODEL}@{served}", "server": "transformers", "name": "served", "concurrency": 2}
     table = ask_models([str(MODEL), remote], few, contexts, tmp_path, decoding="greedy", max_new_tokens=16)
     here, there = (table[table["model"] == name].reset_index(drop=True) for name in ("field-guide-vlm-few", "served"))
     assert (there["status"] == here["status"]).all(), there["status"].unique()
-    assert there["answer"].tolist() == here["answer"].tolist()
+    assert there["answer"].fillna("").tolist() == here["answer"].fillna("").tolist()
     assert here["answer"].nunique() > 3
+    assert 0 < (here["status"] != "ok").sum() < 6            # among twenty images it sometimes says nothing, in both

@@ -229,7 +229,7 @@ class LocalGenerator:
         for asked, ids, length in zip(batch, out.tolist(), lengths, strict=True):
             stop = next((i for i, token in enumerate(ids) if token in self._stops), None)
             raw = self._processor.tokenizer.decode(ids[:stop], skip_special_tokens=True).strip()
-            status = f"truncated: cut off at max_new_tokens {self.decoding['max_new_tokens']}" if stop is None else "ok" if raw else "empty: the model ended without a word"
+            status = f"truncated: cut off at {self.decoding['max_new_tokens']} tokens" if stop is None else "ok" if raw else "empty: the model ended without a word"
             replies[asked.number] = Reply(raw=raw or None, status=status, fields=_fields(asked),
                                           tokens={**_tokens(asked, length), "completion": len(ids) if stop is None else stop + 1})
         return replies
