@@ -196,6 +196,14 @@ def test_a_template_that_knows_only_strings_gets_its_image_tokens(checkpoints: d
     assert listed["input_ids"].tolist() == stringed["input_ids"].tolist()
 
 
+def test_a_template_that_takes_neither_parts_nor_strings_is_refused_at_once(checkpoints: dict[str, Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(checkpoints["llava"], tmp_path / "broken")
+    for template in ("{{ nothing.there.at.all }}", "{% for message in messages %}"):
+        (folder / "chat_template.jinja").write_text(template)
+        with pytest.raises(VragError, match=r"its chat template takes neither a list of parts nor a string"):
+            load_generator(str(folder))
+
+
 def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -> None:
     model, pictures = load("llava"), paint("rgb" * 40)
     prompts = [render("several_images", "What?", pictures[:count]) for count in (1, 3, 100, 120)]

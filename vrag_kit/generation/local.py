@@ -43,7 +43,7 @@ class LocalGenerator:
         self._read, self._processor, self._config, self._family, self._budget, self._side = read, processor, config, family, budget, max_image_side
         self._loaded: Any = None
         self._eyes: Eyes | None = None
-        self._string = takes_only_strings(processor)
+        self._string = takes_only_strings(processor, f"model {name!r}")
         self._ruler = Ruler(processor, config, budget, string_template=self._string)
         self._weight_bytes = weight_bytes
         processor.tokenizer.padding_side = "left"

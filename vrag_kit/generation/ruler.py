@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jinja2 import TemplateError
 from PIL import Image
 
+from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Size
 
 
@@ -84,10 +86,22 @@ def processed(processor: Any, conversations: Sequence[Any], pictures: Sequence[A
                                               processor_kwargs={"padding": True, **budget}))
 
 
-def takes_only_strings(processor: Any) -> bool:
-    """Whether the chat template cannot take a list of parts: then a string with image tokens stands in for it."""
-    try:
-        text = processor.apply_chat_template([{"role": "user", "content": [{"type": "text", "text": "?"}, {"type": "image"}]}], tokenize=False)
-    except Exception:  # templates raise whatever they like; the other way is tried
+def takes_only_strings(processor: Any, owner: str) -> bool:
+    """Whether the chat template cannot take a list of parts, so that a string with image tokens must stand in for it.
+
+    Raises `VragError`, naming `owner`, for a template that takes neither.
+    """
+    if _renders(processor, [{"type": "text", "text": "?"}, {"type": "image"}]):
+        return False
+    if getattr(processor, "image_token", None) and _renders(processor, f"?{processor.image_token}"):
         return True
-    return getattr(processor, "image_token", None) not in (None, "") and "'type'" in text
+    raise VragError(f"{owner}: its chat template takes neither a list of parts nor a string with image tokens. Look at chat_template.jinja, or fetch the checkpoint again.")
+
+
+def _renders(processor: Any, content: Any) -> bool:
+    """Whether the template makes a prompt of this content, and not one that spells out the parts as they are."""
+    try:
+        text = processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
+    except (TypeError, TemplateError):  # what a template raises that adds a list to a text, or finds a thing undefined
+        return False
+    return "'type'" not in text
