@@ -111,7 +111,7 @@ def test_a_summary_has_a_row_for_each_combination_in_order() -> None:
 
 
 def test_published_numbers_are_as_printed_in_the_paper() -> None:
-    table = published("visual_rag", "table02").set_index(["retriever", "metric", "k"])["value"]
+    table = published("visual_rag", table=2).set_index(["retriever", "metric", "k"])["value"]
     assert table["CLIP", "recall", 1] == 2.81
     assert table["BGE", "hit", 20] == 79.14
     assert table["VLM2Vec", "ndcg", 30] == 45.93
@@ -120,13 +120,13 @@ def test_published_numbers_are_as_printed_in_the_paper() -> None:
 
 def test_an_unknown_published_table_is_refused_with_the_list() -> None:
     with pytest.raises(VragError, match="visual_rag/table02"):
-        published("visual_rag", "table99")
+        published("visual_rag", table=99)
 
 
 def test_our_cells_carry_an_interval_and_the_papers_say_that_the_data_are_others() -> None:
     results = in_percent(pd.DataFrame([("mine", "recall", 1, 0.1, 0.05, 0.2, 9), ("mine", "hit_count", 1, 0.5, 0.3, 0.7, 9)],
                                       columns=["retriever", "metric", "k", "value", "ci_low", "ci_high", "n"]))
-    table = beside_paper(results, published("visual_rag", "table02"))
+    table = beside_paper(results, published("visual_rag", table=2))
     assert table.loc[("mine", "recall"), "@1"] == "10.0 [5.0, 20.0]"
     assert table.loc[("mine", "hit_count"), "@1"] == "0.5 [0.3, 0.7]"
     assert table.loc[("CLIP (paper, other data)", "recall"), "@1"] == "2.81"
@@ -135,6 +135,6 @@ def test_our_cells_carry_an_interval_and_the_papers_say_that_the_data_are_others
 def test_a_cell_of_the_settings_table_says_when_answers_failed() -> None:
     results = pd.DataFrame([("m", "zero_shot", 0, 25.0, 10.0, 40.0, 80, 0), ("m", "gt_clue", 1, 75.0, 60.0, 90.0, 79, 6)],
                            columns=["model", "setting", "k", "value", "ci_low", "ci_high", "n", "n_failed"])
-    table = settings_table(results, published("visual_rag", "table03"))
+    table = settings_table(results, published("visual_rag", table=3))
     assert list(table["m"]) == ["25.0 [10.0, 40.0]", "75.0 [60.0, 90.0] (n = 79, 6 failed)"]
     assert list(table["GPT-4o (paper, other data)"]) == ["53.74", "59.81"]

@@ -69,7 +69,7 @@ def test_a_contact_sheet_frames_exactly_the_clues(guide: Benchmark) -> None:
     assert plt.matplotlib.colors.to_hex(figure.axes[0].spines["left"].get_edgecolor()).upper() == CLUE
 
 
-PAPER = printed(published("visual_rag", "table03"))
+PAPER = printed(published("visual_rag", table=3))
 
 
 def drawn(axis: plt.Axes) -> set[tuple[float, float]]:
@@ -102,7 +102,7 @@ def test_a_mean_over_fewer_queries_is_drawn_hollow_and_the_legend_says_why() -> 
 
 
 def test_the_gcue_figure_marks_what_lies_outside_and_hatches_what_is_unbounded() -> None:
-    table = gcue_printed(published("visual_rag", "table03")).query("model == 'Qwen2.5VL'")
+    table = gcue_printed(published("visual_rag", table=3)).query("model == 'Qwen2.5VL'")
     ours = table.assign(ci_low=[float("-inf")] * 3 + [0.5] * (len(table) - 3), ci_high=[float("inf")] * 3 + [2.0] * (len(table) - 3))
     axes = gcue_figure({"paper": table, "ours": ours}).axes
     triangles = [line for line in axes[2].lines if line.get_marker() == "^"]

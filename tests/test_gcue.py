@@ -23,12 +23,12 @@ from vrag_kit.errors import VragError
     ("Qwen2.5VL", 15, 1.0, (49.57 - 38.90) / (41.79 - 38.90)),      # large: 10.67 / 2.89 = 3.692
     ("Qwen2.5VL", 15, 0.0, (49.57 - 30.08) / (41.79 - 30.08))])     # 19.49 / 11.71 = 1.664
 def test_gcue_agrees_with_a_hand_calculation_from_table_3(model: str, k: int, lam: float, expected: float) -> None:
-    table = gcue_printed(published("visual_rag", "table03")).set_index(["model", "k", "lambda"])
+    table = gcue_printed(published("visual_rag", table=3)).set_index(["model", "k", "lambda"])
     assert table.loc[(model, k, lam), "value"] == pytest.approx(expected, rel=1e-9)
 
 
 def test_every_printed_accuracy_gives_a_gcue() -> None:
-    table = gcue_printed(published("visual_rag", "table03"))
+    table = gcue_printed(published("visual_rag", table=3))
     assert len(table) == 3 * (6 * 6 + 2 * 5)                        # Pixtral and Llama have no k = 20
     assert table["value"].notna().all()
 

@@ -98,7 +98,7 @@ def gcue(judged: pd.DataFrame, groups: Mapping[str, str], *, lambdas: Sequence[f
 
 
 def gcue_printed(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
-    """gCUE from printed accuracies, `published("visual_rag", "table03")`: the same columns, without intervals, which the paper's means do not allow."""
+    """gCUE from printed accuracies, `published("visual_rag", table=3)`: the same columns, without intervals, which the paper's means do not allow."""
     rows = []
     for model, part in table.groupby("model", sort=False):
         base = part[part["setting"].isin(["zero_shot", "non_clue", "gt_clue"])].set_index("setting")["value"] / 100

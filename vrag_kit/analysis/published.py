@@ -14,16 +14,19 @@ PAPER_QUERIES = 374
 _FOLDER = Path(__file__).parent / "tables"
 
 
-def published(paper: str, table: str) -> pd.DataFrame:
-    """A published table as a tidy DataFrame: `published("visual_rag", "table02")`.
+def published(paper: str, table: int | str) -> pd.DataFrame:
+    """A published table as a tidy DataFrame: `published("visual_rag", table=3)`; one observation a row, values as printed (percent for shares).
 
-    Values are as printed (percent for shares). Raises `VragError` with the list of tables for an unknown name.
+    `paper` is one of visual_rag, mrag_bench, mrag_suite, crag_mm. `table` is a table's number, or the name of one of the files, such as "figure02"
+    or "section3" (`tables/README.md` lists them). Where a table prints runs beside their summary, all are given: single values have neither `run` nor `statistic`, runs
+    have a `run`, printed means and deviations a `statistic` ("avg", "std"). Raises `VragError` with the list of tables for an unknown name.
     """
-    path = _FOLDER / paper / f"{table}.csv"
-    if not path.is_file() or path.parent.parent != _FOLDER:
+    stem = f"table{table:02d}" if isinstance(table, int) else table
+    files = sorted(file for file in _FOLDER.glob("*/*.csv") if file.parent.name == paper and (file.stem == stem or file.stem.startswith(f"{stem}_")))
+    if not files:
         known = sorted(f"{file.parent.name}/{file.stem}" for file in _FOLDER.glob("*/*.csv"))
-        raise VragError(f"no published table {paper}/{table}; expected one of {', '.join(known)}.")
-    return pd.read_csv(path)
+        raise VragError(f"no published table {paper}/{stem}; expected one of {', '.join(known)}.")
+    return pd.concat([pd.read_csv(file) for file in files], ignore_index=True)
 
 
 def printed(table: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ SETTING_NAMES = {"zero_shot": "zero-shot (no image)", "gt_clue": "GT clue (1 ima
 def settings_table(results: pd.DataFrame, paper: pd.DataFrame | None = None) -> pd.DataFrame:
     """Rows (setting, k), columns models; our cells read "mean [low, high]", with n where answers failed; the paper's, below the same rows, are marked as on other data.
 
-    Both in percent: `results` as `in_percent(accuracy(…))` of one metric, `paper` as `published("visual_rag", "table03")` or "table08".
+    Both in percent: `results` as `in_percent(accuracy(…))` of one metric, `paper` as `published("visual_rag", table=3)` or `table=8`.
     """
     ours = results.assign(cell=[f"{value:.1f} [{low:.1f}, {high:.1f}]" + (f" (n = {n}, {failed} failed)" if failed else "")
                                 for value, low, high, n, failed in results[["value", "ci_low", "ci_high", "n", "n_failed"]].itertuples(index=False)])

@@ -19,7 +19,7 @@ _PANELS = ("recall", "ndcg_visual_rag", "hit", "hit_count")
 def retriever_figure(results: pd.DataFrame, paper: pd.DataFrame, name: str) -> Figure:
     """Table 2 as curves over k, with 95 % bands; the paper's retrievers, on the paper's data, as faint dotted lines.
 
-    `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares in percent; `paper` is `published("visual_rag", "table02")`.
+    `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares in percent; `paper` is `published("visual_rag", table=2)`.
     """
     figure, (axes,) = new_figure(1, 4, (14, 4.4))
     colors = colors_of([*paper["retriever"], *results["retriever"]])
