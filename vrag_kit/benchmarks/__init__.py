@@ -1,8 +1,12 @@
 """Benchmarks: questions, documents and relevance labels, read from the files their authors publish."""
 
+from vrag_kit.benchmarks.articles import Article, chunk_article, parse_article, read_articles
 from vrag_kit.benchmarks.images import ImageFile, decode, find_damaged
+from vrag_kit.benchmarks.knowledge import Page, knowledge_base, load_pages, match_pages, match_table, read_species
+from vrag_kit.benchmarks.other_corpus import load_other_corpus
 from vrag_kit.benchmarks.statistics import clip_length, distribution, organism_category, query_table, question_kind, statistics
 from vrag_kit.benchmarks.visual_rag import check_visual_rag, load_visual_rag
 
-__all__ = ["ImageFile", "check_visual_rag", "clip_length", "decode", "distribution", "find_damaged", "load_visual_rag",
-           "organism_category", "query_table", "question_kind", "statistics"]
+__all__ = ["Article", "ImageFile", "Page", "check_visual_rag", "chunk_article", "clip_length", "decode", "distribution", "find_damaged", "knowledge_base",
+           "load_other_corpus", "load_pages", "load_visual_rag", "match_pages", "match_table", "organism_category", "parse_article", "query_table",
+           "question_kind", "read_articles", "read_species", "statistics"]

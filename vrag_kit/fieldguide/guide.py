@@ -3,6 +3,7 @@
     <folder>/annotations.jsonl                                    v2 rows, one query each
     <folder>/images/NNNNN_Kingdom_…_Genus_species/<uuid>.jpg      the photographs
     <folder>/guide.json                                           edition, seed, hash of the drawing code
+    <folder>/images24, articles, categories.json, webqa           what `companions` adds: a second corpus, and texts
 
 The same edition and seed give the same bytes. Drawing goes species by species: an interrupted guide
 goes on where it stopped, and a guide drawn by older code is drawn again.
@@ -15,50 +16,20 @@ import json
 import multiprocessing
 import os
 import shutil
-import uuid
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.album import Photo, album, invent_named
-from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
-from vrag_kit.fieldguide.traits import Species, stream
+from vrag_kit.fieldguide.companions import companions_are_there, draw_companions
+from vrag_kit.fieldguide.pages import EDITIONS, Edition, annotation_rows, plan_page, slots
 from vrag_kit.fieldguide.views import photograph
 from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.progress import track
 
 _QUALITY = 88  # of the JPEG files
-
-
-@dataclass(frozen=True, slots=True)
-class Edition:
-    """How large a guide is."""
-
-    species_per_kind: int
-    photos: tuple[int, int]     # fewest and most photographs of a species, as 200–300 in the paper
-    size: int                   # side of a photograph, pixels
-    seed: str = "field-guide"
-
-
-EDITIONS = {
-    "full": Edition(species_per_kind=8, photos=(200, 300), size=160),
-    "small": Edition(species_per_kind=2, photos=(44, 56), size=128, seed="pocket-guide"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One species of the guide before its photographs are drawn."""
-
-    folder: str
-    species: Species
-    questions: tuple[Question, ...]
-    photos: tuple[Photo, ...]
-    files: tuple[str, ...]      # one name a photograph
 
 
 def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:
@@ -70,7 +41,7 @@ def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = 
     if edition not in EDITIONS:
         raise VragError(f"unknown edition {edition!r} of the Field Guide; expected one of {', '.join(map(repr, EDITIONS))}.")
     folder, wanted = Path(folder), {"edition": edition, **json.loads(json.dumps(asdict(EDITIONS[edition]))), "drawn_by": _drawing_code()}
-    if _read_note(folder) == {**wanted, "complete": True}:
+    if _read_note(folder) == {**wanted, "complete": True} and companions_are_there(edition, folder):
         return folder
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise VragError('the drawing processes run this script again from its top; put its code below `if __name__ == "__main__":`.')
@@ -78,6 +49,7 @@ def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = 
         with one_at_a_time(folder, "drawing the Field Guide"):
             if _read_note(folder) != {**wanted, "complete": True}:
                 _draw(edition, folder, wanted, workers or os.cpu_count() or 1)
+            draw_companions(edition, folder, workers or os.cpu_count() or 1)
     except OSError as error:
         raise VragError(f"{folder}: the Field Guide cannot be drawn there ({error.strerror or error}). Choose a folder with write access and "
                         f"{'300' if edition == 'full' else '10'} MB free; what was drawn is kept.") from error
@@ -93,10 +65,10 @@ def _draw(edition: str, folder: Path, wanted: dict[str, Any], workers: int) -> N
         shutil.rmtree(folder / "images")
     write_file(folder / "guide.json", json.dumps(wanted, indent=2))
     (folder / "images").mkdir(exist_ok=True)
-    slots = [(kind, number) for number in range(EDITIONS[edition].species_per_kind) for kind in KINDS]
+    found = slots(EDITIONS[edition])
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        drawn = pool.map(partial(_draw_page, EDITIONS[edition], folder / "images"), range(len(slots)), slots)
-        rows = [row for page in track(drawn, f"drawing the Field Guide ({edition})", len(slots), "species") for row in page]
+        drawn = pool.map(partial(_draw_page, EDITIONS[edition], folder / "images"), range(len(found)), found)
+        rows = [row for page in track(drawn, f"drawing the Field Guide ({edition})", len(found), "species") for row in page]
     write_file(folder / "annotations.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     write_file(folder / "guide.json", json.dumps({**wanted, "complete": True}, indent=2))
 
@@ -114,38 +86,10 @@ def _draw_page(edition: Edition, images: Path, index: int, slot: tuple[str, int]
     return annotation_rows(page)
 
 
-def plan_page(edition: Edition, index: int, kind: str, number: int) -> Page:
-    """Invent the guide's species with this index, its questions and its photographs; draws nothing."""
-    name = f"{edition.seed}/{kind}/{number}"
-    rng, species = stream(name, "page"), invent_named(edition.seed, kind, number)
-    parts = hidden_parts(species)
-    asked = parts if rng.random() < 0.6 else (parts[int(rng.integers(2))],)
-    questions = []
-    for part in asked:
-        options = askable(species, part)
-        weights = [0.55, 0.25, 0.2][: len(options)]
-        questions.append(ask(species, part, str(rng.choice(options, p=[w / sum(weights) for w in weights]))))
-    photos = album(species, tuple(part.name for part in asked), int(rng.integers(edition.photos[0], edition.photos[1] + 1)), name)
-    files = tuple(f"{uuid.UUID(bytes=rng.bytes(16), version=4)}.jpg" for _ in photos)
-    folder = "_".join([f"{index:05d}", *KINDS[kind].lineage, species.genus, species.epithet])
-    return Page(folder, species, tuple(questions), tuple(photos), files)
-
-
-def annotation_rows(page: Page) -> list[dict[str, Any]]:
-    """The page's questions as rows of the annotation file, version 2."""
-    rows = []
-    for question in page.questions:
-        labels = {f"{page.folder}/{name}": int(question.part in photo.shown) for photo, name in zip(page.photos, page.files, strict=True)}
-        count = sum(labels.values())
-        rows.append({"question": question.text, "answer": list(question.answers), "sn": page.species.scientific_name, "images": labels,
-                     "y_rate": count / len(labels), "y_count": count, "is_changed_v2": "no"})
-    return rows
-
-
 def _drawing_code() -> str:
     """Hash of the modules that decide what a guide looks like."""
     here = Path(__file__).parent
-    sources = [here / f"{name}.py" for name in ("shapes", "traits", "views", "questions", "album", "guide")] + sorted((here / "organisms").glob("*.py"))
+    sources = [here / f"{name}.py" for name in ("shapes", "traits", "views", "questions", "album", "pages", "guide")] + sorted((here / "organisms").glob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vrag_kit.retrieval.encoders import picture_of, unit_rows
+from vrag_kit.retrieval.encoders import rows_of, text_or_picture, unit_rows
 from vrag_kit.retrieval.source import Source, longest_text
 from vrag_kit.types import Evidence, Query
 
@@ -17,7 +17,7 @@ _PADDED = ("siglip", "siglip2")
 
 
 class DualEncoder:
-    """Questions through `get_text_features`, pictures through the checkpoint's own preprocessing and `get_image_features`; unit length."""
+    """Questions, and documents without a picture, through `get_text_features`; pictures through the checkpoint's own preprocessing and `get_image_features`; unit length."""
 
     def __init__(self, model: Any, tokenizer: Any, images: Any, *, name: str, fingerprint: str, query_prompt: str = "{text}") -> None:
         """`images` is the checkpoint's image processor; `query_prompt` has "{text}" where the question goes."""
@@ -29,17 +29,24 @@ class DualEncoder:
     @torch.inference_mode()
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """Unit-length rows, float32, shape (n, d); texts are cut at the model's context length. One at a time, so that company changes nothing."""
-        rows = [unit_rows(_features(self._model.get_text_features(**self._tokens(self.prompts["query"].replace("{text}", query.text))))) for query in queries]
-        return np.concatenate(rows) if rows else np.empty((0, self._dim()), np.float32)
+        texts = [self.prompts["query"].replace("{text}", query.text) for query in queries]
+        return self._of_texts(texts) if texts else np.empty((0, self._dim()), np.float32)
 
-    def prepare(self, document: Evidence) -> dict[str, torch.Tensor]:
-        """The picture as the checkpoint's image processor hands it to the model; each tensor has one row."""
-        return dict(self._images(images=[picture_of(document, self.name)], return_tensors="pt"))
+    def prepare(self, document: Evidence) -> str | dict[str, torch.Tensor]:
+        """The picture as the checkpoint's image processor hands it to the model, each tensor with one row; the text of a document without one."""
+        content = text_or_picture(document, self.name)
+        return content if isinstance(content, str) else dict(self._images(images=[content], return_tensors="pt"))
 
     @torch.inference_mode()
-    def encode_documents(self, prepared: Sequence[Mapping[str, torch.Tensor]]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d)."""
-        batch = {name: torch.cat([inputs[name] for inputs in prepared]).to(self._model.device) for name in prepared[0]}
+    def encode_documents(self, prepared: Sequence[str | Mapping[str, torch.Tensor]]) -> np.ndarray:
+        """Unit-length rows, float32, shape (n, d); texts one at a time and without a prompt."""
+        return rows_of(prepared, self._of_texts, self._of_pictures)
+
+    def _of_texts(self, texts: list[str]) -> np.ndarray:
+        return np.concatenate([unit_rows(_features(self._model.get_text_features(**self._tokens(text)))) for text in texts])
+
+    def _of_pictures(self, pictures: list[Mapping[str, torch.Tensor]]) -> np.ndarray:
+        batch = {name: torch.cat([inputs[name] for inputs in pictures]).to(self._model.device) for name in pictures[0]}
         batch["pixel_values"] = batch["pixel_values"].to(self._model.dtype)
         return unit_rows(_features(self._model.get_image_features(**batch)))
 

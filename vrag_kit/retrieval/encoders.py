@@ -7,7 +7,7 @@ import io
 import json
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -67,6 +67,21 @@ def picture_of(document: Evidence, encoder: str) -> torch.Tensor:
     return decode_rgb(document.image.data(), document.image.where)
 
 
+def text_or_picture(document: Evidence, encoder: str) -> str | torch.Tensor:
+    """What a dual encoder encodes: the picture, as `picture_of` gives it, or the text of a document without one. Raises `VragError` naming a document with neither."""
+    if document.image is None and not (document.text or "").strip():
+        raise VragError(f"document {document.doc_id!r} has no image and no text; {encoder} encodes one or the other.")
+    return document.text or "" if document.image is None else picture_of(document, encoder)
+
+
+def rows_of(prepared: Sequence[Any], texts: Callable[[list[str]], np.ndarray], pictures: Callable[[list[Any]], np.ndarray]) -> np.ndarray:
+    """One row for each prepared document, in order: texts through one tower, everything else through the other."""
+    said = [place for place, each in enumerate(prepared) if isinstance(each, str)]
+    shown = [place for place, each in enumerate(prepared) if not isinstance(each, str)]
+    rows = [tower([prepared[place] for place in places]) for tower, places in ((texts, said), (pictures, shown)) if places]
+    return np.concatenate(rows)[np.argsort(said + shown)]
+
+
 def unit_rows(vectors: torch.Tensor) -> np.ndarray:
     """Each row at unit length, float32; a row with a NaN or an infinite value becomes NaN, which the store refuses."""
     return torch.nn.functional.normalize(vectors.float(), dim=-1).cpu().numpy()
@@ -104,17 +119,24 @@ class OpenClipEncoder:
     @torch.inference_mode()
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """Unit-length rows of the question texts (no prompt), float32, shape (n, d); texts are cut at the model's context length."""
-        rows = [self._model.encode_text(self._tokenizer([query.text]).to(self._device), normalize=True).float().cpu().numpy() for query in queries]
+        rows = [self._of_texts([query.text]) for query in queries]  # one at a time, so that company changes nothing
         return np.concatenate(rows) if rows else np.empty((0, self.dim), np.float32)
 
-    def prepare(self, document: Evidence) -> torch.Tensor:
-        """The picture as uint8, shape (3, height, width) of the model's input."""
-        return resize_for(picture_of(document, self.name), self._size, self._config.get("resize_mode", "shortest"), self._config.get("interpolation", "bicubic"))
+    def prepare(self, document: Evidence) -> str | torch.Tensor:
+        """The picture as uint8, shape (3, height, width) of the model's input; the text of a document without one."""
+        content = text_or_picture(document, self.name)
+        return content if isinstance(content, str) else resize_for(content, self._size, self._config.get("resize_mode", "shortest"), self._config.get("interpolation", "bicubic"))
 
     @torch.inference_mode()
-    def encode_documents(self, prepared: Sequence[torch.Tensor]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d)."""
-        batch = torch.stack(list(prepared)).to(self._device).float().div_(255)
+    def encode_documents(self, prepared: Sequence[str | torch.Tensor]) -> np.ndarray:
+        """Unit-length rows, float32, shape (n, d); texts as questions are."""
+        return rows_of(prepared, self._of_texts, self._of_pictures)
+
+    def _of_texts(self, texts: list[str]) -> np.ndarray:
+        return self._model.encode_text(self._tokenizer(texts).to(self._device), normalize=True).float().cpu().numpy()
+
+    def _of_pictures(self, pictures: list[torch.Tensor]) -> np.ndarray:
+        batch = torch.stack(pictures).to(self._device).float().div_(255)
         return self._model.encode_image(batch.sub_(self._mean).div_(self._std).to(self._dtype), normalize=True).float().cpu().numpy()
 
     @property

@@ -1,0 +1,144 @@
+"""Articles are split as the paper says: sections kept apart, sentences whole, reference lists dropped; and every species gets its page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import datasets
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vrag_kit.benchmarks import Article, chunk_article, knowledge_base, load_pages, match_pages, match_table, parse_article, read_articles, read_species
+from vrag_kit.benchmarks.articles import count_tokens, sentences
+from vrag_kit.errors import VragError
+from vrag_kit.types import Benchmark
+
+MOTH = "Papaipema is a moth. It flies at night.\n\n== Description ==\nThe forewings are orange.\n\n== References ==\nSmith 1990. A list.\n"
+
+
+def test_a_page_is_split_at_wiki_headings_markdown_headings_and_bare_lines() -> None:
+    expected = (("", "Papaipema is a moth. It flies at night."), ("Description", "The forewings are orange."), ("References", "Smith 1990. A list."))
+    assert parse_article("M", MOTH).sections == expected
+    assert parse_article("M", MOTH.replace("== Description ==", "## Description").replace("== References ==", "### References")).sections == expected
+    assert parse_article("M", MOTH.replace("== Description ==", "Description").replace("== References ==", "References ")).sections == expected
+
+
+def test_a_short_line_with_a_period_or_inside_a_paragraph_is_no_heading() -> None:
+    assert parse_article("M", "It is a moth.\n\nIt is orange.\nVery much so").sections == (("", "It is a moth. It is orange. Very much so"),)
+
+
+def test_reference_sections_are_dropped_whatever_their_case() -> None:
+    article = Article("M", (("", "It is a moth."), ("SEE ALSO", "Other moths."), ("References", "Smith."), ("External links", "A page.")))
+    assert chunk_article(article) == ["M. It is a moth."]
+
+
+def test_short_neighbours_are_merged_with_their_titles_kept() -> None:
+    article = Article("M", (("", "It is a moth."), ("Range", "It lives here."), ("Life", "It is short.")))
+    assert chunk_article(article, tokens=150) == ["M. It is a moth. Range: It lives here. Life: It is short."]
+    assert chunk_article(article, tokens=9) == ["M. It is a moth.", "M. Range: It lives here. Life: It is short."]   # 5 + 4 tokens are not below 9, 4 + 4 are
+
+
+def test_a_period_behind_an_abbreviation_or_an_initial_ends_no_sentence() -> None:
+    assert sentences("It was named by J. Smith in 1900. It resembles P. inquaesita, e.g. Boston's. Cf. Brown. Done.") == \
+        ["It was named by J. Smith in 1900.", "It resembles P. inquaesita, e.g. Boston's.", "Cf. Brown.", "Done."]
+
+
+WORDS = st.lists(st.sampled_from(["The", "moth", "is", "orange", "wings", "seldom", "open"]), min_size=1, max_size=12).map(lambda words: "It " + " ".join(words).lower() + ".")
+SECTIONS = st.lists(st.tuples(st.sampled_from(["", "Range", "Life", "Description", "References"]), st.lists(WORDS, min_size=1, max_size=9)), min_size=1, max_size=6)
+
+
+@given(SECTIONS, st.integers(5, 80))
+@settings(max_examples=60, deadline=None)
+def test_chunks_hold_every_kept_sentence_once_in_order_whole_and_within_the_length(sections: list[tuple[str, list[str]]], tokens: int) -> None:
+    article = Article("M", tuple((heading, " ".join(text)) for heading, text in sections))
+    kept = [sentence for heading, text in sections if heading != "References" for sentence in text]
+    found = []
+    for chunk in chunk_article(article, tokens):
+        said = sentences(chunk.removeprefix("M. "))
+        bodies = [part.split(": ", 1)[-1] for part in said]     # a heading stands before a section's first sentence
+        found += bodies
+        assert sum(map(count_tokens, bodies)) <= tokens or len(bodies) == 1
+    assert found == kept
+
+
+def test_a_chunk_of_no_length_is_refused() -> None:
+    with pytest.raises(VragError, match="expected 1 or more"):
+        chunk_article(Article("M", (("", "A."),)), 0)
+
+
+def test_a_folder_of_files_and_a_saved_data_set_give_the_same_articles(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a_moth.txt").write_text(MOTH, encoding="utf-8")
+    (tmp_path / "folder" / "b.md").write_text("# The Goose\n\nIt is a goose.\n", encoding="utf-8")
+    datasets.Dataset.from_dict({"id": ["1", "2"], "title": ["a moth", "The Goose"], "text": [MOTH, "It is a goose."]}).save_to_disk(tmp_path / "saved")
+    count, articles = read_articles(tmp_path / "folder")
+    count_saved, saved = read_articles(tmp_path / "saved")
+    assert (count, list(articles)) == (count_saved, list(saved))
+    assert count == 2
+
+
+def test_what_is_no_source_of_articles_is_named_with_what_would_be(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match=r"no articles there; expected \.txt or \.md"):
+        read_articles(tmp_path)
+    datasets.Dataset.from_dict({"body": ["x"]}).save_to_disk(tmp_path / "saved")
+    with pytest.raises(VragError, match="no column 'text'; found body"):
+        read_articles(tmp_path / "saved")
+
+
+SPECIES = {"Branta leucopsis": "Barnacle Goose", "Papaipema inquaesita": "Sensitive Fern Borer", "Aus bus": "", "Xus yus": "Nothing", "Salix × alba": ""}
+
+
+def pages() -> list[Article]:
+    return [Article("barnacle goose", (("", "A goose. Branta leucopsis is grey."),)),
+            Article("Branta leucopsis", (("", "By its scientific name."),)),
+            Article("sensitive fern borer", (("", "A moth."),)),
+            Article("Ferns", (("", "Papaipema inquaesita eats ferns."),)),
+            Article("Late", (("", "A long way in, there is Aus bus."),)),
+            Article("Early", (("", "Aus bus is here."),)),
+            Article("Willows", (("", "One is Salix × alba."),))]
+
+
+def test_pages_are_matched_by_scientific_name_then_common_name_then_earliest_mention() -> None:
+    found = match_pages(SPECIES, pages())
+    assert {name: (page.article.title, page.matched_by) for name, page in found.items()} == {
+        "Branta leucopsis": ("Branta leucopsis", "scientific name"), "Papaipema inquaesita": ("sensitive fern borer", "common name"),
+        "Aus bus": ("Early", "mention"), "Salix × alba": ("Willows", "mention")}
+    assert match_pages(SPECIES, reversed(pages())) == found            # whatever the order of the encyclopedia
+    assert list(match_table(SPECIES, found)["species"]) == [1, 1, 2, 1]
+
+
+def test_an_encyclopedia_is_read_once_and_again_when_it_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "1.md").write_text("# Aus bus\n\nIt is small.\n", encoding="utf-8")
+    first = load_pages(tmp_path / "a", SPECIES, tmp_path / "cache")
+    capsys.readouterr()
+    assert load_pages(tmp_path / "a", SPECIES, tmp_path / "cache") == first
+    assert "reading articles" not in capsys.readouterr().out
+    (tmp_path / "a" / "2.md").write_text("# Branta leucopsis\n\nA goose.\n", encoding="utf-8")
+    assert set(load_pages(tmp_path / "a", SPECIES, tmp_path / "cache")) == {"Aus bus", "Branta leucopsis"}
+
+
+def test_in_the_knowledge_base_the_chunks_of_the_species_page_are_relevant(guide: Benchmark) -> None:
+    names = sorted({query.entity for query in guide.queries.values()})
+    found = match_pages(dict.fromkeys(names, ""), [Article(name, (("", f"{name} is one. " * 30), ("Range", "It lives here. " * 30))) for name in names[:-1]])
+    knowledge = knowledge_base(guide, found, tokens=50)
+    for query_id, query in guide.queries.items():
+        expected = {doc_id for doc_id, document in knowledge.corpus.items() if document.metadata["title"] == query.entity}
+        assert set(knowledge.qrels[query_id]) == expected
+        assert bool(expected) == (query.entity != names[-1])
+    assert knowledge.candidates(query_id) is None
+    assert knowledge.fingerprint != knowledge_base(guide, found, tokens=60).fingerprint
+    with pytest.raises(VragError, match="no article was matched"):
+        knowledge_base(guide, {})
+
+
+def test_a_list_of_species_is_read_as_inaturalist_writes_it(tmp_path: Path) -> None:
+    rows = [{"id": 0, "name": "Branta leucopsis", "common_name": "Barnacle Goose"}, {"id": 1, "name": "Aus bus"}]
+    for content in (rows, {"categories": rows, "images": []}):
+        (tmp_path / "c.json").write_text(json.dumps(content), encoding="utf-8")
+        assert read_species(tmp_path / "c.json") == {"Branta leucopsis": "Barnacle Goose", "Aus bus": ""}
+    (tmp_path / "c.json").write_text(json.dumps([{"title": "x"}]), encoding="utf-8")
+    with pytest.raises(VragError, match=r"category 0 is .*expected an object with \"name\""):
+        read_species(tmp_path / "c.json")
