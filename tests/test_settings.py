@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.generation import gt_clue, non_clue, one_in_k, render, template_of, top_k, zero_shot
-from vrag_kit.retrieval import perfect_run
+from vrag_kit.generation import enough_clues, first_clue, gt_clue, m_gt, m_in_k, non_clue, one_in_k, one_in_k_easy, render, template_of, top_k, zero_shot
+from vrag_kit.retrieval import make_run, perfect_run
 from vrag_kit.types import Benchmark, Context, Evidence, Query
 
 
@@ -123,3 +123,79 @@ def test_zero_shot_shows_nothing() -> None:
 def test_an_unknown_setting_is_refused() -> None:
     with pytest.raises(VragError, match="no template for the setting 'zeroshot'; expected one of zero_shot, gt_clue"):
         template_of(Context(query_id="q", setting="zeroshot", k=0))
+
+
+def several(groups: int, images: int) -> Benchmark:
+    """One query a group, the first image of each its only clue."""
+    docs = {g: [f"g{g}-{i}" for i in range(images)] for g in range(groups)}
+    queries = {f"q{g}": Query(query_id=f"q{g}", text="What?", group=f"g{g}") for g in range(groups)}
+    return Benchmark(name="b", fingerprint="f", queries=queries, corpus={d: Evidence(doc_id=d) for each in docs.values() for d in each},
+                     qrels={f"q{g}": {d: int(d.endswith("-0")) for d in each} for g, each in docs.items()}, pools={f"q{g}": tuple(each) for g, each in docs.items()})
+
+
+@given(st.integers(5, 9), st.integers(20, 30), st.integers(0, 9))
+@settings(max_examples=20, deadline=None)
+def test_m_clues_are_those_of_fewer_clues_and_one_more_alone_and_among_others(clues: int, others: int, seed: int) -> None:
+    b = benchmark(clues, others)
+    alone, mixed = by_draw(m_gt(b, seed=seed)), {(c.draw, c.m): c.doc_ids for c in m_in_k(b, seed=seed) if c.query_id == "q1"}
+    single, one = by_draw(gt_clue(b, seed=seed)), by_draw(one_in_k(b, ks=[10], seed=seed))
+    for draw in range(5):
+        assert alone[draw, 1] == single[draw, 1]
+        assert mixed[draw, 1] == one[draw, 10]
+        for m in (1, 2, 3, 4, 5):
+            assert len(set(alone[draw, m])) == m == len([d for d in mixed[draw, m] if d.startswith("c")])
+            assert mixed[draw, m][:m] == alone[draw, m]
+            assert len(set(mixed[draw, m])) == 10
+            assert alone[draw, m][: m - 1] == alone[draw, max(1, m - 1)][: m - 1]
+
+
+def test_queries_with_too_few_clues_are_left_out_for_every_m_alike() -> None:
+    b = benchmark(3, 20)
+    fewer = replace(b, qrels={**b.qrels, "q2": {d: int(d == "c0") for d in b.qrels["q2"]}})
+    assert list(enough_clues(fewer, 3).queries) == ["q1"]
+    with pytest.raises(VragError, match="'q2' has 1 clues, fewer than the 3"):
+        m_gt(fewer, ms=[3])
+    with pytest.raises(VragError, match="the most are 3"):
+        enough_clues(fewer, 4)
+
+
+@given(st.integers(3, 30), st.integers(2, 6))
+@settings(max_examples=20, deadline=None)
+def test_easy_negatives_are_of_other_species_as_many_as_possible_and_the_clue_is_that_of_one_in_k(groups: int, images: int) -> None:
+    b = several(groups, max(images, 20))
+    most = min(20, (groups - 1) * images + 1)
+    ks = sorted({3, most})
+    easy, same = by_draw(one_in_k_easy(b, ks=ks, draws=2)), by_draw(one_in_k(b, ks=[3], draws=2))
+    for draw in range(2):
+        for k in ks:
+            clue, *others = easy[draw, k]
+            assert clue == same[draw, 3][0]
+            assert len(set(others)) == k - 1
+            assert not any(d.startswith("g1-") for d in others)
+            assert len({d.split("-")[0] for d in others}) == min(k - 1, groups - 1)
+        assert easy[draw, most][:3] == easy[draw, 3]
+
+
+def test_too_few_images_of_other_species_are_an_error() -> None:
+    with pytest.raises(VragError, match="2 images of other species, fewer than the 4"):
+        one_in_k_easy(several(2, 2), ks=[5])
+
+
+def test_the_first_clue_of_a_run_is_the_best_ranked_one() -> None:
+    b = several(2, 4)
+    run = make_run([("q0", "g0-3", 0.9), ("q0", "g0-0", 0.5), ("q1", "g1-2", 0.9), ("q1", "g1-1", 0.8)])
+    assert [(c.query_id, c.doc_ids) for c in first_clue(b, run)] == [("q0", ("g0-0",))]
+
+
+def test_passages_are_numbered_behind_the_question_and_announced_as_passages() -> None:
+    ((message),) = render("text_passages", "What color?", passages=["The goose. It is grey.", "A fern."])
+    (text,) = message.parts
+    assert "passages from an encyclopedia" in text
+    assert text.endswith("Question: What color?\nPassage 1: The goose. It is grey.\nPassage 2: A fern.\n")
+    assert template_of(Context(query_id="q", setting="text_rag", k=10)) == "text_passages"
+
+
+@pytest.mark.parametrize(("setting", "k", "template"), [("m_gt", 1, "clue_image"), ("m_gt", 2, "several_images"), ("m_in_k", 10, "several_images"),
+                                                        ("one_in_k_easy", 3, "several_images")])
+def test_the_ablations_are_asked_in_the_wording_of_what_they_are_compared_with(setting: str, k: int, template: str) -> None:
+    assert template_of(Context(query_id="q", setting=setting, k=k)) == template

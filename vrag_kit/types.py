@@ -132,6 +132,8 @@ class Context:
     """How it was chosen: zero_shot, gt_clue, non_clue, top_k, one_in_k, m_gt, m_in_k, one_in_k_easy, text_rag."""
     k: int
     """Number of documents asked for; 0 for zero_shot."""
+    m: int | None = None
+    """Number of clues that are guaranteed, in m_gt and m_in_k; None in the other settings."""
     draw: int = 0
     """Which random choice of documents this is, from 0 (the decoding's repetition is `Answer.sample`)."""
     doc_ids: tuple[DocId, ...] = ()

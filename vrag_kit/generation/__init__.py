@@ -6,9 +6,9 @@ from vrag_kit.generation.experiment import ask_all, ask_models
 from vrag_kit.generation.generator import Forecast, Generator, Reply
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local import LocalGenerator
-from vrag_kit.generation.settings import DRAWS, ONE_IN_K, TOP_K, gt_clue, non_clue, one_in_k, top_k, zero_shot
+from vrag_kit.generation.settings import CLUES, DRAWS, ONE_IN_K, TOP_K, enough_clues, first_clue, gt_clue, m_gt, m_in_k, non_clue, one_in_k, one_in_k_easy, top_k, zero_shot
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.generation.templates import render, template_of
 
-__all__ = ["DRAWS", "ONE_IN_K", "TOP_K", "AnswerStore", "EndpointGenerator", "Forecast", "Generator", "LocalGenerator", "Reply", "ask_all", "ask_models", "ask_prompts",
-           "gt_clue", "load_generator", "non_clue", "one_in_k", "render", "template_of", "top_k", "zero_shot"]
+__all__ = ["CLUES", "DRAWS", "ONE_IN_K", "TOP_K", "AnswerStore", "EndpointGenerator", "Forecast", "Generator", "LocalGenerator", "Reply", "ask_all", "ask_models", "ask_prompts",
+           "enough_clues", "first_clue", "gt_clue", "load_generator", "m_gt", "m_in_k", "non_clue", "one_in_k", "one_in_k_easy", "render", "template_of", "top_k", "zero_shot"]

@@ -18,12 +18,12 @@ from vrag_kit.generation.templates import render, template_of
 from vrag_kit.options import Entry
 from vrag_kit.types import Benchmark, Context, Prompt
 
-COLUMNS = ["model", "setting", "k", "draw", "sample", "query_id", "template", "answer", "status", "answer_id"]
+COLUMNS = ["model", "setting", "k", "m", "draw", "sample", "query_id", "template", "answer", "status", "answer_id"]
 
 
 def ask_all(generator: Generator, benchmark: Benchmark, contexts: Sequence[Context], store: AnswerStore, *,
             template: str | None = None, batch_size: int = 16, samples: int = 1, retry_failures: bool = False) -> pd.DataFrame:
-    """One row a context and sample: model, setting, k, draw, sample, query_id, template, answer, status, answer_id.
+    """One row a context and sample: model, setting, k, m (missing but in m_gt and m_in_k), draw, sample, query_id, template, answer, status, answer_id.
 
     `answer` is what will be judged, None where `status` is not "ok". `template` puts all contexts into one wording, instead of each
     setting's own. `samples` repeats every question, which makes sense where decoding samples. See `ask_prompts` for what is printed and raised.
@@ -38,9 +38,9 @@ def ask_all(generator: Generator, benchmark: Benchmark, contexts: Sequence[Conte
     for sample in range(samples):
         answers = ask_prompts(generator, prompts, store, owners=owners, batch_size=batch_size, sample=sample, rounds=samples - sample, retry_failures=retry_failures,
                               what="answers" if samples == 1 else f"answers, sample {sample + 1} of {samples},")
-        rows += [(generator.name, context.setting, context.k, context.draw, sample, context.query_id, template or template_of(context), answer.fields.get("answer"),
+        rows += [(generator.name, context.setting, context.k, context.m, context.draw, sample, context.query_id, template or template_of(context), answer.fields.get("answer"),
                   answer.status, answer.answer_id) for context, answer in zip(contexts, answers, strict=True)]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=COLUMNS).astype({"m": "Int64"})
 
 
 def ask_models(models: Sequence[Entry], benchmark: Benchmark, contexts: Sequence[Context], answers_dir: Path | str, *, template: str | None = None,
@@ -73,7 +73,9 @@ def ask_models(models: Sequence[Entry], benchmark: Benchmark, contexts: Sequence
 
 
 def _prompt(benchmark: Benchmark, context: Context, template: str | None) -> Prompt:
-    images = [benchmark.corpus[doc_id].image for doc_id in context.doc_ids]
-    if None in images:
-        raise VragError(f"document {context.doc_ids[images.index(None)]!r} of query {context.query_id!r} has no image; this setting shows images only.")
-    return render(template or template_of(context), benchmark.queries[context.query_id].text, images)  # type: ignore[arg-type]
+    shown = [benchmark.corpus[doc_id].text if context.setting == "text_rag" else benchmark.corpus[doc_id].image for doc_id in context.doc_ids]
+    if None in shown:
+        what = "text" if context.setting == "text_rag" else "image"
+        raise VragError(f"document {context.doc_ids[shown.index(None)]!r} of query {context.query_id!r} has no {what}; the setting {context.setting} shows {what}s only.")
+    where = {"passages": shown} if context.setting == "text_rag" else {"images": shown}
+    return render(template or template_of(context), benchmark.queries[context.query_id].text, **where)  # type: ignore[arg-type]
