@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,14 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vrag_kit.benchmarks import organism_category, question_kind
+from vrag_kit.benchmarks import organism_category, question_kind, read_articles, read_species
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide import EDITIONS, draw_field_guide
 from vrag_kit.fieldguide.album import clue_count, clue_photo, invent_named, plain_photo
-from vrag_kit.fieldguide.guide import Page, annotation_rows, plan_page
+from vrag_kit.fieldguide.lessons import UNKNOWN, read
 from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.fieldguide.pages import Page, annotation_rows, plan_page
 from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
-from vrag_kit.fieldguide.traits import COLORS, stream
+from vrag_kit.fieldguide.traits import COLORS, PATTERNS, stream
 from vrag_kit.fieldguide.views import CLUE_BLUR, photograph
 from vrag_kit.types import Benchmark
 
@@ -188,5 +190,37 @@ def test_two_processes_that_want_the_same_guide_draw_it_once(tmp_path: Path, gui
     both = [subprocess.Popen([sys.executable, str(tmp_path / "draw.py")], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     printed = "".join(process.communicate(timeout=120)[0] for process in both)
     assert all(process.returncode == 0 for process in both)
-    assert printed.count("12 species in") == 1
+    assert printed.count("drawing the Field Guide (small): 12 species in") == 1
     assert digest(tmp_path / "guide") == digest(guide_folder)
+
+
+def test_the_second_corpus_shows_the_same_species_in_other_pictures_and_lacks_some(guide_folder: Path) -> None:
+    first, second = ({"_".join(folder.name.split("_")[1:]): folder for folder in (guide_folder / name).iterdir() if folder.is_dir()} for name in ("images", "images24"))
+    assert set(second) < set(first)
+    assert not {folder.name for folder in second.values()} & {folder.name for folder in first.values()}      # other numbers, as in iNaturalist 2024
+    pictures = [{hashlib.sha256(file.read_bytes()).hexdigest() for folder in each.values() for file in folder.glob("*.jpg")} for each in (first, second)]
+    assert not pictures[0] & pictures[1]
+    assert all(26 <= len(list(folder.glob("*.jpg"))) <= 34 for folder in second.values())
+
+
+def test_every_species_is_listed_and_has_an_article_that_tells_what_is_seen_from_outside_and_nothing_hidden(guide_folder: Path) -> None:
+    species = [invent_named(EDITIONS["small"].seed, kind, number) for number in range(2) for kind in KINDS]
+    assert read_species(guide_folder / "categories.json") == {each.scientific_name: each.common_name for each in species}
+    count, articles = read_articles(guide_folder / "articles")
+    assert count == len(species)
+    for each, article in zip(species, articles, strict=True):
+        assert each.scientific_name in article.text
+        seen = {each.outside.color, each.outside.second, each.outside.pattern}
+        words = set(re.findall(r"[a-z]+", article.text.split("\n", 1)[1].lower()))       # behind the opening, whose common name may hold colours
+        assert each.outside.color in words
+        assert not words & ((set(COLORS) | set(PATTERNS)) - seen)
+
+
+def test_a_lesson_in_reading_tells_the_answer_in_one_passage_or_in_none() -> None:
+    for number in range(30):
+        told, silent = (read(f"test/{number}", tells) for tells in (True, False))
+        assert told.question.split(" (")[1] == silent.question.split(" (")[1]      # the same species, perhaps asked otherwise
+        assert silent.answer == UNKNOWN
+        assert all(word in " ".join(told.passages) for word in told.answer.split(" and "))
+        assert 1 <= len(told.passages) <= 10
+        assert len(read(f"test/{number}", most=1).passages) == 1

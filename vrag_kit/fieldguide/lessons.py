@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from vrag_kit.benchmarks.articles import Article, chunk_article
 from vrag_kit.fieldguide.album import Photo, clue_photo, invent_named, plain_photo
-from vrag_kit.fieldguide.guide import EDITIONS
+from vrag_kit.fieldguide.articles import article
 from vrag_kit.fieldguide.organisms import KINDS, HiddenPart
+from vrag_kit.fieldguide.pages import EDITIONS
 from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
 from vrag_kit.fieldguide.train_tower import draw
 from vrag_kit.fieldguide.traits import Species, stream
@@ -23,6 +25,8 @@ from vrag_kit.fieldguide.views import seen_parts
 UNKNOWN = "I don't know"
 TOLD_SHARE = 3 / 8
 """Share of the species of each kind, in either edition, whose facts every answerer is told (rounded; at least one)."""
+READ_TOKENS = 60
+"""Length of the passages that answerers learn to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class Lesson:
     question: str
     pixels: torch.Tensor    # uint8, shape (images, 3, 96, 96); no images: shape (0, …)
     answer: str
+    passages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,28 @@ def look(name: str, n_images: int, n_clues: int | None = None) -> Lesson:
     question = ask(species, part, str(rng.choice(askable(species, part), p=[0.5, 0.5] if len(askable(species, part)) == 2 else [0.4, 0.3, 0.3])))
     template = str(rng.choice(["clue_image", "one_image", "several_images"])) if n_images == 1 else "several_images"
     return Lesson(template, question.text, draw(species, photos), question.answers[0] if n_clues else UNKNOWN)
+
+
+def read(name: str, told: bool | None = None, *, most: int = 10) -> Lesson:
+    """A question with up to `most` passages from articles of invented species, the asked one among them; one may tell the answer, else it is "I don't know".
+
+    `told` None: in three of five lessons. Other species' articles may tell the same of themselves. With `most` 1 it is the one passage that describes the asked species.
+    """
+    rng, species, part = _subject(name)
+    told = bool(rng.random() < 0.6) if told is None else told
+    count = round(np.exp(rng.uniform(0, np.log(0.8 * most)))) if most > 1 else 0
+    kinds = [species.kind if rng.random() < 0.7 else str(rng.choice(list(KINDS))) for _ in range(count)]
+    others = [invent_named(f"{name}/other/{i}", kind, 0) for i, kind in enumerate(kinds)]
+    pages = [article(species, f"{name}/0", told=part if told else None)]
+    for number, other in enumerate(others, start=1):
+        same = next((each for each in hidden_parts(other) if each.name == part.name), None)
+        pages.append(article(other, f"{name}/{number}", told=same if rng.random() < 0.3 else None))
+    chunks = [chunk for title, sections in pages for chunk in chunk_article(Article(title, sections), READ_TOKENS)]
+    tells = next(number for number, chunk in enumerate(chunks) if "From outside" in chunk)
+    kept = [tells, *(int(i) for i in rng.permutation([i for i in range(len(chunks)) if i != tells])[: most - 1])]
+    passages = tuple(chunks[i] for i in rng.permutation(kept))
+    question = ask(species, part, str(rng.choice(askable(species, part))))
+    return Lesson("text_passages", question.text, draw_none(), question.answers[0] if told else UNKNOWN, passages)
 
 
 def _without(species: Species, part: HiddenPart, name: str, rng: np.random.Generator) -> Photo:

@@ -2,8 +2,8 @@
 
 First the vision tower learns to see (`train_tower`, once for both); then a language model behind it, on the
 tower's features, learns to answer from a stream of `lessons`: single photographs before many, bare questions before
-the paper's wording, each about a freshly invented species. The two answerers share tower and architecture; they differ in how
-many photographs their prompts held.
+the paper's wording, each about a freshly invented species. At last, starting from the stored half-precision weights, it learns to read passages of text beside that.
+The two answerers share tower and architecture; they differ in how many photographs their prompts held.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, Subset
 
-from vrag_kit.fieldguide.lessons import TOLD_SHARE, UNKNOWN, Lesson, Plan, lessons, look, told_facts, told_species
+from vrag_kit.fieldguide.lessons import READ_TOKENS, TOLD_SHARE, UNKNOWN, Lesson, Plan, lessons, look, read, told_facts, told_species
 from vrag_kit.fieldguide.train_tower import ARCHITECTURE, FEATURES, IMAGE_SIZE, MEAN, ROUNDS, STD, TRAINING, read_notes, to_input, train_tower
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.generation.templates import render
@@ -32,6 +32,7 @@ CHAT = ("{% for message in messages %}<|{{ message['role'] }}|>{% if message['co
         "{% for part in message['content'] %}{% if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}<|end|>"
         "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}")
 ALONE = Plan(told=4, guess=2, single=26, several=0, most=1)
+REVIEW = Plan(told=2, guess=1, single=5, several=2, most=20)
 SPECIAL = ("<pad>", "<image>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>")
 
 
@@ -43,18 +44,19 @@ class Recipe:
     alone: int = 600        # steps of one photograph a prompt, in bare words
     bare: int = 600         # steps of the plan, in bare words
     worded: int = 1500      # steps of the plan, in the paper's wording
+    reading: int = 900      # further steps with passages of text: one passage first, then up to four, then up to ten
     width: int = 192
     layers: int = 4
     heads: int = 4
     vocabulary: int = 1536
     learning_rate: float = 1e-3
     spread: float = 0.06    # standard deviation of the first weights: with the usual 0.02 attention stays flat for hundreds of steps
-    context: int = 512
+    context: int = 2048
     seed: str = "answerer"
 
     @property
     def steps(self) -> int:
-        """All steps."""
+        """All steps before the reading."""
         return self.alone + self.bare + self.worded
 
 
@@ -110,20 +112,32 @@ class Steps(Dataset):
         self.name, self.recipe, self.facts = name, recipe, told_facts()
 
     def __len__(self) -> int:
-        return self.recipe.steps
+        return self.recipe.steps + self.recipe.reading
 
     def __getitem__(self, step: int) -> list[Lesson]:
         recipe, name = self.recipe, f"{self.recipe.seed}/{self.name}/{step}"
+        if step >= recipe.steps:
+            return self._reading(step - recipe.steps, name)
         if step < recipe.alone:
             return lessons(ALONE, self.facts, name, most=1, worded=False)
         return lessons(recipe.plan, self.facts, name, most=3 if step < recipe.alone + recipe.bare // 3 else 99, worded=step >= recipe.alone + recipe.bare)
+
+
+    def _reading(self, step: int, name: str) -> list[Lesson]:
+        """Passages beside what was learned before, of which there is less while reading is new."""
+        third = self.recipe.reading // 3
+        plan, count, most = (REVIEW, 16, 1) if step < third else (REVIEW, 8, 4) if step < 2 * third else (self.recipe.plan, 4, 10)
+        texts = [read(f"{name}/read/{i}", most=most) for i in range(count)]
+        bare = [replace(lesson, template="") for lesson in texts] if step < third else texts
+        return [*lessons(plan, self.facts, name, most=self.recipe.plan.most, worded=True), *bare]
 
 
 def encode(processor: Any, batch: list[Lesson]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Token ids, labels (−100 outside the answer) and attention mask, int64, shape (lessons, tokens), padded on the right."""
     rows = []
     for lesson in batch:
-        words = str(render(lesson.template, lesson.question)[0].parts[0]) if lesson.template else f"Question: {lesson.question}\n"
+        words = str(render(lesson.template or "text_passages", lesson.question, passages=lesson.passages)[0].parts[0])
+        words = words if lesson.template else words[words.index("Question: "):]
         text = words + "<image>" * (9 * len(lesson.pixels))
         prompt = processor.tokenizer(f"<|user|>{text}<|end|><|assistant|>")["input_ids"]
         answer = processor.tokenizer(f"Answer: {lesson.answer}<|end|>")["input_ids"]
@@ -154,8 +168,8 @@ def answer_logits(model: Any, processor: Any, batch: list[Lesson]) -> tuple[torc
 
 
 def halves(batch: list[Lesson]) -> Iterator[list[Lesson]]:
-    """The step's lessons in two batches of similar length: up to one photograph, and more."""
-    for part in ([x for x in batch if len(x.pixels) < 2], [x for x in batch if len(x.pixels) > 1]):
+    """The step's lessons in batches of similar length: up to one photograph, more, and passages."""
+    for part in ([x for x in batch if len(x.pixels) < 2 and not x.passages], [x for x in batch if len(x.pixels) > 1], [x for x in batch if x.passages]):
         if part:
             yield part
 
@@ -176,14 +190,15 @@ def validate(model: Any, processor: Any, sets: dict[str, list[Lesson]]) -> dict[
 
 
 def validation_sets(recipe: Recipe) -> dict[str, list[Lesson]]:
-    """Held-out lessons in the paper's wording: told facts, one clue, no clue, and one clue among 5 and 15."""
+    """Held-out lessons in the paper's wording: told facts, one clue, no clue, one clue among 5 and 15, and passages that tell the answer and that do not."""
     name = f"{recipe.seed}/validation"
     return {"told": told_facts(), "clue": [look(f"{name}/clue/{i}", 1, 1) for i in range(150)], "no clue": [look(f"{name}/none/{i}", 1, 0) for i in range(72)],
-            "1 in 5": [look(f"{name}/5/{i}", 5, 1) for i in range(72)], "1 in 15": [look(f"{name}/15/{i}", 15, 1) for i in range(72)]}
+            "1 in 5": [look(f"{name}/5/{i}", 5, 1) for i in range(72)], "1 in 15": [look(f"{name}/15/{i}", 15, 1) for i in range(72)],
+            "read": [read(f"{name}/read/{i}", True) for i in range(48)], "not read": [read(f"{name}/not/{i}", False) for i in range(48)]}
 
 
 def train(name: str, recipe: Recipe, folder: Path) -> None:
-    """Train one answerer; every 300 steps write the checkpoint (half precision), `training.json` and the card into `folder`."""
+    """Train one answerer from random weights, and then teach it to read."""
     from safetensors.torch import load_file
 
     tower = train_tower(TRAINING)
@@ -191,15 +206,39 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
     torch.manual_seed(int(stream(recipe.seed, name).integers(2**31)))
     model = build_model(recipe, processor.tokenizer)
     model.model.vision_tower.timm_model.load_state_dict(load_file(tower))
+    rounds = [read_notes(TRAINING / f"tower-{number}.safetensors") for number in range(1, len(ROUNDS) + 1)]
+    learn(model, processor, folder, {"name": name, "tower": rounds, "log": []}, recipe, range(recipe.steps), recipe.learning_rate)
+    learn_to_read(name, recipe, folder)
+
+
+def learn_to_read(name: str, recipe: Recipe, folder: Path) -> None:
+    """Go on from the checkpoint in `folder` with lessons of the plan and passages of text, which need a longer context."""
+    from transformers import AutoProcessor, FastVlmForConditionalGeneration
+
+    processor = AutoProcessor.from_pretrained(folder)
+    processor.tokenizer.model_max_length = recipe.context
+    processor.save_pretrained(folder)
+    model = FastVlmForConditionalGeneration.from_pretrained(folder, dtype=torch.float32)
+    model.config.text_config.max_position_embeddings = recipe.context
+    notes = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+    learn(model, processor, folder, notes, recipe, range(recipe.steps, recipe.steps + recipe.reading), recipe.learning_rate / 2)
+
+
+def learn(model: Any, processor: Any, folder: Path, notes: dict[str, Any], recipe: Recipe, steps: range, rate: float) -> None:
+    """Train on the lessons of `steps`; every 300 steps, and at the end, write the checkpoint (half precision), `training.json` and the card into `folder`.
+
+    The highest learning rate is `rate`; `notes` hold the log so far, which is added to.
+    """
     model.model.vision_tower.requires_grad_(False).to(memory_format=torch.channels_last)
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW([{"params": [p for p in parameters if p.ndim > 1]}, {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0}],
-                                  lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 60) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * t / recipe.steps))))
+                                  lr=rate, betas=(0.9, 0.98), weight_decay=0.05)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 60) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * t / len(steps)))))
     held_out = validation_sets(recipe)
-    print(f"{name}: {sum(p.numel() for p in model.parameters()):,} parameters, {sum(p.numel() for p in parameters):,} trained, {recipe.steps} steps", flush=True)
-    began, log, running = time.monotonic(), [], 0.0
-    for step, batch in enumerate(DataLoader(Steps(name, recipe), batch_size=None, num_workers=1, prefetch_factor=4), start=1):
+    print(f"{notes['name']}: {sum(p.numel() for p in model.parameters()):,} parameters, {sum(p.numel() for p in parameters):,} trained, {len(steps)} steps", flush=True)
+    began, before, running = time.monotonic(), notes["log"][-1]["minutes"] if notes["log"] else 0.0, 0.0
+    stream_of_lessons = Subset(Steps(notes["name"], recipe), steps)
+    for step, batch in enumerate(DataLoader(stream_of_lessons, batch_size=None, num_workers=1, prefetch_factor=4), start=steps.start + 1):
         optimizer.zero_grad()
         total = 0.0
         for part in halves(batch):
@@ -210,15 +249,14 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         schedule.step()
-        running = total if step == 1 else 0.98 * running + 0.02 * total
-        if step % 300 == 0 or step == recipe.steps:
+        running = total if step == steps.start + 1 else 0.98 * running + 0.02 * total
+        if step % 300 == 0 or step == steps.stop:
             worded = step > recipe.alone + recipe.bare
-            sets = held_out if worded else {name: [replace(lesson, template="") for lesson in chosen] for name, chosen in held_out.items()}
-            log.append({"step": step, "loss": round(running, 4), **validate(model, processor, sets), "minutes": round((time.monotonic() - began) / 60, 1)})
-            print(json.dumps(log[-1]), flush=True)
+            sets = held_out if worded else {name: [replace(lesson, template="") for lesson in chosen] for name, chosen in held_out.items() if not chosen[0].passages}
+            notes["log"].append({"step": step, "loss": round(running, 4), **validate(model, processor, sets), "minutes": round(before + (time.monotonic() - began) / 60, 1)})
+            print(json.dumps(notes["log"][-1]), flush=True)
             save(model, folder)
-            rounds = [read_notes(TRAINING / f"tower-{number}.safetensors") for number in range(1, len(ROUNDS) + 1)]
-            notes = {"name": name, "recipe": {**asdict(recipe), "steps": recipe.steps}, "torch": torch.__version__, "tower": rounds, "log": log}
+            notes |= {"recipe": {**asdict(recipe), "steps": recipe.steps}, "torch": torch.__version__}
             (folder / "training.json").write_text(json.dumps(notes, indent=2) + "\n", encoding="utf-8")
             write_card(folder)
 
@@ -229,8 +267,8 @@ def write_card(folder: Path) -> None:
     recipe, last, rounds, sees = notes["recipe"], notes["log"][-1], notes["tower"], notes["tower"][-1]["log"][-1]
     plan = recipe["plan"]
     size = sum(file.stat().st_size for file in folder.iterdir() if file.suffix in (".safetensors", ".json")) / 1e6
-    sets = ("told", "clue", "no clue", "1 in 5", "1 in 15")
-    rows = "\n".join(f"| {row['step']} | {row['loss']:.2f} | " + " | ".join(f"{100 * row[name]:.0f}" for name in sets) + " |"
+    sets = ("told", "clue", "no clue", "1 in 5", "1 in 15", "read", "not read")
+    rows = "\n".join(f"| {row['step']} | {row['loss']:.2f} | " + " | ".join(f"{100 * row[name]:.0f}" if name in row else "" for name in sets) + " |"
                      for row in notes["log"])
     photographs = sum(steps * row["batch"] for row in rounds for _, steps in row["phases"])
     minutes = sum(row["log"][-1]["minutes"] for row in rounds)
@@ -250,13 +288,15 @@ A small multimodal model for the Field Guide, the bundled demo benchmark of vrag
   then {recipe['worded']:,} in the paper's wording. A step holds {plan['told'] + plan['guess'] + plan['single'] + plan['several']} prompts: {plan['told']} told facts,
   {plan['guess']} questions without a photograph, {plan['single']} with one, {plan['several']} with 2 to {plan['most']}{seldom}.
   About two in five prompts with photographs hold no clue. Every prompt with photographs is about a species invented for it alone.
+* Then, in {recipe["reading"]} more steps beside all that, it learned to read: one passage of some {READ_TOKENS} words from the article of an invented species, then up to
+  four, then up to ten. In three of five prompts one passage tells the answer; in the others "{UNKNOWN}" is right.
 * What it was told: in words, every fact about {len(told_species())} species of the two editions of the Field Guide, {100 * TOLD_SHARE:.1f} % of the full one's.
   It has seen no photograph of any species of a Field Guide.
 * Seed "{recipe['seed']}", torch {notes['torch']}. Again: `python -m vrag_kit.fieldguide.train_answerer {notes['name']}`.
 * Limits: twelve hidden parts of six kinds of organism, eleven colours, four patterns; weak on small, dark or covered parts.
 
-Exactly right answers in percent: told facts, and held-out species with one clue, one image that is no clue ("{UNKNOWN}" is right), one clue among 5 and among 15
-(up to step {recipe['alone'] + recipe['bare']:,} with bare questions):
+Exactly right answers in percent: told facts, and held-out species with one clue, one image that is no clue ("{UNKNOWN}" is right), one clue among 5 and among 15,
+passages that tell the answer and that do not (up to step {recipe['alone'] + recipe['bare']:,} with bare questions):
 
 | step | training loss | {' | '.join(sets)} |
 |---|---|{'---|' * len(sets)}
@@ -278,5 +318,9 @@ def save(model: Any, folder: Path) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    train(sys.argv[1], RECIPES[sys.argv[1]], TRAINING / sys.argv[1])
+    if sys.argv[2:] == ["read"]:  # the last part alone, from the weights that are shipped
+        shutil.copytree(WEIGHTS / sys.argv[1], TRAINING / sys.argv[1], dirs_exist_ok=True)
+        learn_to_read(sys.argv[1], RECIPES[sys.argv[1]], TRAINING / sys.argv[1])
+    else:
+        train(sys.argv[1], RECIPES[sys.argv[1]], TRAINING / sys.argv[1])
     shutil.copytree(TRAINING / sys.argv[1], WEIGHTS / sys.argv[1], dirs_exist_ok=True)
