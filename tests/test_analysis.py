@@ -10,7 +10,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from vrag_kit.analysis import beside_paper, compare, estimate, in_percent, published, settings_table, summarise
+from vrag_kit.analysis import beside_paper, compare, estimate, in_percent, printed, published, settings_table, summarise
 from vrag_kit.errors import VragError
 
 
@@ -129,12 +129,29 @@ def test_our_cells_carry_an_interval_and_the_papers_say_that_the_data_are_others
     table = beside_paper(results, published("visual_rag", table=2))
     assert table.loc[("mine", "recall"), "@1"] == "10.0 [5.0, 20.0]"
     assert table.loc[("mine", "hit_count"), "@1"] == "0.5 [0.3, 0.7]"
-    assert table.loc[("CLIP (paper, other data)", "recall"), "@1"] == "2.81"
+    assert table.loc[("CLIP (paper, different data)", "recall"), "@1"] == "2.81"
+    assert ("CLIP (paper)", "recall") in beside_paper(results, published("visual_rag", table=2), same_data=True).index
 
 
-def test_a_cell_of_the_settings_table_says_when_answers_failed() -> None:
-    results = pd.DataFrame([("m", "zero_shot", 0, 25.0, 10.0, 40.0, 80, 0), ("m", "gt_clue", 1, 75.0, 60.0, 90.0, 79, 6)],
-                           columns=["model", "setting", "k", "value", "ci_low", "ci_high", "n", "n_failed"])
-    table = settings_table(results, published("visual_rag", table=3))
-    assert list(table["m"]) == ["25.0 [10.0, 40.0]", "75.0 [60.0, 90.0] (n = 79, 6 failed)"]
-    assert list(table["GPT-4o (paper, other data)"]) == ["53.74", "59.81"]
+def test_a_cell_of_the_settings_table_says_when_answers_failed_and_what_they_could_change() -> None:
+    results = pd.DataFrame([("m", "zero_shot", 0, 25.0, 10.0, 40.0, 80, 0, 25.0, 25.0, 25.0), ("m", "gt_clue", 1, 75.0, 60.0, 90.0, 79, 6, 70.0, 78.0, 72.0)],
+                           columns=["model", "setting", "k", "value", "ci_low", "ci_high", "n", "n_failed", "if_all_wrong", "if_all_right", "if_refusals_wrong"])
+    table = settings_table(results, printed(published("visual_rag", table=3)))
+    assert list(table["m"]) == ["25.0 [10.0, 40.0]", "75.0 [60.0, 90.0] (n = 79, 6 failed, 70.0 to 78.0 with them, 72.0 with refusals as 0)"]
+    assert list(table["GPT-4o (paper, different data)"]) == ["53.74", "59.81"]
+    assert list(settings_table(results, printed(published("visual_rag", table=3)), same_data=True)["GPT-4o (paper)"]) == ["53.74", "59.81"]
+
+
+def test_table_6_has_a_row_for_every_number_of_clues() -> None:
+    paper = printed(published("visual_rag", table=6), n=266).query("setting != 'text_rag'")
+    ours = paper.assign(model="ours", value=1.0, ci_low=0.0, ci_high=2.0, n_failed=0).query("m < 3")
+    table = settings_table(ours, paper)
+    assert [name for name, _ in table.index] == ["zero-shot (no image)", "best top-k", "best top-k", "1 GT", "2 GT", "1-in-10", "2-in-10"]
+    assert table.loc[("2-in-10", 10), "GPT-4o (paper, different data)"] == "58.08"
+
+
+def test_every_table_of_the_four_papers_is_there_as_printed() -> None:
+    rows = {("mrag_bench", 3): 460, ("mrag_suite", 14): 1008, ("crag_mm", 8): 108, ("visual_rag", 15): 316, ("visual_rag", 13): 72}     # as published/README.md counts them
+    assert {key: len(published(key[0], table=key[1])) for key in rows} == rows
+    assert published("crag_mm", "figure03_caption")["value"].notna().all()
+    assert published("visual_rag", table=13).dropna(subset="run").query("model == 'Claude'")["value"].tolist() == [55.35, 60.56, 55.88, 55.88, 56.28]

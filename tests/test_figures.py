@@ -11,7 +11,18 @@ import pytest
 from vrag_kit.analysis import gcue_printed, printed, published
 from vrag_kit.benchmarks import distribution, query_table
 from vrag_kit.errors import VragError
-from vrag_kit.plotting import accuracy_figure, baseline_figure, benchmark_figure, colors_of, contact_sheet, gcue_figure, save_figure, side_by_side
+from vrag_kit.plotting import (
+    accuracy_figure,
+    baseline_figure,
+    benchmark_figure,
+    budget_figure,
+    colors_of,
+    contact_sheet,
+    gcue_figure,
+    save_figure,
+    side_by_side,
+    variants_figure,
+)
 from vrag_kit.plotting.style import CLUE
 from vrag_kit.types import Benchmark
 
@@ -120,3 +131,21 @@ def test_the_numbers_behind_a_figure_say_whose_they_are() -> None:
 
 def test_every_model_of_the_paper_has_its_own_colour() -> None:
     assert len(set(colors_of(PAPER["model"]).values())) == 8
+
+
+def test_the_variants_figure_shows_every_printed_number_of_table_6() -> None:
+    paper = printed(published("visual_rag", table=6), n=266).query("setting != 'text_rag'")
+    (axis,) = variants_figure({"paper": paper}, {"m_gt": "m GT", "m_in_k": "m in 10"}, by="setting", x="m", xlabel="m", levels={"zero_shot": "none", "rag_best": "best"}).axes
+    assert set(paper["value"]) <= {y for _, y in drawn(axis)}
+    assert {(m - 1, v) for m, v in paper.query("setting == 'm_gt'")[["m", "value"]].itertuples(index=False)} <= drawn(axis)
+    assert axis.get_title() == "paper (n = 266)"
+
+
+def test_the_budget_figure_stacks_the_causes_to_what_is_lost() -> None:
+    causes = ["no clue retrieved", "clue misread even alone", "clue ignored or contradicted", "judge in doubt"]
+    table = pd.DataFrame([("m", k, cause, value, 9) for k, values in {1: (40, 10, 5, 0), 5: (10, 12, 20, 1)}.items() for cause, value in zip(causes, values, strict=True)],
+                         columns=["model", "k", "cause", "value", "n"])
+    (axis,) = budget_figure(table).axes
+    tops = {round(bar.get_x() + bar.get_width() / 2): bar.get_y() + bar.get_height() for bar in axis.patches}    # the last bar of each k is the highest
+    assert tops == {0: 55, 1: 43}
+    assert axis.get_title() == "m (n = 9)"

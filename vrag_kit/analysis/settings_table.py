@@ -1,25 +1,40 @@
-"""Answer quality in the layout of the paper's Table 3: settings down, models across."""
+"""Answer quality in the layout of the paper's tables: settings down, models across."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from vrag_kit.analysis.published import printed
+SETTING_NAMES = {"zero_shot": "zero-shot (no image)", "gt_clue": "GT clue (1 image)", "non_clue": "non-clue (1 image)", "top_k": "top-k", "one_in_k": "1-in-k",
+                 "one_in_k_easy": "1-in-k, other species", "rag_best": "best top-k", "text_rag": "text passages"}
 
-SETTING_NAMES = {"zero_shot": "zero-shot (no image)", "gt_clue": "GT clue (1 image)", "non_clue": "non-clue (1 image)", "top_k": "top-k", "one_in_k": "1-in-k"}
 
+def settings_table(results: pd.DataFrame, paper: pd.DataFrame | None = None, *, same_data: bool = False) -> pd.DataFrame:
+    """Rows (setting, k), columns models; our cells read "mean [low, high]", and where answers failed n, the means if all of them were wrong, or right, and if those that a provider refused were wrong.
 
-def settings_table(results: pd.DataFrame, paper: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Rows (setting, k), columns models; our cells read "mean [low, high]", with n where answers failed; the paper's, below the same rows, are marked as on other data.
-
-    Both in percent: `results` as `in_percent(accuracy(…))` of one metric, `paper` as `published("visual_rag", table=3)` or `table=8`.
+    Both in percent: `results` as `in_percent(accuracy(…))` of one metric, `paper` as `printed(published("visual_rag", table=3))`. The paper's columns hold the
+    same rows; they are marked as on different data, unless `same_data` (see `is_papers_data`).
     """
-    ours = results.assign(cell=[f"{value:.1f} [{low:.1f}, {high:.1f}]" + (f" (n = {n}, {failed} failed)" if failed else "")
-                                for value, low, high, n, failed in results[["value", "ci_low", "ci_high", "n", "n_failed"]].itertuples(index=False)])
-    tables = [ours]
+    tables = [results.assign(cell=[_cell(row) for row in results.to_dict("records")])]
     if paper is not None:
-        rows = ours[["setting", "k"]].drop_duplicates()
-        tables.append(printed(paper).assign(model=paper["model"] + " (paper, other data)", cell=paper["value"].map("{:.2f}".format)).merge(rows, on=["setting", "k"]))
+        mark = "(paper)" if same_data else "(paper, different data)"
+        keys = ["setting", "k", *(["m"] if "m" in results and "m" in paper else [])]
+        rows = results[keys].drop_duplicates()
+        tables.append(paper.assign(model=paper["model"] + f" {mark}", cell=paper["value"].map("{:.2f}".format)).merge(rows, on=keys))
     both = pd.concat(tables, ignore_index=True)
-    both = both.assign(setting=both["setting"].map(SETTING_NAMES))
+    both = both.assign(setting=[_name(row) for row in both.to_dict("records")])
     return both.pivot_table(index=["setting", "k"], columns="model", values="cell", aggfunc="first", sort=False).fillna("")
+
+
+def _cell(row: dict[str, object]) -> str:
+    cell = f"{row['value']:.1f} [{row['ci_low']:.1f}, {row['ci_high']:.1f}]"
+    if not row["n_failed"]:
+        return cell
+    bounds = f", {row['if_all_wrong']:.1f} to {row['if_all_right']:.1f} with them" if pd.notna(row.get("if_all_wrong")) else ""
+    refused = f", {row['if_refusals_wrong']:.1f} with refusals as 0" if row.get("if_refusals_wrong", row["value"]) < row["value"] else ""
+    return f"{cell} (n = {row['n']}, {row['n_failed']} failed{bounds}{refused})"
+
+
+def _name(row: dict[str, object]) -> str:
+    if row["setting"] in ("m_gt", "m_in_k"):
+        return f"{row['m']:.0f} GT" if row["setting"] == "m_gt" else f"{row['m']:.0f}-in-{row['k']:.0f}"
+    return SETTING_NAMES[str(row["setting"])]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.plotting.style import colors_of, new_figure
 
-_MARKERS = {"zero_shot": ("o", "zero-shot (no image)"), "gt_clue": ("^", "one clue"), "non_clue": ("X", "one non-clue")}
+BASELINES = {"zero_shot": "zero-shot (no image)", "gt_clue": "one clue", "non_clue": "one non-clue"}
 _GCUE_RANGE = (-1.0, 3.0)
 
 
@@ -21,26 +21,26 @@ def side_by_side(sources: Mapping[str, pd.DataFrame], settings: Sequence[str] = 
     return table[table["setting"].isin(settings)] if settings else table
 
 
-def _title(title: str, table: pd.DataFrame) -> str:
+def panel_title(title: str, table: pd.DataFrame) -> str:
+    """The title of a panel with its n, or the fewest and most queries behind its points."""
     fewest, most = int(table["n"].min()), int(table["n"].max())
     return f"{title} (n = {most})" if fewest == most else f"{title} (n = {fewest} to {most})"
 
 
-def baseline_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy") -> Figure:
-    """One panel a source (title → table with model, setting, value, ci_low, ci_high, in percent): zero-shot, one clue and one non-clue of every model."""
+def baseline_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy", *, settings: Mapping[str, str] = BASELINES) -> Figure:
+    """One panel a source (title → table with model, setting, value, ci_low, ci_high, in percent): every model in three settings (setting → its name), the first of them hollow."""
     widths = [max(2, table["model"].nunique()) for table in sources.values()]
     figure, axes = new_figure(1, len(sources), (1.05 * sum(widths) + 2.5, 4.4), width_ratios=widths)
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
         models, colors = list(dict.fromkeys(table["model"])), colors_of(table["model"])
-        for setting, (marker, label) in _MARKERS.items():
+        for marker, shift, (setting, label) in zip("o^X", (-0.18, 0.0, 0.18), settings.items(), strict=True):
             rows = table[table["setting"] == setting].set_index("model").reindex(models)
-            shift = {"zero_shot": -0.18, "gt_clue": 0.0, "non_clue": 0.18}[setting]
             for x, (model, row) in enumerate(rows.iterrows()):
                 low, high = (abs(row["value"] - row[bound]) if np.isfinite(row[bound]) else 0.0 for bound in ("ci_low", "ci_high"))
                 axis.errorbar(x + shift, row["value"], yerr=[[low], [high]], fmt=marker, markersize=8, color=colors[str(model)], capsize=0, linewidth=1.6,
-                              markerfacecolor="white" if setting == "zero_shot" else colors[str(model)])
-            axis.plot([], [], marker, color="#3B3B3B", markerfacecolor="white" if setting == "zero_shot" else "#3B3B3B", markersize=8, label=label)
-        axis.set(title=_title(title, table), ylabel=f"{metric} (%)", ylim=(-3, 103), xlim=(-0.6, len(models) - 0.4))
+                              markerfacecolor="white" if marker == "o" else colors[str(model)])
+            axis.plot([], [], marker, color="#3B3B3B", markerfacecolor="white" if marker == "o" else "#3B3B3B", markersize=8, label=label)
+        axis.set(title=panel_title(title, table), ylabel=f"{metric} (%)", ylim=(-3, 103), xlim=(-0.6, len(models) - 0.4))
         slant = {"rotation": 25, "ha": "right"} if len(models) > 3 else {}
         axis.set_xticks(range(len(models)), [model.replace("field-guide-", "") for model in models], fontsize=9, **slant)
         axis.grid(axis="x", visible=False)
@@ -69,7 +69,7 @@ def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
                 if line["ci_low"].notna().any():
                     axis.fill_between(x, line["ci_low"], line["ci_high"], color=colors[str(model)], alpha=0.15, linewidth=0)
             axis.set_xticks(range(len(ticks)), [{0: "zero-\nshot", 1: "clue" if setting == "one_in_k" else "1"}.get(int(k), str(int(k))) for k in ticks])
-            axis.set(title=f"{_title(title, table)}: {label}", xlabel=shown, ylabel=f"{metric} (%)")
+            axis.set(title=f"{panel_title(title, table)}: {label}", xlabel=shown, ylabel=f"{metric} (%)")
         row[0].set_ylim(0, min(103.0, 1.12 * float(table[["value", "ci_high"]].max().max())))
     _legends(axes, [table["n"].nunique() > 1 for table in sources.values()])
     return figure
@@ -91,7 +91,7 @@ def gcue_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
             for model, line in table[table["lambda"] == lam].sort_values("k").groupby("model", sort=False):
                 _gcue_line(axis, line["k"].map(ticks.index).to_numpy(), line, int(table["n"].max()), str(model), colors[str(model)])
             axis.set_xticks(range(len(ticks)), [str(int(k)) for k in ticks])
-            axis.set(title=f"{_title(title, table)}, λ = {lam:g}", xlabel="images shown, k", ylabel="gCUE", ylim=_GCUE_RANGE)
+            axis.set(title=f"{panel_title(title, table)}, λ = {lam:g}", xlabel="images shown, k", ylabel="gCUE", ylim=_GCUE_RANGE)
     _legends(axes, [table["n"].nunique() > 1 for table in sources.values()])
     return figure
 

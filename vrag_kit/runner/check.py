@@ -12,10 +12,27 @@ from typing import Any
 import pandas as pd
 from PIL import Image, ImageOps
 
-from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
 from vrag_kit.checkpoints import check_device, find_checkpoint
 from vrag_kit.errors import VragError
-from vrag_kit.generation import ONE_IN_K, TOP_K, AnswerStore, Generator, gt_clue, load_generator, non_clue, one_in_k, render, template_of, top_k, zero_shot
+from vrag_kit.generation import (
+    ONE_IN_K,
+    TOP_K,
+    AnswerStore,
+    Generator,
+    enough_clues,
+    gt_clue,
+    load_generator,
+    m_gt,
+    m_in_k,
+    non_clue,
+    one_in_k,
+    one_in_k_easy,
+    render,
+    template_of,
+    top_k,
+    zero_shot,
+)
 from vrag_kit.generation.generator import Size, images_of
 from vrag_kit.judging import judge_prompt
 from vrag_kit.options import Entry, read_entry
@@ -32,14 +49,33 @@ _CONTEXTS: dict[str, Callable[[Benchmark, Settings], list[Context]]] = {
     "gt_clue": lambda benchmark, settings: gt_clue(benchmark, draws=settings["draws"], seed=settings["seed"]),
     "non_clue": lambda benchmark, settings: non_clue(benchmark, draws=settings["draws"], seed=settings["seed"]),
     "top_k": lambda benchmark, _: top_k(benchmark, _any_run(benchmark)),
+    "text_rag": lambda benchmark, _: [Context(query_id=query_id, setting="text_rag", k=10) for query_id in benchmark.queries],
     "one_in_k": lambda benchmark, settings: one_in_k(benchmark, draws=settings["draws"], seed=settings["seed"], clue_position=settings.get("clue_position", 0)),
+    "one_in_k_easy": lambda benchmark, settings: one_in_k_easy(benchmark, draws=settings["draws"], seed=settings["seed"]),
+    "m_gt": lambda benchmark, settings: m_gt(enough_clues(benchmark, settings["most_clues"]), ms=_counts(settings), draws=settings["draws"], seed=settings["seed"]),
+    "m_in_k": lambda benchmark, settings: m_in_k(enough_clues(benchmark, settings["most_clues"]), ms=_counts(settings), draws=settings["draws"], seed=settings["seed"]),
+    "first_clue": lambda benchmark, _: gt_clue(benchmark, draws=1),
+    "moved": lambda benchmark, settings: [context for k in (3, 10, 20) for place in (0, k // 2, -1)
+                                          for context in one_in_k(benchmark, ks=[k], draws=settings["position_draws"], seed=settings["seed"], clue_position=place)],
 }
+_OWN = (None,)
 ASKS = {
-    "03_baselines": (("zero_shot", "gt_clue", "non_clue"), (None,)),
-    "04_top_k_vs_one_in_k": (("zero_shot", "gt_clue", "top_k", "one_in_k"), (None,)),
+    "03_baselines": (("zero_shot", "gt_clue", "non_clue"), _OWN),
+    "04_top_k_vs_one_in_k": (("zero_shot", "gt_clue", "non_clue", "top_k", "one_in_k"), _OWN),
     "05_gcue_curves": (("zero_shot", "gt_clue", "non_clue", "one_in_k"), (None, "several_images")),
+    "06_number_of_clues": (("zero_shot", "top_k", "m_gt", "m_in_k"), _OWN),
+    "07_easy_negatives": (("one_in_k", "one_in_k_easy"), _OWN),
+    "08_inat24_corpus": (("top_k",), _OWN),
+    "09_wikipedia_text_rag": (("zero_shot", "top_k", "text_rag"), _OWN),
+    "10_abstention": (("zero_shot", "gt_clue", "non_clue", "top_k", "one_in_k"), _OWN),
+    "11_judge_agreement": (("zero_shot", "gt_clue", "non_clue"), _OWN),
+    "13_rouge": (("zero_shot", "gt_clue", "non_clue", "top_k", "one_in_k"), _OWN),
+    "14_error_cases": (("gt_clue",), _OWN),
+    "15_error_budget": (("top_k", "first_clue", "moved"), _OWN),
 }
 """Notebook → settings in which it asks every question, and wordings: None is each setting's own. `00_tour` asks nothing that these do not."""
+FILES = ("species_list", "articles", "other_images", "labels", "webqa_annotations", "webqa_images")
+"""Parameters that name a file or folder beside the benchmark's own."""
 
 
 def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
@@ -52,8 +88,8 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
     if "device" in together:
         missing += list(_problems(lambda: check_device(together["device"])))
     found += [f"retriever {entry!r}: open_clip fetches its weights on the first run, unless they are in its cache"
-              for entry in _entries(together, "retrievers", "retriever") if _of_open_clip(entry)]
-    missing += [problem for entry in _entries(together, "retrievers", "retriever") if (problem := _retriever_problem(entry))]
+              for entry in _entries(together, "retrievers", "retriever", "text_retriever") if _of_open_clip(entry)]
+    missing += [problem for entry in _entries(together, "retrievers", "retriever", "text_retriever") if (problem := _retriever_problem(entry))]
     benchmark: Benchmark | None = None
     if together.get("field_guide") and not project_path(together["annotations"]).is_file():
         found.append(f"the {together['field_guide']} Field Guide is not drawn yet; the first notebook draws it. To count calls before, run `vrag draw {together['field_guide']} "
@@ -64,6 +100,8 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
             found.append(f"data: {benchmark}")
         except VragError as error:
             missing.append(f"data: {error}")
+    if benchmark is not None:
+        missing += [f"{name}: {together[name]} is not there" for name in FILES if together.get(name) and ":" not in together[name] and not project_path(together[name]).exists()]
     if together.get("answerer"):
         _generator(together["answerer"], {name: together[name] for name in ("device", "decoding", "max_new_tokens")}, "answerer", missing)
         found.append("the tour asks its answerer a few prompts about one question; they are not counted here")
@@ -146,14 +184,24 @@ def _tell(generator: Generator, prompts: list[Prompt], sizes: Mapping[str, Size]
 def _prompts(notebook: str, settings: Settings, benchmark: Benchmark, entry: Entry) -> Iterator[Prompt]:
     """What a notebook asks a model, as `ask_models` would, but for the images that a retriever will find."""
     most = None if isinstance(entry, str) else entry.get("max_images")
-    for context in _contexts(notebook, settings, benchmark):
-        if most is None or len(context.doc_ids) <= most:
-            images = [benchmark.corpus[doc_id].image for doc_id in context.doc_ids]
-            yield from (render(template or template_of(context), benchmark.queries[context.query_id].text, images) for template in ASKS[notebook][1])  # type: ignore[arg-type]
+    for part in _corpora(settings, benchmark):
+        for context in (context for setting in ASKS[notebook][0] for context in _CONTEXTS[setting](part, settings)):
+            if most is None or len(context.doc_ids) <= most:
+                images = [part.corpus[doc_id].image for doc_id in context.doc_ids]
+                passages = ["word " * settings["chunk_tokens"]] * 10 if context.setting == "text_rag" else []
+                text = part.queries[context.query_id].text
+                yield from (render(template or template_of(context), text, images, passages) for template in ASKS[notebook][1])  # type: ignore[arg-type]
 
 
-def _contexts(notebook: str, settings: Settings, benchmark: Benchmark) -> list[Context]:
-    return [context for setting in ASKS[notebook][0] for context in _CONTEXTS[setting](benchmark, settings)]
+def _corpora(settings: Settings, benchmark: Benchmark) -> Iterator[Benchmark]:
+    """The benchmark, and if the notebook has a second corpus and it is there, the same questions over that."""
+    yield benchmark
+    if "other_images" in settings and project_path(settings["other_images"]).is_dir():
+        yield load_other_corpus(benchmark, project_path(settings["other_images"]), name=settings["other_name"])
+
+
+def _counts(settings: Settings) -> range:
+    return range(1, settings["most_clues"] + 1)
 
 
 def _any_run(benchmark: Benchmark) -> pd.DataFrame:

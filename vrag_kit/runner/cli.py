@@ -29,6 +29,18 @@ def run(parameters: Annotated[Path, typer.Argument(help="flat YAML file of param
 
 
 @app.command()
+def report(parameters: Annotated[Path, typer.Argument(help="the parameter file that the notebooks were run with")],
+           to: Annotated[Path | None, typer.Option(help="the page to write; else runs/<parameter file>/report.html")] = None) -> None:
+    """Write one HTML page with all tables and figures of the executed notebooks; it opens offline."""
+    from vrag_kit.runner.report import write_report
+
+    page, chapters = write_report(parameters, to)
+    for chapter in chapters:
+        print(f"{chapter.stem}: {' '.join(chapter.notes) or chapter.state}")
+    print(f"the report is in {page}")
+
+
+@app.command()
 def metrics(qrels: Annotated[Path, typer.Argument(help="TREC relevance labels: query_id 0 doc_id label")],
             run_file: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run: query_id Q0 doc_id rank score tag")],
             as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of rows")] = False) -> None:

@@ -1,0 +1,62 @@
+"""The case browser shows what it is asked for, turns pages, and lets no text of the data become HTML; so does its twin on paper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from vrag_kit.analysis import error_cases
+from vrag_kit.generation import gt_clue
+from vrag_kit.plotting import cases_figure
+from vrag_kit.types import Benchmark
+from vrag_kit.widgets import browse_cases, cases_page
+
+
+@pytest.fixture
+def wrong(guide: Benchmark) -> tuple[Benchmark, pd.DataFrame]:
+    """Three wrong answers of two models to three questions, one of which holds markup."""
+    ids = list(guide.queries)[:3]
+    nasty = replace(guide, queries={**guide.queries, ids[0]: replace(guide.queries[ids[0]], text="<script>alert(1)</script>?", answers=("<b>red</b>",))})
+    rows = [(model, query_id, answer, score) for model, query_id, answer, score in
+            zip(["a", "a", "b"], ids, ["<img src=x onerror=alert(2)>", "blue", "green"], [0.0, 0.5, 0.0], strict=True)]
+    table = pd.DataFrame(rows, columns=["model", "query_id", "answer", "score"]).assign(setting="gt_clue", k=1, draw=0, abstained=0.0, verdict="Score: 0", status="ok")
+    return nasty, error_cases(table, nasty, gt_clue(nasty, draws=1))
+
+
+def test_the_browser_turns_pages_and_filters(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
+    browser = browse_cases(*wrong)
+    assert browser.count.value == "1 of 3"
+    assert browser.back.disabled
+    browser.forward.click()
+    browser.forward.click()
+    assert browser.count.value == "3 of 3"
+    assert browser.forward.disabled
+    browser.model.value = "b"
+    assert browser.count.value == "1 of 1"
+    assert "green" in browser.card.value
+    browser.kind.value = "partly right"
+    assert browser.count.value == "no such case"
+    assert browser.card.value == ""
+
+
+def test_no_text_of_the_data_becomes_html(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
+    for page in (browse_cases(*wrong).card.value, cases_page(*wrong).data):
+        assert "<script>" not in page
+        assert "<img src=x" not in page
+        assert "&lt;script&gt;" in page
+        assert "&lt;b&gt;red" in page
+
+
+def test_the_clue_is_marked_and_pictures_are_small(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
+    page = cases_page(*wrong).data
+    assert page.count("<figure") == page.count("#009E73") == page.count(">clue<") == 3
+    assert len(page) < 3 * 40_000
+    assert "no such case" in cases_page(wrong[0], wrong[1].iloc[:0]).data
+
+
+def test_the_sheet_says_how_many_cases_there_are(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
+    figure = cases_figure(*wrong, most=2)
+    assert "n = 3 different wrong answers under one clue; the first 2" in figure.get_suptitle()
+    assert [axis.get_title() for axis in figure.axes if axis.get_title()] == ["clue", "clue"]
