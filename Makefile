@@ -1,4 +1,4 @@
-# Two commands: `make demo` draws, retrieves, measures and fills figures/; `make test` runs all tests.
+# Two commands: `make demo` draws, retrieves, asks, judges, fills figures/ and writes a report; `make test` runs all tests.
 # Both install everything into .venv first; the installation is done once.
 
 PYTHON ?= python3
@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test lint lab
 
 demo: $(READY)
-	$(BIN)/vrag run params/demo.yaml
+	@$(BIN)/vrag run params/demo.yaml; status=$$?; $(BIN)/vrag report params/demo.yaml; exit $$status
 
 test: $(READY) lint
 	$(BIN)/python -m pytest

@@ -34,7 +34,7 @@ def table(rows: list[tuple[str, str, float]], *, groups: int = 4) -> pd.DataFram
     """Judged answers of one model, (answer, marks, score) each, on queries q0, q1, …"""
     frame = pd.DataFrame(rows, columns=["answer", "marks", "score"]).assign(model="m", setting="gt_clue", k=1, status="ok")
     frame["query_id"] = [f"q{i % groups}" for i in range(len(frame))]
-    frame["abstained"] = frame["marks"].str.contains("abstention").astype(float).where(frame["score"].notna())
+    frame["abstained"] = frame["marked"] = frame["marks"].str.contains("abstention").astype(float).where(frame["score"].notna())
     return frame
 
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from vrag_kit.benchmarks import Article, chunk_article, knowledge_base, load_pages, match_pages, match_table, parse_article, read_articles, read_species
 from vrag_kit.benchmarks.articles import count_tokens, sentences
 from vrag_kit.errors import VragError
+from vrag_kit.generation import ask_models, top_k
+from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 
 MOTH = "Papaipema is a moth. It flies at night.\n\n== Description ==\nThe forewings are orange.\n\n== References ==\nSmith 1990. A list.\n"
@@ -142,3 +144,25 @@ def test_a_list_of_species_is_read_as_inaturalist_writes_it(tmp_path: Path) -> N
     (tmp_path / "c.json").write_text(json.dumps([{"title": "x"}]), encoding="utf-8")
     with pytest.raises(VragError, match=r"category 0 is .*expected an object with \"name\""):
         read_species(tmp_path / "c.json")
+
+
+def test_species_of_one_common_name_share_a_page_and_pages_of_one_title_stay_apart(guide: Benchmark) -> None:
+    assert set(match_pages({"Aus bus": "Blue Star", "Cus dus": "Blue Star"}, [Article("blue star", (("", "A page."),))])) == {"Aus bus", "Cus dus"}
+    first, second = sorted({query.entity for query in guide.queries.values()})[:2]
+    twins = match_pages({first: "", second: ""}, [Article("Twins", (("", f"{name} is one."),)) for name in (first, second)])
+    knowledge = knowledge_base(guide, twins)
+    assert {doc_id: document.text for doc_id, document in knowledge.corpus.items()} == {"Twins#0": f"Twins. {first} is one.", "Twins~2#0": f"Twins. {second} is one."}
+    by_entity = {query.entity: list(knowledge.qrels[query_id]) for query_id, query in guide.queries.items()}
+    assert (by_entity[first], by_entity[second]) == (["Twins#0"], ["Twins~2#0"])
+
+
+def test_a_model_that_takes_few_images_is_still_asked_with_passages(guide: Benchmark, tmp_path: Path) -> None:
+    from conftest import WEIGHTS
+
+    name = next(iter({query.entity for query in guide.queries.values()}))
+    knowledge = knowledge_base(guide, match_pages({name: ""}, [Article(name, tuple((f"Part {i}", f"It is {i}. " * 5) for i in range(12)))]), tokens=15)
+    one = knowledge.subset([next(query_id for query_id, query in guide.queries.items() if query.entity == name)])
+    run = make_run([(query_id, doc_id, 1.0 - 0.01 * rank) for query_id in one.queries for rank, doc_id in enumerate(knowledge.corpus)])
+    entry = {"model": str(WEIGHTS / "field-guide-vlm-few"), "max_images": 3}
+    answers = ask_models([entry], one, top_k(one, run, ks=[10], setting="text_rag"), tmp_path, decoding="greedy", max_new_tokens=16)
+    assert len(answers) == 1

@@ -22,7 +22,8 @@ from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.pages import EDITIONS, Page
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, spellings
 from vrag_kit.plotting.captions import captions_figure
-from vrag_kit.retrieval import embed_documents, load_encoder, search_all
+from vrag_kit.retrieval import embed_documents, evaluate, load_encoder, search_all
+from vrag_kit.retrieval.words import word_run
 from vrag_kit.types import Benchmark, Evidence, Query
 
 FILES = ("WebQA_train_val.json", "imgs.tsv", "imgs.lineidx", "captions.json")
@@ -128,6 +129,14 @@ def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern(planned: t
             told += any(f"showing the {part}" in caption for part in page.photos[number].shown)
             assert "showing the" not in caption or page.photos[number].shown
     assert told > 20
+
+
+def test_captions_give_their_species_away_to_plain_word_matching(webqa: Benchmark) -> None:
+    run = word_run(captions_only(webqa), k=5)
+    same = [webqa.queries[query_id].entity in (webqa.corpus[doc_id].text or "") for query_id, doc_id in zip(run["query_id"], run["doc_id"], strict=True)]
+    assert np.mean(same) > 0.8
+    hits = evaluate(run, webqa.qrels, cutoffs=(1,)).query("metric == 'hit'")["value"]
+    assert hits.mean() > 0.3  # a random order: 0.5 %
 
 
 def test_every_pose_has_its_words() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from datetime import date
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from asking_process import SlowModel
 from conftest import ROOT, WEIGHTS
 from typer.testing import CliRunner
 
-from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore, ask_all, gt_clue, non_clue, one_in_k, zero_shot
+from vrag_kit.generation import AnswerStore, ask_all, enough_clues, gt_clue, m_gt, m_in_k, non_clue, one_in_k, one_in_k_easy, zero_shot
 from vrag_kit.runner.check import _CONTEXTS, ASKS, check_parameters
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.parameters import read_parameters
@@ -58,22 +59,27 @@ def test_the_table_of_what_notebooks_ask_is_what_they_do(path: Path) -> None:
 def test_the_calls_of_a_model_are_as_many_as_its_run_makes(parameters, guide_folder: Path, tmp_path: Path) -> None:
     found, missing = check_parameters(parameters())
     guide = load_visual_rag(guide_folder / "annotations.jsonl", guide_folder / "images")
+    few = enough_clues(guide, 3)
     contexts = zero_shot(guide) + gt_clue(guide) + non_clue(guide) + one_in_k(guide)
+    further = one_in_k_easy(guide) + m_gt(few, ms=[1, 2, 3]) + m_in_k(few, ms=[1, 2, 3])
+    further += [context for k in (3, 10, 20) for place in (k // 2, k - 1) for context in one_in_k(guide, ks=[k], draws=2, clue_position=place)]
     model = SlowModel(tmp_path / "calls", 0)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        ask_all(model, guide, contexts, store)
+        ask_all(model, guide, contexts + further, store)
         ask_all(model, guide, contexts, store, template="several_images")
-    asked = len((tmp_path / "calls").read_text().splitlines()) + 7 * len(guide.queries)   # and top-k, at seven k
+    other = load_other_corpus(guide, guide_folder / "images24", name="other")
+    n = len(guide.queries)
+    asked = len((tmp_path / "calls").read_text().splitlines()) + 7 * n + 7 * len(other.queries) + n + n   # top-k twice, text passages, and the first clue
     assert missing == []
-    assert asked - len(guide.queries) <= forecast_calls(found) <= asked                   # a stand-in for the first retrieved image may be a non-clue that is asked anyway
+    assert asked - 2 * n <= forecast_calls(found) <= asked       # a stand-in for a retrieved image or the first clue may be asked anyway
 
 
 def test_the_limit_of_a_models_images_lowers_its_calls(parameters) -> None:
     model = str(WEIGHTS / "field-guide-vlm-few")
     all_of_them, some = (check_parameters(parameters(models=[entry]))[0] for entry in (model, {"model": model, "max_images": 3}))
     assert forecast_calls(some) < forecast_calls(all_of_them) / 2
-    assert "with 20 images" in "".join(all_of_them)
-    assert "with 3 images" in "".join(some)
+    images, most = ([int(re.search(r"calls, ([\d,]+) images", "\n".join(found))[1].replace(",", "")) for found in (all_of_them, some)], 3)
+    assert images[1] <= most * forecast_calls(some) < images[0]
 
 
 def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,3 +158,11 @@ def test_every_parameter_file_of_the_kit_can_be_checked(name: str, monkeypatch: 
     found, missing = check_parameters(ROOT / "params" / f"{name}.yaml")
     assert "every name is declared" in found[0]
     assert not any("unknown option" in line or "expected" in line for line in missing), missing
+
+
+def test_what_a_notebook_cannot_have_is_listed_beside_all_else(parameters, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    found, missing = check_parameters(parameters(most_clues=99, other_images=str(tmp_path / "empty"), articles=str(tmp_path / "nowhere")))
+    assert [line.split(":")[0] for line in missing] == ["articles", "06_number_of_clues", "08_inat24_corpus"]
+    assert "the most are" in missing[1]
+    assert forecast_calls(found) > 0

@@ -16,21 +16,22 @@ from vrag_kit.judging import declines
 def detect_abstention(judged: pd.DataFrame) -> pd.DataFrame:
     """The table of judged answers with two detectors as columns, 1.0 where it says that the answer declines and 0.0 where not.
 
-    mark: the judge marked the answer "No Answer" (Table 12), in at least one of its samples; NaN without a verdict. words: the answer's own words say so
+    mark: the share of the judge's verdicts that mark the answer "No Answer" (Table 12); NaN without a verdict. words: the answer's own words say so
     (`declines`); NaN where the question failed. `abstained` of `judge_all` joins the two: the mark, or the words where nothing was earned.
     """
-    marked = judged["marks"].str.split(", ").map(lambda marks: float("abstention" in marks)).where(judged["score"].notna())
     said = judged["answer"].where(judged["status"] == "ok").map(lambda answer: float(declines(answer)), na_action="ignore").astype(float)
-    return judged.assign(mark=marked, words=said)
+    return judged.assign(mark=judged["marked"], words=said)
 
 
 def detector_agreement(judged: pd.DataFrame, groups: Mapping[str, str], *, seed: int = 0) -> pd.DataFrame:
     """How far the two detectors agree: model, both, only_mark, only_words, neither (numbers of answers), kappa, ci_low, ci_high, n, n_failed.
 
-    Cohen's kappa with an interval over groups; NaN where neither detector, or each, found all answers alike. n counts answers, n_failed those without a verdict.
+    The judge marks an answer when at least half of its verdicts do. Cohen's kappa with an interval over groups; NaN where neither detector, or each, found all
+    answers alike. n counts answers, n_failed those without a verdict.
     """
     rows = []
-    for model, part in detect_abstention(judged).groupby("model", sort=False):
+    found = detect_abstention(judged)
+    for model, part in found.assign(mark=(found["mark"] >= 0.5).astype(float).where(found["mark"].notna())).groupby("model", sort=False):
         kappa = association(part["mark"], part["words"], [groups[query_id] for query_id in part["query_id"]], measure="kappa", seed=seed)
         cells = [int(((part["mark"] == mark) & (part["words"] == words)).sum()) for mark, words in ((1, 1), (1, 0), (0, 1), (0, 0))]
         rows.append((model, *cells, kappa.value, kappa.ci_low, kappa.ci_high, kappa.n, kappa.n_failed))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.intervals import RESAMPLES, estimate
+from vrag_kit.analysis.intervals import RESAMPLES, estimate, resampled_times
 from vrag_kit.errors import VragError
 from vrag_kit.judging.labels import LABELS
 
@@ -88,11 +88,6 @@ def gains_beside_bias(paper: pd.DataFrame, bias: float) -> pd.DataFrame:
     value = paper[paper["setting"].isin(["zero_shot", "gt_clue"])].pivot(index="model", columns="setting", values="value")
     gains = (value["gt_clue"] - value["zero_shot"]).rename("gain").sort_values().reset_index()
     return gains.assign(smaller_than_bias=gains["gain"].abs() < 100 * abs(bias))
-
-
-def resampled_times(n_groups: int, seed: int) -> np.ndarray:
-    """How often each group is drawn when as many are drawn with replacement, shape (resamples, groups)."""
-    return np.random.default_rng(seed).multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=RESAMPLES)
 
 
 def _resampled_counts(cells: np.ndarray, groups: np.ndarray, seed: int) -> np.ndarray:

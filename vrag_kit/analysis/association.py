@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from vrag_kit.analysis.intervals import Estimate
+from vrag_kit.analysis.intervals import Estimate, resampled_times
 from vrag_kit.errors import VragError
 
 RESAMPLES = 1000
@@ -34,7 +34,7 @@ def association(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray
         return Estimate(np.nan, np.nan, np.nan, 0, failed)
     counts = _counts(x[known], y[known], names[known], square=measure == "kappa")
     value = float(MEASURES[measure](counts.sum(axis=0)[None])[0])
-    times = np.random.default_rng(seed).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=RESAMPLES)
+    times = resampled_times(len(counts), seed, RESAMPLES)
     drawn = MEASURES[measure]((times @ counts.reshape(len(counts), -1)).reshape(-1, *counts.shape[1:]))
     drawn = drawn[np.isfinite(drawn)]
     doubtless = len(drawn) == 0 or np.ptp(drawn) < 1e-12

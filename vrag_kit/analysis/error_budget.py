@@ -24,7 +24,8 @@ def error_budget(retrieved: pd.DataFrame, alone: pd.DataFrame, benchmark: Benchm
 
     `retrieved` are the judged top-k answers, `alone` those to the best ranked clue alone (`first_clue`). In this order, a lost point is the judge's where its verdicts on
     one of the two answers differ (which takes judge_samples > 1), the retriever's where no clue is among the first k; what is lost with that clue alone too is misread;
-    the rest, at most all, was lost in company. NaN where a verdict is missing: left out of means and counted.
+    the rest, at most all, was lost in company. A question for which a verdict is missing at any k, or of the clue alone, is NaN at every k: so all k are about the same
+    questions, and what is left out is counted.
     """
     keys = ["model", "k", "query_id"]
     table = retrieved[retrieved["setting"] == "top_k"].groupby(keys, sort=False).agg(score=("score", "mean"), spread=("spread", "max")).reset_index()
@@ -33,10 +34,10 @@ def error_budget(retrieved: pd.DataFrame, alone: pd.DataFrame, benchmark: Benchm
     lost, there = 1 - table["score"], table["rank"] <= table["k"]
     doubt = (table["spread"] > 0) | (there & (table["spread_alone"] > 0))
     lost_alone = 1 - table["alone"]  # NaN where the clue alone has no verdict: then nobody knows
-    misread = lost.where(lost <= lost_alone, lost_alone).where(there, 0.0)
+    misread = pd.concat([lost, lost_alone], axis=1).min(axis=1, skipna=False).where(there, 0.0)
     shares = {"judge in doubt": lost.where(doubt, 0.0), "no clue retrieved": lost.where(~there & ~doubt, 0.0),
               "clue misread even alone": misread.where(~doubt, 0.0), "clue ignored or contradicted": (lost - misread).where(there & ~doubt, 0.0)}
-    unknown = lost.isna() | (there & ~doubt & table["alone"].isna())
+    unknown = (lost.isna() | (there & ~doubt & table["alone"].isna())).groupby([table["model"], table["query_id"]]).transform("any")
     return pd.concat([table[keys].assign(cause=cause, value=shares[cause].mask(unknown)) for cause in CAUSES], ignore_index=True)
 
 

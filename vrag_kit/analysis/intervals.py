@@ -48,9 +48,14 @@ def estimate(values: Sequence[float] | np.ndarray, groups: Sequence[str], *, see
     if len(clusters) == 1:
         return Estimate(mean, np.nan, np.nan, len(values), failed)
     sums, sizes = np.bincount(member, weights=values), np.bincount(member)
-    times = np.random.default_rng(seed).multinomial(len(clusters), np.full(len(clusters), 1 / len(clusters)), size=RESAMPLES)
+    times = resampled_times(len(clusters), seed)
     low, high = np.quantile(times @ sums / (times @ sizes), [(1 - level) / 2, (1 + level) / 2])
     return Estimate(mean, float(low), float(high), len(values), failed)
+
+
+def resampled_times(n_groups: int, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
+    """How often each group is drawn when as many are drawn with replacement, shape (resamples, groups)."""
+    return np.random.default_rng(seed).multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=resamples)
 
 
 def summarise(per_query: pd.DataFrame, groups: Mapping[str, str], by: Sequence[str], *, seed: int = 0) -> pd.DataFrame:

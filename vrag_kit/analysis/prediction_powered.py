@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.agreement import resampled_times
-from vrag_kit.analysis.intervals import Estimate, estimate
+from vrag_kit.analysis.intervals import Estimate, estimate, resampled_times
 from vrag_kit.judging.labels import LABELS
 
 

@@ -4,35 +4,45 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from vrag_kit.analysis.published import PAPER_NAMES, is_papers_data, published
 from vrag_kit.analysis.settings_table import settings_table
 from vrag_kit.types import Benchmark
 
-_RUNS = 5        # behind a mean of the paper where it averages
-_LEVEL = 1.96
+PAPERS_JUDGE = "o4-mini"
+_RUNS = 5  # behind a mean of the paper where it averages
 
 
-def beside_printed(results: pd.DataFrame, paper: pd.DataFrame, benchmark: Benchmark, judged: pd.DataFrame) -> pd.DataFrame:
-    """The table that closes a notebook: on the paper's own data (`is_papers_data`) `held_against_paper`, on any other the two side by side, without a verdict."""
-    return held_against_paper(results, paper, judged).round(1) if is_papers_data(benchmark) else settings_table(results, paper)
+def beside_printed(results: pd.DataFrame, paper: pd.DataFrame, benchmark: Benchmark, judged: pd.DataFrame, *, judge: str) -> pd.DataFrame:
+    """The table that closes a notebook: on the paper's own data, judged by its judge, `held_against_paper`, otherwise the two side by side, without a verdict.
+
+    Which data they are, `is_papers_data` tells; `judge` is the judge's name. That the retriever, the clue's position and the models are the paper's is the caller's to see to.
+    """
+    same = is_papers_data(benchmark)
+    return held_against_paper(results, paper, judged).round(3) if same and judge == PAPERS_JUDGE else settings_table(results, paper, same_data=same)
 
 
 def held_against_paper(results: pd.DataFrame, paper: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame:
-    """Our accuracies less the paper's on the same data, one row a cell that both have: model, setting, k, value, paper, difference, allowed, verdict.
+    """Our accuracies less the paper's on the same data, one row a cell that both have: model, setting, k, value, paper, difference, allowed, p, p_holm, verdict.
 
-    All in percent and points; `results` as `in_percent(accuracy(judged, …))`, `paper` as `printed(published(…))`. A difference "agrees" when it is at most `allowed`:
-    1.96 standard errors of a difference of two such means over the *same* queries. These come from the paper's standard deviation
-    between runs (Tables 13 and 15; for a cell without runs, the model's over all its cells), divided by the runs on either side, and from the spread of our judge's
-    verdicts where there are several an answer. A larger one is "above the paper" or "below the paper".
+    All in percent and points; `results` as `in_percent(accuracy(judged, …))`, `paper` as `printed(published(…))`. The question is whether two means over the *same*
+    queries differ by more than runs do. Their noise is the paper's standard deviation between runs (Tables 13 and 15), pooled over all cells of the model, divided by the runs
+    on either side; to that comes the noise of our judge where there are several verdicts an answer. The latter is partly in the former: verdicts err toward agreement.
+    `allowed` is the difference that a t test would let pass at 5 %, p its p-value, p_holm that corrected for all rows; the verdict, "agrees", "above the paper" or
+    "below the paper", goes by p_holm < 0.05. A bias that the paper's judge and ours share is in neither. The best top-k is compared whatever its k.
     """
-    keys = ["setting", "k", *(["m"] if "m" in results and "m" in paper else [])]
-    ours = results[results["metric"] == "accuracy"].assign(paper_model=lambda table: table["model"].map(PAPER_NAMES))
-    theirs = paper.rename(columns={"model": "paper_model", "value": "paper"})[["paper_model", *keys, "paper"]]
-    table = ours.merge(theirs, on=["paper_model", *keys])
-    table = table.assign(difference=table["value"] - table["paper"], allowed=[_allowed(row, judged) for row in table.to_dict("records")])
-    verdict = np.where(table["difference"].abs() <= table["allowed"], "agrees", np.where(table["difference"] > 0, "above the paper", "below the paper"))
-    return table.assign(verdict=verdict)[["model", *keys, "value", "paper", "difference", "allowed", "verdict"]]
+    keys = ["setting", "place", *(["m"] if "m" in results and "m" in paper else [])]
+    ours, theirs = (table.assign(place=table["k"].mask(table["setting"] == "rag_best", -1)) for table in (results[results["metric"] == "accuracy"], paper))
+    theirs = theirs.rename(columns={"model": "paper_model", "value": "paper"})[["paper_model", *keys, "paper"]]
+    table = ours.assign(paper_model=ours["model"].map(PAPER_NAMES)).merge(theirs, on=["paper_model", *keys])
+    noise = pd.DataFrame([_noise(row, judged) for row in table.to_dict("records")], columns=["error", "freedom"], index=table.index, dtype=float)
+    table = table.assign(difference=table["value"] - table["paper"], allowed=stats.t.ppf(0.975, noise["freedom"]) * noise["error"])
+    table = table.assign(p=2 * stats.t.sf(table["difference"].abs() / noise["error"], noise["freedom"]))
+    table = table.assign(p_holm=multipletests(table["p"], method="holm")[1] if len(table) else [])
+    verdict = np.where(table["p_holm"] >= 0.05, "agrees", np.where(table["difference"] > 0, "above the paper", "below the paper"))
+    return table.assign(verdict=verdict)[["model", "setting", "k", *keys[2:], "value", "paper", "difference", "allowed", "p", "p_holm", "verdict"]]
 
 
 def run_to_run() -> pd.DataFrame:
@@ -41,11 +51,24 @@ def run_to_run() -> pd.DataFrame:
     return runs.assign(k=runs["k"].fillna(1).astype(int)).groupby(["model", "setting", "k"], sort=False)["value"].std(ddof=1).rename("std").reset_index()
 
 
-def _allowed(row: dict[str, object], judged: pd.DataFrame) -> float:
+def _noise(row: dict[str, object], judged: pd.DataFrame) -> tuple[float, int]:
+    """(standard error of our mean less the paper's in points, degrees of freedom)."""
     spreads = run_to_run()
-    spreads = spreads[spreads["model"] == row["paper_model"]]
-    own = spreads[(spreads["setting"] == row["setting"]) & (spreads["k"] == row["k"])]
-    std = float(own["std"].iloc[0]) if len(own) else float(np.sqrt((spreads["std"] ** 2).mean()))
+    own = spreads[spreads["model"] == row["paper_model"]]
+    averaged = ((own["setting"] == row["setting"]) & (own["k"] == row["k"])).any()
     arm = judged[(judged["model"] == row["model"]) & (judged["setting"] == row["setting"]) & (judged["k"] == row["k"])]
-    judge = 1e4 * float((arm["spread"] ** 2).mean()) / len(arm) if arm["spread"].notna().any() else 0.0
-    return _LEVEL * float(np.sqrt(std**2 / (_RUNS if len(own) else 1) + std**2 / max(1, arm["draw"].nunique()) + judge))
+    arm = arm[arm["m"] == row["m"]] if "m" in row and "m" in judged else arm
+    variance = float((own["std"] ** 2).mean()) * (1 / (_RUNS if averaged else 1) + 1 / max(1, arm["draw"].nunique()))
+    return float(np.sqrt(variance + 1e4 * _of_the_judge(arm))), (_RUNS - 1) * len(own)
+
+
+def _of_the_judge(arm: pd.DataFrame) -> float:
+    """Variance that the judge's own noise gives to the difference of two means: ours over two verdicts an answer or more, the paper's over one. 0 where it is not known.
+
+    Equal answers to a query share their verdicts, so they count as one, with their weight.
+    """
+    known = arm[arm["score"].notna() & arm["spread"].notna()]
+    if known.empty or "answer" not in known:
+        return 0.0
+    each = known.groupby(["query_id", "answer"], sort=False).agg(weight=("score", "size"), spread=("spread", "first"))
+    return 1.5 * float((each["weight"] ** 2 * each["spread"] ** 2).sum()) / float(each["weight"].sum()) ** 2

@@ -9,20 +9,30 @@ SETTING_NAMES = {"zero_shot": "zero-shot (no image)", "gt_clue": "GT clue (1 ima
 
 
 def settings_table(results: pd.DataFrame, paper: pd.DataFrame | None = None, *, same_data: bool = False) -> pd.DataFrame:
-    """Rows (setting, k), columns models; our cells read "mean [low, high]", and where answers failed n, the means if all of them were wrong, or right, and if those that a provider refused were wrong.
+    """Rows (setting, k), columns models; our cells read "mean [low, high]", and where answers failed n and how many.
 
+    Beside that stand the means if all failed answers were wrong, or right, and if those that a provider refused were wrong.
     Both in percent: `results` as `in_percent(accuracy(…))` of one metric, `paper` as `printed(published("visual_rag", table=3))`. The paper's columns hold the
     same rows; they are marked as on different data, unless `same_data` (see `is_papers_data`).
     """
-    tables = [results.assign(cell=[_cell(row) for row in results.to_dict("records")])]
+    tables = [_best(results.assign(cell=[_cell(row) for row in results.to_dict("records")]))]
     if paper is not None:
         mark = "(paper)" if same_data else "(paper, different data)"
         keys = ["setting", "k", *(["m"] if "m" in results and "m" in paper else [])]
-        rows = results[keys].drop_duplicates()
-        tables.append(paper.assign(model=paper["model"] + f" {mark}", cell=paper["value"].map("{:.2f}".format)).merge(rows, on=keys))
+        theirs = _best(paper.assign(model=paper["model"] + f" {mark}", cell=paper["value"].map("{:.2f}".format)))
+        tables.append(theirs.merge(tables[0][keys].drop_duplicates(), on=keys))
     both = pd.concat(tables, ignore_index=True)
     both = both.assign(setting=[_name(row) for row in both.to_dict("records")])
     return both.pivot_table(index=["setting", "k"], columns="model", values="cell", aggfunc="first", sort=False).fillna("")
+
+
+def _best(table: pd.DataFrame) -> pd.DataFrame:
+    """The best top-k of every model in one row, its k in the cell."""
+    best = table["setting"] == "rag_best"
+    if not best.any():
+        return table
+    cells = [f"{cell} at k = {k}" if chosen else cell for cell, k, chosen in zip(table["cell"], table["k"], best, strict=True)]
+    return table.assign(cell=cells, k=table["k"].astype(object).mask(best, "best"))
 
 
 def _cell(row: dict[str, object]) -> str:

@@ -6,7 +6,8 @@ from vrag_kit.benchmarks.knowledge import Page, knowledge_base, load_pages, matc
 from vrag_kit.benchmarks.other_corpus import load_other_corpus
 from vrag_kit.benchmarks.statistics import clip_length, distribution, organism_category, query_table, question_kind, statistics
 from vrag_kit.benchmarks.visual_rag import check_visual_rag, load_visual_rag
+from vrag_kit.benchmarks.webqa import TsvImage, captions_only, load_webqa
 
-__all__ = ["Article", "ImageFile", "Page", "check_visual_rag", "chunk_article", "clip_length", "decode", "distribution", "find_damaged", "knowledge_base",
-           "load_other_corpus", "load_pages", "load_visual_rag", "match_pages", "match_table", "organism_category", "parse_article", "query_table",
-           "question_kind", "read_articles", "read_species", "statistics"]
+__all__ = ["Article", "ImageFile", "Page", "TsvImage", "captions_only", "check_visual_rag", "chunk_article", "clip_length", "decode", "distribution",
+           "find_damaged", "knowledge_base", "load_other_corpus", "load_pages", "load_visual_rag", "load_webqa", "match_pages", "match_table",
+           "organism_category", "parse_article", "query_table", "question_kind", "read_articles", "read_species", "statistics"]

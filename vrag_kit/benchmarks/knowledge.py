@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,9 +55,13 @@ def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict
     """The page of each species (scientific → common name) in one pass over `articles`; species without one are absent.
 
     In this order, as in the paper: the page whose title is the scientific name; whose title is the common name; the one that mentions the scientific name earliest in its
-    text. Titles are compared without regard to case. Of equals the first title in the alphabet is taken.
+    text. Titles are compared without regard to case. Of equals the first title in the alphabet is taken. Species of one common name may share a page.
     """
-    by_name = [{name.lower(): scientific for scientific, name in names} for names in (((s, s) for s in species), ((s, c) for s, c in species.items() if c))]
+    by_name: list[dict[str, list[str]]] = [defaultdict(list), defaultdict(list)]
+    for scientific, common in species.items():
+        for names, name in zip(by_name, (scientific, common), strict=True):
+            if name:
+                names[name.lower()].append(scientific)
     odd = [name for name in species if not _BINOMIAL.fullmatch(name) and not re.fullmatch(r"[A-Z][a-z]+ [a-z][a-z-]+", name)]
     best: dict[str, tuple[tuple[int, int, str], Article]] = {}
 
@@ -67,7 +72,7 @@ def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict
 
     for article in articles:
         for rank, names in enumerate(by_name):
-            if scientific := names.get(article.title.strip().lower()):
+            for scientific in names.get(article.title.strip().lower(), ()):
                 offer(scientific, rank, 0, article)
         text = article.text
         for found in _BINOMIAL.finditer(text):
@@ -82,9 +87,11 @@ def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict
 def load_pages(source: Path | str, species: Mapping[str, str], cache_dir: Path | str) -> dict[str, Page]:
     """`match_pages` over `read_articles(source)`, kept in `cache_dir`: a whole Wikipedia is read once.
 
-    A folder of articles is read anew when one of its files was changed, added or removed. Raises `VragError` as `read_articles` does.
+    A folder is read anew when one of its files was changed, added or removed, or when this code was; a data set of the hub only then, as its name stands for its content.
+    Raises `VragError` as `read_articles` does.
     """
-    key = hashlib.sha256(json.dumps([str(source), _stamp(Path(source)), sorted(species.items())]).encode()).hexdigest()[:16]
+    code = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("articles.py", "knowledge.py")]
+    key = hashlib.sha256(json.dumps([str(source), _stamp(Path(source)), sorted(species.items()), code]).encode()).hexdigest()[:16]
     kept = Path(cache_dir) / f"pages-{key}.jsonl"
     if not kept.is_file():
         total, articles = read_articles(source)
@@ -98,21 +105,20 @@ def load_pages(source: Path | str, species: Mapping[str, str], cache_dir: Path |
 def knowledge_base(benchmark: Benchmark, pages: Mapping[str, Page], *, tokens: int = CHUNK_TOKENS) -> Benchmark:
     """The benchmark's questions over the chunks of all pages; a chunk is relevant when it is of the page of the query's species.
 
-    So `hit` at k says whether the right page was found, as in the paper: whether a chunk answers, nobody has labelled. Pages that several species share are cut once; the
-    corpus is searched as a whole. Raises `VragError` when no page was matched.
+    So `hit` at k says whether the right page was found, as in the paper: whether a chunk answers, nobody has labelled. A query whose species has no page has no relevant
+    chunk. Pages that several species share are cut once; the corpus is searched as a whole. Raises `VragError` when no page was matched.
     """
     if not pages:
         raise VragError(f"no article was matched to a species of {benchmark.name}. Check the articles' titles, and that scientific names are written as in the annotations.")
     corpus: dict[str, Evidence] = {}
-    chunks: dict[str, list[str]] = {}
-    for page in pages.values():
-        title = page.article.title
-        if title not in chunks:
-            named = re.sub(r"\s+", "_", title.strip())
-            chunks[title] = [f"{named}#{number}" for number, _ in enumerate(chunk_article(page.article, tokens))]
-            corpus.update({doc_id: Evidence(doc_id=doc_id, text=text, metadata={"title": title})
-                           for doc_id, text in zip(chunks[title], chunk_article(page.article, tokens), strict=True)})
-    qrels = {query_id: dict.fromkeys(chunks[pages[query.entity].article.title] if query.entity in pages else (), 1) for query_id, query in benchmark.queries.items()}
+    chunks: dict[Article, list[str]] = {}
+    for article in dict.fromkeys(page.article for page in pages.values()):
+        stem = re.sub(r"\s+", "_", article.title.strip())
+        name = next(each for each in (stem, *(f"{stem}~{n}" for n in range(2, len(chunks) + 3))) if f"{each}#0" not in corpus)
+        chunks[article] = [f"{name}#{number}" for number, _ in enumerate(chunk_article(article, tokens))]
+        corpus.update({doc_id: Evidence(doc_id=doc_id, text=text, metadata={"title": article.title})
+                       for doc_id, text in zip(chunks[article], chunk_article(article, tokens), strict=True)})
+    qrels = {query_id: dict.fromkeys(chunks[pages[query.entity].article] if query.entity in pages else (), 1) for query_id, query in benchmark.queries.items()}
     digest = hashlib.sha256("\n".join([benchmark.fingerprint, *(f"{doc_id} {document.text}" for doc_id, document in corpus.items())]).encode())
     return replace(benchmark, name=f"{benchmark.name}, articles", fingerprint=digest.hexdigest(), corpus=corpus, qrels=qrels, pools=None)
 
@@ -125,4 +131,4 @@ def match_table(species: Iterable[str], pages: Mapping[str, Page]) -> pd.DataFra
 
 
 def _stamp(folder: Path) -> list[tuple[str, int, int]]:
-    return sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in folder.iterdir()) if folder.is_dir() else []
+    return sorted((str(entry.relative_to(folder)), entry.stat().st_mtime_ns, entry.stat().st_size) for entry in folder.rglob("*") if entry.is_file()) if folder.is_dir() else []

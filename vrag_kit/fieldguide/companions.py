@@ -91,8 +91,8 @@ def _category(seed: str, index: int, kind: str, number: int) -> dict[str, object
 def _note(edition: str) -> dict[str, object]:
     """Edition, and hashes of the modules that decide what the plates are, and what the texts are."""
     here = Path(__file__).parent
-    drawing = [*(here / f"{name}.py" for name in ("shapes", "traits", "views", "album", "plates", "pages")), *sorted((here / "organisms").glob("*.py"))]
-    writing = [*drawing, *(here / f"{name}.py" for name in ("articles", "captions", "companions"))]
+    drawing = [*(here / f"{name}.py" for name in ("shapes", "traits", "views", "album", "plates", "pages", "companions")), *sorted((here / "organisms").glob("*.py"))]
+    writing = [*drawing, *(here / f"{name}.py" for name in ("questions", "guide", "articles", "captions"))]
     return {"edition": edition, **{name: hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
                                    for name, sources in (("plates", drawing), ("texts", writing))}}
 

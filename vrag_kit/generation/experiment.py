@@ -63,7 +63,7 @@ def ask_models(models: Sequence[Entry], benchmark: Benchmark, contexts: Sequence
         for entry in models:
             generator = generators.pop(0)
             most = None if isinstance(entry, str) else entry.get("max_images")
-            chosen = [context for context in contexts if most is None or len(context.doc_ids) <= most]
+            chosen = [context for context in contexts if most is None or context.setting == "text_rag" or len(context.doc_ids) <= most]
             if len(chosen) < len(contexts):
                 print(f"{generator.name}: {len(contexts) - len(chosen):,} prompts with more than {most} images are left out, as its entry says", flush=True)
             tables.append(ask_all(generator, benchmark, chosen, store, template=template, batch_size=batch_size, samples=samples, retry_failures=retry_failures))

@@ -51,7 +51,7 @@ def top_k(benchmark: Benchmark, run: pd.DataFrame, *, ks: Sequence[int] = TOP_K,
     ranked = {query_id: list(part.sort_values("rank")["doc_id"]) for query_id, part in run.groupby("query_id", sort=False)}
     for query_id in benchmark.queries:
         if (found := len(ranked.get(query_id, []))) < max(ks):
-            raise VragError(f"the run holds {found} documents for query {query_id!r}, fewer than k = {max(ks)}. Search deeper, or ask for a smaller k.")
+            raise VragError(f"the run holds {found} documents for query {query_id!r}, fewer than k = {max(ks)}. Search deeper, or ask for a smaller k if there are no more.")
     return [Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(ranked[query_id][:k])) for query_id in benchmark.queries for k in ks]
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging.abstention import declines
+from vrag_kit.judging.answered import answered
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.options import Entry
@@ -44,18 +45,14 @@ def load_judge(entry: Entry = PAPER_JUDGE, answers_dir: Path | str = "runs/answe
 
 
 def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
-    """The table of answers with the columns score, spread, abstained, marks and verdict added.
+    """The table of answers with the columns score, spread, abstained, marked, marks and verdict added.
 
-    score in [0, 1] and abstained (1.0 or 0.0) are means over the readable verdicts of an answer, and NaN where the question failed or no verdict could be read: such
-    rows are counted and left out of means. spread is the standard deviation over an answer's verdicts, NaN for fewer than two. An answer
-    abstains when the judge marks it, or when it earns nothing and its words decline. Equal answers to a query are judged once. Raises `VragError` for a row that is no
-    answer to a query, and when not one answer got a verdict.
+    score in [0, 1], abstained and marked (of one verdict 1.0 or 0.0) are means over the readable verdicts of an answer, and NaN where the question failed or no verdict
+    could be read: such rows are counted and left out of means. spread is the standard deviation over an answer's verdicts, NaN for fewer than two. An answer is marked
+    when the judge says "No Answer"; it abstains when it is marked, or when it earns nothing and its words decline. Equal answers to a query are judged once.
+    Raises `VragError` for a row that is no answer to a query, and when not one answer got a verdict.
     """
-    good = answers[answers["status"] == "ok"]
-    for row, query_id, answer in zip(good.index, good["query_id"], good["answer"], strict=True):
-        if not isinstance(answer, str) or query_id not in benchmark.queries:
-            raise VragError(f"row {row} of the answers: found query {query_id!r} and answer {answer!r} with the status 'ok'; expected a query of {benchmark.name} and a text. "
-                            f"A table that went through CSV must be read with keep_default_na=False.")
+    good = answered(benchmark, answers)
     pairs = list(dict.fromkeys(zip(good["query_id"], good["answer"], strict=True)))
     found = judge.judge([benchmark.queries[query_id] for query_id, _ in pairs], [answer for _, answer in pairs])
     columns = {pair: _columns(verdicts, pair[1]) for pair, verdicts in zip(pairs, found, strict=True)}
@@ -63,20 +60,21 @@ def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.D
     if found and not any(verdict.score is not None for verdicts in found for verdict in verdicts):
         raise VragError(f"judge {judge.name!r}: none of {len(found):,} answers got a verdict; the first says \"{found[0][0].status}\". Take a stronger judge, or mend what "
                         f"that says; answers and verdicts are kept.")
-    rows = [columns[query_id, answer] if status == "ok" else (np.nan, np.nan, np.nan, "", status)
+    rows = [columns[query_id, answer] if status == "ok" else (np.nan, np.nan, np.nan, np.nan, "", status)
             for query_id, answer, status in answers[["query_id", "answer", "status"]].itertuples(index=False)]
-    score, spread, abstained, marks, verdict = zip(*rows, strict=True) if rows else ((),) * 5
-    return answers.assign(score=score, spread=spread, abstained=abstained, marks=marks, verdict=verdict)
+    score, spread, abstained, marked, marks, verdict = zip(*rows, strict=True) if rows else ((),) * 6
+    return answers.assign(score=score, spread=spread, abstained=abstained, marked=marked, marks=marks, verdict=verdict)
 
 
-def _columns(verdicts: Sequence[Judgment], answer: str) -> tuple[float, float, float, str, str]:
+def _columns(verdicts: Sequence[Judgment], answer: str) -> tuple[float, float, float, float, str, str]:
     scores = [verdict.score for verdict in verdicts if verdict.score is not None]
     said = " / ".join(" ".join((verdict.raw or "").split()) if verdict.status == "ok" else verdict.status for verdict in verdicts)
     if not scores:
-        return np.nan, np.nan, np.nan, "", said
+        return np.nan, np.nan, np.nan, np.nan, "", said
     abstained = [_abstains(verdict, answer) for verdict in verdicts if verdict.score is not None]
     marks = ", ".join(sorted(frozenset().union(*(verdict.marks for verdict in verdicts))))
-    return float(np.mean(scores)), float(np.std(scores, ddof=1)) if len(scores) > 1 else np.nan, float(np.mean(abstained)), marks, said
+    marked = [float("abstention" in verdict.marks) for verdict in verdicts if verdict.score is not None]
+    return float(np.mean(scores)), float(np.std(scores, ddof=1)) if len(scores) > 1 else np.nan, float(np.mean(abstained)), float(np.mean(marked)), marks, said
 
 
 def _abstains(verdict: Judgment, answer: str) -> bool:

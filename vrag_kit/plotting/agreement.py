@@ -47,7 +47,7 @@ def _matrix(axis: Axes, title: str, matrix: pd.DataFrame) -> None:
     axis.imshow(matrix / max(total, 1), cmap="Blues", vmin=0, vmax=0.6)
     for (row, column), count in np.ndenumerate(matrix.to_numpy()):
         axis.text(column, row, str(count), ha="center", va="center", fontsize=13, color="white" if count > 0.33 * total else "#3B3B3B")
-    axis.set(title=f"{title}\n(n = {total} answers)", xlabel="the judge says", ylabel="a person says")
+    axis.set(title=f"{title}\n(n = {total} answers)", xlabel="judged as", ylabel="labelled as")
     axis.set_xticks(range(3), matrix.columns)
     axis.set_yticks(range(3), matrix.index, rotation=90, va="center")
     axis.grid(False)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 
-COLUMNS = ("model", "retriever", "setting", "k", "draw", "metric", "value", "ci_low", "ci_high", "n", "n_failed")
+COLUMNS = ("model", "retriever", "setting", "k", "m", "draw", "metric", "value", "ci_low", "ci_high", "n", "n_failed", "if_all_wrong", "if_all_right", "if_refusals_wrong")
 """Columns of the papers' tables and ours, in this order; others come before them."""
 
 

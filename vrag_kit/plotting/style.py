@@ -22,7 +22,7 @@ _FIXED = {
     **dict(zip(PAPER_NAMES.values(), PALETTE, strict=True)),
     **dict(zip(PAPER_NAMES, PALETTE, strict=True)),
     "BAAI-BGE-VL-large": PALETTE[3], "TIGER-Lab-VLM2Vec-Qwen2VL-2B": PALETTE[4],
-    "CLIP": PALETTE[2], "BGE": PALETTE[3], "VLM2Vec": PALETTE[4], "ViT-L-14-336-quickgelu-openai": PALETTE[2],
+    "CLIP": PALETTE[2], "BGE": PALETTE[3], "VLM2Vec": PALETTE[4], "ViT-L-14-336-quickgelu-openai": PALETTE[2], "clip-vit-large-patch14-336": PALETTE[2],
 }
 METRIC_NAMES = {"recall": "Recall", "ndcg": "nDCG", "ndcg_visual_rag": "nDCG (visual-rag)", "hit": "Hit rate", "hit_count": "Hit count"}
 

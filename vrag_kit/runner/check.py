@@ -54,7 +54,7 @@ _CONTEXTS: dict[str, Callable[[Benchmark, Settings], list[Context]]] = {
     "one_in_k_easy": lambda benchmark, settings: one_in_k_easy(benchmark, draws=settings["draws"], seed=settings["seed"]),
     "m_gt": lambda benchmark, settings: m_gt(enough_clues(benchmark, settings["most_clues"]), ms=_counts(settings), draws=settings["draws"], seed=settings["seed"]),
     "m_in_k": lambda benchmark, settings: m_in_k(enough_clues(benchmark, settings["most_clues"]), ms=_counts(settings), draws=settings["draws"], seed=settings["seed"]),
-    "first_clue": lambda benchmark, _: gt_clue(benchmark, draws=1),
+    "first_clue": lambda benchmark, _: [Context(query_id=query_id, setting="gt_clue", k=1, doc_ids=(max(benchmark.relevant(query_id)),)) for query_id in benchmark.queries],
     "moved": lambda benchmark, settings: [context for k in (3, 10, 20) for place in (0, k // 2, -1)
                                           for context in one_in_k(benchmark, ks=[k], draws=settings["position_draws"], seed=settings["seed"], clue_position=place)],
 }
@@ -74,8 +74,8 @@ ASKS = {
     "15_error_budget": (("top_k", "first_clue", "moved"), _OWN),
 }
 """Notebook → settings in which it asks every question, and wordings: None is each setting's own. `00_tour` asks nothing that these do not."""
-FILES = ("species_list", "articles", "other_images", "labels", "webqa_annotations", "webqa_images")
-"""Parameters that name a file or folder beside the benchmark's own."""
+FILES = ("species_list", "articles", "other_images", "webqa_annotations", "webqa_images")
+"""Parameters that name a file or folder beside the benchmark's own; that of labels is written by a notebook's panel."""
 
 
 def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
@@ -129,7 +129,13 @@ def _check_model(entry: Entry, asking: Mapping[str, Settings], benchmark: Benchm
         missing.append(f"model {generator.name!r}: samples is {samples}; expected 1{'' if samples < 1 else ', as it decodes greedily, or another `decoding`'}")
     if benchmark is None:
         return 0
-    prompts = list(dict.fromkeys(prompt for name, each in asking.items() for prompt in _prompts(name, each, benchmark, entry))) * max(1, samples)
+    every: dict[Prompt, None] = {}
+    for name, each in asking.items():
+        try:
+            every.update(dict.fromkeys(_prompts(name, each, benchmark, entry)))
+        except VragError as error:
+            missing.append(f"{name}: {error}")
+    prompts = list(every) * max(1, samples)
     _tell(generator, prompts, _sizes(image for prompt in prompts for image in images_of(prompt)), _spent(settings, generator.name), found, missing)
     return len(prompts)
 
@@ -186,7 +192,7 @@ def _prompts(notebook: str, settings: Settings, benchmark: Benchmark, entry: Ent
     most = None if isinstance(entry, str) else entry.get("max_images")
     for part in _corpora(settings, benchmark):
         for context in (context for setting in ASKS[notebook][0] for context in _CONTEXTS[setting](part, settings)):
-            if most is None or len(context.doc_ids) <= most:
+            if most is None or context.setting == "text_rag" or len(context.doc_ids) <= most:
                 images = [part.corpus[doc_id].image for doc_id in context.doc_ids]
                 passages = ["word " * settings["chunk_tokens"]] * 10 if context.setting == "text_rag" else []
                 text = part.queries[context.query_id].text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -25,6 +26,9 @@ class Labelling(ipywidgets.VBox):
         """`things` are the (query_id, answer) to label, in order. Opens at the first without a label in `path`."""
         self.benchmark, self.things, self.path, self.labeller = benchmark, things, path, labeller
         self.labels = _labels_of(path, labeller)
+        with suppress(OSError):  # the first click will tell
+            if not path.exists():  # so that what reads the labels finds that there are none yet
+                write_labels(path, pd.DataFrame(columns=COLUMNS))
         self.progress, self.card, self.message = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
         self.buttons = {name: ipywidgets.Button(description=name) for name in (*LABELS, "skip", "back")}
         for name, button in self.buttons.items():
@@ -69,8 +73,9 @@ class Labelling(ipywidgets.VBox):
 def label_answers(benchmark: Benchmark, sample: pd.DataFrame, path: Path | str, labeller: str) -> Labelling:
     """A panel to label the answers of `sample` (from `sample_to_label`) as true, partial or false; labels go to the CSV file `path` after every click.
 
-    Equal answers to a query are shown once, the judge's verdict never. A file that exists is gone on with, at the first answer without a label, and keeps its labels of
-    other answers. Several people use a file each: raises `VragError` when `path` holds labels of another `labeller`, for a query that `benchmark` lacks, and as `read_labels`.
+    Equal answers to a query are shown once, the judge's verdict never. A file that is not there is made, without labels; one that exists is gone on with, at the first answer
+    without a label, and keeps its labels of other answers. Several people use a file each: raises `VragError` when
+    `path` holds labels of another `labeller`, for a query that `benchmark` lacks, and as `read_labels`.
     """
     if not labeller:
         raise VragError("the labeller is empty; expected a name, which is kept with every label.")
