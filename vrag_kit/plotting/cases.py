@@ -18,7 +18,7 @@ def cases_figure(benchmark: Benchmark, cases: pd.DataFrame, *, most: int = 8) ->
     """Up to `most` cases (from `error_cases`) of different questions, each with its first image: clues in a green frame, below it question, accepted answers and what was said."""
     chosen = cases.drop_duplicates("query_id").head(most)
     rows = max(1, -(-len(chosen) // COLUMNS))
-    figure, axes = new_figure(rows, COLUMNS, (13, 4.9 * rows + 0.5))
+    figure, axes = new_figure(rows, COLUMNS, (13, 4.55 * rows + 0.5))
     for axis in axes.flat[len(chosen):]:
         axis.axis("off")
     for axis, (_, case) in zip(axes.flat, chosen.iterrows(), strict=False):
