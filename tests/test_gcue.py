@@ -133,6 +133,6 @@ def test_accuracy_keeps_draws_together_and_counts_failures_apart() -> None:
     table = judged(ARMS)
     table.loc[(table["setting"] == "gt_clue") & (table["query_id"] == "a") & (table["draw"] == 1), ["score", "abstained"]] = math.nan
     table.loc[(table["setting"] == "gt_clue") & (table["query_id"] == "b"), ["score", "abstained"]] = math.nan
-    row = accuracy(table, GROUPS).query("setting == 'gt_clue' and metric == 'accuracy'").iloc[0]
+    row = accuracy(table.assign(status="ok"), GROUPS).query("setting == 'gt_clue' and metric == 'accuracy'").iloc[0]
     assert (row["value"], row["n"], row["n_failed"]) == (0.75, 2, 3)     # a: 1 (one draw), c: 0.5; b has no verdict
     assert per_query(table).query("setting == 'gt_clue' and query_id == 'b'")["value"].isna().all()

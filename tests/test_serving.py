@@ -44,7 +44,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_served_answers_equal_those_in_process(served: str, guide: Benchmark, tmp_path: Path) -> None:
-    few = guide.subset(list(guide.queries)[:6])
+    few = guide.subset([list(guide.queries)[place] for place in (0, 1, 2, 3, 11, 14)])       # two of which silence this model among twenty images
     contexts = zero_shot(few) + gt_clue(few, draws=1) + non_clue(few, draws=1) + one_in_k(few, ks=[5, 20], draws=1)
     remote = {"model": f"{MODEL}@{served}", "server": "transformers", "name": "served", "concurrency": 2}
     table = ask_models([str(MODEL), remote], few, contexts, tmp_path, decoding="greedy", max_new_tokens=16)

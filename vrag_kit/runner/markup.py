@@ -8,6 +8,7 @@ import re
 
 import bleach
 import matplotlib as mpl
+import matplotlib.style as look
 import mistune
 from bs4 import BeautifulSoup, Tag
 from markupsafe import Markup, escape
@@ -61,9 +62,10 @@ def formula(tex: str) -> Markup:
         width, height, depth, _, _ = MathTextParser("path").parse(text, dpi=72, prop=_FONT)
     except ValueError:
         return Markup("<code>{}</code>").format(text)
-    drawing, figure = io.BytesIO(), Figure(figsize=(width / 72, height / 72))
-    figure.text(0, depth / height, text, fontproperties=_FONT)
-    with mpl.rc_context({"svg.hashsalt": "vrag_kit"}):
+    drawing = io.BytesIO()
+    with look.context("default"), mpl.rc_context({"svg.hashsalt": "vrag_kit"}):  # whatever look the notebooks' figures have set
+        figure = Figure(figsize=(width / 72, height / 72))
+        figure.text(0, depth / height, text, fontproperties=_FONT)
         figure.savefig(drawing, format="svg", transparent=True, metadata={"Date": None})
     return Markup('<img class="formula" src="{}" alt="{}" style="height: {:.2f}em; vertical-align: {:.2f}em">').format(
         data_url("image/svg+xml", drawing.getvalue()), tex.strip(), height / 12, -depth / 12)
