@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from vrag_kit.errors import VragError
 
@@ -78,7 +79,7 @@ def _read_file(file: Path) -> Article:
     return parse_article(first[2:].strip(), rest) if first.startswith("# ") else parse_article(file.stem.replace("_", " "), text)
 
 
-def _data_set(source: str):  # type: ignore[no-untyped-def]
+def _data_set(source: str) -> Any:
     import datasets
 
     name, _, configuration = source.partition(":")
