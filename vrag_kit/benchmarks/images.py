@@ -15,6 +15,14 @@ from PIL import Image, ImageOps
 from vrag_kit.errors import VragError
 from vrag_kit.types import LazyImage
 
+SUFFIXES = (".jpg", ".jpeg", ".png")
+"""Endings, in any case, of the files in a species folder that are its pictures."""
+
+
+def list_images(folder: Path) -> list[Path]:
+    """The picture files in a folder, by name; hidden ones are left out."""
+    return sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and not path.name.startswith("."))
+
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:

@@ -6,11 +6,9 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.benchmarks.images import ImageFile, list_images
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Evidence
-
-_SUFFIXES = (".jpg", ".jpeg", ".png")
 
 
 def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str) -> Benchmark:
@@ -23,7 +21,7 @@ def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str
     if not root.is_dir():
         raise VragError(f"{root}: no such folder; expected the one that holds the second corpus' species folders (for iNaturalist archives usually 'train').")
     folders = {" ".join(folder.name.split("_")[6:]): folder for folder in sorted(root.iterdir()) if folder.is_dir() and not folder.name.startswith(".")}
-    images = {species: tuple(sorted(path for path in folders[species].iterdir() if path.suffix.lower() in _SUFFIXES))
+    images = {species: tuple(list_images(folders[species]))
               for species in {query.entity for query in benchmark.queries.values()} & set(folders)}
     kept = [query_id for query_id, query in benchmark.queries.items() if images.get(query.entity)]
     if not kept:

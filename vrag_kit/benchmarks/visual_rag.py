@@ -70,6 +70,11 @@ def check_visual_rag(annotations: Path | str, image_root: Path | str) -> list[st
     return [*dict.fromkeys(problems), *find_damaged(images.values())]
 
 
+def query_id_of(scientific_name: str, question: str) -> str:
+    """The id of a question: the species, and a hash of the words, so that it does not change when other rows do ("branta-leucopsis-1f3a9c")."""
+    return re.sub(r"[^a-z0-9]+", "-", scientific_name.lower()).strip("-") + "-" + hashlib.sha256(question.encode()).hexdigest()[:6]
+
+
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
     """(where, text) of every line that is not blank."""
     try:
@@ -131,8 +136,7 @@ def _find_images(names: Mapping[str, int], root: Path, folders: dict[str, frozen
 
 
 def _query(row: dict[str, Any], where: str, others: Mapping[str, Query]) -> Query:
-    digest = hashlib.sha256(row["question"].encode()).hexdigest()[:6]
-    stem = re.sub(r"[^a-z0-9]+", "-", row["sn"].lower()).strip("-") + "-" + digest
+    stem = query_id_of(row["sn"], row["question"])
     query_id = next(name for name in [stem, *(f"{stem}-{n}" for n in range(2, len(others) + 3))] if name not in others)
     metadata = {"where": where, "version": "v2" if "y_rate" in row else "v1", **{key: row[key] for key in _KEYS_V2 if key in row}}
     folder = Counter(PurePosixPath(doc_id).parts[0] for doc_id in row["images"]).most_common(1)[0][0]
