@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vrag_kit.benchmarks import ImageFile, check_visual_rag, load_visual_rag, organism_category, question_kind, statistics
+from vrag_kit.benchmarks import ImageFile, load_visual_rag, organism_category, question_kind, statistics
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark
 
@@ -99,16 +99,6 @@ def test_a_missing_annotation_file_and_a_folder_in_its_place_are_told_apart(tmp_
         load_visual_rag(tmp_path / "none.jsonl", tmp_path)
     with pytest.raises(VragError, match="this is a folder"):
         load_visual_rag(tmp_path, tmp_path)
-
-
-def test_check_lists_every_problem_at_once(write_annotations: Write, tree: Path) -> None:
-    damaged = tree / GOOSE / "b.jpg"
-    damaged.write_bytes(damaged.read_bytes()[:200])
-    (tree / GOOSE / "c.jpg").unlink()
-    problems = check_visual_rag(write_annotations({}, "{", {"question": "Another?"}), tree)
-    assert len(problems) == 4  # line 2, c.jpg missing in lines 1 and 3, b.jpg damaged
-    assert sum("c.jpg" in problem for problem in problems) == 2
-    assert sum("b.jpg" in problem and "not a readable picture" in problem for problem in problems) == 1
 
 
 def test_pictures_are_upright_and_rgb(write_annotations: Write, tree: Path) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from vrag_kit.benchmarks.images import ImageFile, find_damaged
+from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Evidence, Query
 
 _KEYS = {"images": dict, "answer": list, "question": str, "sn": str}
-_KEYS_V2 = {"y_rate": (int, float), "y_count": int, "is_changed_v2": str}
+KEYS_V2 = {"y_rate": (int, float), "y_count": int, "is_changed_v2": str}
 
 
 def load_visual_rag(annotations: Path | str, image_root: Path | str, *, name: str = "visual-rag") -> Benchmark:
@@ -27,15 +27,15 @@ def load_visual_rag(annotations: Path | str, image_root: Path | str, *, name: st
     of its row, as in section 5.1 of the paper; its group is the species.
 
     Raises `VragError` at the first row that cannot be used, naming file and line; `check_visual_rag`
-    lists all of them. Images are checked for presence here and decoded only when used.
+    finds all of them. Images are checked for presence here and decoded only when used.
     """
     annotations, image_root = Path(annotations), Path(image_root)
-    folders: dict[str, frozenset[str]] = {}
+    folders: dict[str, frozenset[str] | None] = {}
     queries: dict[str, Query] = {}
     corpus: dict[str, Evidence] = {}
     qrels: dict[str, Mapping[str, int]] = {}
-    for where, line in _lines(annotations):
-        row = _parse(line, where)
+    for where, line in read_lines(annotations):
+        row = parse_row(line, where)
         _find_images(row["images"], image_root, folders, where)
         query = _query(row, where, queries)
         queries[query.query_id], qrels[query.query_id] = query, row["images"]
@@ -49,34 +49,13 @@ def load_visual_rag(annotations: Path | str, image_root: Path | str, *, name: st
                      pools={query_id: tuple(labels) for query_id, labels in qrels.items()})
 
 
-def check_visual_rag(annotations: Path | str, image_root: Path | str) -> list[str]:
-    """Every problem of the annotations and every missing or damaged image, one message each; empty when all is well.
-
-    Decodes every image, so it takes about a minute for 10,000.
-    """
-    problems, images, folders = [], {}, {}
-    for where, line in _lines(Path(annotations)):
-        try:
-            row = _parse(line, where)
-        except VragError as error:
-            problems.append(str(error))
-            continue
-        for doc_id in row["images"]:
-            try:
-                _find_images({doc_id: 0}, Path(image_root), folders, where)
-                images[doc_id] = ImageFile(Path(image_root) / doc_id)
-            except VragError as error:
-                problems.append(str(error))
-    return [*dict.fromkeys(problems), *find_damaged(images.values())]
-
-
 def query_id_of(scientific_name: str, question: str) -> str:
     """The id of a question: the species, and a hash of the words, so that it does not change when other rows do ("branta-leucopsis-1f3a9c")."""
     return re.sub(r"[^a-z0-9]+", "-", scientific_name.lower()).strip("-") + "-" + hashlib.sha256(question.encode()).hexdigest()[:6]
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """(where, text) of every line that is not blank."""
+def read_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """(where, text) of every line of an annotation file that is not blank; `where` is "<path> line <number>"."""
     try:
         with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
@@ -90,55 +69,79 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
         raise VragError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); expected JSON Lines. Is this the annotation file?") from error
 
 
-def _parse(line: str, where: str) -> dict[str, Any]:
-    """One row, checked field by field."""
+def parse_object(line: str, where: str) -> dict[str, Any]:
+    """The JSON object of a line, its fields unchecked."""
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
         raise VragError(f"{where}: not JSON ({error.msg} at column {error.colno}); expected one JSON object a line.") from error
     if not isinstance(row, dict):
         raise VragError(f"{where}: found a JSON {type(row).__name__}, expected an object with the keys {', '.join(_KEYS)}.")
+    return row
+
+
+def parse_row(line: str, where: str) -> dict[str, Any]:
+    """One row of annotations, checked field by field; raises `VragError`, which begins with `where`."""
+    row = parse_object(line, where)
     for key, kind in _KEYS.items():
         if key not in row:
             raise VragError(f"{where}: no key {key!r}; found {', '.join(map(repr, row)) or 'nothing'}, expected {', '.join(map(repr, _KEYS))}.")
         if not isinstance(row[key], kind) or not row[key]:
             raise VragError(f"{where}: {key!r} is {_short(row[key])}, expected a non-empty {kind.__name__}.")
-    for key, kind in _KEYS_V2.items():
+    for key, kind in KEYS_V2.items():
         if key in row and not isinstance(row[key], kind):
             raise VragError(f"{where}: {key!r} is {_short(row[key])}, expected {'a number' if key == 'y_rate' else kind.__name__}.")  # type: ignore[union-attr]
     if not all(isinstance(answer, str) and answer.strip() for answer in row["answer"]):
         raise VragError(f"{where}: 'answer' is {_short(row['answer'])}, expected a list of non-empty strings.")
-    for doc_id, label in row["images"].items():
-        if isinstance(label, bool) or label not in (0, 1):
-            raise VragError(f"{where}: image {doc_id!r} has label {_short(label)}, expected 1 (clue) or 0 (no clue).")
+    check_labels(row["images"], where)
     if not any(row["images"].values()):
         raise VragError(f"{where}: the query has no clue: all {len(row['images'])} labels are 0, expected at least one 1. Correct the labels or remove the row.")
     return row
 
 
-def _find_images(names: Mapping[str, int], root: Path, folders: dict[str, frozenset[str]], where: str) -> None:
-    """Check that every image lies below `root`; each folder is listed once."""
+def check_labels(images: Mapping[str, object], where: str) -> None:
+    """Raise `VragError` at an image whose label is neither 0 nor 1."""
+    for doc_id, label in images.items():
+        if isinstance(label, bool) or label not in (0, 1):
+            raise VragError(f"{where}: image {doc_id!r} has label {_short(label)}, expected 1 (clue) or 0 (no clue).")
+
+
+def name_problem(name: str, root: Path) -> str:
+    """Why an image cannot go by this name below `root`; "" when it can."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or len(path.parts) < 2:
+        return f"image {name!r} points outside {root}; expected '<species folder>/<file>'."
+    if re.search(r"\s", name):
+        return f"image {name!r} contains white space, which TREC files cannot hold. Rename the file and the annotation."
+    return ""
+
+
+def file_names(folder: str, root: Path, known: dict[str, frozenset[str] | None]) -> frozenset[str] | None:
+    """The names in a species folder, None when there is no such folder; each is listed once and kept in `known`."""
+    if folder not in known:
+        known[folder] = frozenset(entry.name for entry in (root / folder).iterdir()) if (root / folder).is_dir() else None
+    return known[folder]
+
+
+def _find_images(names: Mapping[str, int], root: Path, folders: dict[str, frozenset[str] | None], where: str) -> None:
+    """Check that every image lies below `root`."""
     for name in names:
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or "\\" in name or len(path.parts) < 2:
-            raise VragError(f"{where}: image {name!r} points outside {root}; expected '<species folder>/<file>'.")
-        if re.search(r"\s", name):
-            raise VragError(f"{where}: image {name!r} contains white space, which TREC files cannot hold. Rename the file and the annotation.")
-        folder = str(path.parent)
-        if folder not in folders:
-            if not (root / folder).is_dir():
-                raise VragError(f"{where}: no species folder {folder!r} in {root}. Check `image_root`: it must be the folder that holds the "
-                                f"species folders (for iNaturalist archives usually 'train').")
-            folders[folder] = frozenset(entry.name for entry in (root / folder).iterdir())
-        if path.name not in folders[folder]:
-            raise VragError(f"{where}: image {path.name!r} is not in {root / folder} ({len(folders[folder])} files there). "
+        if problem := name_problem(name, root):
+            raise VragError(f"{where}: {problem}")
+        folder, file = str(PurePosixPath(name).parent), PurePosixPath(name).name
+        there = file_names(folder, root, folders)
+        if there is None:
+            raise VragError(f"{where}: no species folder {folder!r} in {root}. Check `image_root`: it must be the folder that holds the "
+                            f"species folders (for iNaturalist archives usually 'train').")
+        if file not in there:
+            raise VragError(f"{where}: image {file!r} is not in {root / folder} ({len(there)} files there). "
                             f"Fetch the images of this species again; `vrag check` lists all that are missing.")
 
 
 def _query(row: dict[str, Any], where: str, others: Mapping[str, Query]) -> Query:
     stem = query_id_of(row["sn"], row["question"])
     query_id = next(name for name in [stem, *(f"{stem}-{n}" for n in range(2, len(others) + 3))] if name not in others)
-    metadata = {"where": where, "version": "v2" if "y_rate" in row else "v1", **{key: row[key] for key in _KEYS_V2 if key in row}}
+    metadata = {"where": where, "version": "v2" if "y_rate" in row else "v1", **{key: row[key] for key in KEYS_V2 if key in row}}
     folder = Counter(PurePosixPath(doc_id).parts[0] for doc_id in row["images"]).most_common(1)[0][0]
     return Query(query_id=query_id, text=row["question"], answers=tuple(row["answer"]), entity=row["sn"], group=row["sn"],
                  metadata={**metadata, "folder": folder})

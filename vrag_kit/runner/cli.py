@@ -60,23 +60,38 @@ def metrics(qrels: Annotated[Path, typer.Argument(help="TREC relevance labels: q
 
 
 @app.command()
-def check(target: Annotated[Path, typer.Argument(help="a parameter file (.yaml), or an annotation file (JSON Lines)")],
-          image_root: Annotated[Path | None, typer.Argument(help="with annotations: the folder that holds the species folders")] = None) -> None:
-    """Of a parameter file: count the calls and list what is missing, without running anything. Of a benchmark: list every problem of annotations and images."""
+def check(target: Annotated[Path, typer.Argument(help="a parameter file (.yaml); or an annotation file (JSON Lines); or a folder of annotations and images")],
+          image_root: Annotated[Path | None, typer.Argument(help="with an annotation file: the folder that holds the species folders")] = None,
+          before: Annotated[Path | None, typer.Option(help="an older annotation file (v1): show what changed since")] = None,
+          csv: Annotated[Path | None, typer.Option(help="write every finding to this file")] = None) -> None:
+    """Of a parameter file: count the calls and list what is missing, without running anything. Of a benchmark: bad rows, images missing, damaged or odd, label changes."""
     if target.suffix in (".yaml", ".yml"):
+        if image_root or before or csv:
+            raise VragError(f"{target} is a parameter file, which is checked alone: an image folder, --before and --csv go with annotations.")
         os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's library is imported, which is below: a check fetches nothing
         from vrag_kit.runner.check import check_parameters
 
         found, missing = check_parameters(target)
         print("\n".join([*found, *(f"missing: {line}" for line in missing)]) + ("" if missing else "\nnothing is missing"))
         raise typer.Exit(int(bool(missing)))
-    if image_root is None:
-        raise VragError(f"{target} is no parameter file (.yaml). To check a benchmark, name its images too: `vrag check {target} <image folder>`.")
-    from vrag_kit.benchmarks import check_visual_rag
+    from vrag_kit.runner.check_data import check_data
 
-    problems = check_visual_rag(target, image_root)
-    print("\n".join(problems) or f"{target}: no problems found")
-    raise typer.Exit(int(bool(problems)))
+    raise typer.Exit(int(check_data(target, image_root, before=before, csv=csv)))
+
+
+@app.command()
+def fetch(data_set: Annotated[str, typer.Argument(help="visual-rag")],
+          annotations: Annotated[Path, typer.Option(help="the annotation file (JSON Lines), which names the images")],
+          archive: Annotated[str, typer.Option(help="the .tar.gz archive of all images: a file, or an http(s) URL")],
+          to: Annotated[Path, typer.Option(help="the folder for the species folders; what is there is not fetched again")]) -> None:
+    """Extract the images that annotations name from an archive, which is read once and not kept; run again, it goes on. Exits with 1 when some are missing or damaged."""
+    from vrag_kit.benchmarks import FETCHERS
+
+    if data_set not in FETCHERS:
+        raise VragError(f"data set {data_set!r} is unknown; expected {' or '.join(FETCHERS)}.")
+    fetched = FETCHERS[data_set](annotations, archive, to)
+    print(f"{fetched}\n{to} is {'complete' if fetched.complete else 'not complete; ' + str(to / 'missing.txt') + ' lists all that are missing or damaged'}")
+    raise typer.Exit(int(not fetched.complete))
 
 
 @app.command()

@@ -1,0 +1,78 @@
+"""A web server with one file, which can cut connections, send slowly, know no Range, answer 503, and replace the file; it notes what it sent."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class ArchiveServer:
+    """Use in a `with` block; its attributes may be changed at any time."""
+
+    def __init__(self, data: bytes, *, ranges: bool = True, cuts: tuple[int, ...] = (), statuses: tuple[int, ...] = (), pause: float = 0.0) -> None:
+        self.data, self.ranges, self.pause = data, ranges, pause
+        self.cuts, self.statuses = list(cuts), list(statuses)  # bytes after which the next connections break; what the next requests get
+        self.etag: str | None = '"first"'
+        self.replacement: tuple[bytes, str] | None = None  # data and tag after the next cut
+        self.sent, self.asked, self.starts = 0, list[str](), list[int]()
+
+    def __enter__(self) -> ArchiveServer:
+        owner = self
+
+        class Handler(_Handler):
+            server_state = owner
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}/2021/train.tar.gz"
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server_state: ArchiveServer
+
+    def do_GET(self) -> None:
+        state, asked = self.server_state, self.headers.get("Range", "")
+        state.asked.append(asked)
+        if "missing" in self.path or state.statuses:
+            return self._answer(404 if "missing" in self.path else state.statuses.pop(0), {"Content-Length": "0"})
+        given = re.fullmatch(r"bytes=(\d+)-(\d*)", asked) if state.ranges and self.headers.get("If-Range", state.etag) == state.etag else None
+        first = int(given[1]) if given else 0
+        last = int(given[2]) if given and given[2] else len(state.data) - 1
+        head = {"Content-Length": str(last - first + 1), **({"ETag": state.etag} if state.etag else {})}
+        if given:
+            head["Content-Range"] = f"bytes {first}-{last}/{len(state.data)}"
+        self._answer(206 if given else 200, head)
+        if asked == "bytes=0-0":
+            return None
+        state.starts.append(first)
+        return self._send(state.data[first : last + 1], state.cuts.pop(0) if state.cuts else None)
+
+    def _send(self, data: bytes, cut: int | None) -> None:
+        state = self.server_state
+        try:
+            for start in range(0, len(data[:cut]), 1 << 16):
+                piece = data[:cut][start : start + (1 << 16)]
+                self.wfile.write(piece)
+                state.sent += len(piece)
+                time.sleep(state.pause)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        if cut is not None and state.replacement:
+            (state.data, state.etag), state.replacement = state.replacement, None
+
+    def _answer(self, status: int, head: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in head.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""

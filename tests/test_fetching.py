@@ -1,0 +1,415 @@
+"""The images that annotations name come out of the archive whole, whatever happens on the way, and nothing else is written."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from archive_server import ArchiveServer
+from PIL import Image
+from typer.testing import CliRunner
+
+from vrag_kit.benchmarks import archive as archive_module
+from vrag_kit.benchmarks import fetch_visual_rag, remote
+from vrag_kit.errors import VragError
+from vrag_kit.runner.cli import app
+
+TAXON = "Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta"
+
+
+@dataclass(frozen=True)
+class World:
+    """An archive as it is published, what it was built of, and annotations that name a third of it."""
+
+    data: bytes
+    images: dict[str, bytes]        # all, by "<folder>/<file>"
+    wanted: list[str]
+    annotations: Path
+
+    def check(self, folder: Path) -> None:
+        """Every wanted image is there, byte for byte, and listed; nothing else is."""
+        assert {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.glob("*/*")} == {name: self.images[name] for name in self.wanted}
+        with (folder / "manifest.csv").open(newline="") as file:
+            rows = list(csv.reader(file))
+        assert rows == [["image", "bytes", "sha256"], *([name, str(len(self.images[name])), hashlib.sha256(self.images[name]).hexdigest()] for name in sorted(self.wanted))]
+        assert {path.name for path in folder.iterdir() if path.is_file()} == {"manifest.csv", ".lock"}
+
+
+def write_rows(path: Path, names: Iterable[str]) -> Path:
+    path.write_text(json.dumps({"question": "Q?", "answer": ["black"], "sn": "Branta x", "images": dict.fromkeys(names, 1)}) + "\n")
+    return path
+
+
+def packed(members: Iterable[tuple[str | tarfile.TarInfo, bytes]], form: int = tarfile.GNU_FORMAT) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz", format=form, compresslevel=1) as tar:
+        for name, content in members:
+            info = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return file.getvalue()
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    rng = np.random.default_rng(7)
+    images = {}
+    for species in range(10):
+        for number in range(30):
+            file = io.BytesIO()
+            Image.fromarray(rng.integers(0, 256, (110, 130, 3), dtype=np.uint8)).save(file, "JPEG", quality=97)
+            images[f"{species:05d}_{TAXON}_species{species}/{number:08x}-{'long-name-' * 6}{number}.jpg"] = file.getvalue()
+    wanted = sorted(images)[::3]
+    data = packed((f"2021/train/{name}", content) for name, content in images.items())
+    return World(data, images, wanted, write_rows(tmp_path_factory.mktemp("world") / "v2.jsonl", wanted))
+
+
+@pytest.fixture
+def archive(world: World, tmp_path: Path) -> Path:
+    path = tmp_path / "train.tar.gz"
+    path.write_bytes(world.data)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "PAUSES", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(archive_module, "SPAN_BYTES", 1 << 20)
+
+
+@pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_a_local_archive_gives_exactly_the_images_that_the_annotations_name(world: World, tmp_path: Path, form: int) -> None:
+    path = tmp_path / "train.tar.gz"
+    path.write_bytes(packed(((f"train/{name}", content) for name, content in world.images.items()), form))
+    fetched = fetch_visual_rag(world.annotations, path, tmp_path / "out")
+    assert (fetched.wanted, fetched.had, fetched.extracted, fetched.refused, fetched.complete) == (100, 0, 100, (), True)
+    world.check(tmp_path / "out")
+
+
+def test_an_archive_on_a_server_is_read_once(world: World, tmp_path: Path) -> None:
+    with ArchiveServer(world.data) as server:
+        assert fetch_visual_rag(world.annotations, server.url, tmp_path).complete
+    assert server.starts == [0]
+    assert server.sent <= len(world.data)
+    world.check(tmp_path)
+
+
+def test_reading_stops_when_the_last_image_is_found(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = World(world.data, world.images, world.wanted[:3], write_rows(tmp_path / "few.jsonl", world.wanted[:3]))
+    with ArchiveServer(world.data, pause=0.002) as server:
+        fetch_visual_rag(few.annotations, server.url, tmp_path / "out")
+        assert server.sent < len(world.data)
+    few.check(tmp_path / "out")
+    assert "all images found after" in capsys.readouterr().out
+
+
+def test_a_run_with_nothing_to_do_asks_for_no_archive(world: World, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fetch_visual_rag(world.annotations, archive, tmp_path / "out")
+    fetched = fetch_visual_rag(world.annotations, "http://127.0.0.1:1/none.tar.gz", tmp_path / "out")
+    assert (fetched.had, fetched.extracted, fetched.complete) == (100, 0, True)
+    assert "nothing to fetch" in capsys.readouterr().out
+    world.check(tmp_path / "out")
+
+
+def test_a_connection_that_breaks_again_and_again_is_taken_up_where_it_broke(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cuts = (300_000, 0, 1, 500_000, 0, 0, 900_000)
+    with ArchiveServer(world.data, cuts=cuts) as server:
+        assert fetch_visual_rag(world.annotations, server.url, tmp_path).complete
+    assert server.sent <= len(world.data)
+    assert server.starts == sorted(server.starts)
+    assert len(server.starts) == len(cuts) + 1
+    assert capsys.readouterr().out.count("the connection broke at") == len(cuts)
+    world.check(tmp_path)
+
+
+def test_a_server_that_sends_no_parts_is_read_again_and_says_so(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ArchiveServer(world.data, ranges=False, cuts=(2_000_000,)) as server:
+        assert fetch_visual_rag(world.annotations, server.url, tmp_path).complete
+    assert server.starts == [0, 0]
+    assert "the server sends no parts; reading the first 2.0 MB again" in capsys.readouterr().out
+    world.check(tmp_path)
+
+
+def test_an_archive_that_is_replaced_while_it_is_read_is_an_error_and_no_mixture(world: World, tmp_path: Path) -> None:
+    other = packed([(f"train/{name}", content[::-1]) for name, content in world.images.items()])
+    with ArchiveServer(world.data, cuts=(2_000_000,)) as server:
+        server.replacement = (other[: len(world.data)].ljust(len(world.data), b"\0"), '"second"')
+        with pytest.raises(VragError, match=r'replaced while it was read .*tag "first".*tag "second".* of 100 images are in'):
+            fetch_visual_rag(world.annotations, server.url, tmp_path)
+    assert all(path.read_bytes() == world.images[path.relative_to(tmp_path).as_posix()] for path in tmp_path.glob("*/*"))
+
+
+def test_a_new_archive_is_read_from_the_beginning_and_the_images_of_the_old_one_stay(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ArchiveServer(world.data, cuts=(3_000_000, 0, 0, 0)) as server:
+        with pytest.raises(VragError, match=r"gave up at 3\.0 of"):
+            fetch_visual_rag(world.annotations, server.url, tmp_path)
+        server.etag = '"second"'
+        server.starts.clear()
+        fetched = fetch_visual_rag(world.annotations, server.url, tmp_path)
+    assert server.starts == [0]
+    assert fetched.had > 0
+    assert "from the beginning: this is not the archive that the last run read" in capsys.readouterr().out
+    world.check(tmp_path)
+
+
+def test_a_server_that_is_busy_is_asked_again_and_one_that_stays_so_is_given_up(world: World, tmp_path: Path) -> None:
+    with ArchiveServer(world.data, statuses=(503, 503)) as server:
+        assert fetch_visual_rag(world.annotations, server.url, tmp_path / "out").complete
+        server.statuses[:] = [503] * 9
+        with pytest.raises(VragError, match=r"gave up after 4 tries \(503 Service Unavailable\)"):
+            fetch_visual_rag(world.annotations, server.url, tmp_path / "other")
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_remote_file_reads_like_a_local_one_whatever_the_order(monkeypatch: pytest.MonkeyPatch, ranges: bool) -> None:
+    monkeypatch.setattr(remote, "KEPT", 1000)
+    rng = np.random.default_rng(3)
+    data = rng.bytes(20_000)
+    local = io.BytesIO(data)
+    with ArchiveServer(data, ranges=ranges, cuts=(500, 0, 3000, 7000)) as server, remote.RemoteFile(server.url) as far:
+        for step in rng.integers(-4000, 6000, 60):
+            place = int(np.clip(local.tell() + step, 0, 21_000))
+            assert far.seek(place) == local.seek(place)
+            count = int(rng.integers(0, 5000))
+            assert far.read(count) == local.read(count)
+            assert far.tell() == local.tell()
+        assert far.seek(-7, io.SEEK_END) == 19_993
+        assert far.read() == data[-7:]
+
+
+def _start(world: World, url: str, folder: Path) -> subprocess.Popen[bytes]:
+    code = "import sys; from vrag_kit.benchmarks import archive, fetch_visual_rag; archive.SPAN_BYTES = 1 << 18; fetch_visual_rag(*sys.argv[1:])"
+    return subprocess.Popen([sys.executable, "-c", code, str(world.annotations), url, str(folder)], stdout=subprocess.DEVNULL)
+
+
+def _kill_midway(world: World, server: ArchiveServer, folder: Path) -> None:
+    server.pause = 0.02
+    process = _start(world, server.url, folder)
+    while len(list(folder.glob("*/*.jpg"))) < 50 or not (folder / ".fetch-stop.json").exists():  # what the client has done; the server is ahead of it
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    server.pause = 0
+    time.sleep(0.1)  # until the server has noticed
+    server.sent, server.starts = 0, []
+
+
+def test_a_process_that_was_killed_is_followed_by_one_that_does_not_read_the_beginning_again(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ArchiveServer(world.data) as server:
+        _kill_midway(world, server, tmp_path)
+        assert not (tmp_path / "manifest.csv").exists()
+        fetched = fetch_visual_rag(world.annotations, server.url, tmp_path)
+    assert fetched.had > 20
+    assert fetched.had + fetched.extracted == 100
+    assert len(server.starts) == 1
+    assert server.sent <= len(world.data) - server.starts[0] < 0.8 * len(world.data)
+    assert "going on where the last run stopped" in capsys.readouterr().out
+    world.check(tmp_path)
+
+
+def test_after_a_kill_all_is_read_again_from_a_server_that_sends_no_parts(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ArchiveServer(world.data, ranges=False) as server:
+        _kill_midway(world, server, tmp_path)
+        fetched = fetch_visual_rag(world.annotations, server.url, tmp_path)
+    assert fetched.had > 20
+    assert server.starts == [0]
+    assert "the server sends no parts" in capsys.readouterr().out
+    world.check(tmp_path)
+
+
+@pytest.mark.parametrize("change", ["image", "annotations"])
+def test_a_run_does_not_go_on_where_it_would_miss_images(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str) -> None:
+    after = world
+    with ArchiveServer(world.data, cuts=(4_000_000, 0, 0, 0)) as server:
+        with pytest.raises(VragError, match="run the same command again"):
+            fetch_visual_rag(world.annotations, server.url, tmp_path / "out")
+        if change == "image":
+            next((tmp_path / "out").glob("00000*/*")).unlink()
+        else:
+            names = sorted([*world.wanted, sorted(world.images)[1]])
+            after = World(world.data, world.images, names, write_rows(tmp_path / "more.jsonl", names))
+        server.starts.clear()
+        fetch_visual_rag(after.annotations, server.url, tmp_path / "out")
+    assert server.starts == [0]
+    assert "reading from the beginning: " + ("images of the last run" if change == "image" else "other images are wanted") in capsys.readouterr().out
+    after.check(tmp_path / "out")
+
+
+def test_images_put_there_by_hand_are_opened_and_only_the_damaged_ones_fetched(world: World, archive: Path, tmp_path: Path) -> None:
+    good, bad = world.wanted[:2]
+    for name in (good, bad):
+        (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "out" / good).write_bytes(world.images[good])
+    (tmp_path / "out" / bad).write_bytes(world.images[bad][:500])
+    fetched = fetch_visual_rag(world.annotations, archive, tmp_path / "out")
+    assert (fetched.had, fetched.extracted, fetched.complete) == (1, 99, True)
+    world.check(tmp_path / "out")
+
+
+def _link(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+def test_members_that_lead_outside_are_refused_and_named(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, third, fourth, *_ = world.wanted
+    secret = tmp_path / "secret.jpg"
+    secret.write_bytes(b"secret")
+    hostile: list[tuple[str | tarfile.TarInfo, bytes]] = [
+        (f"../../{first}", b"evil"), (f"/{first}", b"evil"), (f"train/../{first}", b"evil"), ("../../../outside.txt", b"evil"), (str(tmp_path / "absolute.jpg"), b"evil"),
+        (_link(f"train/{second}", tarfile.SYMTYPE, str(secret)), b""), (_link(f"train/{third}", tarfile.LNKTYPE, "../../secret.jpg"), b""),
+        (_link(f"train/{fourth}", tarfile.FIFOTYPE), b""), (_link(f"train/{fourth}", tarfile.CHRTYPE), b""), (_link("train/unwanted/link.jpg", tarfile.SYMTYPE, "/"), b"")]
+    path = tmp_path / "train.tar.gz"
+    path.write_bytes(packed([*hostile, *((f"train/{name}", content) for name, content in world.images.items())]))
+    before = {item.name for item in tmp_path.iterdir()}
+    fetched = fetch_visual_rag(world.annotations, path, tmp_path / "out")
+    assert len(fetched.refused) == 9
+    assert (fetched.extracted, fetched.complete) == (100, True)
+    assert f"refused, as it could lead outside the folder: ../../{first}" in str(fetched)
+    assert {item.name for item in tmp_path.iterdir()} == before | {"out"}
+    assert secret.read_bytes() == b"secret"
+    world.check(tmp_path / "out")
+
+
+def test_nothing_is_written_through_links_that_lie_in_the_folder(world: World, archive: Path, tmp_path: Path) -> None:
+    elsewhere, out, name = tmp_path / "elsewhere", tmp_path / "out", world.wanted[0]
+    elsewhere.mkdir()
+    out.mkdir()
+    folder = out / Path(name).parts[0]
+    folder.symlink_to(elsewhere)
+    with pytest.raises(VragError, match=r"a link to .*elsewhere; images would be written outside"):
+        fetch_visual_rag(world.annotations, archive, out)
+    folder.unlink()
+    folder.mkdir()
+    for link in (out / name, folder / f".{Path(name).name}.part"):
+        link.symlink_to(elsewhere / "target.jpg")
+    assert fetch_visual_rag(world.annotations, archive, out).complete
+    assert list(elsewhere.iterdir()) == []
+    assert not (out / name).is_symlink()
+    world.check(out)
+
+
+@pytest.mark.parametrize("name", ["../a.jpg", "/etc/a.jpg", "a/../../b.jpg", "deep/er/a.jpg", "a.jpg", "a//b.jpg", "./a/b.jpg", "a/b\u0000.jpg", "a b/c.jpg", "..\\a/b.jpg"])
+def test_annotations_that_name_an_image_outside_are_refused_before_anything_is_written(archive: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(VragError, match="line 1: image"):
+        fetch_visual_rag(write_rows(tmp_path / "bad.jsonl", [name]), archive, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_images_that_are_missing_or_damaged_in_the_archive_are_listed_and_the_archive_is_not_read_twice(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    absent, damaged = world.wanted[:25], world.wanted[30]
+    content = {**world.images, damaged: world.images[damaged][:700]}
+    data = packed((f"train/{name}", content[name]) for name in world.images if name not in absent)
+    out = tmp_path / "out"
+    with ArchiveServer(data) as server:
+        arguments = ["fetch", "visual-rag", "--annotations", str(world.annotations), "--archive", server.url, "--to", str(out)]
+        for asked_for in ([0], []):
+            server.starts = []
+            result = CliRunner().invoke(app, arguments)
+            assert result.exit_code == 1
+            assert server.starts == asked_for
+            assert "25 missing, 1 damaged" in result.output
+            assert result.output.count("missing: 0") == 20
+            assert "missing: and 5 more" in result.output
+            assert f"damaged: {out / damaged}: not a readable picture" in result.output
+    assert "was read to its end before, and 25 images are not in it" in result.output
+    lines = (out / "missing.txt").read_text().splitlines()
+    assert [line.split("\t")[0] for line in lines] == sorted([*absent, damaged])
+    assert len((out / "manifest.csv").read_text().splitlines()) == 1 + 74
+    (out / damaged).unlink()
+    (tmp_path / "whole.tar.gz").write_bytes(world.data)
+    assert fetch_visual_rag(world.annotations, tmp_path / "whole.tar.gz", out).complete
+    world.check(out)
+
+
+@pytest.mark.parametrize("kept", [0.5, 0.97])
+def test_an_archive_that_is_cut_off_gives_what_it_has_and_an_error(world: World, tmp_path: Path, kept: float) -> None:
+    path, last = tmp_path / "train.tar.gz", World(world.data, world.images, sorted(world.images)[::5] + sorted(world.images)[-1:], tmp_path / "last.jsonl")
+    write_rows(last.annotations, last.wanted)
+    path.write_bytes(world.data[: int(kept * len(world.data))])
+    with pytest.raises(VragError, match=r"cut off.*[1-9][0-9]* of 61 images are in .*run the same command again"):
+        fetch_visual_rag(last.annotations, path, tmp_path / "out")
+    path.write_bytes(world.data)
+    assert fetch_visual_rag(last.annotations, path, tmp_path / "out").had > 10
+    last.check(tmp_path / "out")
+
+
+def test_bytes_that_were_changed_on_the_way_are_an_error(world: World, tmp_path: Path) -> None:
+    path, data = tmp_path / "train.tar.gz", bytearray(world.data)
+    data[3_000_000:3_050_000] = b"x" * 50_000
+    path.write_bytes(data)
+    with pytest.raises(VragError, match="damaged"):
+        fetch_visual_rag(world.annotations, path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(("content", "words"), [
+    (b"<html>Sign in</html>", "not a gzip file .*begins with b'<h'"), (b"", "not a gzip file"), (gzip.compress(b"no tar " * 1000), "gzip, but no tar in it"),
+    (gzip.compress(b""), "gzip, but no tar in it|cut off"), (gzip.compress(b"x")[:12], "cut off or damaged|no tar")])
+def test_what_is_no_archive_is_refused_in_clear_words(world: World, tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "train.tar.gz"
+    path.write_bytes(content)
+    with pytest.raises(VragError, match=words):
+        fetch_visual_rag(world.annotations, path, tmp_path / "out")
+
+
+def test_an_archive_that_is_not_there_is_an_error_that_hides_keys(world: World, tmp_path: Path) -> None:
+    with ArchiveServer(world.data) as server, pytest.raises(VragError, match=r"train.tar.gz.missing: the server refuses it \(404 Not Found\)") as caught:
+        fetch_visual_rag(world.annotations, f"{server.url}.missing?signature=KEY", tmp_path)
+    assert "KEY" not in str(caught.value)
+    for place, words in (("http://127.0.0.1:1/a.tar.gz", "cannot be reached"), ("ftp://host/a.tar.gz", "expected a file, or a URL"),
+                         (str(tmp_path / "none.tar.gz"), "No such file"), (str(tmp_path), "Is a directory"), ("http://me:KEY@host/a", "a user and password")):
+        with pytest.raises(VragError, match=words) as caught:
+            fetch_visual_rag(world.annotations, place, tmp_path / "out")
+        assert "KEY" not in str(caught.value)
+
+
+def test_annotations_that_are_not_there_and_a_folder_that_cannot_be_written_are_errors(world: World, archive: Path, tmp_path: Path) -> None:
+    with pytest.raises(VragError, match="no such annotation file"):
+        fetch_visual_rag(tmp_path / "none.jsonl", archive, tmp_path / "out")
+    for folder in (archive, archive / "below"):
+        with pytest.raises(VragError, match="cannot be written"):
+            fetch_visual_rag(world.annotations, archive, folder)
+
+
+def test_a_full_disk_is_an_error_after_which_the_next_run_goes_on(world: World, archive: Path, tmp_path: Path) -> None:
+    code = ("import resource, sys; from vrag_kit.benchmarks import fetch_visual_rag\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))\nfetch_visual_rag(*sys.argv[1:])")
+    done = subprocess.run([sys.executable, "-c", code, str(world.annotations), str(archive), str(tmp_path / "out")], capture_output=True, text=True, check=False)
+    assert "VragError" in done.stderr
+    assert "cannot be written (File too large). Make room there" in done.stderr
+    assert list((tmp_path / "out").glob("*/*")) == list((tmp_path / "out").glob("*/.*")) == []
+    assert fetch_visual_rag(world.annotations, archive, tmp_path / "out").complete
+    world.check(tmp_path / "out")
+
+
+def test_the_command_tells_what_it_did(world: World, archive: Path, tmp_path: Path) -> None:
+    arguments = ["--annotations", str(world.annotations), "--archive", str(archive), "--to", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, ["fetch", "visual-rag", *arguments])
+    assert result.exit_code == 0
+    assert "100 images named by the annotations: 0 were there, 100 extracted, 0 missing, 0 damaged" in result.output
+    assert f"{tmp_path / 'out'} is complete" in result.output
+    unknown = CliRunner().invoke(app, ["fetch", "imagenet", *arguments])
+    assert isinstance(unknown.exception, VragError)
+    assert str(unknown.exception) == "data set 'imagenet' is unknown; expected visual-rag."
+
+
+def test_progress_tells_megabytes_images_and_time_left(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ArchiveServer(world.data, pause=0.035) as server:
+        fetch_visual_rag(world.annotations, server.url, tmp_path)
+    assert re.search(r"reading train.tar.gz: \d of 6 MB, \d\.\d/s, about \d s left; \d+ of 100 images found", capsys.readouterr().out)

@@ -1,0 +1,230 @@
+"""`vrag check` of a benchmark names every bad row and every image that is missing, damaged or odd, once, and says by its exit code whether that is a fault."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from vrag_kit.benchmarks import check_visual_rag, find_data
+from vrag_kit.errors import VragError
+from vrag_kit.runner.cli import app
+
+Write = Callable[..., Path]
+GOOSE = "00001_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"
+V2 = {"y_rate": 0.25, "y_count": 1, "is_changed_v2": "unchanged"}
+GREY = Image.new("L", (50, 40), 90)
+
+
+def findings(table: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """(kind, where, file) of every row."""
+    return [(row.kind, row.where, row.image.rpartition("/")[2]) for row in table.itertuples()]
+
+
+def check(*arguments: object) -> tuple[int, str]:
+    """(exit code, output) of `vrag check`."""
+    done = CliRunner().invoke(app, ["check", *map(str, arguments)])
+    if isinstance(done.exception, VragError):
+        return 2, str(done.exception)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+def test_a_benchmark_without_faults_gives_an_empty_table(write_annotations: Write, tree: Path) -> None:
+    table = check_visual_rag(write_annotations({}, {"question": "Another?", **V2}), tree)
+    assert list(table.columns) == ["kind", "where", "image", "found"]
+    assert table.empty
+
+
+def test_every_fault_is_found_at_once_and_each_image_named_once_with_all_its_lines(write_annotations: Write, tree: Path) -> None:
+    damaged = tree / GOOSE / "b.jpg"
+    damaged.write_bytes(damaged.read_bytes()[:200])
+    (tree / GOOSE / "c.jpg").unlink()
+    GREY.save(tree / GOOSE / "d.jpg")
+    table = check_visual_rag(write_annotations({}, "{", {"question": "Another?"}, {"answer": []}, {"question": "One more?", "images": {"../d.jpg": 1}}), tree)
+    assert findings(table) == [("row", "line 2", ""), ("row", "line 4", ""), ("row", "line 5", "d.jpg"), ("missing", "line 1, 3", "c.jpg"),
+                               ("damaged", "line 1, 3", "b.jpg"), ("odd", "line 1, 3", "d.jpg")]
+    assert table["found"][0].startswith("not JSON")
+    assert table["found"][1] == "'answer' is [], expected a non-empty list."
+    assert "points outside" in table["found"][2]
+
+
+def test_a_species_folder_that_is_not_there_and_a_file_with_another_ending_are_said(write_annotations: Write, tree: Path) -> None:
+    (tree / GOOSE / "a.jpg").rename(tree / GOOSE / "a.JPEG")
+    table = check_visual_rag(write_annotations({"images": {f"{GOOSE}/a.jpg": 1, "00002_Fungi/x.jpg": 0}}), tree)
+    assert dict(zip(table["image"], table["found"], strict=True)) == {
+        f"{GOOSE}/a.jpg": "not among the 4 files of its folder, but a.JPEG is", "00002_Fungi/x.jpg": "no such species folder"}
+
+
+@pytest.mark.parametrize(("content", "found"), [
+    (b"", "empty file"), (b"<html><body>404", "no picture of a known format; its 15 bytes begin with b'<html><body>'"), (None, "cannot be read (Is a directory)"),
+])
+def test_a_damaged_file_is_told_by_what_is_in_it(write_annotations: Write, tree: Path, content: bytes | None, found: str) -> None:
+    (tree / GOOSE / "a.jpg").unlink()
+    if content is None:
+        (tree / GOOSE / "a.jpg").mkdir()
+    else:
+        (tree / GOOSE / "a.jpg").write_bytes(content)
+    table = check_visual_rag(write_annotations({}), tree)
+    assert (findings(table), list(table["found"])) == ([("damaged", "line 1", "a.jpg")], [found])
+
+
+def turned(orientation: int) -> Image.Exif:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return exif
+
+
+RGB = Image.new("RGB", (50, 40))
+
+
+@pytest.mark.parametrize(("picture", "options", "found"), [
+    (RGB, {"exif": turned(1)}, ""),
+    (RGB, {"exif": turned(6)}, "EXIF orientation 6"),
+    (GREY, {}, "grey, not RGB"),
+    (RGB.convert("CMYK"), {}, "CMYK, not RGB"),
+    (RGB.convert("P"), {"format": "PNG"}, "palette, not RGB; PNG in a file that ends in .jpg"),
+    (RGB.convert("RGBA"), {"format": "PNG"}, "alpha, not RGB; PNG in a file that ends in .jpg"),
+    (Image.fromarray(np.zeros((40, 40), np.uint16)), {"format": "PNG"}, "16 bits, not RGB; PNG in a file that ends in .jpg"),
+    (RGB, {"format": "GIF"}, "palette, not RGB; GIF in a file that ends in .jpg"),
+    (RGB, {"format": "MPO", "save_all": True, "append_images": [RGB]}, ""),
+    (Image.new("RGB", (32, 32)), {}, ""), (Image.new("RGB", (31, 40)), {}, "31 × 40 pixels"),
+    (Image.new("RGB", (200, 40)), {}, ""), (Image.new("RGB", (40, 201)), {}, "40 × 201 pixels"),
+    (Image.new("RGB", (8000, 1600)), {}, ""), (Image.new("RGB", (8001, 1700)), {}, "8001 × 1700 pixels"),
+])
+def test_an_odd_image_is_told_from_a_usual_one(write_annotations: Write, tree: Path, picture: Image.Image, options: dict, found: str) -> None:
+    picture.save(tree / GOOSE / "a.jpg", **{"format": "JPEG", **options})
+    table = check_visual_rag(write_annotations({}), tree)
+    assert (findings(table), list(table["found"])) == (([("odd", "line 1", "a.jpg")], [found]) if found else ([], []))
+
+
+def test_a_repeated_question_and_counts_that_the_labels_do_not_give_are_odd(write_annotations: Write, tree: Path) -> None:
+    table = check_visual_rag(write_annotations(V2, {**V2, "question": "Another?", "y_count": 3, "y_rate": 0.75}, V2), tree)
+    assert findings(table) == [("odd", "line 2", ""), ("odd", "line 2", ""), ("odd", "line 3", "")]
+    assert list(table["found"]) == ["y_count is 3, but 1 of 4 images are clues", "y_rate is 0.75, but 1 of 4 images are 0.25", "the same species and question as line 1"]
+
+
+def test_rows_that_wait_for_a_question_are_odd(write_annotations: Write, tree: Path) -> None:
+    assert findings(check_visual_rag(write_annotations({}, {"question": "HOLD"}, {"question": "Hold what?"}), tree)) == [("odd", "line 2", "")]
+
+
+def test_an_empty_file_and_a_missing_image_folder_are_refused(tmp_path: Path, tree: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("\n", encoding="utf-8")
+    with pytest.raises(VragError, match="no queries found"):
+        check_visual_rag(tmp_path / "empty.jsonl", tree)
+    with pytest.raises(VragError, match="no such image folder"):
+        check_visual_rag(tmp_path / "empty.jsonl", tmp_path / "nowhere")
+
+
+def test_more_images_than_are_handed_out_at_once_keep_their_findings(write_annotations: Write, tree: Path) -> None:
+    names = [f"{number}.jpg" for number in range(2500)]
+    small = tree / GOOSE / "small.jpg"
+    Image.new("RGB", (40, 40)).save(small)
+    for number, name in enumerate(names):
+        os.link(small, tree / GOOSE / name) if number % 500 else (tree / GOOSE / name).write_bytes(b"")
+    table = check_visual_rag(write_annotations({"images": {f"{GOOSE}/{name}": 1 for name in names}}), tree)
+    assert findings(table) == [("damaged", "line 1", f"{number}.jpg") for number in range(0, 2500, 500)]
+
+
+# the command
+
+def test_the_exit_code_is_1_for_faults_and_0_for_oddities(write_annotations: Write, tree: Path) -> None:
+    annotations = write_annotations({})
+    assert check(annotations, tree)[0] == 0
+    GREY.save(tree / GOOSE / "a.jpg")
+    code, output = check(annotations, tree)
+    assert (code, "bad rows: 0, missing: 0, damaged: 0, odd: 1" in output, "grey, not RGB (1)" in output) == (0, True, True)
+    (tree / GOOSE / "a.jpg").unlink()
+    code, output = check(annotations, tree)
+    assert (code, "bad rows: 0, missing: 1, damaged: 0, odd: 0" in output) == (1, True)
+
+
+def test_fifty_rows_are_printed_and_all_are_written(write_annotations: Write, tree: Path, tmp_path: Path) -> None:
+    images = {f"{GOOSE}/{name}": 1 for name in ["a.jpg", *(f"gone{number:04}.jpg" for number in range(1284))]}
+    annotations, csv = write_annotations({"images": images}), tmp_path / "new" / "findings.csv"
+    code, output = check(annotations, tree)
+    assert (code, output.count("gone"), "… and 1,234 more; --csv FILE writes all" in output) == (1, 50, True)
+    code, output = check(annotations, tree, "--csv", csv)
+    written = pd.read_csv(csv)
+    assert (list(written.columns), len(written), set(written["kind"])) == (["kind", "where", "image", "found"], 1284, {"missing"})
+    assert written["image"][1283] == f"{GOOSE}/gone1283.jpg"
+
+
+def test_names_cannot_move_the_cursor(write_annotations: Write, tree: Path) -> None:
+    _, output = check(write_annotations({"images": {f"{GOOSE}/\x1b[2Jx.jpg": 1}}), tree)
+    assert "\x1b" not in output
+    assert "[2Jx.jpg" in output
+
+
+# one folder
+
+@pytest.fixture
+def data(write_annotations: Write, tree: Path) -> Path:
+    """A folder with annotations.jsonl (v2) and images/."""
+    return write_annotations(V2).parent
+
+
+@pytest.mark.parametrize("below", ["", "train", "images"])
+def test_a_folder_is_checked_whole_wherever_its_images_lie(data: Path, tree: Path, below: str) -> None:
+    if below != "images":
+        (data / below).mkdir(exist_ok=True)
+        shutil.move(tree / GOOSE, data / below / GOOSE)
+    assert find_data(data).image_root == data / below
+    assert check(data)[0] == 0
+
+
+def test_of_two_image_folders_the_one_with_the_images_is_taken(data: Path) -> None:
+    other = data / "another" / GOOSE
+    other.mkdir(parents=True)
+    (other / "unlike.jpg").write_bytes(b"")
+    assert find_data(data).image_root == data / "images"
+
+
+def test_v1_and_v2_are_told_apart_by_their_keys_and_compared(data: Path, write_annotations: Write) -> None:
+    (data / "annotations.jsonl").rename(data / "a_new.jsonl")
+    write_annotations({"answer": ["grey"]}).rename(data / "b_old.jsonl")
+    (data / "log.jsonl").write_text('{"anything": 1}\n', encoding="utf-8")
+    found = find_data(data)
+    assert (found.annotations.name, found.before and found.before.name) == ("a_new.jsonl", "b_old.jsonl")
+    code, output = check(data, "--csv", data / "all.csv")
+    assert (code, "other answers in 1" in output, "[grey → black]" in output) == (0, True, True)
+    assert list(pd.read_csv(data / "all_changes.csv")["change"]) == ["answers"]
+    assert check(data / "a_new.jsonl", data / "images", "--before", data / "b_old.jsonl")[1] == check(data)[1]
+
+
+def test_a_first_row_that_is_broken_does_not_hide_the_file(data: Path) -> None:
+    path = data / "annotations.jsonl"
+    path.write_text("{broken\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+    code, output = check(data)
+    assert (code, "bad rows: 1" in output) == (1, True)
+
+
+def test_a_folder_without_annotations_with_three_or_without_images_says_what_is_there(data: Path, tree: Path) -> None:
+    code, output = check(tree)
+    assert (code, "no annotation file" in output, f"{GOOSE}/" in output) == (2, True, True)
+    row = json.loads((data / "annotations.jsonl").read_text(encoding="utf-8"))
+    for name in ("b", "c"):
+        (data / f"{name}.jsonl").write_text(json.dumps({key: value for key, value in row.items() if key not in V2}), encoding="utf-8")
+    code, output = check(data)
+    assert (code, "3 annotation files: annotations.jsonl (v2), b.jsonl (v1), c.jsonl (v1)" in output) == (2, True)
+    (data / "b.jsonl").unlink()
+    shutil.rmtree(tree)
+    code, output = check(data)
+    assert (code, "no image folder" in output, GOOSE in output, "annotations.jsonl, c.jsonl" in output) == (2, True, True, True)
+
+
+def test_a_parameter_file_takes_no_options_of_a_benchmark_and_a_lone_file_needs_its_images(data: Path) -> None:
+    code, output = check("params/demo.yaml", "--csv", "x.csv")
+    assert (code, "parameter file" in output) == (2, True)
+    code, output = check(data / "annotations.jsonl")
+    assert (code, "<image folder>" in output) == (2, True)
+    code, output = check(data, "--before", data / "none.jsonl")
+    assert (code, "no such annotation file" in output) == (2, True)

@@ -1,0 +1,167 @@
+"""A folder that is being filled with images: what it holds, what was noted of it, and nothing written outside it."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from vrag_kit.benchmarks.archive import Place
+from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
+
+COLUMNS = ("image", "bytes", "sha256")
+"""Of the manifest and of the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What is known of a file."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a run stopped reading an archive."""
+
+    archive: Mapping[str, Any]    # what tells it from others
+    wanted: str                   # hash of the names that were looked for
+    place: Place
+    ended: bool                   # whether all of it was read
+
+
+class ImageFolder:
+    """Images below `root`, named "<species folder>/<file>", with three files beside the species folders.
+
+    `manifest.csv` lists the images that were opened and found good; `.fetch-journal.csv` those that were written since, each as
+    soon as it is complete; `.fetch-stop.json` where the reading of the archive stopped. What cannot be written raises `VragError`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._manifest, self._journal, self._stop = root / "manifest.csv", root / ".fetch-journal.csv", root / ".fetch-stop.json"
+        with writing(root):
+            root.mkdir(parents=True, exist_ok=True)
+            write_file(root / ".fetch-probe", "")
+            (root / ".fetch-probe").unlink()
+
+    def listed(self) -> dict[str, Copy]:
+        """The images of the manifest, as they were."""
+        return _read_rows(self._manifest)
+
+    def journal(self) -> dict[str, Copy]:
+        """The images of the journal, as they were; a row that a crash cut off is left out."""
+        return _read_rows(self._journal)
+
+    def holds(self, name: str, copy: Copy) -> bool:
+        """Whether the file is there with the size that was noted."""
+        try:
+            return (self.root / name).stat().st_size == copy.bytes
+        except OSError:
+            return False
+
+    def note(self, copies: Mapping[str, Copy]) -> None:
+        """Add to the journal."""
+        with writing(self._journal), self._journal.open("a", encoding="utf-8", newline="") as file:
+            file.write(_csv((name, copy.bytes, copy.sha256) for name, copy in copies.items()))
+
+    def check_folders(self, names: Iterable[str]) -> None:
+        """Raise `VragError` for a species folder of these images that is a link: what is written there would lie elsewhere."""
+        for folder in sorted({PurePosixPath(name).parts[0] for name in names}):
+            if (path := self.root / folder).is_symlink():
+                raise VragError(f"{path}: a link to {os.readlink(path)}; images would be written outside {self.root}. Remove the link, or choose another folder.")
+
+    def put(self, name: str, pieces: Iterator[bytes]) -> Copy:
+        """Write an image, hashed on the way; it gets its name once it is complete.
+
+        It is not forced to the disk, which would take an hour for 100,000: the journal is, and tells by the size what a power cut took.
+        """
+        target = self.root / name
+        self.check_folders([name])
+        part, digest, count = target.with_name(f".{target.name}.part"), hashlib.sha256(), 0
+        with writing(target):
+            target.parent.mkdir(exist_ok=True)
+            part.unlink(missing_ok=True)
+            file = part.open("xb")  # never through a link
+        try:
+            with writing(target), file:  # closing writes what is buffered
+                for piece in pieces:
+                    file.write(piece)
+                    digest.update(piece)
+                    count += len(piece)
+            with writing(target):
+                os.replace(part, target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        copy = Copy(count, digest.hexdigest())
+        self.note({name: copy})
+        return copy
+
+    def look(self, name: str) -> Copy:
+        """Size and hash of a file that is there."""
+        with (self.root / name).open("rb") as file:
+            return Copy(os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest())
+
+    def stop_at(self, stop: Stop) -> None:
+        """Note where the reading stopped; the journal is on the disk before it."""
+        with writing(self._stop):
+            if self._journal.exists():
+                with self._journal.open("rb") as file:
+                    os.fsync(file.fileno())
+            write_file(self._stop, json.dumps({"archive": dict(stop.archive), "wanted": stop.wanted, "ended": stop.ended, "offset": stop.place.offset,
+                                               "index": base64.b64encode(stop.place.index).decode("ascii")}))
+
+    def stop(self) -> Stop | None:
+        """Where the last run stopped; None when it left no note, or one that cannot be read."""
+        try:
+            noted = json.loads(self._stop.read_text(encoding="utf-8"))
+            return Stop(noted["archive"], noted["wanted"], Place(noted["offset"], base64.b64decode(noted["index"])), noted["ended"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def finish(self, good: Mapping[str, Copy], faults: Mapping[str, str]) -> None:
+        """Write the manifest and the list of faults (missing.txt: image, tab, reason); without faults, drop journal and note."""
+        missing = self.root / "missing.txt"
+        with writing(self.root):
+            write_file(self._manifest, _csv([COLUMNS, *((name, good[name].bytes, good[name].sha256) for name in sorted(good))]))
+            if faults:
+                write_file(missing, "".join(f"{name}\t{reason}\n" for name, reason in sorted(faults.items())))
+                return
+            for path in (missing, self._stop, self._journal, *self.root.glob(f".{self._stop.name}.*.part")):  # the last: what a kill left half written
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the system says of a path that cannot be written into `VragError`."""
+    try:
+        yield
+    except OSError as error:
+        raise VragError(f"{path}: cannot be written ({error.strerror or error}). Make room there, or choose a folder that you may write to (--to).") from error
+
+
+def _csv(rows: Iterable[Iterable[object]]) -> str:
+    content = io.StringIO(newline="")
+    csv.writer(content, lineterminator="\n").writerows(rows)
+    return content.getvalue()
+
+
+def _read_rows(path: Path) -> dict[str, Copy]:
+    try:
+        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+            return {row[0]: Copy(int(row[1]), row[2]) for row in csv.reader(file)
+                    if len(row) == len(COLUMNS) and row[1].isascii() and row[1].isdigit() and re.fullmatch("[0-9a-f]{64}", row[2])}
+    except (OSError, csv.Error):
+        return {}
