@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import browser
 import numpy as np
 import pytest
 from PIL import Image
@@ -14,6 +16,9 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.types import Benchmark, Evidence
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / "vrag_kit" / "fieldguide" / "weights"
@@ -109,3 +114,26 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
         Image.fromarray(rng.integers(0, 255, (height // 4, width // 4, 3), dtype=np.uint8)).resize((width, height), Image.Resampling.BICUBIC).save(folder / f"{i}.png")
         found.append(Evidence(doc_id=f"d{i}", image=ImageFile(folder / f"{i}.png"), text=["a white belly", "The goose has black feet.", "hindwings of the moth?", "a"][i]))
     return found
+
+
+@pytest.fixture(scope="session")
+def jupyter_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Server]:
+    """JupyterLab over the tests' temporary folders; started once."""
+    if reason := browser.missing():
+        pytest.skip(reason)
+    with browser.serve(tmp_path_factory.getbasetemp(), tmp_path_factory.mktemp("jupyter")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def chromium(jupyter_server: browser.Server) -> Iterator[Browser]:
+    """A browser for the tests of a file."""
+    with browser.chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def lab(jupyter_server: browser.Server, chromium: Browser, tmp_path: Path) -> Iterator[browser.Lab]:
+    """A page of JupyterLab in the browser; its notebook lies in the test's `tmp_path`. `browser.py` tells how to use it."""
+    with browser.lab_page(jupyter_server, chromium, tmp_path) as page:
+        yield page

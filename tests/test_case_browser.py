@@ -27,6 +27,7 @@ def wrong(guide: Benchmark) -> tuple[Benchmark, pd.DataFrame]:
 
 def test_the_browser_turns_pages_and_filters(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
     browser = browse_cases(*wrong)
+    assert repr(browser) == "case browser: 3 cases"
     assert browser.count.value == "1 of 3"
     assert browser.back.disabled
     browser.forward.click()

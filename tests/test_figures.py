@@ -16,6 +16,7 @@ from vrag_kit.plotting import (
     baseline_figure,
     benchmark_figure,
     budget_figure,
+    building_figure,
     colors_of,
     contact_sheet,
     gcue_figure,
@@ -149,3 +150,14 @@ def test_the_budget_figure_stacks_the_causes_to_what_is_lost() -> None:
     tops = {round(bar.get_x() + bar.get_width() / 2): bar.get_y() + bar.get_height() for bar in axis.patches}    # the last bar of each k is the highest
     assert tops == {0: 55, 1: 43}
     assert axis.get_title() == "m (n = 9)"
+
+
+def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_that_filter_and_annotators_saw() -> None:
+    steps = pd.DataFrame([("with a folder", "species", 9), ("written", "questions", 4), ("kept", "questions", 1)], columns=["step", "what", "n"])
+    decisions = pd.DataFrame([("kept", 0.1, 0.05), ("too common", 0.2, 0.3), ("not annotated", 0.1, None), ("no clue", None, 0.0)], columns=["fate", "estimated", "clue_rate"])
+    figure = building_figure(steps, decisions, 0.25, "toy")
+    bars, points = figure.axes
+    assert sorted(patch.get_width() for patch in bars.patches) == [1, 4, 9]
+    assert {tuple(map(float, point)) for line in points.lines if line.get_linestyle() == "None" for point in line.get_xydata()} == {(10.0, 5.0), (20.0, 30.0)}
+    assert [text.get_text() for text in points.get_legend().get_texts()] == ["kept (1)", "too common (1)"]
+    assert "n = 4 questions written, 2 of them" in figure.get_supxlabel()

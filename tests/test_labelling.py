@@ -164,10 +164,17 @@ def test_back_shows_what_was_said_and_lets_it_be_changed(benchmark: Benchmark, s
     panel = label_answers(benchmark, sample, tmp_path / "l.csv", "Ada")
     assert panel.buttons["back"].disabled
     click(panel, "back", "true", "false", "back", "back")
-    assert [panel.buttons[name].button_style for name in LABELS] == ["info", "", ""]
+    assert [(panel.buttons[name].button_style, panel.buttons[name].icon) for name in LABELS] == [("info", "check"), ("", ""), ("", "")]
     click(panel, "partial")
     assert on_disk(tmp_path / "l.csv") == {"red": "partial", "<b>blue</b>": "false"}
     assert panel.progress.value.startswith("3 of 3, 2 labelled, 1 not")          # on to the next without a label
+
+
+def test_a_notebook_file_keeps_a_line_about_the_panel_and_no_pictures(benchmark: Benchmark, sample: pd.DataFrame, tmp_path: Path) -> None:
+    panel = label_answers(benchmark, sample, tmp_path / "l.csv", "Ada")
+    click(panel, "true")
+    assert repr(panel) == f"labelling panel: 1 of 3 answers labelled, in {tmp_path / 'l.csv'}"
+    assert "base64" not in str(panel._repr_mimebundle_())
 
 
 def test_an_opened_file_is_gone_on_with_where_a_label_is_missing(benchmark: Benchmark, sample: pd.DataFrame, tmp_path: Path) -> None:

@@ -121,10 +121,10 @@ def test_the_random_reference_is_the_mean_over_every_order(pool: int, relevant: 
 
 
 def test_the_random_reference_for_a_large_pool_agrees_with_sampling() -> None:
-    labels = {"q": {f"d{i:03d}": int(i < 12) for i in range(240)}}
+    labels = {f"d{i:03d}": int(i < 12) for i in range(240)}
     rng = np.random.default_rng(0)
-    samples = pd.concat([evaluate(run_of({"q": dict(zip(labels["q"], rng.random(240), strict=True))}), labels) for _ in range(1500)])
-    ours = random_reference(labels, {"q": 240}).set_index(["metric", "k"])["value"]
+    samples = evaluate(run_of({f"q{n}": dict(zip(labels, rng.random(240), strict=True)) for n in range(1500)}), {f"q{n}": labels for n in range(1500)})
+    ours = random_reference({"q": labels}, {"q": 240}).set_index(["metric", "k"])["value"]
     for key, values in samples.groupby(["metric", "k"])["value"]:
         assert ours[key] == pytest.approx(values.mean(), abs=4.5 * values.std() / math.sqrt(1500) + 1e-9), key
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vrag_kit.errors import VragError
 from vrag_kit.types import LazyImage
@@ -65,7 +65,8 @@ def decode(data: bytes, where: str) -> Image.Image:
                 upright = Image.fromarray((np.asarray(upright).astype(np.uint32) >> 8).clip(0, 255).astype(np.uint8))
             return upright.convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise VragError(f"{where}: not a readable picture ({error}; {len(data):,} bytes). Fetch the file again; `vrag check` lists every damaged one.") from error
+        what = "of no known format" if isinstance(error, UnidentifiedImageError) else str(error)
+        raise VragError(f"{where}: not a readable picture ({what}; {len(data):,} bytes). Fetch the file again; `vrag check` lists every damaged one.") from error
 
 
 def shrunk(size: tuple[int, int], side: int | None) -> tuple[int, int]:

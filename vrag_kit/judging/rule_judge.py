@@ -16,7 +16,9 @@ from vrag_kit.judging.verdicts import label_of
 from vrag_kit.types import Judgment, Query
 
 _WORDS = json.loads((Path(__file__).parent / "words.json").read_text(encoding="utf-8"))
-_CANONICAL = {word: (kind, name) for kind, names in _WORDS["traits"].items() for name, words in names.items() for word in words}
+TRAITS: dict[str, dict[str, list[str]]] = _WORDS["traits"]
+"""Kind of trait ("color", "pattern") → name → the words for it."""
+_CANONICAL = {word: (kind, name) for kind, names in TRAITS.items() for name, words in names.items() for word in words}
 _EMPTY = frozenset(_WORDS["empty"].split())
 _DENIED = re.compile(r"\b(no|not(?! only| just)|without|never|neither|nor|lack(?:s|ing)?|rather than|instead of)\b"
                      r"(?:(?!\b(?:but|yet|and|with|it|its|they|which|is|are)\b)[^.,;:!?])*")

@@ -13,6 +13,7 @@ import pandas as pd
 from PIL import Image, ImageOps
 
 from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
+from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.checkpoints import check_device, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
@@ -105,7 +106,12 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
     if together.get("answerer"):
         _generator(together["answerer"], {name: together[name] for name in ("device", "decoding", "max_new_tokens")}, "answerer", missing)
         found.append("the tour asks its answerer a few prompts about one question; they are not counted here")
-    if any("@" in str(entry) for entry in _entries(together, "models", "answerer", "judge")):
+    for name in ("writer", "filter_model"):
+        if together.get(name) and together[name] != TEMPLATE:
+            _generator(together[name], {"device": together["device"]}, name, missing)
+    if "filter_model" in together:
+        found.append("20_build_a_benchmark asks its writer once a species, and its filter_model once for every question and image of its species; that is not counted here")
+    if any("@" in str(entry) for entry in _entries(together, "models", "answerer", "judge", "writer", "filter_model")):
         found.append("endpoints are not contacted: whether a key, a name and an address are right shows at the first call of the run")
     asking = {name: each for name, each in settings.items() if name in ASKS}
     models = list({json.dumps(entry, default=str): entry for each in asking.values() for entry in each["models"]}.values())

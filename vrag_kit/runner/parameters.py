@@ -11,7 +11,7 @@ from papermill import inspect_notebook
 
 from vrag_kit.errors import VragError
 
-_ENTRIES = ("answerer", "judge", "retriever", "text_retriever")
+_ENTRIES = ("answerer", "filter_model", "judge", "retriever", "text_retriever", "writer")
 """Parameters that name a model, and so may be a mapping with "model" and options."""
 
 

@@ -17,20 +17,28 @@ ALL = "all"
 
 
 class CaseBrowser(ipywidgets.VBox):
-    """The browser. `model` and `kind` choose cases, `back` and `forward` turn pages; `place` is the case shown, from 0, among `chosen`."""
+    """The browser. `model` and `kind` choose cases, `back` and `forward` turn pages; `place` is the case shown, from 0, among `chosen`.
+
+    With the keyboard: Tab and Shift+Tab walk over the four; Space opens `model` or `kind`, the arrow keys choose there and Enter takes; Enter or Space turns the page and keeps the
+    focus. Other keys are JupyterLab's.
+    """
 
     def __init__(self, benchmark: Benchmark, cases: pd.DataFrame) -> None:
         """`cases` as `error_cases` gives them."""
         self.benchmark, self.cases, self.chosen, self.place = benchmark, cases, cases, 0
-        self.model, self.kind = (ipywidgets.Dropdown(options=[ALL, *dict.fromkeys(cases[name])], description=name) for name in ("model", "kind"))
-        self.back, self.forward = (ipywidgets.Button(description=name) for name in ("back", "forward"))
+        self.model, self.kind = (ipywidgets.Dropdown(options=[ALL, *dict.fromkeys(cases[name])], description=name, style={"description_width": "initial"})
+                                 for name in ("model", "kind"))
+        self.back, self.forward = (ipywidgets.Button(description=name, tooltip=f"to the case {where}") for name, where in (("back", "before"), ("forward", "after")))
         self.count, self.card = ipywidgets.HTML(), ipywidgets.HTML()
         self.model.observe(self._choose, "value")
         self.kind.observe(self._choose, "value")
         self.back.on_click(lambda _: self._turn(-1))
         self.forward.on_click(lambda _: self._turn(1))
-        super().__init__([ipywidgets.HBox([self.model, self.kind, self.back, self.forward, self.count]), self.card])
+        super().__init__([ipywidgets.HBox([self.model, self.kind]), ipywidgets.HBox([self.back, self.forward, self.count]), self.card])
         self._choose()
+
+    def __repr__(self) -> str:
+        return f"case browser: {len(self.cases)} cases"
 
     def _choose(self, _: Any = None) -> None:
         wanted = {"model": self.model.value, "kind": self.kind.value}
@@ -61,6 +69,6 @@ def _card(benchmark: Benchmark, case: pd.Series) -> str:
     pictures = "".join(thumbnail(benchmark, doc_id, caption="clue" if doc_id in clues else f"image {number}", frame=CLUE if doc_id in clues else GREY)
                        for number, doc_id in enumerate(case["doc_ids"], start=1))
     rows = {"accepted": case["references"], "answer": case["answer"], "verdict": f"{case['verdict']} ({case['kind']})", "model": f"{case['model']}, draw {case['draw']}"}
-    table = "".join(f"<tr><td style='text-align:left;padding-right:1em'>{name}</td><td style='text-align:left'><b style='white-space:pre-wrap'>{escape(str(text))}</b></td></tr>"
-                    for name, text in rows.items())
-    return f"<p><b>{escape(case['question'])}</b></p><div>{pictures}</div><table>{table}</table>"
+    table = "".join(f"<tr style='vertical-align:top'><td style='text-align:left;padding-right:1em'>{name}</td>"
+                    f"<td style='text-align:left'><b style='white-space:pre-wrap'>{escape(str(text))}</b></td></tr>" for name, text in rows.items())
+    return f"<div style='line-height:1.5'><p><b>{escape(case['question'])}</b></p><div>{pictures}</div><table>{table}</table></div>"

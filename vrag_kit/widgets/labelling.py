@@ -17,10 +17,15 @@ from vrag_kit.types import Benchmark
 from vrag_kit.widgets.pictures import thumbnail
 
 CLUES = 4  # shown for a question
+HINTS = {"true": "the answer is right", "partial": "partly right", "false": "wrong", "skip": "leave it without a label for now", "back": "to the answer before"}
 
 
 class Labelling(ipywidgets.VBox):
-    """The labelling panel. `buttons` maps true, partial, false, skip and back to its buttons; `place` is the answer shown, from 0; at the end it is their number."""
+    """The labelling panel. `buttons` maps true, partial, false, skip and back to its buttons; `place` is the answer shown, from 0; at the end it is their number.
+
+    The buttons are above what is judged, so that they stay where they are. With the keyboard: Tab and Shift+Tab walk over them, Enter or Space presses one, and it keeps the focus.
+    Other keys are JupyterLab's.
+    """
 
     def __init__(self, benchmark: Benchmark, things: list[tuple[str, str]], path: Path, labeller: str) -> None:
         """`things` are the (query_id, answer) to label, in order. Opens at the first without a label in `path`."""
@@ -30,12 +35,15 @@ class Labelling(ipywidgets.VBox):
             if not path.exists():  # so that what reads the labels finds that there are none yet
                 write_labels(path, pd.DataFrame(columns=COLUMNS))
         self.progress, self.card, self.message = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
-        self.buttons = {name: ipywidgets.Button(description=name) for name in (*LABELS, "skip", "back")}
+        self.buttons = {name: ipywidgets.Button(description=name, tooltip=HINTS[name]) for name in (*LABELS, "skip", "back")}
         for name, button in self.buttons.items():
             button.on_click(partial(self._clicked, name))
-        super().__init__([self.progress, self.card, ipywidgets.HBox(list(self.buttons.values())), self.message])
+        super().__init__([self.progress, ipywidgets.HBox(list(self.buttons.values())), self.message, self.card])
         self.place = self._next(0)
         self._show()
+
+    def __repr__(self) -> str:
+        return f"labelling panel: {sum(thing in self.labels for thing in self.things)} of {len(self.things)} answers labelled, in {self.path}"
 
     def _clicked(self, name: str, _: ipywidgets.Button) -> None:
         self.message.value = ""
@@ -67,7 +75,8 @@ class Labelling(ipywidgets.VBox):
         self.card.value = _card(self.benchmark, *self.things[self.place]) if there else "Thank you. What was skipped comes again when the panel is opened anew."
         for name, button in self.buttons.items():
             button.disabled = not there if name != "back" else self.place == 0
-            button.button_style = "info" if there and self.labels.get(self.things[self.place]) == name else ""
+            said = there and self.labels.get(self.things[self.place]) == name
+            button.button_style, button.icon = ("info", "check") if said else ("", "")
 
 
 def label_answers(benchmark: Benchmark, sample: pd.DataFrame, path: Path | str, labeller: str) -> Labelling:
@@ -109,5 +118,5 @@ def _labels_of(path: Path, labeller: str) -> dict[tuple[str, str], str]:
 def _card(benchmark: Benchmark, query_id: str, answer: str) -> str:
     query = benchmark.queries[query_id]
     pictures = "".join(thumbnail(benchmark, doc_id) for doc_id in benchmark.relevant(query_id)[:CLUES])
-    return (f"<p><b>{escape(query.text)}</b></p><p>accepted: {escape(' | '.join(query.answers))}</p>"
-            f"<p style='font-size:130%'>answer: <b style='white-space:pre-wrap'>{escape(answer)}</b></p><div>{pictures}</div>")
+    return (f"<div style='line-height:1.5'><p><b>{escape(query.text)}</b></p><p>accepted: {escape(' | '.join(query.answers))}</p>"
+            f"<p style='font-size:130%'>answer: <b style='white-space:pre-wrap'>{escape(answer)}</b></p><div>{pictures}</div></div>")

@@ -1,0 +1,175 @@
+"""The labelling panel and the case browser as a person meets them: in JupyterLab, in a browser, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import nbformat
+import pytest
+from browser import Lab
+
+from vrag_kit.judging import read_labels
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+MARKUP = "<script>window.ran = 1</script><img src=nowhere onerror='window.ran = 1'>"
+DATA = '''
+from dataclasses import replace
+
+import pandas as pd
+
+from vrag_kit.analysis import error_cases
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.generation import gt_clue
+from vrag_kit.widgets import browse_cases, cases_page, label_answers, labels_table
+
+guide = load_visual_rag({folder!r} + "/annotations.jsonl", {folder!r} + "/images", name="guide")
+ids = list(guide.queries)[:3]
+first = replace(guide.queries[ids[0]], text="Which {markup} color?", answers=("{markup}", "red"))
+guide = replace(guide, queries={{**guide.queries, ids[0]: first}})
+answers = pd.DataFrame({{"model": ["{markup}", "plain", "plain"], "query_id": ids, "answer": ["pink {markup}", "blue", "green"], "score": [0.0, 0.5, 0.0]}}).assign(
+    setting="gt_clue", k=1, draw=0, abstained=0.0, verdict="Score: {markup}", status="ok", sample=0)
+cases = error_cases(answers, guide, gt_clue(guide, draws=1))
+labels = pd.DataFrame({{"query_id": ids, "answer": answers["answer"], "label": "true", "labeller": "{markup}"}})
+'''
+
+
+@pytest.fixture
+def desk(lab: Lab, tmp_path: Path, guide_folder: Path) -> Lab:
+    """A page whose notebooks find a module `data` beside them, made of the small Field Guide, with markup in every text."""
+    (tmp_path / "data.py").write_text(DATA.format(folder=str(guide_folder), markup=MARKUP), encoding="utf-8")
+    return lab
+
+
+def show(lab: Lab, *cells: str) -> None:
+    lab.open_notebook(["from data import *", *cells])
+    lab.run_all()
+
+
+def label(lab: Lab) -> None:
+    show(lab, "label_answers(guide, answers, 'mine.csv', 'Ada')")
+    lab.page.get_by_text("1 of 3, 0 labelled").wait_for()
+
+
+def button(lab: Lab, name: str) -> Locator:
+    return lab.page.locator(".jp-OutputArea").get_by_role("button", name=name, exact=True)
+
+
+def labels_on_disk(lab: Lab, *expected: str) -> None:
+    lab.until(lambda: read_labels(lab.folder / "mine.csv")["label"].tolist() == list(expected), f"the labels on disk are {expected}")
+
+
+def focused(lab: Lab) -> str:
+    return lab.page.evaluate("() => document.activeElement.innerText")
+
+
+def pictures_are_shown(lab: Lab, at_least: int) -> None:
+    widths = "() => Array.from(document.querySelectorAll('.jp-OutputArea img'), picture => picture.naturalWidth)"
+    lab.until(lambda: len(found := lab.page.evaluate(widths)) >= at_least and all(width > 0 for width in found), f"{at_least} pictures or more are shown, none of them broken")
+
+
+def markup_is_but_text(lab: Lab) -> None:
+    assert MARKUP in lab.page.locator(".jp-NotebookPanel").inner_text()
+    assert lab.page.locator("[onerror]").count() == 0
+    assert lab.page.evaluate("() => window.ran") is None
+
+
+def test_a_label_clicked_with_the_mouse_is_on_disk(desk: Lab) -> None:
+    label(desk)
+    pictures_are_shown(desk, at_least=1)
+    markup_is_but_text(desk)
+    desk.screenshot("labelling")
+    button(desk, "true").click()
+    labels_on_disk(desk, "true")
+    button(desk, "skip").click()
+    desk.page.get_by_text("3 of 3, 1 labelled").wait_for()
+    button(desk, "false").click()
+    labels_on_disk(desk, "true", "false")
+    desk.page.get_by_text("the end: 2 labelled, 1 not").wait_for()
+    assert desk.complaints() == []
+
+
+def test_labels_are_given_with_the_keyboard_alone(desk: Lab) -> None:
+    label(desk)
+    button(desk, "true").focus()
+    desk.page.keyboard.press("Enter")
+    labels_on_disk(desk, "true")
+    desk.page.keyboard.press("Tab")
+    assert focused(desk) == "partial"
+    desk.page.keyboard.press("Space")
+    labels_on_disk(desk, "true", "partial")
+    assert focused(desk) == "partial"                                     # ready for the next answer
+    desk.page.keyboard.press("Enter")
+    labels_on_disk(desk, "true", "partial", "partial")
+    desk.until(button(desk, "skip").is_disabled, "the end is reached")
+    desk.page.keyboard.press("Tab")                                       # the only button that is left
+    assert focused(desk) == "back"
+    desk.page.keyboard.press("Enter")
+    desk.until(button(desk, "skip").is_enabled, "the last answer is shown again")
+    desk.page.keyboard.press("Shift+Tab")
+    desk.page.keyboard.press("Shift+Tab")
+    assert focused(desk) == "false"
+    desk.screenshot("labelling_back")
+    desk.page.keyboard.press("Enter")
+    labels_on_disk(desk, "true", "partial", "false")
+
+
+def test_labelling_goes_on_where_it_stopped(desk: Lab) -> None:
+    label(desk)
+    button(desk, "true").click()
+    labels_on_disk(desk, "true")
+    size = desk.save().stat().st_size
+    desk.reload()
+    desk.page.get_by_text("2 of 3, 1 labelled").wait_for()                # the same panel, from the kernel
+    button(desk, "false").click()
+    labels_on_disk(desk, "true", "false")
+    desk.run_all()                                                        # a new panel, from the file
+    desk.page.get_by_text("3 of 3, 2 labelled").wait_for()
+    button(desk, "partial").click()
+    labels_on_disk(desk, "true", "false", "partial")
+    assert size < 10_000                                                  # JupyterLab saves a panel's name, not what it shows
+
+
+def test_cases_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:
+    show(desk, "browse_cases(guide, cases)")
+    desk.page.get_by_text("1 of 3").wait_for()
+    pictures_are_shown(desk, at_least=1)
+    markup_is_but_text(desk)
+    desk.screenshot("cases")
+    button(desk, "forward").click()
+    desk.page.get_by_text("2 of 3").wait_for()
+    assert focused(desk) == "forward"
+    desk.page.keyboard.press("Enter")
+    desk.page.get_by_text("3 of 3").wait_for()
+    desk.page.keyboard.press("Shift+Tab")                                 # there is no way forward
+    assert focused(desk) == "back"
+    desk.page.keyboard.press("Space")
+    desk.page.get_by_text("2 of 3").wait_for()
+    desk.page.get_by_label("model").select_option("plain")
+    desk.page.get_by_text("1 of 2").wait_for()
+    desk.page.get_by_label("kind").focus()
+    for key in ("Space", "ArrowDown", "ArrowDown", "Enter"):
+        desk.page.keyboard.press(key)
+    desk.page.get_by_text("1 of 1").wait_for()
+    desk.theme("Dark")
+    desk.screenshot("cases_dark")
+    assert desk.complaints() == []
+    assert desk.save().stat().st_size < 10_000
+
+
+def test_a_reader_without_a_kernel_sees_the_twins(desk: Lab) -> None:
+    show(desk, "cases_page(guide, cases)", "labels_table(guide, labels)")
+    size = desk.save().stat().st_size
+    book = nbformat.read(desk.path, as_version=4)
+    book.cells.append(nbformat.v4.new_markdown_cell("From elsewhere: JupyterLab does not trust this file."))
+    nbformat.write(book, desk.path)
+    desk.open_without_kernel()
+    desk.page.get_by_text("No Kernel", exact=True).wait_for()
+    pictures_are_shown(desk, at_least=3)
+    markup_is_but_text(desk)
+    for words in ("accepted", "partly right", "labeller"):
+        assert desk.page.locator(".jp-OutputArea").get_by_text(words).first.is_visible()
+    desk.screenshot("twins")
+    assert size < 100_000                                                 # three thumbnails, of some kB each

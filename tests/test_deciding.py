@@ -1,0 +1,178 @@
+"""From logs to a benchmark: agreement, disputes, the rule 0 < clue rate ≤ 0.25, and a file that the loader reads. Logs are written as the panel writes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.building.agreement import annotator_agreement, find_disputes
+from vrag_kit.building.deciding import decide, write_benchmark, write_parameters
+from vrag_kit.building.folders import SpeciesFolder, read_folders
+from vrag_kit.building.log import AnnotationLog, LogFile, read_log
+from vrag_kit.building.overview import decisions_table, filter_beside_annotators, funnel
+from vrag_kit.errors import VragError
+from vrag_kit.runner.parameters import read_parameters, subsets
+
+Say = Callable[..., None]
+
+
+@pytest.fixture
+def goose(tree: Path) -> SpeciesFolder:
+    """A species with four images, a.jpg to d.jpg."""
+    (folder,) = read_folders(tree)
+    return folder
+
+
+@pytest.fixture
+def say(tmp_path: Path, goose: SpeciesFolder) -> Say:
+    """Let an annotator say which images (by letter) are clues, and how it ended."""
+
+    def write(annotator: str, question_id: str, clues: str = "", answer: str = "", *, shown: str = "abcd", end: str = "done", species: str = "Branta leucopsis") -> None:
+        log, names = LogFile(tmp_path / f"{annotator}.jsonl", annotator), {Path(doc_id).stem: doc_id for doc_id in goose.images}
+        log.append(question_id, "opened", species=species, folder=goose.name, question=f"{question_id}?", feature="feet")
+        log.append(question_id, "seen", images=[names[letter] for letter in shown], unreadable=[])
+        for letter in clues:
+            log.append(question_id, "ticked", image=names[letter])
+        if answer:
+            log.append(question_id, "answered", text=answer)
+        if end in ("done", "skipped"):
+            log.append(question_id, end, shown=len(shown), clues=len(clues))
+
+    return write
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Callable[..., list[AnnotationLog]]:
+    return lambda *names: [read_log(tmp_path / f"{name}.jsonl") for name in names]
+
+
+def asked(*ids: str, **changes: object) -> pd.DataFrame:
+    table = pd.DataFrame({"question_id": ids, "species": "Branta leucopsis", "question": [f"{question_id}?" for question_id in ids], "dropped": "", "rate": 0.1})
+    return table.assign(**changes)
+
+
+def letters(doc_ids: Sequence[str]) -> str:
+    return "".join(Path(doc_id).stem for doc_id in doc_ids)
+
+
+def test_one_annotator_makes_a_benchmark_that_the_loader_reads(say: Say, logs: Callable[..., list[AnnotationLog]], tree: Path, tmp_path: Path) -> None:
+    say("anna", "What color are the feet", "b", "black | dark <grey>")
+    decisions = decide(asked("What color are the feet"), logs("anna"))
+    assert write_benchmark(tmp_path / "new" / "mine.jsonl", decisions) == 1
+    benchmark = load_visual_rag(tmp_path / "new" / "mine.jsonl", tree)
+    (query,) = benchmark.queries.values()
+    assert (query.text, query.answers, query.entity, query.metadata["version"]) == ("What color are the feet?", ("black", "dark <grey>"), "Branta leucopsis", "v2")
+    assert letters(benchmark.relevant(query.query_id)) == "b"
+    assert letters(benchmark.candidates(query.query_id) or ()) == "abcd"
+    row = json.loads((tmp_path / "new" / "mine.jsonl").read_text(encoding="utf-8"))
+    assert (row["y_rate"], row["y_count"], row["is_changed_v2"]) == (0.25, 1, "unchanged")
+
+
+def test_each_question_has_one_fate_and_the_first_reason_counts(say: Say, logs: Callable[..., list[AnnotationLog]], tmp_path: Path) -> None:
+    say("anna", "kept", "a", "black")
+    say("anna", "common", "ab", "black")
+    say("anna", "none")
+    say("anna", "skipped", "abc", end="skipped")
+    say("anna", "open", "a", end="")
+    say("anna", "filtered", "a", "black")
+    table = asked("kept", "common", "none", "skipped", "open", "filtered", "screened", "new",
+                  dropped=[""] * 5 + ["the estimated clue rate 50.0% is above 25%", "asks for eggs", ""], rate=[0.1] * 5 + [0.5, np.nan, np.nan])
+    decisions = decide(table, logs("anna"))
+    fates = {each.question_id: each.fate for each in decisions}
+    assert fates == {"kept": "kept", "common": "too common", "none": "no clue", "skipped": "skipped", "open": "not annotated", "filtered": "dropped by the filter",
+                     "screened": "dropped before", "new": "not annotated"}
+    shown = decisions_table(decisions).set_index("question_id")
+    assert shown.loc["common", "why"] == "the clue rate 50.0% is above 25%"
+    assert shown.loc["filtered", ["clue_rate", "clues", "images"]].tolist() == [0.25, 1, 4]      # labels of a question that the filter dropped are not lost
+    assert funnel(5, 2, decisions)["n"].tolist() == [5, 2, 8, 7, 6, 3, 1]
+    assert write_benchmark(tmp_path / "b.jsonl", decisions) == 1
+
+
+def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+    ticks = {"anna": ["ab", "c", "", "a"], "ben": ["b", "cd", "", "d"]}
+    for name, ticked in ticks.items():
+        for number, clues in enumerate(ticked):
+            say(name, f"q{number}", clues, "black" if clues else "", species=f"species {number}")
+    say("anna", "alone", "a", "black")
+    say("ben", "q9", "a", end="skipped")
+    row = annotator_agreement(logs("anna", "ben")).iloc[0]
+    x, y = ([int(letter in clues) for clues in ticks[name] for letter in "abcd"] for name in ticks)
+    assert row.kappa == pytest.approx(cohen_kappa_score(x, y))
+    assert (row.n, row.questions, row.both, row.only_first, row.only_second, row.neither) == (16, 4, 2, 2, 2, 10)
+    assert row.ci_low < row.kappa < row.ci_high
+    assert annotator_agreement(logs("anna")).empty
+
+
+def test_disputed_images_come_first_with_who_says_what_and_all_answers(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+    say("anna", "images", "ac", "black")
+    say("ben", "images", "cd", "Black | grey")
+    say("anna", "answers", "b", "black")
+    say("ben", "answers", "b", "brown")
+    say("anna", "same", "b", "black")
+    say("ben", "same", "b", "BLACK ")
+    found = find_disputes(logs("anna", "ben"))
+    assert {question_id: letters(images) for question_id, images in found.images.items()} == {"images": "adc", "answers": "b"}
+    assert list(found.remarks["images"].values()) == ["clue for anna; not for ben", "clue for ben; not for anna", "clue for anna, ben"]
+    assert found.answers == {"images": "black | grey", "answers": "black | brown"}
+
+
+def test_a_disputed_question_waits_until_the_adjudicator_has_finished_it(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+    say("anna", "q", "ac", "black")
+    say("ben", "q", "c", "grey")
+    (waiting,) = decide(asked("q"), logs("anna", "ben"))
+    assert (waiting.fate, waiting.labels) == ("waits for adjudication", {})
+    say("judge", "q", "c", "dark grey", shown="ac", end="")
+    assert decide(asked("q"), logs("anna", "ben"), logs("judge")[0])[0].fate == "waits for adjudication"
+    say("judge", "q", "", shown="ac")
+    (decided,) = decide(asked("q"), logs("anna", "ben"), logs("judge")[0])
+    assert (decided.fate, decided.answers, decided.annotators) == ("kept", ("dark grey",), ("anna", "ben"))
+    assert {Path(doc_id).stem: label for doc_id, label in decided.labels.items()} == {"a": 0, "b": 0, "c": 1, "d": 0}
+
+
+def test_without_a_dispute_all_answers_that_were_given_are_accepted_and_a_ruling_is_not_needed(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+    say("anna", "q", "a", "black | grey")
+    say("ben", "q", "a", "Grey|black")
+    (decision,) = decide(asked("q"), logs("anna", "ben"))
+    assert (decision.fate, decision.answers) == ("kept", ("black", "grey"))
+
+
+def test_an_image_that_one_of_them_was_not_shown_has_no_label(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+    say("anna", "q", "a", "black", shown="abcd")
+    say("ben", "q", "a", "black", shown="abc")
+    (decision,) = decide(asked("q"), logs("anna", "ben"), limit=0.5)
+    assert letters(list(decision.labels)) == "abc"
+    assert decision.clue_rate == pytest.approx(1 / 3)
+
+
+def test_no_benchmark_is_written_where_nothing_is_kept_and_an_older_one_stays(say: Say, logs: Callable[..., list[AnnotationLog]], tmp_path: Path) -> None:
+    (tmp_path / "b.jsonl").write_text("older", encoding="utf-8")
+    say("anna", "none")
+    with pytest.raises(VragError, match=re.escape("b.jsonl: no question is kept, so there is no benchmark to write (1 no clue, 1 not annotated)")):
+        write_benchmark(tmp_path / "b.jsonl", decide(asked("none", "new"), logs("anna")))
+    assert (tmp_path / "b.jsonl").read_text(encoding="utf-8") == "older"
+
+
+def test_the_filter_is_measured_on_images_that_people_labelled(say: Say, logs: Callable[..., list[AnnotationLog]], goose: SpeciesFolder) -> None:
+    say("anna", "q", "ab", "black")
+    decisions = decide(asked("q"), logs("anna"))
+    presence = pd.DataFrame({"question_id": ["q"] * 4 + ["other"], "doc_id": [*goose.images, "elsewhere/x.jpg"], "visible": [1.0, 0.0, 1.0, np.nan, 1.0]})
+    table = filter_beside_annotators(presence, decisions).set_index("metric")
+    assert table.loc["clues found", ["value", "n", "n_failed"]].tolist() == [0.5, 2, 0]
+    assert table.loc["false alarms", ["value", "n", "n_failed"]].tolist() == [1.0, 1, 1]
+
+
+def test_the_parameter_file_is_one_that_the_notebooks_accept(tmp_path: Path, tree: Path) -> None:
+    write_parameters(tmp_path / "geese.yaml", tmp_path / "b.jsonl", tree, "Geese: wild & <tame>")
+    notebooks = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+    given = subsets(notebooks, read_parameters(tmp_path / "geese.yaml"), tmp_path / "geese.yaml")
+    assert next(values for notebook, values in given.items() if notebook.stem.startswith("02")) == {
+        "field_guide": "", "benchmark_name": "Geese: wild & <tame>", "annotations": str(tmp_path / "b.jsonl"), "image_root": str(tree), "figures_dir": "runs/figures-geese",
+        "trec_dir": "runs/trec-geese"}

@@ -1,0 +1,89 @@
+"""Annotate by hand which images are clues: a grid of images below the question, every tick on disk at once (Visual-RAG, Figures 5 and 6, appendix C)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import pandas as pd
+import traitlets
+from IPython.display import HTML
+
+from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.building.annotating import Annotating
+from vrag_kit.building.assignment import assignments
+from vrag_kit.building.folders import SpeciesFolder
+from vrag_kit.building.log import AnnotationLog, LogFile, Vote
+from vrag_kit.errors import VragError
+from vrag_kit.plotting.style import CLUE
+from vrag_kit.widgets.pictures import figure, jpeg
+
+FULL = 2048  # longest side of the full-size view, pixels
+
+
+class AnnotationPanel(anywidget.AnyWidget):
+    """The panel. `view` is what the screen shows, `receive` is what the browser calls; `annotate` makes one."""
+
+    _esm = Path(__file__).with_name("panel.js")
+    _css = Path(__file__).with_name("panel.css")
+    view = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, work: Annotating) -> None:
+        """A screen for `work`."""
+        super().__init__(view={"turn": 0, "message": "", **work.view()})
+        self.work = work
+        self.on_msg(lambda _, message, buffers: self.receive(message))
+
+    def receive(self, message: Mapping[str, Any]) -> None:
+        """Do what the browser asks for. A message has a `type`, its fields, and the `question` (id) that was on the screen.
+
+        "seen" (page), "tick" (image, clue), "text", "done", "skip" and "reopen" go to the log; "question" (place) and "page" (page), both from 0, turn to another one; each of
+        them may bring what was typed (answer, suggestion), which is saved first. "thumbnails" and "picture" (image) send pictures. What could not be saved is told in the view,
+        which else stays as it was.
+        """
+        if message["type"] == "thumbnails":
+            for doc_id, data in self.work.thumbnails.items():
+                self.send({"type": "thumbnail", "image": doc_id}, [data])
+        elif message["type"] == "picture":
+            if message["image"] in self.work.thumbnails:
+                with suppress(VragError):  # the file vanished since; its thumbnail stays on the screen
+                    self.send({"type": "picture", "image": message["image"]}, [jpeg(ImageFile(self.work.image_root / message["image"]), FULL, quality=90)])
+        else:
+            said = self.work.do(message)
+            self.view = {"turn": self.view["turn"] + 1, "message": said, **self.work.view()}  # the turn makes it new to the browser even when nothing changed
+
+
+def annotate(questions: pd.DataFrame, folders: Sequence[SpeciesFolder], image_root: Path | str, path: Path | str, annotator: str, *, seed: int = 0,
+             images: Mapping[str, Sequence[str]] | None = None, remarks: Mapping[str, Mapping[str, str]] | None = None,
+             answers: Mapping[str, str] | None = None) -> AnnotationPanel:
+    """A panel to tick the images of each question that are clues, and to answer it; every action goes to the file `path` at once.
+
+    `questions` has the columns question_id, species, folder, question, explanation, feature and rate (the coarse filter's estimate, NaN if unknown). A file that exists is gone on
+    with, at the first question that is neither done nor skipped. Several annotators use a file each; seed, question and annotator determine the order of the images.
+    To settle what annotators disagree on, `images` restricts the images of a question, `remarks` says something below them, `answers` proposes an answer.
+    Raises `VragError` as `assignments` and `LogFile` do.
+    """
+    tasks = assignments(questions, folders, annotator, seed=seed, images=images, remarks=remarks, answers=answers)
+    return AnnotationPanel(Annotating(tasks, Path(image_root), LogFile(path, annotator)))
+
+
+def annotation_page(votes: AnnotationLog | Mapping[str, Vote], image_root: Path | str, *, clues: int = 6) -> HTML:
+    """Votes below one another, each with at most `clues` of its clues, to read without a kernel; all text is escaped."""
+    found = votes.votes if isinstance(votes, AnnotationLog) else votes
+    return HTML("<hr>".join(_card(vote, Path(image_root), clues) for vote in found.values()) or "<p>no question was opened yet</p>")
+
+
+def _card(vote: Vote, root: Path, most: int) -> str:
+    clues = [doc_id for doc_id in vote.shown if doc_id in vote.clues]
+    rows = {"species": vote.species, "feature": vote.feature, "status": vote.status, "answer": vote.answer, "suggested": vote.suggestion,
+            "clues": f"{len(clues)} of {len(vote.shown)} images shown" + (f"; {len(vote.unreadable)} could not be read" if vote.unreadable else "")}
+    table = "".join(f"<tr><td style='text-align:left;padding-right:1em'>{name}</td><td style='text-align:left'><b style='white-space:pre-wrap'>{escape(text)}</b></td></tr>"
+                    for name, text in rows.items() if text)
+    pictures = "".join(figure(ImageFile(root / doc_id), caption="clue", frame=CLUE) for doc_id in clues[:most])
+    left = len(clues) - most
+    more = f"<p>and {left} more clue{'' if left == 1 else 's'}</p>" if left > 0 else ""
+    return f"<p><b>{escape(vote.question)}</b></p><table>{table}</table><div>{pictures}</div>{more}"

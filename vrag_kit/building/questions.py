@@ -1,0 +1,95 @@
+"""Candidate questions in a CSV file that a person edits: words rewritten, questions dropped or added (the paper's human filtering and rewriting, appendix C)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from vrag_kit.benchmarks.visual_rag import query_id_of
+from vrag_kit.building.folders import SpeciesFolder
+from vrag_kit.building.writing import COLUMNS
+from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
+
+
+def questions_file(path: Path | str, make: Callable[[], pd.DataFrame], folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
+    """The candidate questions in the file at `path`; where there is none, those that `make` gives are written there first.
+
+    So what a person edited is never written over. Says which of both was done. Raises `VragError` as `read_questions` does.
+    """
+    made = not Path(path).exists()
+    if made:
+        save_questions(path, make())
+    questions = read_questions(path, folders)
+    good = int((questions["dropped"] == "").sum())
+    print(f"{good:,} of {len(questions):,} questions written to {path}; edit it, then run this again" if made
+          else f"{good:,} of {len(questions):,} questions read from {path}; delete it to have them written anew", flush=True)
+    return questions
+
+
+def save_questions(path: Path | str, candidates: pd.DataFrame) -> None:
+    """Write candidate questions as `read_questions` reads them, replacing the file only once the new one is complete. Raises `OSError` when it cannot be written."""
+    content = io.StringIO(newline="")
+    csv.writer(content, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([COLUMNS, *candidates[COLUMNS].itertuples(index=False)])
+    write_file(Path(path), content.getvalue())
+
+
+def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
+    """The candidate questions in a CSV file, as a person left them: columns as `write_questions` gives them, in any order; commas or semicolons between.
+
+    Each question_id is made anew of species and words, so that it may be left empty and follows what is rewritten; folder and common name are those of the species. Raises
+    `VragError` naming the line for a column that is missing or unknown, a row that is too long or too short, a species without a folder, a row without a writer, and, of rows
+    that are not dropped, one without question or feature, and a question that stands there twice; and for a file that is missing or not UTF-8.
+    """
+    known = {folder.scientific: folder for folder in folders}
+    lines: dict[str, int] = {}
+    rows = []
+    for number, row in _rows(Path(path)):
+        where = f"{path} line {number}"
+        checked = _checked(row, known, where)
+        if not checked["dropped"] and (first := lines.setdefault(checked["question_id"], number)) != number:
+            raise VragError(f"{where}: {checked['question']!r} stands in line {first} already; keep one of them, or say in `dropped` why not to go on with the other.")
+        rows.append(checked)
+    return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line, values by column) of each row that holds something."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise VragError(f"{path}: questions cannot be read ({error.strerror}). Have them written by `questions_file`, or give the path of another file.") from error
+    except UnicodeDecodeError as error:
+        raise VragError(f"{path}: not UTF-8 (byte {error.start}: {error.reason}). Save it as CSV in UTF-8.") from error
+    head = text.partition("\n")[0]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=";" if head.count(";") > head.count(",") else ",", strict=True)
+    try:
+        header = next(reader, [])
+        if sorted(header) != sorted(COLUMNS):
+            odd = [f"no column {name!r}" for name in COLUMNS if name not in header] or [f"the column {name!r}" for name in header if name not in COLUMNS] or ["a column twice"]
+            raise VragError(f"{path} line 1: found {odd[0]}, expected {', '.join(COLUMNS)}.")
+        for row in reader:
+            if any(row) and len(row) != len(COLUMNS):
+                raise VragError(f"{path} line {reader.line_num}: found {len(row)} values, expected {len(COLUMNS)} ({', '.join(header)}).")
+            if any(row):
+                yield reader.line_num, {name: value.strip() for name, value in zip(header, row, strict=True)}
+    except csv.Error as error:
+        raise VragError(f"{path} line {reader.line_num}: not CSV ({error}); expected the columns {', '.join(COLUMNS)}, text with quotes doubled.") from error
+
+
+def _checked(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -> dict[str, str]:
+    """The row with question_id, folder and common name filled in."""
+    folder = known.get(row["species"])
+    if folder is None:
+        raise VragError(f"{where}: found the species {row['species']!r}, which has no folder; expected a scientific name such as {', '.join(map(repr, list(known)[:3]))}.")
+    if not row["writer"]:
+        raise VragError(f"{where}: the writer is empty; expected who wrote the question: a model, \"template\" or your name.")
+    for name in ("question", "feature"):
+        if not row[name] and not row["dropped"]:
+            raise VragError(f"{where}: the {name} is empty; fill it in, or say in `dropped` why not to go on with this row.")
+    question_id = query_id_of(folder.scientific, row["question"]) if row["question"] else ""
+    return {**row, "question_id": question_id, "folder": folder.name, "common": folder.common}
