@@ -17,7 +17,7 @@ from vrag_kit.building.agreement import annotator_agreement, find_disputes
 from vrag_kit.building.deciding import decide, write_benchmark, write_parameters
 from vrag_kit.building.folders import SpeciesFolder, read_folders
 from vrag_kit.building.log import AnnotationLog, LogFile, read_log
-from vrag_kit.building.overview import decisions_table, filter_beside_annotators, funnel
+from vrag_kit.building.overview import decisions_table, filter_beside_annotators, funnel, suggestions
 from vrag_kit.errors import VragError
 from vrag_kit.runner.parameters import read_parameters, subsets
 
@@ -176,3 +176,11 @@ def test_the_parameter_file_is_one_that_the_notebooks_accept(tmp_path: Path, tre
     assert next(values for notebook, values in given.items() if notebook.stem.startswith("02")) == {
         "field_guide": "", "benchmark_name": "Geese: wild & <tame>", "annotations": str(tmp_path / "b.jsonl"), "image_root": str(tree), "figures_dir": "runs/figures-geese",
         "trec_dir": "runs/trec-geese"}
+
+
+def test_suggested_questions_are_listed_with_who_and_where(say: Say, logs: Callable[..., list[AnnotationLog]], tmp_path: Path) -> None:
+    say("anna", "q", "a", "black")
+    assert suggestions(logs("anna")).empty
+    LogFile(tmp_path / "anna.jsonl", "anna").append("q", "reopened")
+    LogFile(tmp_path / "anna.jsonl", "anna").append("q", "suggested", text="What color is the tongue?")
+    assert suggestions(logs("anna")).to_numpy().tolist() == [["anna", "Branta leucopsis", "q?", "What color is the tongue?"]]

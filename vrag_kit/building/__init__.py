@@ -4,7 +4,7 @@ from vrag_kit.building.agreement import annotator_agreement, find_disputes
 from vrag_kit.building.deciding import Decision, decide, write_benchmark, write_parameters
 from vrag_kit.building.folders import SpeciesFolder, read_folders
 from vrag_kit.building.log import AnnotationLog, Vote, read_log
-from vrag_kit.building.overview import decisions_table, filter_beside_annotators, funnel
+from vrag_kit.building.overview import decisions_table, filter_beside_annotators, funnel, suggestions
 from vrag_kit.building.panel import annotate, annotation_page
 from vrag_kit.building.presence import ask_presence, coarse_filter
 from vrag_kit.building.questions import questions_file, read_questions, save_questions
@@ -13,4 +13,4 @@ from vrag_kit.building.writing import write_questions
 
 __all__ = ["AnnotationLog", "Decision", "SpeciesFolder", "Vote", "annotate", "annotation_page", "annotator_agreement", "ask_presence", "choose_species", "coarse_filter",
            "decide", "decisions_table", "filter_beside_annotators", "find_disputes", "funnel", "questions_file", "read_folders", "read_log", "read_questions",
-           "save_questions", "write_benchmark", "write_parameters", "write_questions"]
+           "save_questions", "suggestions", "write_benchmark", "write_parameters", "write_questions"]

@@ -9,6 +9,7 @@ import pandas as pd
 
 from vrag_kit.analysis.intervals import estimate
 from vrag_kit.building.deciding import FATES, Decision
+from vrag_kit.building.log import AnnotationLog
 
 
 def decisions_table(decisions: Sequence[Decision]) -> pd.DataFrame:
@@ -16,6 +17,12 @@ def decisions_table(decisions: Sequence[Decision]) -> pd.DataFrame:
     return pd.DataFrame([(each.question_id, each.species, each.question, each.fate, each.why, each.estimated, each.clue_rate, sum(each.labels.values()), len(each.labels),
                           len(each.annotators), " | ".join(each.answers)) for each in decisions],
                         columns=["question_id", "species", "question", "fate", "why", "estimated", "clue_rate", "clues", "images", "annotators", "answers"])
+
+
+def suggestions(logs: Sequence[AnnotationLog]) -> pd.DataFrame:
+    """The new questions that annotators suggest: annotator, species, instead_of (the question they looked at), suggestion. Empty when there are none."""
+    rows = [(log.annotator, vote.species, vote.question, vote.suggestion) for log in logs for vote in log.votes.values() if vote.suggestion.strip()]
+    return pd.DataFrame(rows, columns=["annotator", "species", "instead_of", "suggestion"])
 
 
 def funnel(species: int, chosen: int, decisions: Sequence[Decision]) -> pd.DataFrame:

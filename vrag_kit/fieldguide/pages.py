@@ -68,5 +68,5 @@ def annotation_rows(page: Page) -> list[dict[str, Any]]:
         labels = {f"{page.folder}/{name}": int(question.part in photo.shown) for photo, name in zip(page.photos, page.files, strict=True)}
         count = sum(labels.values())
         rows.append({"question": question.text, "answer": list(question.answers), "sn": page.species.scientific_name, "images": labels,
-                     "y_rate": count / len(labels), "y_count": count, "is_changed_v2": "no"})
+                     "y_rate": count / len(labels), "y_count": count, "is_changed_v2": "unchanged"})
     return rows
