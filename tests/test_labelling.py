@@ -95,8 +95,8 @@ def test_a_file_that_a_spreadsheet_saved_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ("query,answer,label\n", r"line 1: found 'query,answer,label', expected the columns 'query_id,answer,label,labeller'"),
-    ("", r"line 1: found '', expected the columns"),
+    ("query,answer,label\n", r"line 1: found no column 'query_id', expected query_id, answer, label, labeller"),
+    ("", r"line 1: found no column 'query_id'"),
     (HEADER + "q,red,true,me\nq,blue,right,me\n", r"line 3: found the label 'right', expected one of true, partial, false"),
     (HEADER + "q,red,true\n", r"line 2: found 3 values, expected 4"),
     (HEADER + "q,red, and blue,true,me\n", r"line 2: found 5 values, expected 4"),

@@ -14,3 +14,9 @@ def project_root() -> Path:
 def path(name: str) -> Path:
     """A path given in a parameter: absolute or below "~" as it is, otherwise from the project's root."""
     return project_root() / Path(name).expanduser()
+
+
+def shown(place: Path) -> str:
+    """A path as parameters give it: from the project's root where it lies below that."""
+    absolute, root = place.absolute(), project_root()
+    return str(absolute.relative_to(root) if absolute.is_relative_to(root) else place)

@@ -13,6 +13,7 @@ from vrag_kit.building.assignment import PAGE, Assignment
 from vrag_kit.building.log import LogFile, Vote
 from vrag_kit.errors import VragError
 from vrag_kit.widgets.pictures import jpeg
+from vrag_kit.workspace import shown
 
 
 class Annotating:
@@ -172,4 +173,4 @@ class Annotating:
         done, skipped = (sum(each.question_id in votes and votes[each.question_id].status == status for each in self._tasks) for status in ("done", "skipped"))
         first, clues = self._page * PAGE + 1, len(self._vote.clues) if self._vote else 0
         return (f"question {self._place + 1} of {len(self._tasks)}, {done} done, {skipped} skipped; images {first}–{first + len(self._page_images()) - 1} of {len(task.images)}; "
-                f"{clues} clue{'' if clues == 1 else 's'}; saved in {self._file.path}")
+                f"{clues} clue{'' if clues == 1 else 's'}; saved in {shown(self._file.path)}")

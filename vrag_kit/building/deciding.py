@@ -17,7 +17,7 @@ from vrag_kit.building.log import AnnotationLog, Vote
 from vrag_kit.building.presence import MOST_CLUES
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.workspace import project_root
+from vrag_kit.workspace import shown
 
 FATES = ("kept", "too common", "no clue", "waits for adjudication", "skipped", "not annotated", "dropped by the filter", "dropped before")
 """What can become of a question; those further back are decided earlier."""
@@ -76,8 +76,8 @@ def write_parameters(path: Path | str, annotations: Path, image_root: Path, name
 
     Raises `OSError` when it cannot be written.
     """
-    stem, root = Path(path).stem, project_root()
-    files = {key: str(file.relative_to(root) if file.is_relative_to(root) else file) for key, file in (("annotations", annotations), ("image_root", image_root))}
+    stem = Path(path).stem
+    files = {key: shown(file) for key, file in (("annotations", annotations), ("image_root", image_root))}
     values = {"field_guide": "", "benchmark_name": name, **files, "figures_dir": f"runs/figures-{stem}", "trec_dir": f"runs/trec-{stem}"}
     write_file(Path(path), yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +11,8 @@ from vrag_kit.benchmarks.visual_rag import query_id_of
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.writing import COLUMNS
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.tables import read_rows, write_rows
+from vrag_kit.workspace import shown
 
 
 def questions_file(path: Path | str, make: Callable[[], pd.DataFrame], folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
@@ -26,16 +25,14 @@ def questions_file(path: Path | str, make: Callable[[], pd.DataFrame], folders: 
         save_questions(path, make())
     questions = read_questions(path, folders)
     good = int((questions["dropped"] == "").sum())
-    print(f"{good:,} of {len(questions):,} questions written to {path}; edit it, then run this again" if made
-          else f"{good:,} of {len(questions):,} questions read from {path}; delete it to have them written anew", flush=True)
+    print(f"{good:,} of {len(questions):,} questions written to {shown(Path(path))}; edit it, then run this again" if made
+          else f"{good:,} of {len(questions):,} questions read from {shown(Path(path))}; delete it to have them written anew", flush=True)
     return questions
 
 
 def save_questions(path: Path | str, candidates: pd.DataFrame) -> None:
     """Write candidate questions as `read_questions` reads them, replacing the file only once the new one is complete. Raises `OSError` when it cannot be written."""
-    content = io.StringIO(newline="")
-    csv.writer(content, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([COLUMNS, *candidates[COLUMNS].itertuples(index=False)])
-    write_file(Path(path), content.getvalue())
+    write_rows(Path(path), COLUMNS, candidates[COLUMNS].itertuples(index=False))
 
 
 def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
@@ -48,37 +45,13 @@ def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.Dat
     known = {folder.scientific: folder for folder in folders}
     lines: dict[str, int] = {}
     rows = []
-    for number, row in _rows(Path(path)):
+    for number, row in read_rows(Path(path), COLUMNS, "questions", "Have them written by `questions_file`, or give the path of another file."):
         where = f"{path} line {number}"
-        checked = _checked(row, known, where)
+        checked = _checked({name: value.strip() for name, value in row.items()}, known, where)
         if not checked["dropped"] and (first := lines.setdefault(checked["question_id"], number)) != number:
             raise VragError(f"{where}: {checked['question']!r} stands in line {first} already; keep one of them, or say in `dropped` why not to go on with the other.")
         rows.append(checked)
     return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
-
-
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, values by column) of each row that holds something."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise VragError(f"{path}: questions cannot be read ({error.strerror}). Have them written by `questions_file`, or give the path of another file.") from error
-    except UnicodeDecodeError as error:
-        raise VragError(f"{path}: not UTF-8 (byte {error.start}: {error.reason}). Save it as CSV in UTF-8.") from error
-    head = text.partition("\n")[0]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=";" if head.count(";") > head.count(",") else ",", strict=True)
-    try:
-        header = next(reader, [])
-        if sorted(header) != sorted(COLUMNS):
-            odd = [f"no column {name!r}" for name in COLUMNS if name not in header] or [f"the column {name!r}" for name in header if name not in COLUMNS] or ["a column twice"]
-            raise VragError(f"{path} line 1: found {odd[0]}, expected {', '.join(COLUMNS)}.")
-        for row in reader:
-            if any(row) and len(row) != len(COLUMNS):
-                raise VragError(f"{path} line {reader.line_num}: found {len(row)} values, expected {len(COLUMNS)} ({', '.join(header)}).")
-            if any(row):
-                yield reader.line_num, {name: value.strip() for name, value in zip(header, row, strict=True)}
-    except csv.Error as error:
-        raise VragError(f"{path} line {reader.line_num}: not CSV ({error}); expected the columns {', '.join(COLUMNS)}, text with quotes doubled.") from error
 
 
 def _checked(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -> dict[str, str]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
 from vrag_kit.generation.settings import ordered
+from vrag_kit.tables import read_rows, write_rows
 
 LABELS = {"true": 1.0, "partial": 0.5, "false": 0.0}
 """What a person says of an answer, as in the paper's Table 9 → its score."""
@@ -47,35 +45,21 @@ def read_labels(path: Path | str) -> pd.DataFrame:
     Raises `VragError` naming the line for a missing column, a row that is too long or too short, an unknown label, an empty query or labeller, and an answer labelled
     twice; and for a file that is missing or not UTF-8.
     """
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise VragError(f"{path}: labels cannot be read ({error.strerror}). Write some with `label_answers`, or set `labels` to another file.") from error
-    except UnicodeDecodeError as error:
-        raise VragError(f"{path}: not UTF-8 (byte {error.start}: {error.reason}). Save it as CSV in UTF-8.") from error
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     lines: dict[tuple[str, str], int] = {}
     rows: list[tuple[str, ...]] = []
-    try:
-        if (header := next(reader, [])) != COLUMNS:
-            raise VragError(f"{path} line 1: found {','.join(header)!r}, expected the columns {','.join(COLUMNS)!r}.")
-        for row in filter(None, reader):  # an empty line holds nothing
-            where = f"{path} line {reader.line_num}"
-            key = _checked(row, where)
-            if key in lines:
-                raise VragError(f"{where}: this answer to {key[0]!r} has a label already, in line {lines[key]}; keep one of them, or a file for each labeller.")
-            lines[key] = reader.line_num
-            rows.append(tuple(row))
-    except csv.Error as error:
-        raise VragError(f"{path} line {reader.line_num}: not CSV ({error}); expected the columns {','.join(COLUMNS)!r}, text with quotes doubled.") from error
+    for number, row in read_rows(Path(path), COLUMNS, "labels", "Write some with `label_answers`, or set `labels` to another file."):
+        where = f"{path} line {number}"
+        key = _checked(row, where)
+        if key in lines:
+            raise VragError(f"{where}: this answer to {key[0]!r} has a label already, in line {lines[key]}; keep one of them, or a file for each labeller.")
+        lines[key] = number
+        rows.append(tuple(row[name] for name in COLUMNS))
     return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
 
 
 def write_labels(path: Path | str, labels: pd.DataFrame) -> None:
     """Write labels as `read_labels` reads them, replacing the file only once the new one is complete. Raises `OSError` when it cannot be written."""
-    content = io.StringIO(newline="")
-    csv.writer(content, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([COLUMNS, *labels[COLUMNS].itertuples(index=False)])
-    write_file(Path(path), content.getvalue())
+    write_rows(Path(path), COLUMNS, labels[COLUMNS].itertuples(index=False))
 
 
 def labelled(sample: pd.DataFrame, labels: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
@@ -93,10 +77,8 @@ def labelled(sample: pd.DataFrame, labels: pd.DataFrame, groups: Mapping[str, st
     return rows.assign(judge=rows["score"].map(label_of_score), group=rows["query_id"].map(groups)).reset_index(drop=True)
 
 
-def _checked(row: list[str], where: str) -> tuple[str, str]:
-    if len(row) != len(COLUMNS):
-        raise VragError(f"{where}: found {len(row)} values, expected {len(COLUMNS)} ({', '.join(COLUMNS)}).")
-    query_id, answer, label, labeller = row
+def _checked(row: Mapping[str, str], where: str) -> tuple[str, str]:
+    query_id, answer, label, labeller = (row[name] for name in COLUMNS)
     if label not in LABELS:
         raise VragError(f"{where}: found the label {label!r}, expected one of {', '.join(LABELS)}.")
     if not query_id or not labeller:

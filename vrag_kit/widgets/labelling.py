@@ -15,6 +15,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging.labels import COLUMNS, LABELS, read_labels, write_labels
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets.pictures import thumbnail
+from vrag_kit.workspace import shown
 
 CLUES = 4  # shown for a question
 HINTS = {"true": "the answer is right", "partial": "partly right", "false": "wrong", "skip": "leave it without a label for now", "back": "to the answer before"}
@@ -43,7 +44,7 @@ class Labelling(ipywidgets.VBox):
         self._show()
 
     def __repr__(self) -> str:
-        return f"labelling panel: {sum(thing in self.labels for thing in self.things)} of {len(self.things)} answers labelled, in {self.path}"
+        return f"labelling panel: {sum(thing in self.labels for thing in self.things)} of {len(self.things)} answers labelled, in {shown(self.path)}"
 
     def _clicked(self, name: str, _: ipywidgets.Button) -> None:
         self.message.value = ""
@@ -71,7 +72,7 @@ class Labelling(ipywidgets.VBox):
 
     def _show(self) -> None:
         done, total, there = sum(thing in self.labels for thing in self.things), len(self.things), self.place < len(self.things)
-        self.progress.value = (f"{self.place + 1} of {total}, " if there else "the end: ") + f"{done} labelled, {total - done} not; saved in {escape(str(self.path))}"
+        self.progress.value = (f"{self.place + 1} of {total}, " if there else "the end: ") + f"{done} labelled, {total - done} not; saved in {escape(shown(self.path))}"
         self.card.value = _card(self.benchmark, *self.things[self.place]) if there else "Thank you. What was skipped comes again when the panel is opened anew."
         for name, button in self.buttons.items():
             button.disabled = not there if name != "back" else self.place == 0
