@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from vrag_kit.building.agreement import Disputes
 from vrag_kit.building.folders import SpeciesFolder, read_folders
-from vrag_kit.building.log import Vote, read_log
+from vrag_kit.building.log import AnnotationLog, Vote, read_log
 from vrag_kit.building.panel import AnnotationPanel, annotate, annotation_page
 from vrag_kit.errors import VragError
 
@@ -309,15 +310,19 @@ def test_pictures_of_the_page_go_by_messages_and_the_saved_state_stays_small(roo
     assert len(json.dumps(panel.get_state())) < 30_000                  # with the panel's own code
 
 
+def disputed(images: dict[str, list[str]], *agreed: str) -> Disputes:
+    return Disputes({name: tuple(ids) for name, ids in images.items()}, {name: frozenset(agreed) & set(ids) for name, ids in images.items()},
+                    {name: dict.fromkeys(ids, "clue for Ada; not for Ben") for name, ids in images.items()}, dict.fromkeys(images, "black | red"))
+
+
 def test_a_dispute_is_settled_among_its_images_with_remarks_and_a_proposed_answer(root: Path, path: Path) -> None:
-    panel = opened(root, path, asked(("q1", "goose"), ("q2", "swan")), images={"q1": ["goose/03.jpg", "goose/07.jpg"]},
-                   remarks={"q1": {"goose/03.jpg": "clue for Ada; not for Ben"}}, answers={"q1": "black | red"})
-    assert {tile["image"]: tile["remark"] for tile in panel.view["tiles"]} == {"goose/03.jpg": "clue for Ada; not for Ben", "goose/07.jpg": ""}
+    panel = opened(root, path, asked(("q1", "goose"), ("q2", "swan")), disputes=disputed({"q1": ["goose/03.jpg", "goose/07.jpg"], "q2": ["swan/1.jpg"]}, "goose/07.jpg"))
+    assert {tile["image"]: tile["remark"] for tile in panel.view["tiles"]} == {"goose/03.jpg": "clue for Ada; not for Ben", "goose/07.jpg": "clue for Ada; not for Ben"}
     assert panel.view["answer"] == "black | red"
     look(panel)
     assert panel.view["answer"] == read_log(path).votes["q1"].answer == "black | red"
-    panel.receive({"type": "done", "answer": ""})
-    assert read_log(path).votes["q1"].labels == {"goose/03.jpg": 0, "goose/07.jpg": 0}
+    panel.receive({"type": "done", "answer": "black"})
+    assert (read_log(path).votes["q1"].labels, read_log(path).votes["q1"].answer) == ({"goose/03.jpg": 0, "goose/07.jpg": 1}, "black")   # what both ticked stays ticked
 
 
 @pytest.mark.parametrize(("questions", "more", "message"), [
@@ -326,8 +331,8 @@ def test_a_dispute_is_settled_among_its_images_with_remarks_and_a_proposed_answe
     (asked(("q1", "goose"), ("q1", "swan")), {}, "the question 'q1' is there twice"),
     (asked(("q1", "duck")), {}, "question 'q1': found the folder 'duck', which is none of the 2 species folders"),
     (asked().assign(rate=1.5), {}, "question 'q1': found the rate 1.5, expected 0 to 1"),
-    (asked(), {"images": {"q1": ["swan/0.jpg"]}}, "question 'q1': the image 'swan/0.jpg' is not in the folder goose"),
-    (asked(), {"images": {"q1": []}}, "question 'q1': there is no image to look at"),
+    (asked(), {"disputes": disputed({"q1": ["swan/0.jpg"]})}, "question 'q1': the image 'swan/0.jpg' is not in the folder goose"),
+    (asked(), {"disputes": disputed({"q1": []})}, "question 'q1': there is no image to look at"),
 ])
 def test_a_bad_assignment_is_refused(root: Path, path: Path, questions: pd.DataFrame, more: dict[str, Any], message: str) -> None:
     with pytest.raises(VragError, match=message):
@@ -346,16 +351,16 @@ def test_the_page_to_read_without_a_kernel_is_escaped_and_shows_the_first_clues(
     look(panel)
     tick(panel, 1, 2, 3)
     panel.receive({"type": "text", "answer": "<b>red</b>"})
-    html = annotation_page(read_log(path), root, clues=2).data
+    html = annotation_page([read_log(path)], root, clues=2).data
     assert html.count("<figure") == 2
     assert "and 1 more clue<" in html
     assert "3 of 27 images shown" in html
     assert "&lt;b&gt;red" in html
     assert "&lt;script&gt;" in html
     assert "<script" not in html
-    assert "no question was opened yet" in annotation_page({}, root).data
+    assert "no question was opened yet" in annotation_page([], root).data
     lost = Vote("q", "swan", "swan", "Which?", "feet", ("swan/9.jpg",), frozenset({"swan/9.jpg"}))
-    assert "no picture: " in annotation_page({"q": lost}, root).data
+    assert "no picture: " in annotation_page([AnnotationLog("Ada", {"q": lost})], root).data
 
 
 def test_folders_may_be_given_by_hand(root: Path, path: Path) -> None:

@@ -45,7 +45,7 @@ def vote(lab: Lab, name: str = "goose") -> Vote:
 
 
 def seen(lab: Lab, count: int) -> None:
-    lab.until(lambda: vote(lab).seen == count, f"{count} images were on the screen")
+    lab.until(lambda: len(vote(lab).shown) == count, f"{count} images were on the screen")
 
 
 def on_disk(lab: Lab, *places: int) -> None:
@@ -166,7 +166,7 @@ def test_a_reader_without_a_kernel_sees_the_votes(desk: Lab) -> None:
     page.locator(".vrag-annotation .strip").nth(3).click()
     on_disk(desk, 3)
     desk.open_notebook(["from vrag_kit.building.log import read_log\nfrom vrag_kit.building.panel import annotation_page\n"
-                        "annotation_page(read_log('votes/ada.jsonl'), 'images')"])
+                        "annotation_page([read_log('votes/ada.jsonl')], 'images')"])
     desk.run_all()
     desk.save()
     desk.open_without_kernel()

@@ -52,7 +52,7 @@ def test_what_annotators_ticked_is_what_was_drawn(built: Path) -> None:
 
 
 def test_another_notebook_runs_on_it_with_the_parameter_file_that_was_written(built: Path) -> None:
-    parameters = yaml.safe_load((built / "built_dir" / "my-benchmark.yaml").read_text(encoding="utf-8"))
+    parameters = yaml.safe_load((built / "built_dir" / "built_dir.yaml").read_text(encoding="utf-8"))
     own = {"figures_dir": str(built / "figures"), "trec_dir": str(built / "trec"), "cache_dir": str(built / "embeddings")}
     wanted = ("field_guide", "benchmark_name", "annotations", "image_root")
     run("02_retriever_comparison", built / "notebooks" / "02.ipynb", {**{name: parameters[name] for name in wanted}, **own})

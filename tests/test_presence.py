@@ -60,7 +60,8 @@ def test_a_question_that_was_dropped_before_is_not_asked(tree: Path, tmp_path: P
     ([1, 0, 0, 0], ""),                                                          # 25 % is still rare
     ([1, 1, 0, 0, 0, 0, 0], "the estimated clue rate 28.6% is above 25%"),
     ([1, 0, 0, np.nan, 0], ""),                                                  # 1 of 4 judged ones
-    ([1, 0, 0, np.nan], "the estimated clue rate 33.3% is above 25%"),           # what could not be told is no "no"
+    ([1, 0, 0, np.nan], ""),                                                     # a third of those that were judged, but not surely more than a quarter of all
+    ([1, 1, 0, np.nan], "the estimated clue rate 66.7% is above 25%"),           # whatever the last one shows
     ([np.nan, np.nan], "no image could be judged: timeout"),
 ])
 def test_what_more_than_a_quarter_of_the_judged_images_show_is_dropped(visible: list[float], dropped: str) -> None:
@@ -80,6 +81,21 @@ def test_a_model_that_was_taught_to_decline_finds_nearly_all_clues_when_it_is_as
     clue = np.array([guide.qrels[query_id][doc_id] for query_id, doc_id in zip(presence["question_id"], presence["doc_id"], strict=True)], bool)
     assert presence.loc[clue, "visible"].mean() > 0.8
     assert presence.loc[~clue, "visible"].mean() < 0.3
+
+
+def test_without_a_model_every_question_goes_on(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (goose,) = read_folders(tree)
+    table = coarse_filter(questions(goose, "feet"), ask_presence("", questions(goose, "feet"), [goose], tree, tmp_path))
+    assert table[["dropped", "judged", "unjudged"]].to_numpy().tolist() == [["", 0, 0]]
+    assert table["rate"].isna().all()
+    assert "no coarse filter: every question goes on to the annotators" in capsys.readouterr().out
+
+
+def test_a_question_that_stands_there_twice_gives_its_rate_to_the_row_that_goes_on() -> None:
+    twice = pd.DataFrame({"question_id": ["q0", "q0"], "dropped": ["asks again for the same feature", ""]})
+    table = coarse_filter(twice, pd.DataFrame({"question_id": "q0", "doc_id": ["a", "b"], "visible": [0.0, 1.0], "status": "ok"}))
+    assert table["judged"].tolist() == [0, 2]
+    assert table["dropped"].tolist() == ["asks again for the same feature", "the estimated clue rate 50.0% is above 25%"]
 
 
 def test_a_mistyped_wording_and_an_unknown_folder_are_told(tree: Path, tmp_path: Path) -> None:

@@ -415,17 +415,30 @@ def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(tmp_
         return candidates((COLOR, "color of anthers"), (f"What shape is the seed of {GRASS}?", "shape of seed"))
 
     first = questions_file(path, make, [one])
-    assert f"2 of 2 questions written to {path}" in capsys.readouterr().out
+    assert f"2 of 2 questions (by me) written to {path}" in capsys.readouterr().out
     edited = path.read_text(encoding="utf-8").replace("What shape is the seed", "Which shape has the seed")
     edited = edited.replace('"color of anthers","me",""', '"color of anthers","me","too easy"')
     path.write_text(edited, encoding="utf-8")
     second = questions_file(path, make, [one])
-    assert f"1 of 2 questions read from {path}; delete it to have them written anew" in capsys.readouterr().out
+    assert f"1 of 2 questions (by me) read from {path}; delete it to have them written anew" in capsys.readouterr().out
     assert len(made) == 1
     assert second["dropped"].tolist() == ["too easy", ""]
     assert second["question_id"][0] == first["question_id"][0]
     assert second["question_id"][1] == query_id_of(one.scientific, f"Which shape has the seed of {GRASS}?") != first["question_id"][1]
     assert path.read_text(encoding="utf-8") == edited
+
+
+def test_a_species_whose_writer_failed_is_written_anew_and_what_a_person_left_stays(tmp_path: Path) -> None:
+    path, one = tmp_path / "q.csv", folder()
+    other = SpeciesFolder(name="other", scientific="Aira caryophyllea", common="", lineage=(), images=("other/a.jpg",))
+    good = candidates((COLOR, "color of anthers"))
+    failed = pd.DataFrame([("", other.scientific, "", other.name, "", "", "", "model", "no answer: timeout")], columns=COLUMNS)
+    later = pd.DataFrame([("", other.scientific, "", other.name, "What color is it, Aira caryophyllea?", "", "color", "model", "")], columns=COLUMNS)
+    questions_file(path, lambda: pd.concat([good, failed]), [one, other])
+    path.write_text(path.read_text(encoding="utf-8").replace("color of anthers", "color of the anthers"), encoding="utf-8")
+    again = questions_file(path, lambda: pd.concat([good, later]), [one, other])
+    assert again[["feature", "dropped"]].to_numpy().tolist() == [["color of the anthers", ""], ["color", ""]]
+    pd.testing.assert_frame_equal(questions_file(path, lambda: 1 / 0, [one, other]), again)      # nothing failed: nobody is asked
 
 
 def test_a_persons_own_row_needs_only_species_question_feature_and_name(tmp_path: Path) -> None:

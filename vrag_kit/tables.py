@@ -12,7 +12,7 @@ from vrag_kit.files import write_file
 
 
 def read_rows(path: Path, columns: Sequence[str], what: str, advice: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, values by column) of each row that holds something; the columns may stand in any order, with commas or semicolons between, as UTF-8 with or without a mark.
+    """(line, values by column) of each row that holds something; the columns may stand in any order, with commas, semicolons or tabs between, as UTF-8 with or without a mark.
 
     Raises `VragError` naming file and line for a missing, unknown or doubled column, and a row that is too long or too short; and for a file that cannot be read, where it
     says that `what` cannot be read and gives the `advice`.
@@ -24,7 +24,7 @@ def read_rows(path: Path, columns: Sequence[str], what: str, advice: str) -> Ite
     except UnicodeDecodeError as error:
         raise VragError(f"{path}: not UTF-8 (byte {error.start}: {error.reason}). Save it as CSV in UTF-8.") from error
     head = text.partition("\n")[0]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=";" if head.count(";") > head.count(",") else ",", strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
     try:
         header = next(reader, [])
         if sorted(header) != sorted(columns):

@@ -106,10 +106,11 @@ def knowledge_base(benchmark: Benchmark, pages: Mapping[str, Page], *, tokens: i
     """The benchmark's questions over the chunks of all pages; a chunk is relevant when it is of the page of the query's species.
 
     So `hit` at k says whether the right page was found, as in the paper: whether a chunk answers, nobody has labelled. A query whose species has no page has no relevant
-    chunk. Pages that several species share are cut once; the corpus is searched as a whole. Raises `VragError` when no page was matched.
+    chunk. Pages that several species share are cut once; the corpus is searched as a whole. Raises `VragError` when none of the queries' species has a page.
     """
-    if not pages:
-        raise VragError(f"no article was matched to a species of {benchmark.name}. Check the articles' titles, and that scientific names are written as in the annotations.")
+    if not any(query.entity in pages for query in benchmark.queries.values()):
+        raise VragError(f"no article was matched to a species of {benchmark.name}, such as {next(iter(benchmark.queries.values())).entity!r}. "
+                        f"Check the articles' titles, and that scientific names are written as in the annotations.")
     corpus: dict[str, Evidence] = {}
     chunks: dict[Article, list[str]] = {}
     for article in dict.fromkeys(page.article for page in pages.values()):

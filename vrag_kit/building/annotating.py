@@ -46,7 +46,8 @@ class Annotating:
             "progress": self._progress(),
             "question_id": task.question_id, "place": self._place, "places": len(self._tasks), "page": self._page, "pages": len(task.pages()),
             "called": task.called, "question": task.question, "explanation": task.explanation, "feature": task.feature,
-            "rate": "estimated clue rate unknown" if isnan(task.rate) else f"estimated clue rate {100 * task.rate:.1f} % (by the coarse filter)",
+            "rate": "estimated clue rate unknown" if isnan(task.rate) else f"estimated clue rate {100 * task.rate:.1f} % (by the coarse filter"
+                    + (f", which could not judge {task.unjudged} images)" if task.unjudged else ")"),
             "status": vote.status if vote else "open", "clues": len(clues), "answer": vote.answer if vote else task.proposal, "suggestion": vote.suggestion if vote else "",
             "not_done": task.why_not_done(vote), "not_skipped": task.why_not_skipped(vote),
             "tiles": [{"image": doc_id, "number": number, "clue": doc_id in clues, "problem": self._problems.get(doc_id, ""), "remark": task.remarks.get(doc_id, "")}
@@ -95,18 +96,21 @@ class Annotating:
 
     def _see(self) -> None:
         """Log the images of this page that were not on the screen before."""
-        new, vote = self._page_images(), self._vote
+        new, vote, task = self._page_images(), self._vote, self._task
         images = [doc_id for doc_id in new if doc_id not in self._problems and not (vote and doc_id in vote.shown)]
         unreadable = [doc_id for doc_id in new if doc_id in self._problems and not (vote and (doc_id in vote.unreadable or doc_id in vote.shown))]
         if images or unreadable:
-            self._log(self._task.question_id, "seen", images=images, unreadable=unreadable)
+            self._log(task.question_id, "seen", images=images, unreadable=unreadable)
+        for doc_id in images:
+            if doc_id in task.ticked:
+                self._log(task.question_id, "ticked", image=doc_id)
 
     def _tick(self, doc_id: str, clue: bool) -> str:
-        self._see()
-        ticked = self._vote is not None and doc_id in self._vote.clues
         if clue and (doc_id not in self._page_images() or doc_id in self._problems):
             return f"not saved: {doc_id} cannot be ticked; it cannot be shown"
-        if clue != ticked:
+        if clue and (self._vote is None or doc_id not in self._vote.shown):  # a click before the page was reported as seen: of this image alone that is certain
+            self._log(self._task.question_id, "seen", images=[doc_id], unreadable=[])
+        if clue != (self._vote is not None and doc_id in self._vote.clues):
             self._log(self._task.question_id, "ticked" if clue else "unticked", image=doc_id)
         return ""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from vrag_kit.building.agreement import Disputes
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.log import Vote
 from vrag_kit.errors import VragError
@@ -29,9 +30,11 @@ class Assignment:
     explanation: str
     feature: str
     rate: float                     # the coarse filter's estimate in [0, 1]; NaN if there is none
+    unjudged: int                   # images that it could not judge
     images: tuple[str, ...]         # doc_ids in random order, never empty
     remarks: Mapping[str, str]      # doc_id → what is said below it
     proposal: str                   # an answer to begin with, or ""
+    ticked: frozenset[str]          # images that are ticked to begin with
 
     def pages(self) -> list[tuple[str, ...]]:
         """The images in pages of `PAGE`, the last one shorter."""
@@ -55,12 +58,11 @@ class Assignment:
         return "" if clues > MANY else f"skipping needs more than {MANY} clues in the first {PAGE} images ({clues} so far)"
 
 
-def assignments(questions: pd.DataFrame, folders: Sequence[SpeciesFolder], annotator: str, *, seed: int = 0, images: Mapping[str, Sequence[str]] | None = None,
-                remarks: Mapping[str, Mapping[str, str]] | None = None, answers: Mapping[str, str] | None = None) -> list[Assignment]:
+def assignments(questions: pd.DataFrame, folders: Sequence[SpeciesFolder], annotator: str, *, seed: int = 0, disputes: Disputes | None = None) -> list[Assignment]:
     """The rows of `questions` (columns question_id, species, folder, question, explanation, feature, rate), each with its folder's images in an order that seed, question and
-    annotator determine; a file added to the folder moves no other.
+    annotator determine; a file added to the folder moves no other. A column `unjudged` tells how many images the rate leaves out.
 
-    `images` are the only ones to look at for a question, `remarks` what is said below them, `answers` what is proposed. Raises `VragError` for a missing
+    With `disputes`, the images of a question are those that annotators differ on, with what they said. Raises `VragError` for a missing
     column, no or a repeated question, a folder that is not in `folders`, an image that is not in its folder, and a rate outside [0, 1].
     """
     if missing := [name for name in COLUMNS if name not in questions]:
@@ -70,8 +72,8 @@ def assignments(questions: pd.DataFrame, folders: Sequence[SpeciesFolder], annot
     if twice := list(questions["question_id"][questions["question_id"].duplicated()]):
         raise VragError(f"the question {twice[0]!r} is there twice; expected each once.")
     by_name, found = {folder.name: folder for folder in folders}, []
-    for row in questions[COLUMNS].to_dict("records"):
-        name, only = row["question_id"], (images or {}).get(row["question_id"])
+    for row in questions.assign(unjudged=questions.get("unjudged", 0))[[*COLUMNS, "unjudged"]].to_dict("records"):
+        name, only = row["question_id"], disputes.images.get(row["question_id"], ()) if disputes else None
         if (folder := by_name.get(row["folder"])) is None:
             raise VragError(f"question {name!r}: found the folder {row['folder']!r}, which is none of the {len(by_name):,} species folders. Read them with `read_folders`.")
         if gone := next((doc_id for doc_id in only or () if doc_id not in folder.images), None):
@@ -81,6 +83,6 @@ def assignments(questions: pd.DataFrame, folders: Sequence[SpeciesFolder], annot
         order = ordered(folder.images if only is None else only, seed, name, annotator)
         if not order:
             raise VragError(f"question {name!r}: there is no image to look at. Leave the question out.")
-        found.append(Assignment(**{**row, "rate": float(row["rate"])}, called=folder.called, images=tuple(order), remarks=dict((remarks or {}).get(name, {})),
-                                proposal=(answers or {}).get(name, "")))
+        found.append(Assignment(**{**row, "rate": float(row["rate"])}, called=folder.called, images=tuple(order), remarks=disputes.remarks[name] if disputes else {},
+                                proposal=disputes.answers[name] if disputes else "", ticked=disputes.ticked[name] if disputes else frozenset()))
     return found

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import yaml
 
-from vrag_kit.building.agreement import answers_of, finished, in_dispute, shared_images
-from vrag_kit.building.log import AnnotationLog, Vote
+from vrag_kit.building.agreement import agreed_labels, answers_differ, answers_of, disputed_images, finished, given, split_answers
+from vrag_kit.building.log import AnnotationLog
 from vrag_kit.building.presence import MOST_CLUES
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -44,68 +45,62 @@ class Decision:
 
 
 def decide(questions: pd.DataFrame, logs: Sequence[AnnotationLog], adjudicated: AnnotationLog | None = None, *, limit: float = MOST_CLUES) -> list[Decision]:
-    """What becomes of each question, in the order of `questions` (question_id, species, question, dropped, rate).
+    """What becomes of each question, in the order of `questions` (as `coarse_filter` gives them); logs are as `read_logs` gives them.
 
-    A question is labelled by those who finished it, on the images that all of them were shown. Where they differ, on an image or in the answer, it waits until the adjudicator has
-    finished it; then the adjudicator's votes hold for the images that were shown again, and the adjudicator's answers. Where they agree, all answers that were given are
-    accepted. It is kept when 0 < clue rate ≤ `limit`. A question that was dropped before stays dropped, but carries its labels if it has any.
+    A question is labelled by those who finished it, on the images that all of them were shown. Where annotators differ, on an image or in the answer, and also where one skipped it
+    and ticked otherwise, it waits until the adjudicator has ruled on every image in dispute; then the adjudicator's ticks and answers hold. Where they agree, all answers
+    that were given are accepted. It is kept when 0 < clue rate ≤ `limit`. A question that was dropped before stays dropped, but carries its labels if it has any.
     """
-    return [_decide(row.question_id, row.species, row.question, row.dropped, row.rate, logs, adjudicated, limit) for row in questions.itertuples()]
+    return [_decide(row, logs, adjudicated, limit) for row in questions.itertuples()]
 
 
-def write_benchmark(path: Path | str, decisions: Sequence[Decision]) -> int:
-    """Write the questions that are kept as Visual-RAG annotations of version 2, which `load_visual_rag` reads; returns how many.
+def write_benchmark(folder: Path | str, decisions: Sequence[Decision], image_root: Path, name: str, *, articles: Path | None = None, species: Path | None = None) -> Path:
+    """Write the questions that are kept to <folder>/annotations.jsonl (Visual-RAG, version 2), and beside it a parameter file for `vrag run`; returns the former.
 
-    Raises `VragError` when none is kept, since that is no benchmark, and when the file cannot be written; a file that is there stays.
+    The parameter file is named as the folder. It tells where images, articles and names are; what else the notebooks need keeps its defaults. Raises `VragError` when no
+    question is kept, when the folder holds a benchmark over other images, and when it cannot be written; what is there stays.
     """
+    folder = Path(folder)
+    annotations, parameters = folder / "annotations.jsonl", folder / f"{folder.name}.yaml"
     kept = [each for each in decisions if each.fate == "kept"]
     if not kept:
         fates = ", ".join(f"{count} {fate}" for fate, count in Counter(each.fate for each in decisions).items())
-        raise VragError(f"{path}: no question is kept, so there is no benchmark to write ({fates or 'there are no questions'}). Annotate in the panel, then run this again.")
+        raise VragError(f"{annotations}: no question is kept, so no benchmark is written ({fates or 'there are none'}). Annotate in the panel, then run this again.")
     rows = [{"question": each.question, "answer": list(each.answers), "sn": each.species, "images": dict(each.labels), "y_rate": each.clue_rate,
              "y_count": sum(each.labels.values()), "is_changed_v2": "unchanged"} for each in kept]
+    files = {"annotations": annotations, "image_root": image_root, **({"articles": articles} if articles else {}), **({"species_list": species} if species else {})}
+    values = {"field_guide": "", "benchmark_name": name, **{key: shown(file) for key, file in files.items()}, "query_number": 0,
+              "figures_dir": f"runs/figures-{folder.name}", "trec_dir": f"runs/trec-{folder.name}"}
     try:
-        write_file(Path(path), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        if parameters.is_file() and (before := yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}).get("image_root") != values["image_root"]:
+            raise VragError(f"{folder}: holds a benchmark over {before.get('image_root')!r}; this one is over {values['image_root']!r}. Choose another folder for it.")
+        write_file(annotations, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        write_file(parameters, yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
     except OSError as error:
-        raise VragError(f"{path}: the benchmark cannot be written ({error.strerror}). Choose another file, or free space; the annotators' logs hold everything.") from error
-    return len(rows)
+        raise VragError(f"{folder}: the benchmark cannot be written ({error.strerror}). Choose another folder, or free space; the annotators' logs hold everything.") from error
+    return annotations
 
 
-def write_parameters(path: Path | str, annotations: Path, image_root: Path, name: str) -> None:
-    """Write a parameter file with which `vrag run` runs the other notebooks on the benchmark; what else they need keeps its defaults.
-
-    Raises `OSError` when it cannot be written.
-    """
-    stem = Path(path).stem
-    files = {key: shown(file) for key, file in (("annotations", annotations), ("image_root", image_root))}
-    values = {"field_guide": "", "benchmark_name": name, **files, "figures_dir": f"runs/figures-{stem}", "trec_dir": f"runs/trec-{stem}"}
-    write_file(Path(path), yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
-
-
-def _decide(question_id: str, species: str, question: str, dropped: str, rate: float, logs: Sequence[AnnotationLog], adjudicated: AnnotationLog | None, limit: float) -> Decision:
-    votes = finished(logs, question_id)
-    ruling = finished([adjudicated], question_id).get(adjudicated.annotator) if adjudicated else None
-    waits = in_dispute(votes) and ruling is None
-    labels = {} if waits else _labels(votes, ruling)
-    answers = answers_of([ruling]) if ruling and ruling.answer.strip() else answers_of(vote for vote in votes.values() if vote.clues)
+def _decide(row: Any, logs: Sequence[AnnotationLog], adjudicated: AnnotationLog | None, limit: float) -> Decision:
+    done, votes = finished(logs, row.question_id), given(logs, row.question_id)
+    differ = bool(disputed_images(votes)) or answers_differ(votes)
+    ruling = finished([adjudicated], row.question_id).get(adjudicated.annotator) if adjudicated and differ else None
+    unruled = [doc_id for doc_id in disputed_images(votes) if ruling is None or doc_id not in ruling.labels]
+    waits = differ and (ruling is None or bool(unruled))
+    labels = {} if waits else dict(sorted((agreed_labels(votes) | (ruling.labels if ruling else {})).items()))
+    answers = split_answers(ruling.answer) if ruling and ruling.answer.strip() else answers_of(votes)
     share = sum(labels.values()) / len(labels) if labels else np.nan
-    skipped = any(log.votes[question_id].status == "skipped" for log in logs if question_id in log.votes)
+    skipped = any(log.votes[row.question_id].status == "skipped" for log in logs if row.question_id in log.votes)
     checks = [
-        (bool(dropped) and not np.isfinite(rate), "dropped before", dropped),
-        (bool(dropped), "dropped by the filter", dropped),
-        (not votes and skipped, "skipped", "too many of the first images show it"),
-        (not votes, "not annotated", "nobody has finished it"),
-        (waits, "waits for adjudication", "annotators differ"),
+        (bool(row.dropped) and not row.judged + row.unjudged, "dropped before", row.dropped),
+        (bool(row.dropped), "dropped by the filter", row.dropped),
+        (not done and skipped, "skipped", "too many of the first images show it"),
+        (not done, "not annotated", "nobody has finished it"),
+        (waits, "waits for adjudication", f"annotators differ on {len(unruled)} images that are not ruled on" if unruled else "annotators differ in the answer"),
         (not labels, "not annotated", "no image was shown to all who finished it"),
         (share == 0, "no clue", "no image shows it"),
         (share > limit, "too common", f"the clue rate {share:.1%} is above {limit:.0%}"),
         (not answers, "waits for adjudication", "nobody gave an answer"),
     ]
     fate, why = next(((fate, why) for holds, fate, why in checks if holds), ("kept", ""))
-    return Decision(question_id, species, question, fate, why, rate, labels, answers, tuple(votes))
-
-
-def _labels(votes: Mapping[str, Vote], ruling: Vote | None) -> dict[str, int]:
-    """What all who finished it say of each image, or the ruling on those that it was shown."""
-    ruled = ruling.labels if ruling else {}
-    return {doc_id: ruled.get(doc_id, next(iter(votes.values())).labels[doc_id]) for doc_id in shared_images(votes)}
+    return Decision(row.question_id, row.species, row.question, fate, why, row.rate, labels, answers, tuple(done))

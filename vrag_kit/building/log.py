@@ -42,7 +42,6 @@ class Vote:
     answer: str = ""
     suggestion: str = ""                        # a new question
     status: str = "open"                        # "open", "done" or "skipped"
-    seen: int = 0                               # images that were on the screen or should have been: `shown` and `unreadable`
     unreadable: frozenset[str] = frozenset()    # missing or damaged when their page was on the screen; neither clue nor not
 
     @property
@@ -84,8 +83,8 @@ class LogFile:
 
     def __init__(self, path: Path | str, annotator: str) -> None:
         """Opens the file, or makes it; raises `VragError` when it belongs to another annotator, cannot be written, or as `read_log`."""
-        if not annotator.strip():
-            raise VragError("the annotator is empty; expected a name, which is kept in the file.")
+        if not annotator.strip() or annotator.startswith(".") or not annotator.isprintable() or set("/\\") & set(annotator):
+            raise VragError(f"found the annotator {annotator!r}; expected a name, which is kept in the file and may be that of a file: not empty, without slashes.")
         self.path, self.annotator = Path(path), annotator
         self.log, self._lines, self._offset, self._rest = AnnotationLog(""), 0, 0, b""
         try:
@@ -195,7 +194,7 @@ def _changed(vote: Vote, line: Mapping[str, Any]) -> Vote:
         case "seen":
             shown = tuple(dict.fromkeys((*vote.shown, *line["images"])))
             unreadable = (vote.unreadable | set(line["unreadable"])) - set(shown)
-            return replace(vote, shown=shown, unreadable=unreadable, seen=len(shown) + len(unreadable))
+            return replace(vote, shown=shown, unreadable=unreadable)
         case "ticked":
             return replace(vote, clues=vote.clues | {line["image"]})
         case "unticked":

@@ -13,9 +13,12 @@ from vrag_kit.building.log import AnnotationLog
 
 
 def decisions_table(decisions: Sequence[Decision]) -> pd.DataFrame:
-    """One row a question: question_id, species, question, fate, why, estimated, clue_rate (both in [0, 1]), clues, images, annotators, answers (joined by " | ")."""
+    """One row a question, in order.
+
+    Columns question_id, species, question, fate, why, estimated, clue_rate (both in [0, 1]), clues, images, annotators (who finished it), answers (both joined by " | ").
+    """
     return pd.DataFrame([(each.question_id, each.species, each.question, each.fate, each.why, each.estimated, each.clue_rate, sum(each.labels.values()), len(each.labels),
-                          len(each.annotators), " | ".join(each.answers)) for each in decisions],
+                          " | ".join(each.annotators), " | ".join(each.answers)) for each in decisions],
                         columns=["question_id", "species", "question", "fate", "why", "estimated", "clue_rate", "clues", "images", "annotators", "answers"])
 
 

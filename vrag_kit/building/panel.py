@@ -14,6 +14,7 @@ import traitlets
 from IPython.display import HTML
 
 from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.building.agreement import Disputes
 from vrag_kit.building.annotating import Annotating
 from vrag_kit.building.assignment import assignments
 from vrag_kit.building.folders import SpeciesFolder
@@ -58,28 +59,27 @@ class AnnotationPanel(anywidget.AnyWidget):
 
 
 def annotate(questions: pd.DataFrame, folders: Sequence[SpeciesFolder], image_root: Path | str, path: Path | str, annotator: str, *, seed: int = 0,
-             images: Mapping[str, Sequence[str]] | None = None, remarks: Mapping[str, Mapping[str, str]] | None = None,
-             answers: Mapping[str, str] | None = None) -> AnnotationPanel:
+             disputes: Disputes | None = None) -> AnnotationPanel:
     """A panel to tick the images of each question that are clues, and to answer it; every action goes to the file `path` at once.
 
     `questions` has the columns question_id, species, folder, question, explanation, feature and rate (the coarse filter's estimate, NaN if unknown). A file that exists is gone on
     with, at the first question that is neither done nor skipped. Several annotators use a file each; seed, question and annotator determine the order of the images.
-    To settle what annotators disagree on, `images` restricts the images of a question, `remarks` says something below them, `answers` proposes an answer.
-    Raises `VragError` as `assignments` and `LogFile` do.
+    With `disputes` (from `find_disputes`) only what annotators differ on is shown, with what they said; what they agree on is ticked. Raises `VragError` as `assignments` and
+    `LogFile` do.
     """
-    tasks = assignments(questions, folders, annotator, seed=seed, images=images, remarks=remarks, answers=answers)
+    tasks = assignments(questions, folders, annotator, seed=seed, disputes=disputes)
     return AnnotationPanel(Annotating(tasks, Path(image_root), LogFile(path, annotator)))
 
 
-def annotation_page(votes: AnnotationLog | Mapping[str, Vote], image_root: Path | str, *, clues: int = 6) -> HTML:
-    """Votes below one another, each with at most `clues` of its clues, to read without a kernel; all text is escaped."""
-    found = votes.votes if isinstance(votes, AnnotationLog) else votes
-    return HTML("<hr>".join(_card(vote, Path(image_root), clues) for vote in found.values()) or "<p>no question was opened yet</p>")
+def annotation_page(logs: Sequence[AnnotationLog], image_root: Path | str, *, questions: int = 3, clues: int = 6) -> HTML:
+    """The first `questions` of each log below one another, each with at most `clues` of its clues, to read without a kernel; all text is escaped."""
+    votes = [(log.annotator, vote) for log in logs for vote in list(log.votes.values())[:questions]]
+    return HTML("<hr>".join(_card(annotator, vote, Path(image_root), clues) for annotator, vote in votes) or "<p>no question was opened yet</p>")
 
 
-def _card(vote: Vote, root: Path, most: int) -> str:
+def _card(annotator: str, vote: Vote, root: Path, most: int) -> str:
     clues = [doc_id for doc_id in vote.shown if doc_id in vote.clues]
-    rows = {"species": vote.species, "feature": vote.feature, "status": vote.status, "answer": vote.answer, "suggested": vote.suggestion,
+    rows = {"annotator": annotator, "species": vote.species, "feature": vote.feature, "status": vote.status, "answer": vote.answer, "suggested": vote.suggestion,
             "clues": f"{len(clues)} of {len(vote.shown)} images shown" + (f"; {len(vote.unreadable)} could not be read" if vote.unreadable else "")}
     table = "".join(f"<tr><td style='text-align:left;padding-right:1em'>{name}</td><td style='text-align:left'><b style='white-space:pre-wrap'>{escape(text)}</b></td></tr>"
                     for name, text in rows.items() if text)

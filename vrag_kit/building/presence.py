@@ -19,6 +19,7 @@ from vrag_kit.judging.abstention import declines
 from vrag_kit.options import Entry
 from vrag_kit.types import Answer, LazyImage, Message, Prompt
 
+_COLUMNS = ["question_id", "doc_id", "visible", "status", "answer_id"]
 MOST_CLUES = 0.25
 """The largest share of clues among a species' images: what more images show is not rare (section 4.2)."""
 _YES_NO = json.loads((Path(__file__).parent / "presence.json").read_text(encoding="utf-8"))["yes_no"]
@@ -29,10 +30,13 @@ def ask_presence(model: Entry, questions: pd.DataFrame, folders: Sequence[Specie
     """One row for each question that was not dropped and each image of its species: question_id, doc_id, visible (1 or 0, NaN where it could not be told), status, answer_id.
 
     `wording` is how it is asked. "yes_no": can the feature be seen, yes or no. "question": the question itself, with one image; to answer means that it can be seen, and to
-    decline that it cannot; for models that were taught to decline. `questions` has the columns question_id, folder, question, feature, dropped. Answers
-    are kept in `answers.sqlite` in `answers_dir` and not asked for again; see `ask_prompts` for what is printed and raised. Also raises `VragError` for another wording and for
-    a question whose folder is not among `folders`.
+    decline that it cannot; for models that were taught to decline. With "" as `model` nothing is asked, and there are no rows. `questions` has the columns question_id, folder,
+    question, feature, dropped. Answers are kept in `answers.sqlite` in `answers_dir` and not asked for again; see `ask_prompts` for what is printed and raised. Also
+    raises `VragError` for another wording and for a question whose folder is not among `folders`.
     """
+    if not model:
+        print("no coarse filter: every question goes on to the annotators", flush=True)
+        return pd.DataFrame(columns=_COLUMNS).astype({"visible": float})
     if wording not in _WORDINGS:
         raise VragError(f"unknown wording {wording!r} of the coarse filter; expected one of {', '.join(map(repr, _WORDINGS))}.")
     write, read = _WORDINGS[wording]
@@ -49,21 +53,21 @@ def ask_presence(model: Entry, questions: pd.DataFrame, folders: Sequence[Specie
     told = [_told(answer, read) for answer in answers]
     return pd.DataFrame([(question_id, doc_id, visible, status, answer.answer_id)
                          for (question_id, doc_id, _), answer, (visible, status) in zip(rows, answers, told, strict=True)],
-                        columns=["question_id", "doc_id", "visible", "status", "answer_id"])
+                        columns=_COLUMNS)
 
 
 def coarse_filter(questions: pd.DataFrame, presence: pd.DataFrame, limit: float = MOST_CLUES) -> pd.DataFrame:
     """`questions` with the columns rate (the share of judged images that show the feature, NaN without any), judged and unjudged (images); too common ones are dropped.
 
-    A question whose rate is above `limit` gets that as its `dropped`, and so does one of which no image could be judged. A rate of 0 stays: a person may see what the
-    model did not. Images without a verdict are left out of the rate and counted.
+    A question gets that as its `dropped` when more than `limit` of all its images seem to show the feature, whatever the unjudged ones would be; and so does one of which
+    none could be judged. A rate of 0 stays: a person may see what the model did not. Images without a verdict are left out of the rate and counted.
     """
-    by_question = presence.groupby("question_id")["visible"]
-    rate, judged, every = (questions["question_id"].map(column) for column in (by_question.mean(), by_question.count(), by_question.size()))
+    by_question, asked = presence.groupby("question_id")["visible"], questions["dropped"] == ""
+    rate, judged, every = (questions["question_id"].where(asked).map(column) for column in (by_question.mean(), by_question.count(), by_question.size()))
     table = questions.assign(rate=rate, judged=judged.fillna(0).astype(int), unjudged=(every - judged).fillna(0).astype(int))
     first = presence[presence["visible"].isna()].groupby("question_id")["status"].first()
     dropped = [said or (f"no image could be judged: {first[question_id]}" if unjudged and not judged
-                        else f"the estimated clue rate {rate:.1%} is above {limit:.0%}" if rate > limit else "")
+                        else f"the estimated clue rate {rate:.1%} is above {limit:.0%}" if rate * judged > limit * (judged + unjudged) + 1e-9 else "")
                for question_id, said, rate, judged, unjudged in table[["question_id", "dropped", "rate", "judged", "unjudged"]].itertuples(index=False)]
     return table.assign(dropped=dropped)
 

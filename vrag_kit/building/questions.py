@@ -18,15 +18,23 @@ from vrag_kit.workspace import shown
 def questions_file(path: Path | str, make: Callable[[], pd.DataFrame], folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
     """The candidate questions in the file at `path`; where there is none, those that `make` gives are written there first.
 
-    So what a person edited is never written over. Says which of both was done. Raises `VragError` as `read_questions` does.
+    So what a person edited is never written over. Only a species of which the file holds no question, since its writer failed, is written anew. Says what was done.
+    Raises `VragError` as `read_questions` does, and when the file cannot be written.
     """
-    made = not Path(path).exists()
-    if made:
-        save_questions(path, make())
-    questions = read_questions(path, folders)
-    good = int((questions["dropped"] == "").sum())
-    print(f"{good:,} of {len(questions):,} questions written to {shown(Path(path))}; edit it, then run this again" if made
-          else f"{good:,} of {len(questions):,} questions read from {shown(Path(path))}; delete it to have them written anew", flush=True)
+    path, made = Path(path), not Path(path).exists()
+    questions = None if made else read_questions(path, folders)
+    empty = set() if questions is None else set(questions["species"]) - set(questions.loc[questions["question"] != "", "species"])
+    if questions is None or empty:
+        fresh = make()
+        written = fresh if questions is None else pd.concat([questions[~questions["species"].isin(empty)], fresh[fresh["species"].isin(empty)]], ignore_index=True)
+        try:
+            save_questions(path, written)
+        except OSError as error:
+            raise VragError(f"{path}: the questions cannot be written ({error.strerror}). Choose another folder; what a model wrote is kept in its store.") from error
+        questions = read_questions(path, folders)
+    good, writers = int((questions["dropped"] == "").sum()), ", ".join(dict.fromkeys(questions["writer"]))
+    print(f"{good:,} of {len(questions):,} questions (by {writers}) " + (f"written to {shown(path)}; edit it, then run this again" if made
+          else f"read from {shown(path)}; delete it to have them written anew"), flush=True)
     return questions
 
 
