@@ -42,7 +42,7 @@ class _Handler(BaseHTTPRequestHandler):
         state, asked = self.server_state, self.headers.get("Range", "")
         state.asked.append(asked)
         if "missing" in self.path or state.statuses:
-            return self._answer(404 if "missing" in self.path else state.statuses.pop(0), {"Content-Length": "0"})
+            return self._answer(404 if "missing" in self.path else state.statuses.pop(0), {"Content-Length": "0", "Location": "file:///x?key=SECRET"})
         given = re.fullmatch(r"bytes=(\d+)-(\d*)", asked) if state.ranges and self.headers.get("If-Range", state.etag) == state.etag else None
         first = int(given[1]) if given else 0
         last = int(given[2]) if given and given[2] else len(state.data) - 1

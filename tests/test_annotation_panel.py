@@ -137,11 +137,11 @@ def test_skip_needs_more_than_9_clues_in_the_first_27_images(root: Path, path: P
     panel = opened(root, path)
     look(panel)
     tick(panel, *range(9))
-    assert panel.view["not_skipped"] == "skipping needs more than 9 clues in the first 27 images (9 so far)"
+    assert panel.view["not_skipped"] == "too common? it may be skipped after more than 9 clues in the first 27 images (9 so far)"
     look(panel, 2)
     tick(panel, *range(5))                                              # of the second page: they do not count
     panel.receive({"type": "skip"})
-    assert panel.view["message"].startswith("not skipped: skipping needs more than 9 clues in the first 27 images (9 so far)")
+    assert panel.view["message"].startswith("not skipped: too common? it may be skipped after more than 9 clues in the first 27 images (9 so far)")
     panel.receive({"type": "page", "page": 0})
     tick(panel, 20)
     panel.receive({"type": "skip"})

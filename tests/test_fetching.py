@@ -14,6 +14,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import archive as archive_module
-from vrag_kit.benchmarks import fetch_visual_rag, remote
+from vrag_kit.benchmarks import fetch_visual_rag, fetching, remote
 from vrag_kit.errors import VragError
 from vrag_kit.runner.cli import app
 
@@ -52,6 +53,11 @@ class World:
 def write_rows(path: Path, names: Iterable[str]) -> Path:
     path.write_text(json.dumps({"question": "Q?", "answer": ["black"], "sn": "Branta x", "images": dict.fromkeys(names, 1)}) + "\n")
     return path
+
+
+def spoil(path: Path) -> None:
+    """Zeros in place of a file's bytes, as a power cut leaves them."""
+    path.write_bytes(bytes(path.stat().st_size))
 
 
 def packed(members: Iterable[tuple[str | tarfile.TarInfo, bytes]], form: int = tarfile.GNU_FORMAT) -> bytes:
@@ -120,9 +126,19 @@ def test_reading_stops_when_the_last_image_is_found(world: World, tmp_path: Path
 def test_a_run_with_nothing_to_do_asks_for_no_archive(world: World, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fetch_visual_rag(world.annotations, archive, tmp_path / "out")
     fetched = fetch_visual_rag(world.annotations, "http://127.0.0.1:1/none.tar.gz", tmp_path / "out")
-    assert (fetched.had, fetched.extracted, fetched.complete) == (100, 0, True)
-    assert "nothing to fetch" in capsys.readouterr().out
+    assert (fetched.had, fetched.by_size, fetched.extracted, fetched.complete) == (100, 100, 0, True)
+    assert "all 100 images are there, of the sizes in manifest.csv; nothing to fetch" in capsys.readouterr().out
     world.check(tmp_path / "out")
+
+
+def test_images_of_which_only_the_size_was_compared_are_not_called_complete_outright(world: World, archive: Path, tmp_path: Path) -> None:
+    arguments = ["fetch", "visual-rag", "--annotations", str(world.annotations), "--archive", str(archive), "--to", str(tmp_path / "out")]
+    assert CliRunner().invoke(app, arguments).output.endswith("out is complete\n")
+    spoil(tmp_path / "out" / world.wanted[0])
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0
+    assert "100 of those that were there have the sizes in manifest.csv, and were not opened again; `vrag check` opens them" in result.output
+    assert result.output.endswith("out is complete, as far as names and sizes tell\n")
 
 
 def test_a_connection_that_breaks_again_and_again_is_taken_up_where_it_broke(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,6 +248,75 @@ def test_after_a_kill_all_is_read_again_from_a_server_that_sends_no_parts(world:
     world.check(tmp_path)
 
 
+def test_a_command_that_is_interrupted_says_that_it_can_be_run_again(world: World, tmp_path: Path) -> None:
+    with ArchiveServer(world.data, pause=0.02) as server:
+        command = [sys.executable, "-m", "vrag_kit.runner", "fetch", "visual-rag", "--annotations", str(world.annotations), "--archive", server.url, "--to", str(tmp_path)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not list(tmp_path.glob("*/*.jpg")):
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+        assert (process.returncode, told) == (130, f"interrupted: what was extracted is in {tmp_path}; run the same command again to go on\n")
+        server.pause = 0
+        assert fetch_visual_rag(world.annotations, server.url, tmp_path).had > 0
+    world.check(tmp_path)
+
+
+def _break_off(world: World, server: ArchiveServer, folder: Path, after: int = 4_000_000) -> None:
+    server.cuts = [after, 0, 0, 0]
+    with pytest.raises(VragError, match="run the same command again"):
+        fetch_visual_rag(world.annotations, server.url, folder)
+    server.starts.clear()
+
+
+@pytest.mark.parametrize("damage", [spoil, lambda path: path.write_bytes(path.read_bytes()[:300].ljust(path.stat().st_size, b"x")), Path.unlink])
+def test_an_image_that_was_damaged_after_it_was_written_is_fetched_again(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: object) -> None:
+    with ArchiveServer(world.data) as server:
+        _break_off(world, server, tmp_path)
+        damage(next(tmp_path.glob("00001*/*")))
+        assert fetch_visual_rag(world.annotations, server.url, tmp_path).complete
+    assert server.starts == [0]
+    assert "reading from the beginning: 1 images of earlier runs are gone or damaged" in capsys.readouterr().out
+    world.check(tmp_path)
+
+
+def test_for_an_image_that_is_gone_the_archive_is_read_from_the_beginning_once_and_not_after_each_interruption(world: World, tmp_path: Path) -> None:
+    names = [*world.wanted[:60], sorted(world.images)[-1]]  # the last one keeps the reading going
+    late = World(world.data, world.images, names, write_rows(tmp_path / "late.jsonl", names))
+    other = write_rows(tmp_path / "other.jsonl", names[-1:])
+    with ArchiveServer(world.data) as server:
+        fetch_visual_rag(other, server.url, tmp_path / "out")
+        (tmp_path / "out" / names[-1]).unlink()
+        server.starts.clear()
+        _break_off(late, server, tmp_path / "out")
+        assert fetch_visual_rag(late.annotations, server.url, tmp_path / "out").complete
+    assert len(server.starts) == 1
+    assert server.starts[0] > 1_000_000
+    late.check(tmp_path / "out")
+
+
+@pytest.mark.parametrize("spoilt", ["index", "offset", "list", "text", "bytes"])
+def test_a_note_of_the_last_stop_that_is_damaged_costs_time_and_nothing_else(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], spoilt: str) -> None:
+    with ArchiveServer(world.data) as server:
+        _break_off(world, server, tmp_path)
+        path = tmp_path / ".fetch-stop.json"
+        noted = json.loads(path.read_text())
+        path.write_bytes({"index": json.dumps({**noted, "index": "AAAA"}).encode(), "offset": json.dumps({**noted, "offset": "many"}).encode(),
+                          "list": b"[]", "text": b"{", "bytes": b"\xff\x00"}[spoilt])
+        assert fetch_visual_rag(world.annotations, server.url, tmp_path).had > 0
+    assert server.starts == [0]
+    assert ".fetch-stop.json: the note of where the last run stopped is damaged; reading from the beginning" in capsys.readouterr().out
+    world.check(tmp_path)
+
+
+def test_runs_that_start_together_wait_for_one_another(world: World, archive: Path, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(12) as pool:
+        runs = list(pool.map(lambda _: fetch_visual_rag(world.annotations, archive, tmp_path / "out"), range(12)))
+    assert sorted(run.extracted for run in runs) == [0] * 11 + [100]
+    world.check(tmp_path / "out")
+
+
 @pytest.mark.parametrize("change", ["image", "annotations"])
 def test_a_run_does_not_go_on_where_it_would_miss_images(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str) -> None:
     after = world
@@ -246,7 +331,7 @@ def test_a_run_does_not_go_on_where_it_would_miss_images(world: World, tmp_path:
         server.starts.clear()
         fetch_visual_rag(after.annotations, server.url, tmp_path / "out")
     assert server.starts == [0]
-    assert "reading from the beginning: " + ("images of the last run" if change == "image" else "other images are wanted") in capsys.readouterr().out
+    assert "reading from the beginning: " + ("1 images of earlier runs" if change == "image" else "other images are wanted") in capsys.readouterr().out
     after.check(tmp_path / "out")
 
 
@@ -281,10 +366,54 @@ def test_members_that_lead_outside_are_refused_and_named(world: World, tmp_path:
     fetched = fetch_visual_rag(world.annotations, path, tmp_path / "out")
     assert len(fetched.refused) == 9
     assert (fetched.extracted, fetched.complete) == (100, True)
-    assert f"refused, as it could lead outside the folder: ../../{first}" in str(fetched)
+    assert f"refused: ../../{first}: its name points outside the folder" in str(fetched)
+    assert f"refused: train/{second}: a link" in str(fetched)
     assert {item.name for item in tmp_path.iterdir()} == before | {"out"}
     assert secret.read_bytes() == b"secret"
     world.check(tmp_path / "out")
+
+
+def _sparse(name: str, size: int) -> bytes:
+    """A member of the old GNU kind that says: `size` bytes, all of them a hole."""
+    info = tarfile.TarInfo(name)
+    info.type = tarfile.GNUTYPE_SPARSE
+    header = bytearray(info.tobuf(tarfile.GNU_FORMAT)[-512:])  # behind the header of the long name
+    header[386:410] = b"%011o\0%011o\0" % (size, 0)
+    header[483:495] = b"%011o\0" % size
+    header[148:156] = b"%06o\0 " % (sum(header[:148]) + 8 * 32 + sum(header[156:512]))
+    return info.tobuf(tarfile.GNU_FORMAT)[:-512] + bytes(header)
+
+
+def test_a_member_that_cannot_be_the_image_it_is_named_like_is_refused_with_the_reason(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "LARGEST_IMAGE", 1_000_000)
+    link, folder, large, sparse, outside, absent, *_ = world.wanted
+    strange: list[tuple[str | tarfile.TarInfo, bytes]] = [
+        (_link(f"train/{link}", tarfile.LNKTYPE, "other"), b""), (_link(f"train/{folder}", tarfile.DIRTYPE), b""), (f"train/{large}", bytes(1_000_001)), (f"../{outside}", b"x")]
+    rest = [(f"train/{name}", content) for name, content in world.images.items() if name not in world.wanted[:6]]
+    (tmp_path / "train.tar.gz").write_bytes(gzip.compress(_sparse(f"train/{sparse}", 300_000_000) + gzip.decompress(packed([*strange, *rest])), 1))
+    for _ in range(2):  # the second run reads nothing and remembers why
+        fetched = fetch_visual_rag(world.annotations, tmp_path / "train.tar.gz", tmp_path / "out")
+        where = tmp_path / "train.tar.gz"
+        reasons = {link: f"refused in {where}: a link", folder: f"refused in {where}: a folder", absent: f"not in {where}",
+                   large: f"refused in {where}: 1,000,001 bytes, more than the 1,000,000 that an image may have",
+                   sparse: f"refused in {where}: a sparse file, which may be far larger than what the archive holds of it",
+                   outside: f"refused in {where}: its name points outside the folder"}
+        assert (fetched.missing, fetched.had + fetched.extracted) == (reasons, 94)
+        assert (tmp_path / "out" / "missing.txt").read_text() == "".join(f"{name}\t{reason}\n" for name, reason in sorted(reasons.items()))
+
+
+def test_of_members_with_one_name_the_first_is_taken_and_the_others_are_counted(world: World, tmp_path: Path) -> None:
+    twice = [(f"train/{name}", content) for name, content in world.images.items() for content in (content, b"other")[: 1 + (name in world.wanted[:7])]]
+    (tmp_path / "train.tar.gz").write_bytes(packed(twice))
+    fetched = fetch_visual_rag(world.annotations, tmp_path / "train.tar.gz", tmp_path / "out")
+    assert (fetched.repeated, "passed over: 7 members" in str(fetched)) == (7, True)
+    world.check(tmp_path / "out")
+
+
+def test_names_of_refused_members_can_be_printed_whatever_their_bytes(world: World, tmp_path: Path) -> None:
+    (tmp_path / "train.tar.gz").write_bytes(packed([("../\x1b[2J\udcff.jpg", b""), *((f"train/{name}", content) for name, content in world.images.items())]))
+    told = str(fetch_visual_rag(world.annotations, tmp_path / "train.tar.gz", tmp_path / "out"))
+    assert "refused: ../�[2J�.jpg: its name points outside the folder" in told.encode().decode()
 
 
 def test_nothing_is_written_through_links_that_lie_in_the_folder(world: World, archive: Path, tmp_path: Path) -> None:
@@ -328,14 +457,29 @@ def test_images_that_are_missing_or_damaged_in_the_archive_are_listed_and_the_ar
             assert result.output.count("missing: 0") == 20
             assert "missing: and 5 more" in result.output
             assert f"damaged: {out / damaged}: not a readable picture" in result.output
-    assert "was read to its end before, and 25 images are not in it" in result.output
+    assert "was read to its end before, and 25 images are not in it; 1 images are damaged in it; nothing to read" in result.output
+    assert f"It is damaged in {server.url}; give another archive for it." in result.output
     lines = (out / "missing.txt").read_text().splitlines()
     assert [line.split("\t")[0] for line in lines] == sorted([*absent, damaged])
     assert len((out / "manifest.csv").read_text().splitlines()) == 1 + 74
-    (out / damaged).unlink()
     (tmp_path / "whole.tar.gz").write_bytes(world.data)
     assert fetch_visual_rag(world.annotations, tmp_path / "whole.tar.gz", out).complete
     world.check(out)
+
+
+def test_an_image_that_is_damaged_in_one_archive_is_sought_in_another_even_after_an_interruption(world: World, tmp_path: Path) -> None:
+    damaged = world.wanted[-1]
+    with ArchiveServer(packed((f"train/{name}", content[:700] if name == damaged else content) for name, content in world.images.items())) as server:
+        for asked_for in ([0], []):
+            server.starts = []
+            fetched = fetch_visual_rag(world.annotations, server.url, tmp_path)
+            assert (list(fetched.damaged), fetched.missing, server.starts) == ([damaged], {}, asked_for)
+        server.data, server.etag = world.data, '"second"'
+        _break_off(world, server, tmp_path)
+        assert fetch_visual_rag(world.annotations, server.url, tmp_path).complete
+    assert len(server.starts) == 1
+    assert server.starts[0] > 1_000_000
+    world.check(tmp_path)
 
 
 @pytest.mark.parametrize("kept", [0.5, 0.97])
@@ -379,6 +523,30 @@ def test_an_archive_that_is_not_there_is_an_error_that_hides_keys(world: World, 
         assert "KEY" not in str(caught.value)
 
 
+@pytest.mark.parametrize("address", [
+    "http://127.0.0.1:1/a b.tgz?key=SECRET", "http://127.0.0.1:1/ü.tgz?key=SECRET", "http://[::1/x?key=SECRET", "http://127.0.0.1:SECRET/x", "http://me:SEC/SECRET@h/x", "http://:SECRET@h/x",
+    "http:///x?key=SECRET", "http://h:0/x?key=SECRET", "ftp://user:SECRET@h/x", "https:/h/x?key=SECRET", " https://h/x?key=SECRET", "s3://b/x?key=SECRET", "h/x?key=SECRET",
+    "https:h/x?key=SECRET", "me:SECRET@h/x", "//me:SECRET@h/x", "http://127.0.0.1:1/x?key=SECRET"])
+def test_an_address_that_cannot_be_used_is_refused_without_repeating_its_keys(world: World, tmp_path: Path, address: str) -> None:
+    with pytest.raises(VragError) as caught:
+        fetch_visual_rag(world.annotations, address, tmp_path)
+    assert "SECRET" not in str(caught.value)
+    assert re.search("://host/path|http://|cannot be read|cannot be reached", str(caught.value))
+
+
+def test_an_address_that_a_server_sends_us_on_to_is_not_repeated(world: World, tmp_path: Path) -> None:
+    with ArchiveServer(world.data, statuses=(302,)) as server, pytest.raises(VragError, match=r"the server refuses it \(302 Found\)") as caught:
+        fetch_visual_rag(world.annotations, server.url, tmp_path)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_a_key_in_an_address_that_works_is_neither_shown_nor_stored(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ArchiveServer(world.data, cuts=(4_000_000, 0, 0, 0)) as server, pytest.raises(VragError) as caught:
+        fetch_visual_rag(world.annotations, f"{server.url}?key=SECRET", tmp_path)
+    assert "SECRET" not in str(caught.value) + capsys.readouterr().out
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"SECRET" in path.read_bytes()]
+
+
 def test_annotations_that_are_not_there_and_a_folder_that_cannot_be_written_are_errors(world: World, archive: Path, tmp_path: Path) -> None:
     with pytest.raises(VragError, match="no such annotation file"):
         fetch_visual_rag(tmp_path / "none.jsonl", archive, tmp_path / "out")
@@ -405,8 +573,8 @@ def test_the_command_tells_what_it_did(world: World, archive: Path, tmp_path: Pa
     assert "100 images named by the annotations: 0 were there, 100 extracted, 0 missing, 0 damaged" in result.output
     assert f"{tmp_path / 'out'} is complete" in result.output
     unknown = CliRunner().invoke(app, ["fetch", "imagenet", *arguments])
-    assert isinstance(unknown.exception, VragError)
-    assert str(unknown.exception) == "data set 'imagenet' is unknown; expected visual-rag."
+    assert unknown.exit_code == 2
+    assert "No such command 'imagenet'" in unknown.output
 
 
 def test_progress_tells_megabytes_images_and_time_left(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,6 +79,28 @@ def test_a_damaged_file_is_told_by_what_is_in_it(write_annotations: Write, tree:
     assert (findings(table), list(table["found"])) == ([("damaged", "line 1", "a.jpg")], [found])
 
 
+def fuzzed_avif() -> bytes:
+    file = io.BytesIO()
+    RGB.save(file, "AVIF")
+    before, after = file.getvalue().split(b"mdat")
+    return before + b"mdat" + b"\xff" * 20 + after[20:]
+
+
+def unknown_dds() -> bytes:
+    file = io.BytesIO()
+    RGB.save(file, "DDS")
+    return file.getvalue()[:80] + struct.pack("<I", 4) + b"XXXX" + file.getvalue()[88:]  # a pixel format that nobody knows
+
+
+@pytest.mark.parametrize(("make", "found"), [(fuzzed_avif, "Failed to decode frame 0"), (unknown_dds, "Unimplemented pixel format")])
+def test_whatever_a_decoder_raises_the_other_findings_stay(write_annotations: Write, tree: Path, make: Callable[[], bytes], found: str) -> None:
+    (tree / GOOSE / "a.jpg").write_bytes(make())
+    (tree / GOOSE / "b.jpg").unlink()
+    table = check_visual_rag(write_annotations({}), tree)
+    assert findings(table) == [("missing", "line 1", "b.jpg"), ("damaged", "line 1", "a.jpg")]
+    assert table["found"][1].startswith(found)
+
+
 def turned(orientation: int) -> Image.Exif:
     exif = Image.Exif()
     exif[0x0112] = orientation
@@ -110,6 +134,31 @@ def test_a_repeated_question_and_counts_that_the_labels_do_not_give_are_odd(writ
     table = check_visual_rag(write_annotations(V2, {**V2, "question": "Another?", "y_count": 3, "y_rate": 0.75}, V2), tree)
     assert findings(table) == [("odd", "line 2", ""), ("odd", "line 2", ""), ("odd", "line 3", "")]
     assert list(table["found"]) == ["y_count is 3, but 1 of 4 images are clues", "y_rate is 0.75, but 1 of 4 images are 0.25", "the same species and question as line 1"]
+
+
+@pytest.mark.parametrize(("claim", "kind", "found"), [
+    ({"y_rate": float("nan")}, "row", "'y_rate' is nan, expected a number."), ({"y_count": True}, "row", "'y_count' is True, expected int."),
+    ({"is_changed_v2": "no"}, "odd", "is_changed_v2 is 'no', expected unchanged, updated_image_label, updated_qa"),
+    ({"y_rate": 10**400}, "odd", f"y_rate is {'1' + '0' * 59}, but 1 of 4 images are 0.25"), ({"y_rate": float("inf")}, "odd", "y_rate is inf, but 1 of 4 images are 0.25"),
+])
+def test_a_claim_of_v2_that_is_none_is_a_bad_row_and_one_that_cannot_be_is_odd(write_annotations: Write, tree: Path, claim: dict, kind: str, found: str) -> None:
+    table = check_visual_rag(write_annotations({**V2, **claim}), tree)
+    assert list(zip(table["kind"], table["where"], table["found"], strict=True)) == [(kind, "line 1", found)]
+
+
+def test_an_image_with_two_labels_in_one_row_makes_it_a_bad_one(write_annotations: Write, tree: Path) -> None:
+    path = write_annotations({})
+    path.write_text(path.read_text(encoding="utf-8").replace(f'"{GOOSE}/a.jpg": 1', f'"{GOOSE}/a.jpg": 1, "{GOOSE}/a.jpg": 0'), encoding="utf-8")
+    table = check_visual_rag(path, tree)
+    assert findings(table) == [("row", "line 1", "")]
+    assert table["found"][0].startswith(f"'{GOOSE}/a.jpg' stands twice in one object, as 1 and 0")
+
+
+def test_a_byte_order_mark_is_no_fault(write_annotations: Write, tree: Path) -> None:
+    path = write_annotations({}, {"question": "Another?"})
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert check_visual_rag(path, tree).empty
+    assert find_data(path.parent).annotations == path
 
 
 def test_rows_that_wait_for_a_question_are_odd(write_annotations: Write, tree: Path) -> None:
@@ -197,7 +246,21 @@ def test_v1_and_v2_are_told_apart_by_their_keys_and_compared(data: Path, write_a
     code, output = check(data, "--csv", data / "all.csv")
     assert (code, "other answers in 1" in output, "[grey → black]" in output) == (0, True, True)
     assert list(pd.read_csv(data / "all_changes.csv")["change"]) == ["answers"]
+    assert pd.read_csv(data / "all_image_changes.csv").empty
     assert check(data / "a_new.jsonl", data / "images", "--before", data / "b_old.jsonl")[1] == check(data)[1]
+
+
+def test_bad_rows_of_either_version_leave_the_rest_to_be_compared(write_annotations: Write, tree: Path, tmp_path: Path) -> None:
+    images = {f"{GOOSE}/{name}.jpg": int(name in "ab") for name in "abcd"}
+    old = write_annotations({}, "{", {"question": "Another?"}).rename(tmp_path / "old.txt")
+    new = write_annotations({"images": images}, {"answer": "black"}, "[]", {"question": "Another?"})
+    alone, (code, output) = check(new, tree), check(new, tree, "--before", old, "--csv", tmp_path / "all.csv")
+    assert (alone[0], code) == (1, 1)
+    assert "2 queries in v1, 2 in v2: 0 only in v1, 0 only in v2, 1 the same" in output
+    assert "3 bad rows are in neither count, and compared with nothing." in output
+    assert [line.split()[:3] for line in output.splitlines() if "bad row " in line] == [["2", "bad", "row"], ["3", "bad", "row"], ["2", "bad", "row"]]
+    flips = pd.read_csv(tmp_path / "all_image_changes.csv")
+    assert list(zip(flips["image"], flips["v1"], flips["v2"], strict=True)) == [(f"{GOOSE}/b.jpg", 0, 1)]
 
 
 def test_a_first_row_that_is_broken_does_not_hide_the_file(data: Path) -> None:

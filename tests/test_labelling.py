@@ -104,7 +104,7 @@ def test_a_file_that_a_spreadsheet_saved_is_read(tmp_path: Path) -> None:
     (HEADER + "q,red,true,\n", r"line 2: the labeller is empty"),
     (HEADER + "q,red,true,me\nq,blue,true,me\nq,red,false,you\n", r"line 4: this answer to 'q' has a label already, in line 2"),
     (HEADER + 'q,"red"x,true,me\n', r"line 2: not CSV"),
-    (HEADER.encode() + b"q,caf\xe9,true,me\n", r"not UTF-8 \(byte 36"),
+    (HEADER.encode() + b"q,caf\xe9,true,me\n", r"line 2: not UTF-8 \(byte 36"),
 ])
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, content: str | bytes, message: str) -> None:
     (tmp_path / "l.csv").write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -68,6 +68,11 @@ def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Bench
     ({"answer": []}, ["line 2", "'answer' is []"]),
     ({"answer": "black"}, ["line 2", "'answer' is 'black'", "list"]),
     ({"y_count": "3"}, ["line 2", "'y_count' is '3'", "int"]),
+    ({"y_count": True}, ["line 2", "'y_count' is True", "int"]),
+    ({"y_rate": float("nan")}, ["line 2", "'y_rate' is nan", "a number"]),
+    (f'{{"question": "Q?", "answer": ["a"], "sn": "S s", "images": {{"{GOOSE}/a.jpg": 1, "{GOOSE}/a.jpg": 0}}}}', ["line 2", "a.jpg' stands twice in one object, as 1 and 0"]),
+    ('{"question": "Q?", "answer": ["a"], "sn": "S s", "images": ' + "9" * 5000 + "}", ["line 2", "not JSON that can be read"]),
+    ("[" * 100_000, ["line 2", "not JSON"]),
     ({"images": {f"{GOOSE}/a.jpg": 2}}, ["line 2", "a.jpg", "label 2", "1 (clue) or 0"]),
     ({"images": {f"{GOOSE}/a.jpg": True}}, ["line 2", "label True"]),
     ({"images": {f"{GOOSE}/a.jpg": 0, f"{GOOSE}/b.jpg": 0}}, ["line 2", "no clue", "all 2 labels are 0"]),
@@ -84,6 +89,15 @@ def test_a_bad_row_is_refused_by_line_with_what_was_found_and_expected(write_ann
     assert str(path) in str(caught.value)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_an_image_named_twice_with_one_label_and_a_byte_order_mark_change_nothing(write_annotations: Write, tree: Path) -> None:
+    path = write_annotations({})
+    before = load_visual_rag(path, tree)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(f'"{GOOSE}/a.jpg": 1'.encode(), f'"{GOOSE}/a.jpg": 1, "{GOOSE}/a.jpg": 1'.encode()))
+    assert path.read_bytes().count(b"a.jpg") == 2
+    after = load_visual_rag(path, tree)
+    assert (after.qrels, after.fingerprint) == (before.qrels, before.fingerprint)
 
 
 @pytest.mark.parametrize(("content", "word"), [(b"", "no queries found"), (b"\n\n", "no queries found"), (b"\xff\xfe\x00", "not UTF-8")])

@@ -12,6 +12,7 @@ from strange_server import StrangeServer, images_in, text_in
 from vrag_kit.building.folders import SpeciesFolder, read_folders
 from vrag_kit.building.presence import ask_presence, coarse_filter
 from vrag_kit.errors import VragError
+from vrag_kit.generation import ask_models, non_clue
 from vrag_kit.types import Benchmark
 
 WEIGHTS = "vrag_kit/fieldguide/weights/field-guide-vlm-few"
@@ -81,6 +82,28 @@ def test_a_model_that_was_taught_to_decline_finds_nearly_all_clues_when_it_is_as
     clue = np.array([guide.qrels[query_id][doc_id] for query_id, doc_id in zip(presence["question_id"], presence["doc_id"], strict=True)], bool)
     assert presence.loc[clue, "visible"].mean() > 0.8
     assert presence.loc[~clue, "visible"].mean() < 0.3
+
+
+def test_an_image_that_cannot_be_opened_is_named_and_counted(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    next(tree.rglob("c.jpg")).write_text("hello", encoding="utf-8")
+    (goose,) = read_folders(tree)
+    with StrangeServer({"Feature: feet": ["say Answer: yes"]}) as server:
+        table = ask_presence(model_at(server), questions(goose, "feet"), [goose], tree, tmp_path)
+        assert server.calls("Feature: feet") == 3
+    assert table["visible"].isna().tolist() == [False, False, True, False]
+    assert "damaged: " in table["status"][2]
+    assert "c.jpg: not a readable picture" in capsys.readouterr().out
+    assert coarse_filter(questions(goose, "feet"), table)[["judged", "unjudged"]].to_numpy().tolist() == [[3, 1]]
+
+
+def test_what_the_filter_was_told_is_an_answer_for_the_other_notebooks_too(guide: Benchmark, guide_folder: Path, tmp_path: Path) -> None:
+    query = next(iter(guide.queries.values()))
+    folders = read_folders(guide_folder / "images")
+    table = pd.DataFrame([(query.query_id, query.metadata["folder"], query.text, "", "")], columns=["question_id", "folder", "question", "feature", "dropped"])
+    ask_presence(WEIGHTS, table, folders, guide_folder / "images", tmp_path, wording="question", batch_size=32)
+    answers = ask_models([WEIGHTS], guide, non_clue(guide.subset([query.query_id]), draws=3), tmp_path, decoding="greedy", max_new_tokens=16)
+    assert answers["status"].tolist() == ["ok"] * 3
+    assert all(isinstance(answer, str) and answer for answer in answers["answer"])
 
 
 def test_without_a_model_every_question_goes_on(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

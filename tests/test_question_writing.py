@@ -293,7 +293,7 @@ def test_the_template_asks_about_the_field_guides_organisms_in_the_words_its_mod
 def test_a_folder_that_the_template_writer_does_not_know_has_a_row_that_says_so(tmp_path: Path) -> None:
     (row,) = write_questions("template", [folder("red bicycle", "")], {}, tmp_path).itertuples()
     assert (row.question_id, row.question) == ("", "")
-    assert row.dropped == "the template writer knows no parts of red bicycle; give an LLM as `writer`"
+    assert row.dropped == "the template writer knows no parts of red bicycle; give a model as `writer`, or fill in question and feature here and empty this cell"
 
 
 def test_the_field_guides_species_get_two_questions_each(guide_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -304,7 +304,7 @@ def test_the_field_guides_species_get_two_questions_each(guide_folder: Path, tmp
     assert table.groupby("species").size().tolist() == [2] * 12
     assert set(table["dropped"]) == {""}
     assert table["question_id"].is_unique
-    assert "questions by template: 24 of 24 go on, of 12 of 12 species" in capsys.readouterr().out
+    assert "questions by template: 24 of 24 go on, about 12 of 12 species" in capsys.readouterr().out
 
 
 def test_a_model_is_told_the_papers_instructions_the_names_and_the_paragraph() -> None:
@@ -335,7 +335,7 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path, c
         assert table["question_id"][0] == query_id_of("Bromus catharticus", table["question"][0])
         assert set(table["writer"]) == {"writer"}
         out = capsys.readouterr().out
-        assert "questions by writer: 4 of 7 go on, of 2 of 2 species" in out
+        assert "questions by writer: 4 of 7 go on, about 2 of 2 species" in out
         assert "  dropped 1 times: told in the paragraph" in out
         asked = [text_in(request) for request in server.requests]
         assert sum("Wiki Paragraph: Bromus catharticus is a grass. Its anthers are yellow.\n" in text for text in asked) == 1
@@ -462,7 +462,7 @@ def test_columns_may_stand_in_any_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ([{}, {"species": "Bromus catharticu"}], r"line 3: found the species 'Bromus catharticu', which has no folder; expected a scientific name such as 'Bromus catharticus'"),
+    ([{}, {"species": "Bromus catharticu"}], r"line 3: found the species 'Bromus catharticu', which has no folder; expected one that has, such as 'Bromus catharticus'"),
     ([{"question": " "}], r"line 2: the question is empty; fill it in, or say in `dropped`"),
     ([{"feature": ""}], r"line 2: the feature is empty"),
     ([{"writer": ""}], r"line 2: the writer is empty"),
@@ -484,7 +484,7 @@ def test_a_dropped_row_may_be_unfinished_or_stand_there_twice(tmp_path: Path) ->
     ("", r"line 1: found no column 'question_id'"),
     (HEADER + "a,b\n", r"line 2: found 2 values, expected 9"),
     (HEADER + '"a"b\n', r"line 2: not CSV"),
-    (HEADER.encode() + b"caf\xe9\n", r"not UTF-8 \(byte"),
+    (HEADER.encode() + b"caf\xe9\n", r"line 2: not UTF-8 \(byte"),
 ])
 def test_a_bad_file_is_refused(tmp_path: Path, content: str | bytes, message: str) -> None:
     (tmp_path / "q.csv").write_bytes(content if isinstance(content, bytes) else content.encode())

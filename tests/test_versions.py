@@ -87,6 +87,8 @@ def test_other_images_or_another_species_make_another_question(compare: Compare)
     (row(says="updated_image_label", answers=("grey",), clues="ab"), ["is_changed_v2 is updated_image_label, found answers, clues"]),
     (row(says="unchanged", species="Anas acuta"), ["is_changed_v2 is unchanged, found only in v2"]),
     (row(says="no"), ["is_changed_v2 is 'no', expected unchanged, updated_image_label, updated_qa"]),
+    (row(says="unchanged", count=True), ["y_count is True, but 1 of 4 images are clues"]),
+    (row(says="unchanged", rate=float("nan")), ["y_rate is nan, but 1 of 4 images are 0.25"]),
     (row(says="unchanged", count=2), ["y_count is 2, but 1 of 4 images are clues"]),
     (row(says="unchanged", rate=0.2), ["y_rate is 0.2, but 1 of 4 images are 0.25"]),
     (row(says="unchanged", images="abc", rate=0.333), []),
@@ -104,14 +106,20 @@ def test_the_summary_counts_as_a_hand_does(compare: Compare) -> None:
         "5 queries in v1, 4 in v2: 1 only in v1, 0 only in v2, 1 the same; another question in 1, other answers in 1, other clues in 1 (+2 −1), other images in 1 (+1 −0).")
 
 
-def test_rows_with_faults_are_compared_and_rows_without_shape_are_named(tmp_path: Path) -> None:
+def test_rows_with_faults_are_compared_and_rows_without_shape_are_counted_apart(tmp_path: Path) -> None:
     v1, v2 = write(tmp_path, [row(clues="", answers=())], [row()])
     assert list(label_changes(v1, v2)["change"]) == ["answers, clues"]
     for bad, word in (({"question": "Q?"}, "'sn' is missing, expected a str"), ({**row(), "images": [1]}, "'images' is a list, expected a dict"),
                       ({**row(), "images": {"a/b.jpg": "1"}}, "label '1'")):
-        with pytest.raises(VragError, match=r"v1\.jsonl line 2") as caught:
-            label_changes(*write(tmp_path, [row(), bad], [row()]))
-        assert word in str(caught.value)
+        for v1, v2, lines in (([row(), bad], [row()], (2, None)), ([row()], [row(), bad], (None, 2))):
+            table = label_changes(*write(tmp_path, v1, v2))
+            assert list(table["change"]) == ["same", "bad row"]
+            last = table.iloc[1]
+            assert (last["line_v1"] is pd.NA, last["line_v2"] is pd.NA, last["clues_added"], word in last["disagrees"]) == (lines[0] is None, lines[1] is None, 0, True)
+            assert changes_summary(table).splitlines()[0].startswith("1 queries in v1, 1 in v2: 0 only in v1, 0 only in v2, 1 the same")
+            assert changes_summary(table).splitlines()[1:] == ["What rows say of themselves (is_changed_v2, y_count, y_rate) agrees with this.",
+                                                              "1 bad rows are in neither count, and compared with nothing."]
+    assert list(label_changes(*write(tmp_path, [{"no": 1}], [{"no": 1}]))["change"]) == ["bad row", "bad row"]
     with pytest.raises(VragError, match="no queries found"):
         label_changes(*write(tmp_path, [], [row()]))
 

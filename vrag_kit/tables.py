@@ -22,7 +22,8 @@ def read_rows(path: Path, columns: Sequence[str], what: str, advice: str) -> Ite
     except OSError as error:
         raise VragError(f"{path}: {what} cannot be read ({error.strerror}). {advice}") from error
     except UnicodeDecodeError as error:
-        raise VragError(f"{path}: not UTF-8 (byte {error.start}: {error.reason}). Save it as CSV in UTF-8.") from error
+        line = error.object[: error.start].count(b"\n") + 1
+        raise VragError(f"{path} line {line}: not UTF-8 (byte {error.start}: {error.reason}). Save it as CSV in UTF-8.") from error
     head = text.partition("\n")[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
     try:
@@ -32,7 +33,8 @@ def read_rows(path: Path, columns: Sequence[str], what: str, advice: str) -> Ite
             raise VragError(f"{path} line 1: found {odd[0]}, expected {', '.join(columns)}.")
         for row in filter(any, reader):
             if len(row) != len(columns):
-                raise VragError(f"{path} line {reader.line_num}: found {len(row)} values, expected {len(columns)} ({', '.join(header)}).")
+                raise VragError(f"{path} line {reader.line_num}: found {len(row)} values, expected {len(columns)} ({', '.join(header)}). "
+                                f"A text with a separator in it stands in double quotes.")
             yield reader.line_num, dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise VragError(f"{path} line {reader.line_num}: not CSV ({error}); expected the columns {', '.join(columns)}, text with quotes doubled.") from error

@@ -6,15 +6,14 @@ import hashlib
 import io
 import re
 import tarfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from vrag_kit.benchmarks.archive import Place, read_members
-from vrag_kit.benchmarks.filling import Copy, ImageFolder, Stop
-from vrag_kit.benchmarks.images import ImageFile, find_damaged
+from vrag_kit.benchmarks.filling import Copy, ImageFolder, Stop, find_damage, look_around
 from vrag_kit.benchmarks.remote import RemoteFile
 from vrag_kit.benchmarks.visual_rag import name_problem, parse_row, read_lines
 from vrag_kit.errors import VragError
@@ -22,7 +21,8 @@ from vrag_kit.files import one_at_a_time
 from vrag_kit.progress import track
 
 _MB = 1_000_000
-_AT_ONCE = 256  # pictures opened between two looks at the clock
+LARGEST_IMAGE = 1_000_000_000
+"""Bytes: a member of the archive that would be a larger image is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,14 @@ class Fetched:
     """Images that the annotations name, each counted once."""
     had: int
     """Of these, there before this run."""
+    by_size: int
+    """Of these, listed in manifest.csv, so that this run compared their sizes and did not open them."""
     extracted: int
     """Written by this run."""
     refused: tuple[str, ...]
-    """Members of the archive that point outside, or are no regular file where an image should be."""
+    """Members of the archive that point outside, or cannot be the image that they are named like: "<name>: <why>"."""
+    repeated: int
+    """Members passed over, for this run had written an image of that name before."""
     missing: Mapping[str, str]
     """Images that are not there → why."""
     damaged: Mapping[str, str]
@@ -44,13 +48,17 @@ class Fetched:
 
     @property
     def complete(self) -> bool:
-        """Whether every image is there and opens."""
+        """Whether every image is there and none is known to be damaged."""
         return not self.missing and not self.damaged
 
     def __str__(self) -> str:
         lines = [f"{self.wanted:,} images named by the annotations: {self.had:,} were there, {self.extracted:,} extracted, "
                  f"{len(self.missing):,} missing, {len(self.damaged):,} damaged"]
-        lines += _few("refused, as it could lead outside the folder", self.refused)
+        if self.by_size:
+            lines.append(f"{self.by_size:,} of those that were there have the sizes in manifest.csv, and were not opened again; `vrag check` opens them")
+        if self.repeated:
+            lines.append(f"passed over: {self.repeated:,} members with the names of images that were written before")
+        lines += _few("refused", self.refused)
         lines += _few("missing", [f"{name}: {reason}" for name, reason in self.missing.items()])
         lines += _few("damaged", list(self.damaged.values()))
         return "\n".join(lines)
@@ -62,52 +70,61 @@ def fetch_visual_rag(annotations: Path | str, archive: Path | str, to: Path | st
     The archive is streamed and not kept; reading stops as soon as all images are there. Members are known by the last two parts of
     their names. Images that are in `to` already are not fetched again. After an interruption the next run goes on near the place where the
     last one stopped, where the server sends parts of files (Range) and the archive is the same; else it reads from the beginning, and what was extracted stays.
-    At the end every image is opened, `to`/manifest.csv lists the good ones (image, bytes, sha256), and `to`/missing.txt what is missing or damaged.
+    Every image that is new is opened, `to`/manifest.csv lists the good ones (image, bytes, sha256), and `to`/missing.txt what is missing or damaged.
+    Of those that the manifest lists, later runs compare the size alone. An image that was damaged after it was written is fetched
+    again; one that is damaged in the archive is reported, and sought again in another archive only.
 
     Raises `VragError` for annotations that cannot be used, an archive that cannot be read, and a folder that cannot be written.
     """
     wanted, root = _wanted(Path(annotations), Path(to)), Path(to).expanduser()
     folder = ImageFolder(root)
     with one_at_a_time(root, "fetching images"):
-        listed, journal = folder.listed(), folder.journal()
-        good = {name: listed[name] for name in wanted if name in listed and folder.holds(name, listed[name])}
-        held = {name: journal[name] for name in wanted if name not in good and name in journal and folder.holds(name, journal[name])}
-        good |= _found_by_hand(folder, [name for name in wanted if name not in good and name not in held])
-        had = len(good) + len(held)
-        if len(good) == len(wanted):
-            folder.finish(good | {name: copy for name, copy in listed.items() if name not in good and folder.holds(name, copy)}, {})
-            print(f"{root}: all {len(wanted):,} images are there; nothing to fetch", flush=True)
-            return Fetched(len(wanted), had, 0, (), {}, {})
-        search = _Search(folder, str(archive), wanted, good | held, lost=any(name in listed or name in journal for name in wanted if name not in good and name not in held))
+        good, suspect, by_size = look_around(folder, wanted)
+        had = len(good)
+        if had == len(wanted):
+            folder.finish(good, {})
+            print(f"{root}: all {had:,} images are there{', of the sizes in manifest.csv' if by_size else ''}; nothing to fetch", flush=True)
+            return Fetched(len(wanted), had, by_size, 0, (), 0, {}, {})
+        search = _Search(folder, str(archive), wanted, good, suspect)
         search.run()
-        damaged = _damaged(folder, [name for name in wanted if name in search.found and name not in good], "opening what was extracted")
-        good |= {name: copy for name, copy in search.found.items() if name not in damaged}
-        missing = dict.fromkeys((name for name in wanted if name not in search.found), f"not in {search.name}")
-        folder.finish({**{name: copy for name, copy in listed.items() if folder.holds(name, copy)}, **good}, missing | damaged)
-        return Fetched(len(wanted), had, len(search.found) - had, tuple(search.refused), missing, damaged)
+        had += len(search.suspect)
+        damaged = find_damage(folder, [name for name in wanted if name in search.found and name not in good], "opening what was extracted")
+        for name in damaged:
+            damaged[name] += f" It is damaged in {search.name}; give another archive for it." if folder.unchanged(name, search.found[name]) else ""
+        missing = {name: search.reasons.get(name, f"not in {search.name}") for name in wanted if name not in search.found}
+        folder.finish({name: copy for name, copy in search.found.items() if name not in damaged}, missing | damaged)
+        return Fetched(len(wanted), had, by_size, len(search.found) - had, tuple(search.refused), search.repeated, missing, damaged)
 
 
 class _Search:
-    """One reading of an archive for images."""
+    """One reading of an archive for the images that are not yet `found`; `suspect` ones, damaged as they came, are left alone if it was this archive that they came from."""
 
-    def __init__(self, folder: ImageFolder, archive: str, wanted: Sequence[str], found: Mapping[str, Copy], *, lost: bool) -> None:
-        self.folder, self.archive, self.found, self.lost = folder, archive, dict(found), lost
-        self.open = {name for name in wanted if name not in found}
-        self.total, self.refused = len(wanted), list[str]()
+    def __init__(self, folder: ImageFolder, archive: str, wanted: Sequence[str], found: Mapping[str, Copy], suspect: Mapping[str, Copy]) -> None:
+        self.folder, self.archive, self.found, self.suspect = folder, archive, dict(found), dict(suspect)
+        self.open = {name for name in wanted if name not in found and name not in suspect}
+        self.total, self.refused, self.reasons = len(wanted), list[str](), dict[str, str]()
+        self.written, self.repeated = set[str](), 0
         self.digest = hashlib.sha256("\n".join(wanted).encode()).hexdigest()
-        self.name = archive
+        self.name = ""
 
     def run(self) -> None:
         """Read until all images are found, or to the end; notes the place now and then."""
-        if not self.open:
-            return
-        self.folder.check_folders(self.open)
         with _open(self.archive) as file:
             identity = _identity(file, self.archive)
-            self.name = getattr(file, "name", self.archive)
-            stop = self._last_stop(identity)
-            if stop.ended:
-                print(f"{self.name}: was read to its end before, and {len(self.open):,} images are not in it; nothing to read. Give another archive for these.", flush=True)
+            self.name = str(file.name)
+            noted = self.folder.stop()
+            if self.suspect and (noted is None or noted.archive != identity):
+                self.open |= self.suspect.keys()
+                self.folder.forget(self.suspect)
+                self.suspect = {}
+            self.found |= self.suspect
+            self.folder.check_folders(self.open)
+            stop = self._where_to_begin(identity, noted)
+            if stop.ended or not self.open:
+                self.reasons = self.folder.reasons()
+                known = [f"was read to its end before, and {len(self.open):,} images are not in it"] * bool(self.open)
+                known += [f"{len(self.suspect):,} images are damaged in it"] * bool(self.suspect)
+                print(f"{self.name}: {'; '.join(known)}; nothing to read. Give another archive for these.", flush=True)
                 return
             last = stop.place
 
@@ -122,13 +139,13 @@ class _Search:
             except VragError as error:
                 raise VragError(f"{error} {len(self.found):,} of {self.total:,} images are in {self.folder.root}; run the same command again to go on.") from error
 
-    def _last_stop(self, identity: Mapping[str, Any]) -> Stop:
-        """Where to begin, and why, in words."""
-        start, stop = Stop(identity, self.digest, Place(), False), self.folder.stop()
+    def _where_to_begin(self, identity: Mapping[str, Any], stop: Stop | None) -> Stop:
+        """Where the last run stopped, if that helps; why not, in words."""
+        start = Stop(identity, self.digest, Place(), False)
         if stop is None:
             return start
         reason = ("this is not the archive that the last run read (or it was replaced); the images from that one stay" if stop.archive != identity else
-                  "other images are wanted than last time" if stop.wanted != self.digest else "images of the last run are no longer there" if self.lost else "")
+                  "other images are wanted than last time" if stop.wanted != self.digest else "")
         if reason:
             print(f"{self.name}: reading from the beginning: {reason}", flush=True)
             return start
@@ -150,8 +167,10 @@ class _Search:
         with closing(read_members(file, self.name, place, note)) as members:
             for info, pieces in track(members, f"reading {Path(self.name).name}", size // _MB, "MB", size=gained, start=start, note=told):
                 name = self._checked(info)
+                self.repeated += name in self.written
                 if name in self.open:
                     self.found[name] = self.folder.put(name, pieces())
+                    self.written.add(name)
                     self.open.remove(name)
                     if not self.open:
                         print(f"{self.name}: all images found after {file.tell() / _MB:,.0f} of {size / _MB:,.0f} MB", flush=True)
@@ -161,14 +180,14 @@ class _Search:
         """The image that a member would be; "" for one that is refused."""
         parts = info.name.split("/")
         name = "/".join(parts[-2:])
-        if info.name.startswith("/") or ".." in parts or (name in self.open and not info.isreg()):
-            self.refused.append(info.name)
-            return ""
-        return name
-
-
-FETCHERS = {"visual-rag": fetch_visual_rag}
-"""Data sets that `vrag fetch` knows → what fetches them."""
+        outside = info.name.startswith("/") or ".." in parts
+        reason = "its name points outside the folder" if outside else _fault(info) if name in self.open else ""
+        if not reason:
+            return name
+        self.refused.append(f"{info.name}: {reason}")
+        if name in self.open:
+            self.reasons[name] = f"refused in {self.name}: {reason}"
+        return ""
 
 
 def _wanted(annotations: Path, root: Path) -> list[str]:
@@ -186,35 +205,26 @@ def _wanted(annotations: Path, root: Path) -> list[str]:
     return sorted(names)
 
 
-def _found_by_hand(folder: ImageFolder, names: Iterable[str]) -> dict[str, Copy]:
-    """Those of the images that lie there though nothing was noted of them, and open."""
-    there = [name for name in names if (folder.root / name).is_file()]
-    damaged = _damaged(folder, there, "opening images that were there")
-    copies = {name: folder.look(name) for name in there if name not in damaged}
-    if copies:
-        folder.note(copies)
-    return copies
-
-
-def _damaged(folder: ImageFolder, names: Sequence[str], label: str) -> dict[str, str]:
-    """Those of the images that cannot be opened → why."""
-    found: dict[str, str] = {}
-    for start in track(range(0, len(names), _AT_ONCE), label, len(names), "images", size=_AT_ONCE) if names else ():
-        batch = names[start : start + _AT_ONCE]
-        if find_damaged(ImageFile(folder.root / name) for name in batch):
-            found |= {name: words for name in batch for words in find_damaged([ImageFile(folder.root / name)])}
-    return found
+def _fault(info: tarfile.TarInfo) -> str:
+    """Why a member cannot be an image; "" when it can."""
+    if not info.isreg():
+        return "a link" if info.issym() or info.islnk() else "a folder" if info.isdir() else "no regular file"
+    if info.issparse():
+        return "a sparse file, which may be far larger than what the archive holds of it"
+    return f"{info.size:,} bytes, more than the {LARGEST_IMAGE:,} that an image may have" if info.size > LARGEST_IMAGE else ""
 
 
 def _open(archive: str) -> Any:
+    """The archive, to be read; nothing that may be a password or key is repeated in an error."""
     if re.match(r"https?://", archive, re.IGNORECASE):
         return RemoteFile(archive)
-    if "://" in archive:
-        raise VragError(f"archive {archive.partition('?')[0]!r}: expected a file, or a URL that begins with http:// or https://.")
+    if scheme := re.match(r"\s*([a-z][a-z0-9+.-]+:)/", archive, re.IGNORECASE):
+        raise VragError(f"archive '{scheme[1]}…': expected a file, or a URL that begins with http:// or https://.")
     try:
-        return io.FileIO(Path(archive).expanduser())
+        return io.FileIO(str(Path(archive).expanduser()))
     except OSError as error:
-        raise VragError(f"archive {archive}: cannot be read ({error.strerror}). Give the path of the .tar.gz file, or its URL.") from error
+        shown = re.sub(r"^/*[^/:]*:[^/]*@", "", archive.partition("?")[0])
+        raise VragError(f"archive {shown}: cannot be read ({error.strerror}). Give the path of the .tar.gz file, or its URL.") from error
 
 
 def _identity(file: BinaryIO | RemoteFile, archive: str) -> dict[str, Any]:
@@ -226,5 +236,6 @@ def _identity(file: BinaryIO | RemoteFile, archive: str) -> dict[str, Any]:
 
 
 def _few(label: str, lines: Sequence[str], most: int = 20) -> list[str]:
-    """The first of the lines, then a count."""
-    return [*(f"{label}: {line}" for line in lines[:most]), *([f"{label}: and {len(lines) - most:,} more"] if len(lines) > most else [])]
+    """The first of the lines, which cannot move the cursor, then a count."""
+    plain = ["".join(sign if sign.isprintable() else "�" for sign in line) for line in lines[:most]]
+    return [*(f"{label}: {line}" for line in plain), *([f"{label}: and {len(lines) - most:,} more"] if len(lines) > most else [])]

@@ -9,18 +9,22 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vrag_kit.benchmarks.archive import Place
+from vrag_kit.benchmarks.images import ImageFile, find_damaged
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
+from vrag_kit.progress import track
 
 COLUMNS = ("image", "bytes", "sha256")
 """Of the manifest and of the journal."""
+_AT_ONCE = 256  # pictures opened between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +55,10 @@ class ImageFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._manifest, self._journal, self._stop = root / "manifest.csv", root / ".fetch-journal.csv", root / ".fetch-stop.json"
+        self._missing = root / "missing.txt"
         with writing(root):
             root.mkdir(parents=True, exist_ok=True)
-            write_file(root / ".fetch-probe", "")
-            (root / ".fetch-probe").unlink()
+            tempfile.TemporaryFile(dir=root).close()  # whether it can be written; no name that another process could meet
 
     def listed(self) -> dict[str, Copy]:
         """The images of the manifest, as they were."""
@@ -71,10 +75,25 @@ class ImageFolder:
         except OSError:
             return False
 
+    def unchanged(self, name: str, copy: Copy) -> bool:
+        """Whether the file still is, byte for byte, what was noted."""
+        try:
+            return self.look(name) == copy
+        except OSError:
+            return False
+
     def note(self, copies: Mapping[str, Copy]) -> None:
         """Add to the journal."""
         with writing(self._journal), self._journal.open("a", encoding="utf-8", newline="") as file:
             file.write(_csv((name, copy.bytes, copy.sha256) for name, copy in copies.items()))
+
+    def forget(self, names: Collection[str]) -> None:
+        """Strike images off manifest and journal, and the note of where the reading stopped: they may lie before that place."""
+        with writing(self.root):
+            self._stop.unlink(missing_ok=True)  # first: a crash after it costs time, and no image
+            for path in (self._manifest, self._journal):
+                if (rows := _read_rows(path)).keys() & set(names):
+                    write_file(path, _csv([COLUMNS, *((name, copy.bytes, copy.sha256) for name, copy in rows.items() if name not in names)]))
 
     def check_folders(self, names: Iterable[str]) -> None:
         """Raise `VragError` for a species folder of these images that is a link: what is written there would lie elsewhere."""
@@ -120,27 +139,68 @@ class ImageFolder:
             if self._journal.exists():
                 with self._journal.open("rb") as file:
                     os.fsync(file.fileno())
-            write_file(self._stop, json.dumps({"archive": dict(stop.archive), "wanted": stop.wanted, "ended": stop.ended, "offset": stop.place.offset,
-                                               "index": base64.b64encode(stop.place.index).decode("ascii")}))
+            noted = {"archive": dict(stop.archive), "wanted": stop.wanted, "ended": stop.ended, "offset": stop.place.offset,
+                     "index": base64.b64encode(stop.place.index).decode("ascii")}
+            write_file(self._stop, json.dumps({**noted, "sha256": _digest(noted)}))
 
     def stop(self) -> Stop | None:
-        """Where the last run stopped; None when it left no note, or one that cannot be read."""
+        """Where the last run stopped; None when it left no note, or, which is said, one that is damaged."""
         try:
             noted = json.loads(self._stop.read_text(encoding="utf-8"))
-            return Stop(noted["archive"], noted["wanted"], Place(noted["offset"], base64.b64decode(noted["index"])), noted["ended"])
-        except (OSError, ValueError, KeyError, TypeError):
+            if noted.pop("sha256") == _digest(noted):
+                return Stop(noted["archive"], noted["wanted"], Place(noted["offset"], base64.b64decode(noted["index"])), noted["ended"])
+        except FileNotFoundError:
             return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass
+        print(f"{self._stop}: the note of where the last run stopped is damaged; reading from the beginning", flush=True)
+        return None
+
+    def reasons(self) -> dict[str, str]:
+        """What missing.txt says: image → why."""
+        try:
+            lines = self._missing.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError):
+            return {}
+        return {name: reason for name, _, reason in (line.partition("\t") for line in lines)}
 
     def finish(self, good: Mapping[str, Copy], faults: Mapping[str, str]) -> None:
-        """Write the manifest and the list of faults (missing.txt: image, tab, reason); without faults, drop journal and note."""
-        missing = self.root / "missing.txt"
+        """Add to the manifest, less what is gone, and write the list of faults (missing.txt: image, tab, reason); without faults, drop journal and note."""
+        rows = {name: copy for name, copy in self.listed().items() if name not in good and name not in faults and self.holds(name, copy)} | dict(good)
         with writing(self.root):
-            write_file(self._manifest, _csv([COLUMNS, *((name, good[name].bytes, good[name].sha256) for name in sorted(good))]))
+            write_file(self._manifest, _csv([COLUMNS, *((name, rows[name].bytes, rows[name].sha256) for name in sorted(rows))]))
             if faults:
-                write_file(missing, "".join(f"{name}\t{reason}\n" for name, reason in sorted(faults.items())))
+                write_file(self._missing, "".join(f"{name}\t{' '.join(reason.split())}\n" for name, reason in sorted(faults.items())))
                 return
-            for path in (missing, self._stop, self._journal, *self.root.glob(f".{self._stop.name}.*.part")):  # the last: what a kill left half written
+            for path in (self._missing, self._stop, self._journal, *self.root.glob(f".{self._stop.name}.*.part")):  # the last: what a kill left half written
                 path.unlink(missing_ok=True)
+
+
+def look_around(folder: ImageFolder, wanted: Sequence[str]) -> tuple[dict[str, Copy], dict[str, Copy], int]:
+    """(the images that are good, those that are damaged and yet just as an archive gave them, how many of the good ones were known by their sizes)."""
+    listed, journal = folder.listed(), folder.journal()
+    good = {name: listed[name] for name in wanted if name in listed and folder.holds(name, listed[name])}
+    by_size = len(good)
+    held = {name: journal[name] for name in wanted if name not in good and name in journal and folder.holds(name, journal[name])}
+    damaged = find_damage(folder, list(held), "opening images of the last run")
+    good |= {name: copy for name, copy in held.items() if name not in damaged}
+    suspect = {name: held[name] for name in damaged if folder.unchanged(name, held[name])}
+    good |= _found_by_hand(folder, [name for name in wanted if name not in good and name not in held])
+    gone = {name for name in wanted if (name in listed or name in journal) and name not in good and name not in suspect}
+    if gone:
+        print(f"{folder.root}: reading from the beginning: {len(gone):,} images of earlier runs are gone or damaged", flush=True)
+        folder.forget(gone)
+    return good, suspect, by_size
+
+
+def find_damage(folder: ImageFolder, names: Sequence[str], label: str) -> dict[str, str]:
+    """Those of the images that cannot be opened → why."""
+    found: dict[str, str] = {}
+    for start in track(range(0, len(names), _AT_ONCE), label, len(names), "images", size=_AT_ONCE) if names else ():
+        batch = names[start : start + _AT_ONCE]
+        if find_damaged(ImageFile(folder.root / name) for name in batch):
+            found |= {name: words for name in batch for words in find_damaged([ImageFile(folder.root / name)])}
+    return found
 
 
 @contextmanager
@@ -150,6 +210,21 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise VragError(f"{path}: cannot be written ({error.strerror or error}). Make room there, or choose a folder that you may write to (--to).") from error
+
+
+def _found_by_hand(folder: ImageFolder, names: Iterable[str]) -> dict[str, Copy]:
+    """Those of the images that lie there though nothing was noted of them, and open."""
+    there = [name for name in names if (folder.root / name).is_file()]
+    damaged = find_damage(folder, there, "opening images that were there")
+    copies = {name: folder.look(name) for name in there if name not in damaged}
+    if copies:
+        folder.note(copies)
+    return copies
+
+
+def _digest(noted: Mapping[str, Any]) -> str:
+    """Hash of a note, which tells whether it is as it was written."""
+    return hashlib.sha256(json.dumps(noted, sort_keys=True).encode()).hexdigest()
 
 
 def _csv(rows: Iterable[Iterable[object]]) -> str:
@@ -162,6 +237,6 @@ def _read_rows(path: Path) -> dict[str, Copy]:
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             return {row[0]: Copy(int(row[1]), row[2]) for row in csv.reader(file)
-                    if len(row) == len(COLUMNS) and row[1].isascii() and row[1].isdigit() and re.fullmatch("[0-9a-f]{64}", row[2])}
+                    if len(row) == len(COLUMNS) and re.fullmatch("[0-9]{1,18}", row[1]) and re.fullmatch("[0-9a-f]{64}", row[2])}
     except (OSError, csv.Error):
         return {}

@@ -12,7 +12,7 @@ import pandas as pd
 from PIL import Image, UnidentifiedImageError
 
 from vrag_kit.benchmarks.images import decode
-from vrag_kit.benchmarks.visual_rag import file_names, name_problem, parse_row, read_lines
+from vrag_kit.benchmarks.visual_rag import CHANGES_V2, file_names, name_problem, parse_row, read_lines
 from vrag_kit.errors import VragError
 from vrag_kit.progress import track
 
@@ -42,7 +42,7 @@ def check_visual_rag(annotations: Path | str, image_root: Path | str, *, workers
     `missing`, an image that is not there; `damaged`, one that cannot be decoded; `odd`, worth knowing and not wrong. Odd are an
     EXIF orientation other than upright and any mode but RGB (the kit turns and converts both), a shorter side under 32 pixels, a
     longer one over 8,000, sides of more than 5 to 1, a format other than the file's ending says, a species and question that
-    came before, the question "HOLD", and a `y_count` or `y_rate` that the labels do not give.
+    came before, the question "HOLD", a `y_count` or `y_rate` that the labels do not give, and an `is_changed_v2` of unknown words.
 
     Each image is opened once, however many rows name it, by `workers` threads: some 1,000 photographs of 500 pixels a second on two
     cores. Raises `VragError` when the file or the folder is not there, or the file holds no rows.
@@ -65,16 +65,30 @@ def check_visual_rag(annotations: Path | str, image_root: Path | str, *, workers
     return pd.DataFrame(sorted(found, key=lambda finding: KINDS.index(finding[0])), columns=_COLUMNS)
 
 
-def count_problems(images: Mapping[str, int], claims: Mapping[str, Any]) -> list[str]:
-    """What `y_count` (clues) and `y_rate` (clues among images, to three decimals) of a row say other than its labels do; what is not claimed is not wrong."""
+def claim_problems(images: Mapping[str, int], claims: Mapping[str, Any]) -> list[str]:
+    """What is wrong with what a row of v2 says of itself; what is not claimed is not wrong.
+
+    `is_changed_v2` has to be one of three words, `y_count` the number of clues, `y_rate` that of clues among images, to three decimals.
+    """
     clues = sum(label == 1 for label in images.values())
+    says, count, rate = (claims.get(key) for key in ("is_changed_v2", "y_count", "y_rate"))
     problems = []
-    if claims.get("y_count", clues) != clues:
-        problems.append(f"y_count is {claims['y_count']}, but {clues} of {len(images)} images are clues")
-    rate = claims.get("y_rate")
-    if isinstance(rate, int | float) and images and abs(rate - clues / len(images)) > 0.0005:
-        problems.append(f"y_rate is {rate:.4g}, but {clues} of {len(images)} images are {clues / len(images):.4g}")
+    if says is not None and says not in CHANGES_V2:
+        problems.append(f"is_changed_v2 is {says!r}, expected {', '.join(CHANGES_V2)}")
+    if count is not None and (isinstance(count, bool) or count != clues):
+        problems.append(f"y_count is {_number(count)}, but {clues} of {len(images)} images are clues")
+    if rate is not None and images and not (_is_share(rate) and abs(rate - clues / len(images)) <= 0.0005):
+        problems.append(f"y_rate is {_number(rate)}, but {clues} of {len(images)} images are {clues / len(images):.4g}")
     return problems
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _number(value: object) -> str:
+    """A number to four digits; anything else, and what is far too large, as it is."""
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)[:60]
 
 
 def _read(annotations: Path) -> tuple[list[tuple[str, str, str, str]], dict[str, str]]:
@@ -94,7 +108,7 @@ def _read(annotations: Path) -> tuple[list[tuple[str, str, str, str]], dict[str,
             found.append(("odd", place, "", f"the same species and question as {before}"))
         if row["question"].strip().upper() == _NO_QUESTION:
             found.append(("odd", place, "", f"the question is {row['question']!r}, the authors' mark for a row without one; v2 leaves these rows out"))
-        found += [("odd", place, "", problem) for problem in count_problems(row["images"], row)]
+        found += [("odd", place, "", problem) for problem in claim_problems(row["images"], row)]
         for name in row["images"]:
             lines[name] = f"{lines[name]}, {place.removeprefix('line ')}" if name in lines else place
     if not where:

@@ -64,8 +64,8 @@ def decode(data: bytes, where: str) -> Image.Image:
             if upright.mode.startswith("I"):  # 16 bits a pixel, which Pillow would clip to white
                 upright = Image.fromarray((np.asarray(upright).astype(np.uint32) >> 8).clip(0, 255).astype(np.uint8))
             return upright.convert("RGB")
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        what = "of no known format" if isinstance(error, UnidentifiedImageError) else str(error)
+    except Exception as error:  # each decoder raises what it likes for damaged bytes (AVIF RuntimeError, DDS NotImplementedError), and one file must not end the work on all
+        what = "of no known format" if isinstance(error, UnidentifiedImageError) else str(error) or type(error).__name__
         raise VragError(f"{where}: not a readable picture ({what}; {len(data):,} bytes). Fetch the file again; `vrag check` lists every damaged one.") from error
 
 

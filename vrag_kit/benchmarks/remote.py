@@ -6,6 +6,7 @@ import http.client
 import io
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -48,10 +49,7 @@ class RemoteFile(io.RawIOBase):
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        parts = urlsplit(url)
-        if parts.username or not parts.hostname:
-            raise VragError("the archive's address has no host, or a user and password in it; expected http(s)://host/path.")
-        self.url, self.name = url, f"{parts.scheme}://{parts.netloc}{parts.path}"  # what follows a ? may be a key, and is never shown
+        self.url, self.name = url, _name(url)
         self._response: Any = None
         self._place = 0             # where the next byte is read
         self._first = self._next = 0    # the bytes that are kept; the connection goes on at the latter
@@ -178,6 +176,20 @@ class RemoteFile(io.RawIOBase):
             self._response = None
 
 
+def _name(url: str) -> str:
+    """An address without what follows a ?, which may be a key; raises `VragError`, which repeats nothing of it, for one that cannot be used."""
+    name = ""
+    if re.fullmatch("[!-~]+", url):
+        with suppress(ValueError):  # whose words repeat parts of the address
+            parts = urlsplit(url)
+            if parts.hostname and "@" not in parts.netloc and parts.port != 0:
+                name = f"{parts.scheme}://{parts.netloc}{parts.path}"
+    if not name:
+        raise VragError("the archive's address has no host, a port that is no number, a user and password in it, or a space or letters that an address cannot hold "
+                        "(a space is written %20); expected http(s)://host/path. It is not repeated here, for it may hold a key.")
+    return name
+
+
 def _read_head(response: Any, name: str) -> tuple[Identity, int]:
     """The file's identity, and the place of the first byte that is sent."""
     stated = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", response.headers.get("Content-Range", "").strip()) if response.status == 206 else None
@@ -197,8 +209,11 @@ def _skip(response: Any, count: int) -> None:
 
 
 def _words(error: BaseException) -> str:
+    """What went wrong, in words that repeat no address: the server may send us on to one with a key in it."""
     if isinstance(error, HTTPError):
-        return f"{error.code} {error.reason}"
+        return f"{error.code} {http.client.responses.get(error.code, '')}".strip()
+    if isinstance(error, http.client.InvalidURL | ValueError):
+        return "an address that cannot be used"
     if isinstance(error, URLError):
         return str(error.reason)
     return str(error) or type(error).__name__

@@ -11,13 +11,13 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.benchmarks.health import count_problems
-from vrag_kit.benchmarks.visual_rag import KEYS_V2, check_labels, parse_object, read_lines
+from vrag_kit.benchmarks.health import claim_problems
+from vrag_kit.benchmarks.visual_rag import CHANGES_V2, KEYS_V2, check_labels, parse_object, read_lines
 from vrag_kit.errors import VragError
 
 _FIELDS = {"question": str, "sn": str, "images": dict, "answer": list}
-_CLAIMS = ("unchanged", "updated_image_label", "updated_qa")  # the words of `is_changed_v2`, as the authors' page explains them
 _COUNTS = ("clues_added", "clues_removed", "images_added", "images_removed")
+_BAD = "bad row"
 _NUMBERS = ("clues_v1", "clues_v2", *_COUNTS, "line_v1", "line_v2")
 
 
@@ -37,7 +37,7 @@ class _Row:
 
 
 def label_changes(v1: Path | str, v2: Path | str) -> pd.DataFrame:
-    """What became of every query from one annotation file to the next; one row a query, in the order of `v2`, then what is only in `v1`.
+    """What became of every query from one annotation file to the next; one row a query, in the order of `v2`, then what is only in `v1`, then bad rows.
 
     Columns: change; species; question_v1, question_v2; answers_v1, answers_v2 (tuples); clues_v1, clues_v2 (counts); clues_added
     (0 → 1) and clues_removed (1 → 0) among the images in both; images_added, images_removed; line_v1, line_v2; says, the row's
@@ -50,10 +50,14 @@ def label_changes(v1: Path | str, v2: Path | str) -> pd.DataFrame:
     question in other words is for the reader to see, so both texts are there. A row's own claim is `updated_qa` when question or
     answers changed, else `updated_image_label` when images or labels did, else `unchanged`.
 
-    Raises `VragError` at a row that has no question, species, images or answers at all, or a label other than 0 and 1; other
-    faults, such as no clue, are let through.
+    A row that is not JSON, has no question, species, images or answers at all, or a label other than 0 and 1, is compared with
+    nothing: its `change` is "bad row", and `disagrees` says why. Other faults, such as no clue, are let through.
+    Raises `VragError` for a file that cannot be read or has no rows.
     """
-    return pd.DataFrame([_change(before, after) for before, after in _pairs(_read(Path(v1)), _read(Path(v2)))]).astype(dict.fromkeys(_NUMBERS, "Int64"))
+    (before, bad_before), (after, bad_after) = _read(Path(v1)), _read(Path(v2))
+    rows = [_change(*pair) for pair in _pairs(before, after)]
+    rows += [_bad(side, line, reason) for side, bad in (("line_v2", bad_after), ("line_v1", bad_before)) for line, reason in bad.items()]
+    return pd.DataFrame(rows).astype(dict.fromkeys(_NUMBERS, "Int64"))
 
 
 def image_changes(v1: Path | str, v2: Path | str) -> pd.DataFrame:
@@ -62,13 +66,14 @@ def image_changes(v1: Path | str, v2: Path | str) -> pd.DataFrame:
     v1 and v2 are labels, 1 a clue and 0 none; missing where the image is not in the row. `question` is that of v2.
     """
     rows = [(before.line, after.line, after.species, after.question, name, before.images.get(name), after.images.get(name))
-            for before, after in _pairs(_read(Path(v1)), _read(Path(v2))) if before and after
+            for before, after in _pairs(_read(Path(v1))[0], _read(Path(v2))[0]) if before and after
             for name in dict.fromkeys([*before.images, *after.images]) if before.images.get(name) != after.images.get(name)]
     return pd.DataFrame(rows, columns=["line_v1", "line_v2", "species", "question", "image", "v1", "v2"]).astype({"v1": "Int64", "v2": "Int64"})
 
 
 def changes_summary(changes: pd.DataFrame) -> str:
-    """`label_changes` in two sentences."""
+    """`label_changes` in two sentences, or three where there are bad rows."""
+    bad, changes = int((changes["change"] == _BAD).sum()), changes[changes["change"] != _BAD]
     both = changes[changes["line_v1"].notna() & changes["line_v2"].notna()]
     kinds = both["change"].str.split(", ")
     question, answers, clues, images = (int(kinds.map(lambda found, kind=kind: kind in found).sum()) for kind in ("question", "answers", "clues", "images"))
@@ -79,23 +84,33 @@ def changes_summary(changes: pd.DataFrame) -> str:
             f"another question in {question:,}, other answers in {answers:,}, "
             f"other clues in {clues:,} (+{sums['clues_added']:,} −{sums['clues_removed']:,}), other images in {images:,} (+{sums['images_added']:,} −{sums['images_removed']:,}).\n"
             + (f"What rows say of themselves (is_changed_v2, y_count, y_rate) differs from this in {wrong:,}." if wrong
-               else "What rows say of themselves (is_changed_v2, y_count, y_rate) agrees with this."))
+               else "What rows say of themselves (is_changed_v2, y_count, y_rate) agrees with this.")
+            + (f"\n{bad:,} bad rows are in neither count, and compared with nothing." if bad else ""))
 
 
-def _read(path: Path) -> list[_Row]:
-    rows = []
+def _read(path: Path) -> tuple[list[_Row], dict[int, str]]:
+    """(rows that can be compared, line of each other one → why not)."""
+    rows: list[_Row] = []
+    bad: dict[int, str] = {}
     for where, line in read_lines(path):
-        row = parse_object(line, where)
-        for key, kind in _FIELDS.items():
-            if not isinstance(row.get(key), kind):
-                raise VragError(f"{where}: {key!r} is {'missing' if key not in row else f'a {type(row[key]).__name__}'}, expected a {kind.__name__}. "
-                                f"Mend the row; `vrag check` lists every bad one of a file.")
-        check_labels(row["images"], where)
-        rows.append(_Row(line=int(where.rpartition(" ")[2]), species=row["sn"], question=row["question"], answers=tuple(map(str, row["answer"])),
-                         images=row["images"], claims={key: row[key] for key in KEYS_V2 if key in row}))
-    if not rows:
+        number = int(where.rpartition(" ")[2])
+        try:
+            rows.append(_row(line, where, number))
+        except VragError as error:
+            bad[number] = str(error).removeprefix(f"{where}: ")
+    if not rows and not bad:
         raise VragError(f"{path}: no queries found, expected one JSON object a line. Check that this is an annotation file.")
-    return rows
+    return rows, bad
+
+
+def _row(text: str, where: str, number: int) -> _Row:
+    row = parse_object(text, where)
+    for key, kind in _FIELDS.items():
+        if not isinstance(row.get(key), kind):
+            raise VragError(f"{where}: {key!r} is {'missing' if key not in row else f'a {type(row[key]).__name__}'}, expected a {kind.__name__}.")
+    check_labels(row["images"], where)
+    return _Row(line=number, species=row["sn"], question=row["question"], answers=tuple(map(str, row["answer"])), images=row["images"],
+                claims={key: row[key] for key in KEYS_V2 if key in row})
 
 
 def _pairs(before: list[_Row], after: list[_Row]) -> list[tuple[_Row | None, _Row | None]]:
@@ -152,6 +167,12 @@ def _change(before: _Row | None, after: _Row | None) -> dict[str, object]:
             "says": after.claims.get("is_changed_v2", "") if after else "", "disagrees": _disagreement(after, change) if after else ""}
 
 
+def _bad(side: str, line: int, reason: str) -> dict[str, object]:
+    """The row of `label_changes` for one that cannot be compared."""
+    texts = {"change": _BAD, "species": "", "question_v1": "", "question_v2": "", "answers_v1": (), "answers_v2": (), "says": "", "disagrees": reason}
+    return {**dict.fromkeys(_NUMBERS), **dict.fromkeys(_COUNTS, 0), **texts, side: line}
+
+
 def _kind(before: _Row | None, after: _Row | None, counts: Mapping[str, int]) -> str:
     if not before or not after:
         return "only in v1" if before else "only in v2"
@@ -162,11 +183,9 @@ def _kind(before: _Row | None, after: _Row | None, counts: Mapping[str, int]) ->
 
 def _disagreement(row: _Row, change: str) -> str:
     """What a row says of itself other than what was found."""
-    problems = count_problems(row.images, row.claims)
+    problems = claim_problems(row.images, row.claims)
     says = row.claims.get("is_changed_v2")
     is_now = {"same": "unchanged", "only in v2": "updated_qa"}.get(change, "updated_qa" if {"question", "answers"} & set(change.split(", ")) else "updated_image_label")
-    if says is not None and says not in _CLAIMS:
-        problems.insert(0, f"is_changed_v2 is {says!r}, expected {', '.join(_CLAIMS)}")
-    elif says is not None and says != is_now:
+    if says in CHANGES_V2 and says != is_now:
         problems.insert(0, f"is_changed_v2 is {says}, found {change}")
     return "; ".join(problems)

@@ -16,6 +16,8 @@ from vrag_kit.types import Benchmark, Evidence, Query
 
 _KEYS = {"images": dict, "answer": list, "question": str, "sn": str}
 KEYS_V2 = {"y_rate": (int, float), "y_count": int, "is_changed_v2": str}
+CHANGES_V2 = ("unchanged", "updated_image_label", "updated_qa")
+"""The words of `is_changed_v2`, as the authors' page explains them."""
 
 
 def load_visual_rag(annotations: Path | str, image_root: Path | str, *, name: str = "visual-rag") -> Benchmark:
@@ -55,9 +57,9 @@ def query_id_of(scientific_name: str, question: str) -> str:
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """(where, text) of every line of an annotation file that is not blank; `where` is "<path> line <number>"."""
+    """(where, text) of every line of an annotation file that is not blank; `where` is "<path> line <number>". A byte order mark is no text."""
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield f"{path} line {number}", line
@@ -70,11 +72,21 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def parse_object(line: str, where: str) -> dict[str, Any]:
-    """The JSON object of a line, its fields unchecked."""
+    """The JSON object of a line, its fields unchecked; raises `VragError` at a name that stands twice in an object with different values."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            if (before := found.setdefault(name, value)) is not value and before != value:
+                raise VragError(f"{where}: {name!r} stands twice in one object, as {_short(before)} and {_short(value)}; expected it once. Keep the right one.")
+        return found
+
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=once)
     except json.JSONDecodeError as error:
         raise VragError(f"{where}: not JSON ({error.msg} at column {error.colno}); expected one JSON object a line.") from error
+    except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
+        raise VragError(f"{where}: not JSON that can be read ({error}); expected one JSON object a line.") from error
     if not isinstance(row, dict):
         raise VragError(f"{where}: found a JSON {type(row).__name__}, expected an object with the keys {', '.join(_KEYS)}.")
     return row
@@ -89,7 +101,7 @@ def parse_row(line: str, where: str) -> dict[str, Any]:
         if not isinstance(row[key], kind) or not row[key]:
             raise VragError(f"{where}: {key!r} is {_short(row[key])}, expected a non-empty {kind.__name__}.")
     for key, kind in KEYS_V2.items():
-        if key in row and not isinstance(row[key], kind):
+        if key in row and (not isinstance(row[key], kind) or isinstance(row[key], bool) or row[key] != row[key]):  # the last: NaN
             raise VragError(f"{where}: {key!r} is {_short(row[key])}, expected {'a number' if key == 'y_rate' else kind.__name__}.")  # type: ignore[union-attr]
     if not all(isinstance(answer, str) and answer.strip() for answer in row["answer"]):
         raise VragError(f"{where}: 'answer' is {_short(row['answer'])}, expected a list of non-empty strings.")

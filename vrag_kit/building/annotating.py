@@ -62,6 +62,12 @@ class Annotating:
     def _vote(self) -> Vote | None:
         return self._file.log.votes.get(self._task.question_id)
 
+    def finished(self) -> str:
+        """What is to be said when all questions are decided; "" before."""
+        if any(not self._decided(task.question_id) for task in self._tasks):
+            return ""
+        return f"All {len(self._tasks)} questions are done or skipped: thank you. What you ticked is in {shown(self._file.path)}; name this file among those that count."
+
     def _do(self, kind: str, question_id: str, message: Mapping[str, Any]) -> str:
         """One action; returns why nothing was done, or ""."""
         decided = self._decided(question_id)

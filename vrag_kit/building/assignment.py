@@ -55,7 +55,7 @@ class Assignment:
     def why_not_skipped(self, vote: Vote | None) -> str:
         """Why the question cannot be skipped; "" if it can."""
         clues = len(vote.clues & set(self.images[:PAGE])) if vote else 0
-        return "" if clues > MANY else f"skipping needs more than {MANY} clues in the first {PAGE} images ({clues} so far)"
+        return "" if clues > MANY else f"too common? it may be skipped after more than {MANY} clues in the first {PAGE} images ({clues} so far)"
 
 
 def assignments(questions: pd.DataFrame, folders: Sequence[SpeciesFolder], annotator: str, *, seed: int = 0, disputes: Disputes | None = None) -> list[Assignment]:

@@ -23,6 +23,10 @@ from vrag_kit.workspace import shown
 FATES = ("kept", "too common", "no clue", "waits for adjudication", "skipped", "not annotated", "dropped by the filter", "dropped before")
 """What can become of a question; those further back are decided earlier."""
 
+NOT_GIVEN = "(not given)"
+"""In a parameter file: further data that some notebooks need and this benchmark does not have; they fail alone, and name it."""
+_MORE = ("articles", "species_list", "other_images", "webqa_annotations", "webqa_images")
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -65,11 +69,12 @@ def write_benchmark(folder: Path | str, decisions: Sequence[Decision], image_roo
     kept = [each for each in decisions if each.fate == "kept"]
     if not kept:
         fates = ", ".join(f"{count} {fate}" for fate, count in Counter(each.fate for each in decisions).items())
-        raise VragError(f"{annotations}: no question is kept, so no benchmark is written ({fates or 'there are none'}). Annotate in the panel, then run this again.")
+        raise VragError(f"{annotations}: no question is kept, so no benchmark is written ({fates or 'there are none'}). "
+                        f"Annotate in the panel, and name its file among those that count.")
     rows = [{"question": each.question, "answer": list(each.answers), "sn": each.species, "images": dict(each.labels), "y_rate": each.clue_rate,
              "y_count": sum(each.labels.values()), "is_changed_v2": "unchanged"} for each in kept]
     files = {"annotations": annotations, "image_root": image_root, **({"articles": articles} if articles else {}), **({"species_list": species} if species else {})}
-    values = {"field_guide": "", "benchmark_name": name, **{key: shown(file) for key, file in files.items()}, "query_number": 0,
+    values = {"field_guide": "", "benchmark_name": name, **dict.fromkeys(_MORE, NOT_GIVEN), **{key: shown(file) for key, file in files.items()}, "query_number": 0,
               "figures_dir": f"runs/figures-{folder.name}", "trec_dir": f"runs/trec-{folder.name}"}
     try:
         if parameters.is_file() and (before := yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}).get("image_root") != values["image_root"]:

@@ -46,8 +46,11 @@ def read_folders(image_root: Path | str, common_names: Mapping[str, str] | None 
         if folder.scientific in names:
             raise VragError(f"{root}: {names[folder.scientific]!r} and {folder.name!r} are both {folder.scientific!r}; expected one folder a species. Merge them.")
         names[folder.scientific] = folder.name
+        if re.search(r"\s", folder.name):
+            raise VragError(f"{root}: the folder {folder.name!r} contains white space, which TREC files cannot hold. Rename it to {'_'.join(folder.name.split())!r}; "
+                            f"it is shown with blanks all the same.")
         if odd := next((name for name in folder.images if re.search(r"\s", name)), None):
-            raise VragError(f"{root}: {odd!r} contains white space, which TREC files cannot hold. Rename it.")
+            raise VragError(f"{root}: the picture {odd!r} contains white space, which TREC files cannot hold. Rename it.")
     return kept
 
 

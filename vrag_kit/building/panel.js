@@ -3,6 +3,8 @@
 
 const HELP = "arrows move, space ticks, enter or a click on a picture shows it in full size, n and p turn pages, escape closes";
 
+const NO_ANSWER = "the clues have no answer yet"; // as Python says it
+
 function make(tag, name, parent, properties = {}) {
   const node = Object.assign(document.createElement(tag), properties);
   node.className = name;
@@ -32,8 +34,8 @@ function render({ model, el }) {
   const explanation = make("div", "explanation", root);
   const facts = make("div", "facts", root);
   const messages = [make("div", "message", root, { role: "alert" })]; // above the grid and below it: one of them is in sight
-  const grid = make("div", "grid", root, { role: "group", ariaLabel: "images; a tick means clue" });
   make("div", "help", root, { textContent: HELP });
+  const grid = make("div", "grid", root, { role: "group", ariaLabel: "images; a tick means clue" });
   const pager = make("div", "bar", root);
   const previous = button(pager, "‹ page", () => turn("page", { page: view.page - 1 }));
   const where = make("span", "", pager);
@@ -124,8 +126,8 @@ function render({ model, el }) {
   }
 
   function buttons() {
-    const unanswered = view.clues > 0 && !answer.value.trim() ? "the clues have no answer yet" : "";
-    const left = view.not_done || unanswered, working = view.status === "open";
+    const unanswered = view.clues > 0 && !answer.value.trim() ? NO_ANSWER : ""; // what was typed goes with "done", saved or not
+    const left = (view.not_done === NO_ANSWER ? "" : view.not_done) || unanswered, working = view.status === "open";
     answer.box.hidden = !view.clues && !answer.value && document.activeElement !== answer;
     enable(back, view.place > 0);
     enable(forward, view.place < view.places - 1);

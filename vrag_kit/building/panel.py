@@ -35,7 +35,7 @@ class AnnotationPanel(anywidget.AnyWidget):
 
     def __init__(self, work: Annotating) -> None:
         """A screen for `work`."""
-        super().__init__(view={"turn": 0, "message": "", **work.view()})
+        super().__init__(view={"turn": 0, "message": work.finished(), **work.view()})
         self.work = work
         self.on_msg(lambda _, message, buffers: self.receive(message))
 
@@ -54,7 +54,7 @@ class AnnotationPanel(anywidget.AnyWidget):
                 with suppress(VragError):  # the file vanished since; its thumbnail stays on the screen
                     self.send({"type": "picture", "image": message["image"]}, [jpeg(ImageFile(self.work.image_root / message["image"]), FULL, quality=90)])
         else:
-            said = self.work.do(message)
+            said = self.work.do(message) or self.work.finished()
             self.view = {"turn": self.view["turn"] + 1, "message": said, **self.work.view()}  # the turn makes it new to the browser even when nothing changed
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +32,8 @@ def ask_presence(model: Entry, questions: pd.DataFrame, folders: Sequence[Specie
 
     `wording` is how it is asked. "yes_no": can the feature be seen, yes or no. "question": the question itself, with one image; to answer means that it can be seen, and to
     decline that it cannot; for models that were taught to decline. With "" as `model` nothing is asked, and there are no rows. `questions` has the columns question_id, folder,
-    question, feature, dropped. Answers are kept in `answers.sqlite` in `answers_dir` and not asked for again; see `ask_prompts` for what is printed and raised. Also
-    raises `VragError` for another wording and for a question whose folder is not among `folders`.
+    question, feature, dropped. Images that cannot be opened are named, and not asked about. Answers are kept in `answers.sqlite` in `answers_dir` and not asked for again; see
+    `ask_prompts` for what is printed and raised. Also raises `VragError` for another wording and for a question whose folder is not among `folders`.
     """
     if not model:
         print("no coarse filter: every question goes on to the annotators", flush=True)
@@ -44,16 +45,17 @@ def ask_presence(model: Entry, questions: pd.DataFrame, folders: Sequence[Specie
     asked = questions[questions["dropped"] == ""]
     if lost := sorted(set(asked["folder"]) - set(by_name)):
         raise VragError(f"there is no folder {lost[0]!r} of pictures, which a question is about; found {', '.join(list(by_name)[:3])}, …. Mend the questions, or the image root.")
+    damaged = _damaged(Path(image_root), {doc_id for name in asked["folder"] for doc_id in by_name[name].images})
+    pairs = [(row, doc_id) for row in asked.itertuples() for doc_id in by_name[row.folder].images]
     rows = [(row.question_id, doc_id, write(by_name[row.folder], row.feature, row.question, ImageFile(Path(image_root) / doc_id)))
-            for row in asked.itertuples() for doc_id in by_name[row.folder].images]
+            for row, doc_id in pairs if doc_id not in damaged]
     generator = load_generator(model, device=device, decoding=decoding, max_new_tokens=max_new_tokens, concurrency=batch_size)
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         answers = ask_prompts(generator, [prompt for *_, prompt in rows], store, owners=[question_id for question_id, *_ in rows], batch_size=batch_size,
-                              retry_failures=retry_failures, what="looks", read=lambda raw: {})
-    told = [_told(answer, read) for answer in answers]
-    return pd.DataFrame([(question_id, doc_id, visible, status, answer.answer_id)
-                         for (question_id, doc_id, _), answer, (visible, status) in zip(rows, answers, told, strict=True)],
-                        columns=_COLUMNS)
+                              retry_failures=retry_failures, what="looks")
+    told = {(question_id, doc_id): (*_told(answer, read), answer.answer_id) for (question_id, doc_id, _), answer in zip(rows, answers, strict=True)}
+    lost = {doc_id: (np.nan, f"damaged: {words}", "") for doc_id, words in damaged.items()}
+    return pd.DataFrame([(row.question_id, doc_id, *(lost.get(doc_id) or told[row.question_id, doc_id])) for row, doc_id in pairs], columns=_COLUMNS)
 
 
 def coarse_filter(questions: pd.DataFrame, presence: pd.DataFrame, limit: float = MOST_CLUES) -> pd.DataFrame:
@@ -70,6 +72,24 @@ def coarse_filter(questions: pd.DataFrame, presence: pd.DataFrame, limit: float 
                         else f"the estimated clue rate {rate:.1%} is above {limit:.0%}" if rate * judged > limit * (judged + unjudged) + 1e-9 else "")
                for question_id, said, rate, judged, unjudged in table[["question_id", "dropped", "rate", "judged", "unjudged"]].itertuples(index=False)]
     return table.assign(dropped=dropped)
+
+
+def _damaged(root: Path, doc_ids: Collection[str]) -> dict[str, str]:
+    """The images that cannot be opened → why; printed."""
+    def problem(doc_id: str) -> str:
+        try:
+            ImageFile(root / doc_id).open()
+        except VragError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(4) as pool:
+        found = {doc_id: words for doc_id, words in zip(sorted(doc_ids), pool.map(problem, sorted(doc_ids)), strict=True) if words}
+    for words in list(found.values())[:20]:
+        print(f"left out: {words}", flush=True)
+    if len(found) > 20:
+        print(f"left out: and {len(found) - 20:,} more images that cannot be opened", flush=True)
+    return found
 
 
 def _yes_no(folder: SpeciesFolder, feature: str, question: str, image: LazyImage) -> Prompt:

@@ -66,7 +66,7 @@ def _checked(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -
     """The row with question_id, folder and common name filled in."""
     folder = known.get(row["species"])
     if folder is None:
-        raise VragError(f"{where}: found the species {row['species']!r}, which has no folder; expected a scientific name such as {', '.join(map(repr, list(known)[:3]))}.")
+        raise VragError(f"{where}: found the species {row['species']!r}, which has no folder; expected one that has, such as {', '.join(map(repr, list(known)[:3]))}.")
     if not row["writer"]:
         raise VragError(f"{where}: the writer is empty; expected who wrote the question: a model, \"template\" or your name.")
     for name in ("question", "feature"):

@@ -28,6 +28,8 @@ COLUMNS = ["question_id", "species", "common", "folder", "question", "explanatio
 PAPER = json.loads((Path(__file__).parent / "question_writer.json").read_text(encoding="utf-8"))
 """The instructions, verbatim, with their source; what is ours in them is marked."""
 
+_UNKNOWN = "the template writer knows no parts of {}; give a model as `writer`, or fill in question and feature here and empty this cell"
+
 
 def write_questions(writer: Entry, folders: Sequence[SpeciesFolder], pages: Mapping[str, Page], answers_dir: Path | str, *, device: str = "cpu",
                     decoding: str | Mapping[str, Any] = "checkpoint", max_new_tokens: int = 1024, retry_failures: bool = False) -> pd.DataFrame:
@@ -40,7 +42,7 @@ def write_questions(writer: Entry, folders: Sequence[SpeciesFolder], pages: Mapp
     """
     paragraphs = {folder.scientific: described(pages[folder.scientific].article) for folder in folders if folder.scientific in pages}
     if writer == NAME:
-        name, replies = NAME, [(write_by_template(folder), f"the template writer knows no parts of {folder.scientific}; give an LLM as `writer`") for folder in folders]
+        name, replies = NAME, [(write_by_template(folder), _UNKNOWN.format(folder.scientific)) for folder in folders]
     else:
         generator = load_generator(writer, device=device, decoding=decoding, max_new_tokens=max_new_tokens)
         prompts = [question_prompt(folder, paragraphs.get(folder.scientific, "")) for folder in folders]
@@ -87,6 +89,6 @@ def _rows(folder: SpeciesFolder, writer: str, words: str, failure: str) -> Itera
 
 def _tell(writer: str, candidates: pd.DataFrame, species: int) -> None:
     good = candidates[candidates["dropped"] == ""]
-    print(f"questions by {writer}: {len(good):,} of {len(candidates):,} go on, of {good['species'].nunique():,} of {species:,} species", flush=True)
+    print(f"questions by {writer}: {len(good):,} of {len(candidates):,} go on, about {good['species'].nunique():,} of {species:,} species", flush=True)
     for reason, count in Counter(reason.split(":")[0] for reason in candidates["dropped"] if reason).most_common():
         print(f"  dropped {count:,} times: {reason}", flush=True)

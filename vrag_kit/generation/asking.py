@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from math import ceil
 from typing import Any
@@ -92,6 +92,7 @@ def ask_prompts(generator: Generator, prompts: Sequence[Prompt], store: AnswerSt
             new = sum(count for count, _ in track(counts, label, len(todo), "prompts", size=lambda done: done[1]))
             late, found = _wait(todo, store, answer)
         new, answers = new + late, answers | found
+    answers = {answer_id: _again(answer, read) for answer_id, answer in answers.items()}
     failed = [answer for answer in answers.values() if answer.status != "ok"]
     print(f"{label}: {len(asked) - len(todo):,} from the store, {new:,} new, {len(todo) - new:,} by another process, {len(failed):,} failed; "
           f"{time.monotonic() - began:.0f} s", flush=True)
@@ -146,10 +147,21 @@ def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int, rea
         fields["cost"] = cost  # in US dollars
     if status == "ok":
         fields |= read(reply.raw or "")
-        if fields.get("answer") == "":
-            status = "empty: nothing after 'Answer:'"
+        status = _empty(fields)
     sent = {"model": generator.name, **generator.decoding, **generator.sent}
     return Answer(answer_id=answer_id, sample=sample, raw=reply.raw, fields=fields, status=status, sent=sent, tokens=reply.tokens)
+
+
+def _again(answer: Answer, read: Callable[[str], Mapping[str, Any]]) -> Answer:
+    """A stored answer with the fields that `read` finds, which may not be those that whoever stored it looked for."""
+    if answer.status != "ok":
+        return answer
+    fields = {**read(answer.raw or ""), **answer.fields}
+    return replace(answer, fields=fields, status=_empty(fields))
+
+
+def _empty(fields: Mapping[str, Any]) -> str:
+    return "empty: nothing after 'Answer:'" if fields.get("answer") == "" else "ok"
 
 
 def _wait(todo: list[str], store: AnswerStore, answer: Callable[[Sequence[str]], int]) -> tuple[int, dict[str, Answer]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.benchmarks import changes_summary, check_visual_rag, find_data, label_changes
+from vrag_kit.benchmarks import changes_summary, check_visual_rag, find_data, image_changes, label_changes
 from vrag_kit.benchmarks.health import KINDS
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -21,7 +21,7 @@ def check_data(target: Path, image_root: Path | None, *, before: Path | None = N
     """Print what is wrong with a benchmark's files, and what changed since `before`; whether there are faults (odd findings are none).
 
     `target` is an annotation file with its `image_root`, or, alone, a folder that `find_data` understands. `csv` gets every finding;
-    the label changes go beside it, to "<name>_changes.csv".
+    what changed goes beside it, by query to "<name>_changes.csv", by image to "<name>_image_changes.csv".
     """
     if image_root is None and not target.is_dir():
         raise VragError(f"{target} is no parameter file (.yaml) and no folder. To check a benchmark, name its images too: `vrag check {target} <image folder>`.")
@@ -39,6 +39,8 @@ def check_data(target: Path, image_root: Path | None, *, before: Path | None = N
         changes = label_changes(before, annotations)
         print(f"\n{changes_summary(changes)}")
         _show(_in_short(changes), csv and csv.with_name(f"{csv.stem}_changes.csv"), changes)
+        if csv:
+            _write(csv.with_name(f"{csv.stem}_image_changes.csv"), image_changes(before, annotations))
     return bool(set(findings["kind"]) - {"odd"})
 
 
@@ -56,8 +58,12 @@ def _show(table: pd.DataFrame, csv: Path | None, whole: pd.DataFrame | None = No
     if len(table) > MOST_ROWS:
         print(f"… and {len(table) - MOST_ROWS:,} more" + ("" if csv else "; --csv FILE writes all"))
     if csv:
-        write_file(csv, (table if whole is None else whole).to_csv(index=False))
-        print(f"written to {csv}")
+        _write(csv, table if whole is None else whole)
+
+
+def _write(csv: Path, table: pd.DataFrame) -> None:
+    write_file(csv, table.to_csv(index=False))
+    print(f"written to {csv}")
 
 
 def _lines(table: pd.DataFrame, widest: int = 64) -> list[str]:

@@ -15,6 +15,9 @@ from vrag_kit.errors import VragError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Research kit for visual retrieval-augmented generation.")
 
+fetch = typer.Typer(no_args_is_help=True, help="Fetch the images of a benchmark.")
+app.add_typer(fetch, name="fetch")
+
 
 @app.command()
 def run(parameters: Annotated[Path, typer.Argument(help="flat YAML file of parameters, such as params/demo.yaml")],
@@ -63,7 +66,7 @@ def metrics(qrels: Annotated[Path, typer.Argument(help="TREC relevance labels: q
 def check(target: Annotated[Path, typer.Argument(help="a parameter file (.yaml); or an annotation file (JSON Lines); or a folder of annotations and images")],
           image_root: Annotated[Path | None, typer.Argument(help="with an annotation file: the folder that holds the species folders")] = None,
           before: Annotated[Path | None, typer.Option(help="an older annotation file (v1): show what changed since")] = None,
-          csv: Annotated[Path | None, typer.Option(help="write every finding to this file")] = None) -> None:
+          csv: Annotated[Path | None, typer.Option(help="write every finding to this file, and what changed to <name>_changes.csv and <name>_image_changes.csv")] = None) -> None:
     """Of a parameter file: count the calls and list what is missing, without running anything. Of a benchmark: bad rows, images missing, damaged or odd, label changes."""
     if target.suffix in (".yaml", ".yml"):
         if image_root or before or csv:
@@ -79,18 +82,20 @@ def check(target: Annotated[Path, typer.Argument(help="a parameter file (.yaml);
     raise typer.Exit(int(check_data(target, image_root, before=before, csv=csv)))
 
 
-@app.command()
-def fetch(data_set: Annotated[str, typer.Argument(help="visual-rag")],
-          annotations: Annotated[Path, typer.Option(help="the annotation file (JSON Lines), which names the images")],
-          archive: Annotated[str, typer.Option(help="the .tar.gz archive of all images: a file, or an http(s) URL")],
-          to: Annotated[Path, typer.Option(help="the folder for the species folders; what is there is not fetched again")]) -> None:
+@fetch.command("visual-rag")
+def fetch_images(annotations: Annotated[Path, typer.Option(help="the annotation file (JSON Lines), which names the images")],
+                 archive: Annotated[str, typer.Option(help="the .tar.gz archive of all images: a file, or an http(s) URL")],
+                 to: Annotated[Path, typer.Option(help="the folder for the species folders; what is there is not fetched again")]) -> None:
     """Extract the images that annotations name from an archive, which is read once and not kept; run again, it goes on. Exits with 1 when some are missing or damaged."""
-    from vrag_kit.benchmarks import FETCHERS
+    from vrag_kit.benchmarks import fetch_visual_rag
 
-    if data_set not in FETCHERS:
-        raise VragError(f"data set {data_set!r} is unknown; expected {' or '.join(FETCHERS)}.")
-    fetched = FETCHERS[data_set](annotations, archive, to)
-    print(f"{fetched}\n{to} is {'complete' if fetched.complete else 'not complete; ' + str(to / 'missing.txt') + ' lists all that are missing or damaged'}")
+    try:
+        fetched = fetch_visual_rag(annotations, archive, to)
+    except KeyboardInterrupt:
+        print(f"interrupted: what was extracted is in {to}; run the same command again to go on", file=sys.stderr)
+        raise typer.Exit(130) from None
+    where = f"{to} is complete" if fetched.complete else f"{to} is not complete; {to / 'missing.txt'} lists all that are missing or damaged"
+    print(f"{fetched}\n{where}{', as far as names and sizes tell' if fetched.complete and fetched.by_size else ''}")
     raise typer.Exit(int(not fetched.complete))
 
 

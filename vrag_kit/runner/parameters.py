@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ def subsets(notebooks: list[Path], values: dict[str, Any], where: Path) -> dict[
     defaults = {notebook: declared(notebook) for notebook in notebooks}
     known = sorted({name for names in defaults.values() for name in names})
     if unknown := sorted(set(values) - set(known)):
-        raise VragError(f"{where}: no notebook declares {', '.join(map(repr, unknown))}. Declared are: {', '.join(known)}.")
+        near = [f" Did you mean {match[0]!r}?" for name in unknown if (match := get_close_matches(name, known, 1))]
+        raise VragError(f"{where}: no notebook declares {', '.join(map(repr, unknown))}.{''.join(near)} Declared are: {', '.join(known)}.")
     for notebook, names in defaults.items():
         for name in names.keys() & values.keys():
             if not _fits(name, values[name], names[name]):
