@@ -1,6 +1,6 @@
 """Make a benchmark of one's own: species, questions, a coarse filter, annotation by people, agreement, the final rule (Visual-RAG, section 4 and appendix C)."""
 
-from vrag_kit.building.agreement import annotator_agreement, find_disputes, read_logs
+from vrag_kit.building.agreement import annotator_agreement, find_disputes, read_logs, read_ruling
 from vrag_kit.building.deciding import Decision, decide, write_benchmark
 from vrag_kit.building.folders import SpeciesFolder, read_folders
 from vrag_kit.building.log import AnnotationLog, Vote, read_log
@@ -13,4 +13,4 @@ from vrag_kit.building.writing import write_questions
 
 __all__ = ["AnnotationLog", "Decision", "SpeciesFolder", "Vote", "annotate", "annotation_page", "annotator_agreement", "ask_presence", "choose_species", "coarse_filter",
            "decide", "decisions_table", "filter_beside_annotators", "find_disputes", "funnel", "questions_file", "read_folders", "read_log", "read_logs",
-           "read_questions", "save_questions", "suggestions", "write_benchmark", "write_questions"]
+           "read_questions", "read_ruling", "save_questions", "suggestions", "write_benchmark", "write_questions"]

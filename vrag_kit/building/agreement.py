@@ -39,19 +39,28 @@ def read_logs(paths: Sequence[Path | str], questions: pd.DataFrame, folders: Seq
     if twice := [name for name, count in Counter(log.annotator for log in logs).items() if count > 1]:
         raise VragError(f"two logs are of the annotator {twice[0]!r}: {', '.join(str(path) for path, log in zip(paths, logs, strict=True) if log.annotator == twice[0])}. "
                         f"Let each annotator have a name; it stands in the first line of the log.")
+    asked, images = set(questions["question_id"]), {folder.name: frozenset(folder.images) for folder in folders}
+    for log in logs:
+        new = sum(len(images.get(vote.folder, frozenset()) - set(vote.shown) - vote.unreadable) for vote in log.votes.values()
+                  if vote.status == "done" and vote.question_id in asked)
+        if new:
+            print(f"note: {log.annotator}: {new:,} images are there that were not when the question was finished; they have no label until it is reopened in the panel", flush=True)
+    return [_current(log, questions, folders) for log in logs]
+
+
+def read_ruling(path: Path | str, questions: pd.DataFrame, folders: Sequence[SpeciesFolder]) -> AnnotationLog:
+    """The log of an adjudicator, who was shown disputed images alone; held against questions and folders as `read_logs` does. Raises `VragError` as `read_log`."""
+    return _current(read_log(path), questions, folders)
+
+
+def _current(log: AnnotationLog, questions: pd.DataFrame, folders: Sequence[SpeciesFolder]) -> AnnotationLog:
+    """Its votes on these questions and images; what else it holds is told."""
     current, images = set(questions["question_id"]), {folder.name: frozenset(folder.images) for folder in folders}
-    return [_current(log, current, images) for log in logs]
-
-
-def _current(log: AnnotationLog, current: set[str], images: Mapping[str, frozenset[str]]) -> AnnotationLog:
     kept = {question_id: vote for question_id, vote in log.votes.items() if question_id in current and vote.folder in images}
-    done = [vote for vote in kept.values() if vote.status == "done"]
     lost = [vote.question for question_id, vote in log.votes.items() if question_id not in kept]
     gone = sum(len(set(vote.shown) - images[vote.folder]) for vote in kept.values())
-    new = sum(len(images[vote.folder] - set(vote.shown) - vote.unreadable) for vote in done)
     for count, words in ((len(lost), f"annotated questions are not (or no longer) asked in these words, such as {lost[0] if lost else ''!r}; left out"),
-                         (gone, "images that were looked at are no longer in their folders; left out"),
-                         (new, "images are there that were not when the question was finished; they have no label. To label them, reopen it in the panel")):
+                         (gone, "images that were looked at are no longer in their folders; left out")):
         if count:
             print(f"note: {log.annotator}: {count:,} {words}", flush=True)
     return replace(log, votes={question_id: replace(vote, shown=tuple(doc_id for doc_id in vote.shown if doc_id in images[vote.folder]), clues=vote.clues & images[vote.folder])

@@ -68,7 +68,7 @@ def assignments(questions: pd.DataFrame, folders: Sequence[SpeciesFolder], annot
     if missing := [name for name in COLUMNS if name not in questions]:
         raise VragError(f"the questions have no column {', '.join(missing)}; expected {', '.join(COLUMNS)}. A column `rate` of NaN says that no estimate is known.")
     if questions.empty:
-        raise VragError("there is no question to annotate; expected one row or more. Were all of them dropped?")
+        raise VragError("there is no question to annotate; expected one row or more. Were all of them dropped? Their column `dropped` says why; write others into their file.")
     if twice := list(questions["question_id"][questions["question_id"].duplicated()]):
         raise VragError(f"the question {twice[0]!r} is there twice; expected each once.")
     by_name, found = {folder.name: folder for folder in folders}, []
