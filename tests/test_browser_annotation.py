@@ -99,8 +99,12 @@ def test_a_question_is_answered_with_the_mouse(desk: Lab) -> None:
     assert page.get_by_text("not done: 13 of 40 images were not on the screen yet").is_visible()
     page.get_by_role("button", name="page ›").click()
     seen(desk, 40)
-    page.get_by_role("button", name="done").click()
-    desk.until(lambda: vote(desk).status == "done", "the question is done")
+    answer.fill("")
+    answer.blur()
+    page.get_by_text("not done: the clues have no answer yet").wait_for()
+    answer.fill("white")
+    page.get_by_role("button", name="done").click()                    # at once: what was typed goes with it
+    desk.until(lambda: (vote(desk).status, vote(desk).answer) == ("done", "white"), "the question is done")
     assert sum(vote(desk).labels.values()) == 1
     assert len(vote(desk).labels) == 40
     page.get_by_text("question 2 of 2, 1 done").wait_for()
