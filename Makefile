@@ -12,7 +12,7 @@ demo: $(READY)
 	@$(BIN)/vrag run params/demo.yaml; status=$$?; $(BIN)/vrag report params/demo.yaml; exit $$status
 
 test: $(READY) lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
 	$(BIN)/ruff check .
