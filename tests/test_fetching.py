@@ -504,7 +504,8 @@ def test_bytes_that_were_changed_on_the_way_are_an_error(world: World, tmp_path:
 
 @pytest.mark.parametrize(("content", "words"), [
     (b"<html>Sign in</html>", "not a gzip file .*begins with b'<h'"), (b"", "not a gzip file"), (gzip.compress(b"no tar " * 1000), "gzip, but no tar in it"),
-    (gzip.compress(b""), "gzip, but no tar in it|cut off"), (gzip.compress(b"x")[:12], "cut off or damaged|no tar")], ids=["a page", "nothing", "no tar", "an empty gzip", "a cut gzip"])
+    (gzip.compress(b""), "gzip, but no tar in it|cut off"), (gzip.compress(b"x")[:12], "cut off or damaged|no tar")],
+    ids=["a page", "nothing", "no tar", "an empty gzip", "a cut gzip"])
 def test_what_is_no_archive_is_refused_in_clear_words(world: World, tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "train.tar.gz"
     path.write_bytes(content)
