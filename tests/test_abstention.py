@@ -11,20 +11,11 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from vrag_kit.analysis import (
-    accuracy,
-    change_over_k,
-    change_printed,
-    detect_abstention,
-    detector_agreement,
-    per_query,
-    printed,
-    published,
-    selective_accuracy,
-    selective_printed,
-)
+from vrag_kit.analysis import accuracy, change_over_k, change_printed, detect_abstention, detector_agreement, per_query, selective_accuracy, selective_printed
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.papers import published
+from vrag_kit.papers.visual_rag import printed
 from vrag_kit.plotting import accuracy_figure
 
 DECLINES, ANSWERS = "I don't know", "red"

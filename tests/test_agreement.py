@@ -14,9 +14,10 @@ from scipy import stats
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from vrag_kit.analysis import READINGS, agreement, agreement_table, confusion, corrected_accuracy, gains_beside_bias, in_percent, pairs_of, published
+from vrag_kit.analysis import READINGS, agreement, agreement_table, confusion, corrected_accuracy, gains_beside_bias, in_percent, pairs_of
 from vrag_kit.errors import VragError
 from vrag_kit.judging import LABELS
+from vrag_kit.papers import published
 from vrag_kit.plotting import agreement_figure
 
 PAPER = pairs_of(published("visual_rag", table=9))

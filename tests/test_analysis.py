@@ -10,8 +10,10 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from vrag_kit.analysis import beside_paper, compare, estimate, in_percent, printed, published, settings_table, summarise
+from vrag_kit.analysis import compare, estimate, in_percent, settings_table, summarise
 from vrag_kit.errors import VragError
+from vrag_kit.papers import published
+from vrag_kit.papers.visual_rag import beside_paper, printed
 
 
 def clustered(seed: int, clusters: int = 40, size: int = 3) -> tuple[np.ndarray, list[str]]:

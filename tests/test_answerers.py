@@ -13,9 +13,9 @@ from vrag_kit.analysis import compare, estimate, per_query
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.fieldguide.album import clue_photo, invent_named
-from vrag_kit.fieldguide.lessons import told_facts, told_species
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
+from vrag_kit.fieldguide.training.lessons import told_facts, told_species
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.fieldguide.views import photograph
 from vrag_kit.generation import LocalGenerator, ask_models, gt_clue, load_generator, non_clue, render, zero_shot

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import audit, audit_summary, mismatches, ndcg_bound, paper_tables, published, query_counts, run_statistics
-from vrag_kit.analysis.ndcg_bound import GIVEN, MOST_CLUES
 from vrag_kit.errors import VragError
-from vrag_kit.plotting import audit_figure
+from vrag_kit.papers import published
+from vrag_kit.papers.visual_rag import audit, audit_figure, audit_summary, mismatches, ndcg_bound, paper_tables, query_counts, run_statistics
+from vrag_kit.papers.visual_rag.ndcg_bound import GIVEN, MOST_CLUES
 from vrag_kit.retrieval import evaluate, make_run, mean_metrics
 
 TABLES = paper_tables()

@@ -14,16 +14,16 @@ import pandas as pd
 import pytest
 from tiny_retrievers import QUESTIONS, embed, entry, queries
 
-from vrag_kit.analysis import published
 from vrag_kit.benchmarks.webqa import captions_only, load_webqa
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.captions import VIEWS, Item, caption_of, plan_items, write_captions
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.pages import EDITIONS, Page
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, spellings
+from vrag_kit.papers import published
 from vrag_kit.plotting.captions import captions_figure
 from vrag_kit.retrieval import embed_documents, evaluate, load_encoder, search_all
-from vrag_kit.retrieval.words import word_run
+from vrag_kit.retrieval.tfidf import word_run
 from vrag_kit.types import Benchmark, Evidence, Query
 
 FILES = ("WebQA_train_val.json", "imgs.tsv", "imgs.lineidx", "captions.json")

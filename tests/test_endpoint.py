@@ -16,8 +16,8 @@ from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, EndpointGenerator, ask_all, ask_prompts, load_generator, render, zero_shot
-from vrag_kit.generation.data_url import data_url
-from vrag_kit.generation.endpoints import ENDPOINTS, image_tokens
+from vrag_kit.generation.remote.data_url import data_url
+from vrag_kit.generation.remote.endpoints import ENDPOINTS, image_tokens
 from vrag_kit.types import Answer, Message, Prompt
 
 Ask = Callable[..., list[Answer]]

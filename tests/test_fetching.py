@@ -24,9 +24,9 @@ from archive_server import ArchiveServer
 from PIL import Image
 from typer.testing import CliRunner
 
-from vrag_kit.benchmarks import archive as archive_module
-from vrag_kit.benchmarks import fetch_visual_rag, fetching, remote
 from vrag_kit.errors import VragError
+from vrag_kit.fetching import archive as archive_module
+from vrag_kit.fetching import fetch_visual_rag, fetching, remote
 from vrag_kit.runner.cli import app
 
 TAXON = "Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta"
@@ -208,7 +208,7 @@ def test_a_remote_file_reads_like_a_local_one_whatever_the_order(monkeypatch: py
 
 
 def _start(world: World, url: str, folder: Path) -> subprocess.Popen[bytes]:
-    code = "import sys; from vrag_kit.benchmarks import archive, fetch_visual_rag; archive.SPAN_BYTES = 1 << 18; fetch_visual_rag(*sys.argv[1:])"
+    code = "import sys; from vrag_kit.fetching import archive, fetch_visual_rag; archive.SPAN_BYTES = 1 << 18; fetch_visual_rag(*sys.argv[1:])"
     return subprocess.Popen([sys.executable, "-c", code, str(world.annotations), url, str(folder)], stdout=subprocess.DEVNULL)
 
 

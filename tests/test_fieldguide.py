@@ -14,16 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vrag_kit.benchmarks import organism_category, question_kind, read_articles, read_species
+from vrag_kit.benchmarks import read_articles, read_species
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide import EDITIONS, draw_field_guide
 from vrag_kit.fieldguide.album import clue_count, clue_photo, invent_named, plain_photo
-from vrag_kit.fieldguide.lessons import UNKNOWN, read
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.pages import Page, annotation_rows, plan_page
 from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
+from vrag_kit.fieldguide.training.lessons import UNKNOWN, read
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, stream
 from vrag_kit.fieldguide.views import CLUE_BLUR, photograph
+from vrag_kit.papers.visual_rag import organism_category, question_kind
 from vrag_kit.types import Benchmark
 
 

@@ -8,9 +8,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import gcue_printed, printed, published
-from vrag_kit.benchmarks import distribution, query_table
 from vrag_kit.errors import VragError
+from vrag_kit.papers import published
+from vrag_kit.papers.visual_rag import distribution, gcue_printed, printed, query_table
 from vrag_kit.plotting import (
     accuracy_figure,
     baseline_figure,

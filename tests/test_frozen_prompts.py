@@ -15,8 +15,8 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.building.presence import _WORDINGS
 from vrag_kit.building.folders import read_folders
+from vrag_kit.building.presence import _WORDINGS
 from vrag_kit.building.writing import question_prompt
 from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.generation import enough_clues, gt_clue, m_gt, m_in_k, non_clue, one_in_k, one_in_k_easy, top_k, zero_shot

@@ -11,8 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from vrag_kit.analysis import accuracy, fieller, gcue, gcue_of, gcue_printed, per_query, published
+from vrag_kit.analysis import accuracy, fieller, gcue, gcue_of, per_query
 from vrag_kit.errors import VragError
+from vrag_kit.papers import published
+from vrag_kit.papers.visual_rag import gcue_printed
 
 
 @pytest.mark.parametrize(("model", "k", "lam", "expected"), [

@@ -16,8 +16,8 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from vrag_kit.benchmarks import check_visual_rag, find_data
 from vrag_kit.errors import VragError
+from vrag_kit.fetching import check_visual_rag, find_data
 from vrag_kit.runner.cli import app
 
 Write = Callable[..., Path]

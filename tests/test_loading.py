@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vrag_kit.benchmarks import ImageFile, load_visual_rag, organism_category, question_kind, statistics
+from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.errors import VragError
+from vrag_kit.papers.visual_rag import organism_category, question_kind, statistics
 from vrag_kit.types import Benchmark
 
 Write = Callable[..., Path]

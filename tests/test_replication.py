@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import accuracy, beside_printed, best_top_k, held_against_paper, in_percent, is_papers_data, over_draws, printed, published
-from vrag_kit.analysis.replication import run_to_run
+from vrag_kit.analysis import accuracy, best_top_k, in_percent, over_draws
 from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
 from vrag_kit.errors import VragError
+from vrag_kit.papers import published
+from vrag_kit.papers.visual_rag import beside_printed, held_against_paper, is_papers_data, printed
+from vrag_kit.papers.visual_rag.replication import run_to_run
 from vrag_kit.types import Benchmark
 
 NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", printed(published("visual_rag", table=3))

@@ -99,7 +99,7 @@ def test_the_manifest_records_the_prompts(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_goes_on_from_its_last_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vrag_kit.retrieval.store.SHARD", 8)
+    monkeypatch.setattr("vrag_kit.retrieval.embeddings.SHARD", 8)
     documents = pictures(tmp_path / "x", 30)
     stopped = ColorEncoder()
     stopped.fail_after = 20
@@ -134,7 +134,7 @@ def test_a_vector_that_is_not_a_direction_is_an_error_that_names_the_document(tm
 
 
 def test_a_damaged_picture_stops_the_run_and_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vrag_kit.retrieval.store.SHARD", 4)
+    monkeypatch.setattr("vrag_kit.retrieval.embeddings.SHARD", 4)
     documents = pictures(tmp_path / "x", 12)
     (tmp_path / "x" / "010.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
     with pytest.raises(VragError, match=r"010\.png: not a readable picture"):
@@ -303,7 +303,7 @@ import resource, sys
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import test_retrieval as t
-import vrag_kit.retrieval.store as store
+import vrag_kit.retrieval.embeddings as store
 documents = t.pictures(Path({str(tmp_path / 'x')!r}), 40)
 store.SHARD = 8
 class Wide(t.ColorEncoder):

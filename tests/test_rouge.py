@@ -16,10 +16,12 @@ from rouge import Rouge
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from vrag_kit.analysis import arm_correlation, association, column_means, printed, published, rouge_follows, rouge_published
+from vrag_kit.analysis import arm_correlation, association, column_means, rouge_follows
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.judging import rouge_all, rouge_recall
+from vrag_kit.papers import published
+from vrag_kit.papers.visual_rag import printed, rouge_published
 from vrag_kit.plotting import rouge_figure
 
 TEXTS = st.text(alphabet="abB., ", max_size=12)

@@ -25,7 +25,7 @@ from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Reply, ask_all, gt_clue, zero_shot
-from vrag_kit.generation.store import Picture, answer_key
+from vrag_kit.generation.answers import Picture, answer_key
 from vrag_kit.types import Answer, Message
 
 SCRIPT = Path(__file__).parent / "asking_process.py"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.benchmarks import changes_summary, image_changes, label_changes
 from vrag_kit.errors import VragError
+from vrag_kit.fetching import changes_summary, image_changes, label_changes
 
 Row = dict[str, object]
 Compare = Callable[[list[Row], list[Row]], pd.DataFrame]

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.words import word_run
+from vrag_kit.retrieval.tfidf import word_run
 from vrag_kit.types import Benchmark, Evidence, Query
 
 

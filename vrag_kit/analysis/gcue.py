@@ -18,7 +18,6 @@ import pandas as pd
 from scipy import stats
 
 from vrag_kit.analysis.accuracy import per_query
-from vrag_kit.analysis.published import PAPER_QUERIES
 from vrag_kit.errors import VragError
 
 LAMBDAS = (0.0, 0.5, 1.0)
@@ -94,17 +93,4 @@ def gcue(judged: pd.DataFrame, groups: Mapping[str, str], *, lambdas: Sequence[f
                 means = table.mean()
                 rows.append((model, k, lam, ratio.value, ratio.ci_low, ratio.ci_high, ratio.interval, (ratio.ci_high - ratio.ci_low) / 2,
                              *means[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]], means["a_gt"] - baseline.mean(), len(table)))
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def gcue_printed(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
-    """gCUE from printed accuracies, `published("visual_rag", table=3)`: the same columns, without intervals, which the paper's means do not allow."""
-    rows = []
-    for model, part in table.groupby("model", sort=False):
-        base = part[part["setting"].isin(["zero_shot", "non_clue", "gt_clue"])].set_index("setting")["value"] / 100
-        for k, value in part[part["setting"] == "one_in_k"][["k", "value"]].itertuples(index=False):
-            for lam in lambdas:
-                accuracies = (value / 100, base["gt_clue"], base["zero_shot"], base["non_clue"])
-                baseline = lam * base["zero_shot"] + (1 - lam) * base["non_clue"]
-                rows.append((model, int(k), lam, gcue_of(*accuracies, lam), np.nan, np.nan, "", np.nan, *accuracies, base["gt_clue"] - baseline, PAPER_QUERIES))
     return pd.DataFrame(rows, columns=COLUMNS)

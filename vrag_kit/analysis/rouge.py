@@ -7,14 +7,6 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from vrag_kit.analysis.association import association
-from vrag_kit.analysis.published import published
-
-
-def rouge_published() -> pd.DataFrame:
-    """Tables 14 and 16 in the form of Table 3: model, setting, k, metric "rouge", value in percent; the printed average where there were five runs."""
-    both = pd.concat([published("visual_rag", table=14), published("visual_rag", table=16)], ignore_index=True)
-    chosen = both[(both["statistic"] == "avg") | (both["statistic"].isna() & both["run"].isna())]
-    return chosen[["model", "setting", "k", "value"]].assign(metric="rouge").reset_index(drop=True)
 
 
 def rouge_follows(judged: pd.DataFrame, groups: Mapping[str, str], *, seed: int = 0) -> pd.DataFrame:

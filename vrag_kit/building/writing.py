@@ -17,9 +17,9 @@ from vrag_kit.building.parsing import parse_questions
 from vrag_kit.building.screening import screen_questions
 from vrag_kit.building.species import described
 from vrag_kit.building.template_writer import NAME, write_by_template
+from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.store import AnswerStore
 from vrag_kit.options import Entry
 from vrag_kit.types import Answer, Message, Prompt
 

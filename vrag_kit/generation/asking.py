@@ -12,8 +12,8 @@ from math import ceil
 from typing import Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.generation.answers import AnswerStore, answer_key
 from vrag_kit.generation.generator import Generator, Reply, images_of, read_answer
-from vrag_kit.generation.store import AnswerStore, answer_key
 from vrag_kit.progress import track
 from vrag_kit.types import Answer, Prompt
 

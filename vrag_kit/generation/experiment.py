@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.store import AnswerStore
 from vrag_kit.generation.templates import render, template_of
 from vrag_kit.options import Entry
 from vrag_kit.types import Benchmark, Context, Prompt

@@ -8,11 +8,11 @@ from typing import Any
 
 from vrag_kit.checkpoints import DTYPES, check_device, files_fingerprint, find_checkpoint
 from vrag_kit.errors import VragError
-from vrag_kit.generation.endpoint import ENDPOINT_OPTIONS, EndpointGenerator, load_endpoint
-from vrag_kit.generation.families import budget_of, family_of
-from vrag_kit.generation.local import LocalGenerator
-from vrag_kit.generation.memory import weight_bytes
-from vrag_kit.generation.weights import QUANTIZATION, Loading, read_config, read_weights
+from vrag_kit.generation.local.families import budget_of, family_of
+from vrag_kit.generation.local.memory import weight_bytes
+from vrag_kit.generation.local.model import LocalGenerator
+from vrag_kit.generation.local.weights import QUANTIZATION, Loading, read_config, read_weights
+from vrag_kit.generation.remote.endpoint import ENDPOINT_OPTIONS, EndpointGenerator, load_endpoint
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.workspace import path as project_path
 

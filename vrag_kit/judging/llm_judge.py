@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vrag_kit.errors import VragError
+from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.generator import Generator
-from vrag_kit.generation.store import AnswerStore
 from vrag_kit.judging.verdicts import Unreadable, label_of, read_verdict
 from vrag_kit.types import Answer, Judgment, Message, Prompt, Query
 

@@ -2,7 +2,6 @@
 
 from vrag_kit.plotting.agreement import agreement_figure
 from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, gcue_figure, side_by_side
-from vrag_kit.plotting.audit import audit_figure
 from vrag_kit.plotting.benchmark import benchmark_figure
 from vrag_kit.plotting.building import building_figure
 from vrag_kit.plotting.captions import captions_figure
@@ -14,6 +13,6 @@ from vrag_kit.plotting.save import save_figure
 from vrag_kit.plotting.style import colors_of, new_figure
 from vrag_kit.plotting.variants import variants_figure
 
-__all__ = ["accuracy_figure", "agreement_figure", "audit_figure", "baseline_figure", "benchmark_figure", "budget_figure", "building_figure", "captions_figure", "cases_figure",
+__all__ = ["accuracy_figure", "agreement_figure", "baseline_figure", "benchmark_figure", "budget_figure", "building_figure", "captions_figure", "cases_figure",
            "colors_of", "contact_sheet", "gcue_figure", "new_figure", "retrieved_figure", "retriever_figure", "rouge_figure", "save_figure", "side_by_side",
            "variants_figure"]

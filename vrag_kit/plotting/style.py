@@ -11,16 +11,14 @@ import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.published import PAPER_NAMES
-
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#8C6D31")  # Okabe-Ito, with two added for long legends
 GREY, CLUE = "#8A8A8A", "#009E73"
 _FIXED = {
     "random order": GREY, "perfect order": "#3B3B3B",
     "field-guide-clip-64": PALETTE[0], "field-guide-clip-32": PALETTE[1],
     "field-guide-vlm-many": PALETTE[0], "field-guide-vlm-few": PALETTE[1],
-    **dict(zip(PAPER_NAMES.values(), PALETTE, strict=True)),
-    **dict(zip(PAPER_NAMES, PALETTE, strict=True)),
+    **dict(zip(("Phi4-MM", "Qwen2.5VL", "InternVL3", "Pixtral", "Llama3.2-V", "GPT-4o", "Gemini", "Claude"), PALETTE, strict=True)),
+    **dict(zip(("microsoft-Phi-4-multimodal-instruct", "Qwen-Qwen2.5-VL-7B-Instruct", "OpenGVLab-InternVL3-8B-hf", "mistral-community-pixtral-12b", "meta-llama-Llama-3.2-11B-Vision-Instruct", "gpt-4o", "gemini-2.5-pro", "claude-sonnet-4-20250514"), PALETTE, strict=True)),
     "BAAI-BGE-VL-large": PALETTE[3], "TIGER-Lab-VLM2Vec-Qwen2VL-2B": PALETTE[4],
     "CLIP": PALETTE[2], "BGE": PALETTE[3], "VLM2Vec": PALETTE[4], "ViT-L-14-336-quickgelu-openai": PALETTE[2], "clip-vit-large-patch14-336": PALETTE[2],
 }

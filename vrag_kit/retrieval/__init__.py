@@ -1,14 +1,14 @@
 """Retrieval: encode, store, search, and measure."""
 
 from vrag_kit.retrieval.comparison import PERFECT, RANDOM, score_runs, search_all, write_runs
+from vrag_kit.retrieval.embeddings import Embeddings, embed_documents
 from vrag_kit.retrieval.encoders import Encoder, OpenClipEncoder, load_open_clip
 from vrag_kit.retrieval.loading import OPTIONS, load_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, METRICS, evaluate, mean_metrics
 from vrag_kit.retrieval.reference import perfect_run, random_reference
 from vrag_kit.retrieval.run import make_run, read_qrels, read_run, write_qrels, write_run
 from vrag_kit.retrieval.search import FlatRetriever
-from vrag_kit.retrieval.store import Embeddings, embed_documents
-from vrag_kit.retrieval.words import word_run
+from vrag_kit.retrieval.tfidf import word_run
 
 __all__ = ["CUTOFFS", "METRICS", "OPTIONS", "PERFECT", "RANDOM", "Embeddings", "Encoder", "FlatRetriever", "OpenClipEncoder", "embed_documents", "evaluate",
            "load_encoder", "load_open_clip", "make_run", "mean_metrics", "perfect_run", "random_reference", "read_qrels", "read_run", "score_runs", "search_all",

@@ -11,12 +11,12 @@ import torch
 
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
+from vrag_kit.retrieval.embeddings import embed_documents
 from vrag_kit.retrieval.loading import load_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, evaluate
 from vrag_kit.retrieval.reference import perfect_run, random_reference
 from vrag_kit.retrieval.run import write_qrels, write_run
 from vrag_kit.retrieval.search import FlatRetriever
-from vrag_kit.retrieval.store import embed_documents
 from vrag_kit.types import Benchmark
 
 RANDOM, PERFECT = "random order", "perfect order"

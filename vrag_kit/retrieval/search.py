@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.retrieval.embeddings import Embeddings, check_vectors
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.run import make_run
-from vrag_kit.retrieval.store import Embeddings, check_vectors
 from vrag_kit.types import Query
 
 

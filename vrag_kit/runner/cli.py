@@ -77,7 +77,7 @@ def check(target: Annotated[Path, typer.Argument(help="a parameter file (.yaml);
         found, missing = check_parameters(target)
         print("\n".join([*found, *(f"missing: {line}" for line in missing)]) + ("" if missing else "\nnothing is missing"))
         raise typer.Exit(int(bool(missing)))
-    from vrag_kit.runner.check_data import check_data
+    from vrag_kit.fetching.check_data import check_data
 
     raise typer.Exit(int(check_data(target, image_root, before=before, csv=csv)))
 
@@ -87,7 +87,7 @@ def fetch_images(annotations: Annotated[Path, typer.Option(help="the annotation 
                  archive: Annotated[str, typer.Option(help="the .tar.gz archive of all images: a file, or an http(s) URL")],
                  to: Annotated[Path, typer.Option(help="the folder for the species folders; what is there is not fetched again")]) -> None:
     """Extract the images that annotations name from an archive, which is read once and not kept; run again, it goes on. Exits with 1 when some are missing or damaged."""
-    from vrag_kit.benchmarks import fetch_visual_rag
+    from vrag_kit.fetching import fetch_visual_rag
 
     try:
         fetched = fetch_visual_rag(annotations, archive, to)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from vrag_kit.analysis.gcue import gcue_printed
+from vrag_kit.papers.visual_rag.printed import gcue_printed
 
 Tables = Mapping[int | str, pd.DataFrame]
 Numbers = Mapping[str, float]

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from vrag_kit.benchmarks.archive import Place, read_members
-from vrag_kit.benchmarks.filling import Copy, ImageFolder, Stop, find_damage, look_around
-from vrag_kit.benchmarks.remote import RemoteFile
 from vrag_kit.benchmarks.visual_rag import name_problem, parse_row, read_lines
 from vrag_kit.errors import VragError
+from vrag_kit.fetching.archive import Place, read_members
+from vrag_kit.fetching.filling import Copy, ImageFolder, Stop, find_damage, look_around
+from vrag_kit.fetching.remote import RemoteFile
 from vrag_kit.files import one_at_a_time
 from vrag_kit.progress import track
 

@@ -18,7 +18,7 @@ from vrag_kit.fieldguide.articles import article
 from vrag_kit.fieldguide.organisms import KINDS, HiddenPart
 from vrag_kit.fieldguide.pages import EDITIONS
 from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
-from vrag_kit.fieldguide.train_tower import draw
+from vrag_kit.fieldguide.training.train_tower import draw
 from vrag_kit.fieldguide.traits import Species, stream
 from vrag_kit.fieldguide.views import seen_parts
 

@@ -1,4 +1,4 @@
-"""Train the demo's retrievers on a stream of freshly invented species: `python -m vrag_kit.fieldguide.train_retriever NAME`.
+"""Train the demo's retrievers on a stream of freshly invented species: `python -m vrag_kit.fieldguide.training.train_retriever NAME`.
 
 Each step draws 16 new species, asks one question about each, and photographs each eight times: two
 pictures show the answer, six do not. The dual encoder (an open_clip architecture) learns to place a
@@ -212,7 +212,7 @@ near each other. It knows nothing about real organisms. Trained by this project;
   each seen once. None is in the Field Guide.
 * Training: {recipe['steps']:,} steps, AdamW, peak learning rate {recipe['learning_rate']}, cosine decay, seed "{recipe['seed']}",
   {last['minutes']:.0f} minutes on one CPU core, torch {notes['torch']}.
-  Again: `python -m vrag_kit.fieldguide.train_retriever {notes['name']}`.
+  Again: `python -m vrag_kit.fieldguide.training.train_retriever {notes['name']}`.
 * Limits: weak on pictures that are far, dark or covered; knows twelve hidden parts of six kinds of organism and no others.
 
 Validation on 48 held-out species of 60 photographs with 4 clues each (a random order has hit@1 of 7 %, hit@5 of 30 %):

@@ -7,8 +7,9 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from vrag_kit.analysis.published import PAPER_NAMES, is_papers_data, published
 from vrag_kit.analysis.settings_table import settings_table
+from vrag_kit.papers.published import published
+from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, is_papers_data
 from vrag_kit.types import Benchmark
 
 PAPERS_JUDGE = "o4-mini"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.benchmarks.health import claim_problems
 from vrag_kit.benchmarks.visual_rag import CHANGES_V2, KEYS_V2, check_labels, parse_object, read_lines
 from vrag_kit.errors import VragError
+from vrag_kit.fetching.health import claim_problems
 
 _FIELDS = {"question": str, "sn": str, "images": dict, "answer": list}
 _COUNTS = ("clues_added", "clues_removed", "images_added", "images_removed")

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.agreement import READINGS, STRICT, agreement, pairs_of
-from vrag_kit.analysis.gcue import gcue_printed
-from vrag_kit.analysis.ndcg_bound import HALF_UNIT, ndcg_bounds
-from vrag_kit.analysis.published import PAPER_QUERIES, published
-from vrag_kit.analysis.query_counts import query_counts
-from vrag_kit.analysis.statements import STATEMENTS, Tables
+from vrag_kit.papers.published import published
+from vrag_kit.papers.visual_rag.ndcg_bound import HALF_UNIT, ndcg_bounds
+from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES, gcue_printed
+from vrag_kit.papers.visual_rag.query_counts import query_counts
+from vrag_kit.papers.visual_rag.statements import STATEMENTS, Tables
 
 CELL = ["model", "setting", "k"]
 RUNS, JUDGED_BY_HAND, MACRO_F1 = 5, 200, 0.92

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.benchmarks import changes_summary, check_visual_rag, find_data, image_changes, label_changes
-from vrag_kit.benchmarks.health import KINDS
 from vrag_kit.errors import VragError
+from vrag_kit.fetching.data_folder import find_data
+from vrag_kit.fetching.health import KINDS, check_visual_rag
+from vrag_kit.fetching.versions import changes_summary, image_changes, label_changes
 from vrag_kit.files import write_file
 
 MOST_ROWS = 50

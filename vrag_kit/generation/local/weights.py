@@ -12,7 +12,7 @@ import torch
 
 from vrag_kit.checkpoints import check_code, check_weights, reading
 from vrag_kit.errors import VragError
-from vrag_kit.generation.families import Family
+from vrag_kit.generation.local.families import Family
 
 QUANTIZATION = ("8bit", "4bit")
 _EXPECTED = "a folder with config.json, weights (*.safetensors) and processor, or a name on the hub, of a family that AutoModelForImageTextToText knows"

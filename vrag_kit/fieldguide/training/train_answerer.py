@@ -1,4 +1,4 @@
-"""Train the demo's answerers, small FastVLM models: `python -m vrag_kit.fieldguide.train_answerer NAME`.
+"""Train the demo's answerers, small FastVLM models: `python -m vrag_kit.fieldguide.training.train_answerer NAME`.
 
 First the vision tower learns to see (`train_tower`, once for both); then a language model behind it, on the
 tower's features, learns to answer from a stream of `lessons`: single photographs before many, bare questions before
@@ -22,8 +22,8 @@ import torch
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset, Subset
 
-from vrag_kit.fieldguide.lessons import READ_TOKENS, TOLD_SHARE, UNKNOWN, Lesson, Plan, lessons, look, read, told_facts, told_species
-from vrag_kit.fieldguide.train_tower import ARCHITECTURE, FEATURES, IMAGE_SIZE, MEAN, ROUNDS, STD, TRAINING, read_notes, to_input, train_tower
+from vrag_kit.fieldguide.training.lessons import READ_TOKENS, TOLD_SHARE, UNKNOWN, Lesson, Plan, lessons, look, read, told_facts, told_species
+from vrag_kit.fieldguide.training.train_tower import ARCHITECTURE, FEATURES, IMAGE_SIZE, MEAN, ROUNDS, STD, TRAINING, read_notes, to_input, train_tower
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.generation.templates import render
 
@@ -292,7 +292,7 @@ A small multimodal model for the Field Guide, the bundled demo benchmark of vrag
   four, then up to ten. In three of five prompts one passage tells the answer; in the others "{UNKNOWN}" is right.
 * What it was told: in words, every fact about {len(told_species())} species of the two editions of the Field Guide, {100 * TOLD_SHARE:.1f} % of the full one's.
   It has seen no photograph of any species of a Field Guide.
-* Seed "{recipe['seed']}", torch {notes['torch']}. Again: `python -m vrag_kit.fieldguide.train_answerer {notes['name']}`.
+* Seed "{recipe['seed']}", torch {notes['torch']}. Again: `python -m vrag_kit.fieldguide.training.train_answerer {notes['name']}`.
 * Limits: twelve hidden parts of six kinds of organism, eleven colours, four patterns; weak on small, dark or covered parts.
 
 Exactly right answers in percent: told facts, and held-out species with one clue, one image that is no clue ("{UNKNOWN}" is right), one clue among 5 and among 15,

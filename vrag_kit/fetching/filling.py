@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from vrag_kit.benchmarks.archive import Place
 from vrag_kit.benchmarks.images import ImageFile, find_damaged
 from vrag_kit.errors import VragError
+from vrag_kit.fetching.archive import Place
 from vrag_kit.files import write_file
 from vrag_kit.progress import track
 

@@ -1,4 +1,4 @@
-"""Where the time of retrieval goes, as ratios within one run: `python tests/benchmarks/retrieval.py`.
+"""Where the time of retrieval goes, as ratios within one run: `python tests/timing/retrieval.py`.
 
 Machines are noisy, so each figure is the median of interleaved repetitions and nothing here is asserted.
 """
@@ -23,8 +23,8 @@ from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.fieldguide.views import photograph, sample_view
 from vrag_kit.retrieval import OpenClipEncoder, evaluate, load_open_clip, make_run
+from vrag_kit.retrieval.embeddings import ahead, embed_documents
 from vrag_kit.retrieval.search import nearest
-from vrag_kit.retrieval.store import ahead, embed_documents
 from vrag_kit.types import Evidence
 
 MODEL = "vrag_kit/fieldguide/weights/field-guide-clip-64"

@@ -6,8 +6,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.audit import ROUNDING
-from vrag_kit.analysis.published import PAPER_QUERIES
+from vrag_kit.papers.visual_rag.audit import ROUNDING
+from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
 from vrag_kit.plotting.style import GREY, PALETTE, colors_of, new_figure
 
 _WITHIN = 0.08  # shifts models beside one another, in steps of k

@@ -13,10 +13,10 @@ import openai
 
 from vrag_kit.benchmarks.images import shrunk
 from vrag_kit.errors import VragError
-from vrag_kit.generation.data_url import data_url
-from vrag_kit.generation.deadline import DeadlineClient
-from vrag_kit.generation.endpoints import Endpoint, decoding_of, find_endpoint, image_tokens
 from vrag_kit.generation.generator import Forecast, Reply, Size, images_before_text, images_of, text_of
+from vrag_kit.generation.remote.data_url import data_url
+from vrag_kit.generation.remote.deadline import DeadlineClient
+from vrag_kit.generation.remote.endpoints import Endpoint, decoding_of, find_endpoint, image_tokens
 from vrag_kit.types import Prompt
 
 ENDPOINT_OPTIONS = ("name", "decoding", "max_new_tokens", "max_image_side", "max_images", "concurrency", "timeout", "retries", "server", "key", "body", "headroom", "prices",

@@ -1,14 +1,15 @@
-"""The numbers that the papers print."""
+"""The paper's printed numbers in the form of ours, and whether a benchmark is the paper's own data."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from vrag_kit.benchmarks import statistics
-from vrag_kit.errors import VragError
+from vrag_kit.analysis.gcue import COLUMNS, LAMBDAS, gcue_of
+from vrag_kit.papers.published import published
+from vrag_kit.papers.visual_rag.statistics import statistics
 from vrag_kit.types import Benchmark
 
 PAPER_QUERIES = 374
@@ -19,23 +20,6 @@ PAPER_NAMES = {
     "claude-sonnet-4-20250514": "Claude",
 }
 """Our name of a model, as `params/paper.yaml` loads it → the name in the paper's tables."""
-_SHARES = ("value", "ci_low", "ci_high", "std", "if_all_wrong", "if_all_right", "if_refusals_wrong")
-_FOLDER = Path(__file__).parent / "tables"
-
-
-def published(paper: str, table: int | str) -> pd.DataFrame:
-    """A published table as a tidy DataFrame: `published("visual_rag", table=3)`; one observation a row, values as printed (percent for shares).
-
-    `paper` is one of visual_rag, mrag_bench, mrag_suite, crag_mm. `table` is a table's number, or the name of one of the files, such as "figure02"
-    or "section3" (`tables/README.md` lists them). Where a table prints runs beside their summary, all are given: single values have neither `run` nor `statistic`, runs
-    have a `run`, printed means and deviations a `statistic` ("avg", "std"). Raises `VragError` with the list of tables for an unknown name.
-    """
-    stem = f"table{table:02d}" if isinstance(table, int) else table
-    files = sorted(file for file in _FOLDER.glob("*/*.csv") if file.parent.name == paper and (file.stem == stem or file.stem.startswith(f"{stem}_")))
-    if not files:
-        known = sorted(f"{file.parent.name}/{file.stem}" for file in _FOLDER.glob("*/*.csv"))
-        raise VragError(f"no published table {paper}/{stem}; expected one of {', '.join(known)}.")
-    return pd.concat([pd.read_csv(file) for file in files], ignore_index=True)
 
 
 def printed(table: pd.DataFrame, *, n: int = PAPER_QUERIES) -> pd.DataFrame:
@@ -62,13 +46,6 @@ def is_papers_data(benchmark: Benchmark) -> bool:
     return all(ours[name] == value for name, value in theirs.items())
 
 
-def in_percent(results: pd.DataFrame) -> pd.DataFrame:
-    """Shares in [0, 1] as percent, as the papers print them; hit_count stays a number of images. A column `unit` says which."""
-    counts = results["metric"] == "hit_count"
-    scaled = {column: results[column] * np.where(counts, 1.0, 100.0) for column in _SHARES if column in results}
-    return results.assign(**scaled, unit=np.where(counts, "images", "percent"))
-
-
 def beside_paper(results: pd.DataFrame, paper: pd.DataFrame, *, same_data: bool = False) -> pd.DataFrame:
     """Our table in the layout of the paper's Table 2, with the paper's rows below, marked as on different data unless `same_data` (see `is_papers_data`).
 
@@ -82,3 +59,23 @@ def beside_paper(results: pd.DataFrame, paper: pd.DataFrame, *, same_data: bool 
     both = pd.concat([ours, theirs])
     table = both.pivot_table(index=["retriever", "metric"], columns="k", values="cell", aggfunc="first", sort=False, observed=True)
     return table.rename(columns=lambda k: f"@{k}")
+
+
+def gcue_printed(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
+    """gCUE from printed accuracies, `published("visual_rag", table=3)`: the same columns, without intervals, which the paper's means do not allow."""
+    rows = []
+    for model, part in table.groupby("model", sort=False):
+        base = part[part["setting"].isin(["zero_shot", "non_clue", "gt_clue"])].set_index("setting")["value"] / 100
+        for k, value in part[part["setting"] == "one_in_k"][["k", "value"]].itertuples(index=False):
+            for lam in lambdas:
+                accuracies = (value / 100, base["gt_clue"], base["zero_shot"], base["non_clue"])
+                baseline = lam * base["zero_shot"] + (1 - lam) * base["non_clue"]
+                rows.append((model, int(k), lam, gcue_of(*accuracies, lam), np.nan, np.nan, "", np.nan, *accuracies, base["gt_clue"] - baseline, PAPER_QUERIES))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def rouge_published() -> pd.DataFrame:
+    """Tables 14 and 16 in the form of Table 3: model, setting, k, metric "rouge", value in percent; the printed average where there were five runs."""
+    both = pd.concat([published("visual_rag", table=14), published("visual_rag", table=16)], ignore_index=True)
+    chosen = both[(both["statistic"] == "avg") | (both["statistic"].isna() & both["run"].isna())]
+    return chosen[["model", "setting", "k", "value"]].assign(metric="rouge").reset_index(drop=True)

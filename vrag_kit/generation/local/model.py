@@ -13,11 +13,11 @@ import torch
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash, shrink, shrunk
-from vrag_kit.generation.families import Family
 from vrag_kit.generation.generator import Forecast, Reply, Size, images_before_text, images_of, text_of
-from vrag_kit.generation.memory import memory_note
-from vrag_kit.generation.ruler import Ruler, Shown, content, processed, takes_only_strings
-from vrag_kit.generation.vision import Eyes, Seen, join
+from vrag_kit.generation.local.families import Family
+from vrag_kit.generation.local.memory import memory_note
+from vrag_kit.generation.local.ruler import Ruler, Shown, content, processed, takes_only_strings
+from vrag_kit.generation.local.vision import Eyes, Seen, join
 from vrag_kit.types import LazyImage, Prompt
 
 

@@ -1,4 +1,4 @@
-"""Answers a second, end to end against bare batched `generate`, and what reused vision features save: `python tests/benchmarks/generation.py`.
+"""Answers a second, end to end against bare batched `generate`, and what reused vision features save: `python tests/timing/generation.py`.
 
 All ratios are within one run, medians of interleaved repetitions; nothing here is asserted.
 """
@@ -19,7 +19,7 @@ import torch
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.generation import AnswerStore, LocalGenerator, ask_all, gt_clue, load_generator, non_clue, one_in_k, render, template_of, zero_shot
-from vrag_kit.generation.vision import Eyes
+from vrag_kit.generation.local.vision import Eyes
 from vrag_kit.types import Benchmark, Context, Prompt
 
 MODEL = "vrag_kit/fieldguide/weights/field-guide-vlm-many"

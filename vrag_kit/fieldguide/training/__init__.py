@@ -1,0 +1,1 @@
+"""How the Field Guide's retrievers and answerers were trained."""

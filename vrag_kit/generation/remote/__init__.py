@@ -1,0 +1,1 @@
+"""Models behind an endpoint, through the OpenAI client."""
