@@ -1,4 +1,6 @@
-"""A web server with one file, which can cut connections, send slowly, know no Range, answer 503, and replace the file; it notes what it sent."""
+"""A web server with one file, which can cut connections, send slowly, know no Range,
+answer 503, and replace the file; it notes what it sent.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class ArchiveServer:
     """Use in a `with` block; its attributes may be changed at any time."""
 
-    def __init__(self, data: bytes, *, ranges: bool = True, cuts: tuple[int, ...] = (), statuses: tuple[int, ...] = (), pause: float = 0.0) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        *,
+        ranges: bool = True,
+        cuts: tuple[int, ...] = (),
+        statuses: tuple[int, ...] = (),
+        pause: float = 0.0,
+    ) -> None:
         self.data, self.ranges, self.pause = data, ranges, pause
-        self.cuts, self.statuses = list(cuts), list(statuses)  # bytes after which the next connections break; what the next requests get
+        self.cuts, self.statuses = (
+            list(cuts),
+            list(statuses),
+        )  # bytes after which the next connections break; what the next requests get
         self.etag: str | None = '"first"'
         self.replacement: tuple[bytes, str] | None = None  # data and tag after the next cut
         self.sent, self.asked, self.starts = 0, list[str](), list[int]()
@@ -27,7 +40,9 @@ class ArchiveServer:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/2021/train.tar.gz"
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -42,11 +57,21 @@ class _Handler(BaseHTTPRequestHandler):
         state, asked = self.server_state, self.headers.get("Range", "")
         state.asked.append(asked)
         if "missing" in self.path or state.statuses:
-            return self._answer(404 if "missing" in self.path else state.statuses.pop(0), {"Content-Length": "0", "Location": "file:///x?key=SECRET"})
-        given = re.fullmatch(r"bytes=(\d+)-(\d*)", asked) if state.ranges and self.headers.get("If-Range", state.etag) == state.etag else None
+            return self._answer(
+                404 if "missing" in self.path else state.statuses.pop(0),
+                {"Content-Length": "0", "Location": "file:///x?key=SECRET"},
+            )
+        given = (
+            re.fullmatch(r"bytes=(\d+)-(\d*)", asked)
+            if state.ranges and self.headers.get("If-Range", state.etag) == state.etag
+            else None
+        )
         first = int(given[1]) if given else 0
         last = int(given[2]) if given and given[2] else len(state.data) - 1
-        head = {"Content-Length": str(last - first + 1), **({"ETag": state.etag} if state.etag else {})}
+        head = {
+            "Content-Length": str(last - first + 1),
+            **({"ETag": state.etag} if state.etag else {}),
+        }
         if given:
             head["Content-Range"] = f"bytes {first}-{last}/{len(state.data)}"
         self._answer(206 if given else 200, head)

@@ -1,9 +1,12 @@
-"""JupyterLab in Debian's Chromium, for tests of what a person sees and clicks: a server, a browser, and `Lab`, a page that shows one notebook.
+"""JupyterLab in Debian's Chromium, for tests of what a person sees and clicks: a
+server, a browser, and `Lab`, a page that shows one notebook.
 
-A test asks for the fixture `lab` (conftest.py); its notebook lies in the test's own `tmp_path`, where its kernel also works:
+A test asks for the fixture `lab` (conftest.py); its notebook lies in the test's own
+`tmp_path`, where its kernel also works:
 
     def test_the_panel_counts_clicks(lab: Lab, tmp_path: Path) -> None:
-        lab.open_notebook(["from panels import panel", "panel('clicks.txt')"])   # code cells; "markdown: ..." makes a markdown cell
+        lab.open_notebook(["from panels import panel", "panel('clicks.txt')"])   # code
+        cells; "markdown: ..." makes a markdown cell
         lab.run_all()                                                            # raises with the error text of a cell that failed
         lab.page.get_by_role("button", name="more").click()                      # the Playwright page: mouse, keyboard, locators
         lab.until(lambda: (tmp_path / "clicks.txt").exists(), "the click is on disk")
@@ -11,9 +14,12 @@ A test asks for the fixture `lab` (conftest.py); its notebook lies in the test's
         assert lab.save().stat().st_size < 300_000                               # the notebook's file
         assert lab.complaints() == []                                            # errors of the browser's console
 
-A page lives for one test, with a fresh workspace and settings. `lab.theme("Dark")` and `lab.page.set_viewport_size` change its looks, `lab.reload()` is what F5 does, with the
-kernel kept, `lab.open_without_kernel()` shows the saved notebook as one finds it later. Wait for conditions (`until`, Playwright's `wait_for`), never for a time.
-Without Chromium or JupyterLab these tests are skipped; where VRAG_BROWSER names a browser, they run.
+A page lives for one test, with a fresh workspace and settings. `lab.theme("Dark")` and
+`lab.page.set_viewport_size` change its looks, `lab.reload()` is what F5 does, with the
+kernel kept, `lab.open_without_kernel()` shows the saved notebook as one finds it later.
+Wait for conditions (`until`, Playwright's `wait_for`), never for a time. Without
+Chromium or JupyterLab these tests are skipped; where VRAG_BROWSER names a browser, they
+run.
 """
 
 from __future__ import annotations
@@ -37,7 +43,15 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 PATIENCE = 120  # seconds, for anything; only a failure takes so long
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 HARMLESS = ("favicon", "ResizeObserver loop")  # in the console of any JupyterLab
 NEWS = "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
 
@@ -46,13 +60,24 @@ def missing() -> str:
     """Why the browser tests cannot run here; "" if they can, or must."""
     if os.environ.get("VRAG_BROWSER"):
         return ""
-    if absent := [name for name in ("playwright", "jupyterlab") if importlib.util.find_spec(name) is None]:
+    if absent := [
+        name for name in ("playwright", "jupyterlab") if importlib.util.find_spec(name) is None
+    ]:
         return f"browser tests need {absent[0]}: pip install -e '.[notebooks,tests]'"
-    return "" if shutil.which("chromium") else "browser tests need Chromium: apt-get install chromium fonts-dejavu-core, or set VRAG_BROWSER to a browser's path"
+    return (
+        ""
+        if shutil.which("chromium")
+        else (
+            "browser tests need Chromium: apt-get install chromium fonts-dejavu-core, or set"
+            " VRAG_BROWSER to a browser's path"
+        )
+    )
 
 
 class Server:
-    """A JupyterLab server that shows the files below `root`; its settings lie in `home`, a user's own are neither read nor changed."""
+    """A JupyterLab server that shows the files below `root`; its settings lie in
+    `home`, a user's own are neither read nor changed.
+    """
 
     def __init__(self, root: Path, home: Path) -> None:
         self.root, self.home, self.log = root, home, home / "server.log"
@@ -60,19 +85,48 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        folders = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime", "IPYTHONDIR": "ipython",
-                   "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces"}
+        folders = {
+            "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTER_DATA_DIR": "data",
+            "JUPYTER_RUNTIME_DIR": "runtime",
+            "IPYTHONDIR": "ipython",
+            "JUPYTERLAB_SETTINGS_DIR": "settings",
+            "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        }
         kept = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
-        options = {"ServerApp.ip": "127.0.0.1", "ServerApp.port": self.port, "ServerApp.port_retries": 0, "ServerApp.root_dir": root, "ServerApp.open_browser": False,
-                   "ServerApp.allow_root": True, "ServerApp.terminals_enabled": False, "IdentityProvider.token": "", "LabApp.news_url": None,
-                   "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate", "LabApp.extension_manager": "readonly", "LabApp.expose_app_in_browser": True}
+        options = {
+            "ServerApp.ip": "127.0.0.1",
+            "ServerApp.port": self.port,
+            "ServerApp.port_retries": 0,
+            "ServerApp.root_dir": root,
+            "ServerApp.open_browser": False,
+            "ServerApp.allow_root": True,
+            "ServerApp.terminals_enabled": False,
+            "IdentityProvider.token": "",
+            "LabApp.news_url": None,
+            "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+            "LabApp.extension_manager": "readonly",
+            "LabApp.expose_app_in_browser": True,
+        }
         self.reset()
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen([sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())], cwd=root,
-                                            stdout=log, stderr=subprocess.STDOUT, env={**kept, **{name: str(home / folder) for name, folder in folders.items()}})
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "jupyterlab",
+                    *(f"--{name}={value}" for name, value in options.items()),
+                ],
+                cwd=root,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**kept, **{name: str(home / folder) for name, folder in folders.items()}},
+            )
 
     def reset(self) -> None:
-        """Settings as in a fresh installation, but for the question whether one wants news."""
+        """Settings as in a fresh installation, but for the question whether one wants
+        news.
+        """
         shutil.rmtree(self.home / "settings", ignore_errors=True)
         (self.home / "settings" / NEWS).parent.mkdir(parents=True)
         (self.home / "settings" / NEWS).write_text('{"fetchNews": "false"}', encoding="utf-8")
@@ -82,7 +136,10 @@ class Server:
         end = time.monotonic() + PATIENCE
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"JupyterLab does not answer (status {self.process.poll()}); its log ends with\n{self.last_words()}")
+                raise RuntimeError(
+                    f"JupyterLab does not answer (status {self.process.poll()}); its log ends"
+                    f" with\n{self.last_words()}"
+                )
             time.sleep(0.1)
 
     def last_words(self) -> str:
@@ -108,27 +165,49 @@ class Server:
 
 
 class Lab:
-    """A page of JupyterLab with one notebook, `folder`/notebook.ipynb. `page` is Playwright's."""
+    """A page of JupyterLab with one notebook, `folder`/notebook.ipynb.
+
+    `page` is Playwright's.
+    """
 
     def __init__(self, server: Server, page: Page, folder: Path) -> None:
-        self.server, self.page, self.folder, self.path = server, page, folder, folder / "notebook.ipynb"
+        self.server, self.page, self.folder, self.path = (
+            server,
+            page,
+            folder,
+            folder / "notebook.ipynb",
+        )
         self._console: list[str] = []
         page.set_default_timeout(1000 * PATIENCE)
-        page.on("console", lambda message: self._console.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: self._console.append(message.text) if message.type == "error" else None,
+        )
         page.on("pageerror", lambda error: self._console.append(str(error)))
 
     def open_notebook(self, cells: Sequence[str]) -> None:
         """Write a notebook of these cells and open it, with a kernel that is ready."""
         new = nbformat.v4
-        written = [new.new_markdown_cell(cell.removeprefix("markdown: ")) if cell.startswith("markdown: ") else new.new_code_cell(cell) for cell in cells]
+        written = [
+            (
+                new.new_markdown_cell(cell.removeprefix("markdown: "))
+                if cell.startswith("markdown: ")
+                else new.new_code_cell(cell)
+            )
+            for cell in cells
+        ]
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(new.new_notebook(cells=written, metadata={"kernelspec": kernel}), self.path)
         self._start()
         self._open({})
-        self.page.wait_for_function(f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'")
+        self.page.wait_for_function(
+            f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'"
+        )
 
     def open_without_kernel(self) -> None:
-        """Shut all kernels down and open the saved notebook anew, with its outputs and no kernel."""
+        """Shut all kernels down and open the saved notebook anew, with its outputs and
+        no kernel.
+        """
         self.shut_down()
         self._start()
         self._open({"kernelPreference": {"shouldStart": False, "canStart": False}})
@@ -136,18 +215,26 @@ class Lab:
     def reload(self) -> None:
         """As F5 does; the kernel goes on."""
         self.page.reload()
-        self.page.wait_for_function(f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'")
+        self.page.wait_for_function(
+            f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'"
+        )
 
     def run_all(self) -> None:
         """Run all cells; raises with the error of one that failed."""
         self.command("notebook:run-all-cells")
         for output in self.outputs():
             if output["output_type"] == "error":
-                raise AssertionError(f"a cell failed: {output['ename']}: {output['evalue']}\n" + "\n".join(output["traceback"]))
+                raise AssertionError(
+                    f"a cell failed: {output['ename']}: {output['evalue']}\n"
+                    + "\n".join(output["traceback"])
+                )
 
     def outputs(self) -> list[dict[str, Any]]:
         """All outputs of all code cells, as a notebook file has them."""
-        return self.page.evaluate(f"() => {NOTEBOOK}.content.widgets.flatMap(cell => cell.model.type === 'code' ? cell.model.outputs.toJSON() : [])")
+        return self.page.evaluate(
+            f"() => {NOTEBOOK}.content.widgets.flatMap(cell => cell.model.type === 'code' ?"
+            " cell.model.outputs.toJSON() : [])"
+        )
 
     def save(self) -> Path:
         """Save the notebook; returns its file."""
@@ -156,25 +243,35 @@ class Lab:
 
     def command(self, name: str, **arguments: object) -> None:
         """Let JupyterLab do one of its commands, and wait until it is done."""
-        self.page.evaluate("""([name, given]) => {
+        self.page.evaluate(
+            """([name, given]) => {
             window.done = null;
             window.jupyterapp.commands.execute(name, given).then(() => { window.done = 'well'; }, error => { window.done = String(error); });
-        }""", [name, arguments])
+        }""",
+            [name, arguments],
+        )
         result = self.page.wait_for_function("() => window.done").json_value()
         assert result == "well", f"{name}: {result}"
 
     def theme(self, name: str) -> None:
         """Light or Dark."""
         self.command("apputils:change-theme", theme=f"JupyterLab {name}")
-        self.page.wait_for_selector(f"body[data-jp-theme-name='JupyterLab {name}']", state="attached")
+        self.page.wait_for_selector(
+            f"body[data-jp-theme-name='JupyterLab {name}']", state="attached"
+        )
         self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until `condition` holds, letting the browser go on meanwhile; raises with `what` was awaited, a screenshot and the logs."""
+        """Wait until `condition` holds, letting the browser go on meanwhile; raises
+        with `what` was awaited, a screenshot and the logs.
+        """
         end = time.monotonic() + PATIENCE
         while not condition():
             if time.monotonic() > end:
-                raise AssertionError(f"waited {PATIENCE} s in vain until {what}\n{self.screenshot('in_vain')}\n" + "\n".join([*self._console, self.server.last_words()]))
+                raise AssertionError(
+                    f"waited {PATIENCE} s in vain until {what}\n{self.screenshot('in_vain')}\n"
+                    + "\n".join([*self._console, self.server.last_words()])
+                )
             self.page.wait_for_timeout(50)
 
     def screenshot(self, name: str) -> Path:
@@ -184,7 +281,9 @@ class Lab:
         return folder / f"{name}.png"
 
     def complaints(self) -> list[str]:
-        """What the browser's console holds of errors, but for those of JupyterLab's own that do no harm."""
+        """What the browser's console holds of errors, but for those of JupyterLab's own
+        that do no harm.
+        """
         return [text for text in self._console if not any(words in text for words in HARMLESS)]
 
     def shut_down(self) -> None:
@@ -193,10 +292,18 @@ class Lab:
 
     def _start(self) -> None:
         self.page.goto(f"{self.server.url}/lab?reset")
-        self.page.wait_for_function("() => window.jupyterapp?.started.then(() => window.jupyterapp.restored).then(() => true)")
+        self.page.wait_for_function(
+            "() => window.jupyterapp?.started.then(() => window.jupyterapp.restored).then(() =>"
+            " true)"
+        )
 
     def _open(self, options: dict[str, object]) -> None:
-        self.command("docmanager:open", path=str(self.path.relative_to(self.server.root)), factory="Notebook", **options)
+        self.command(
+            "docmanager:open",
+            path=str(self.path.relative_to(self.server.root)),
+            factory="Notebook",
+            **options,
+        )
         self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
 
 
@@ -216,11 +323,17 @@ def serve(root: Path, home: Path) -> Iterator[Server]:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A running browser. While it runs, this thread counts as inside an event loop, so that `asyncio.run` is refused: keep it no longer than needed."""
+    """A running browser.
+
+    While it runs, this thread counts as inside an event loop, so that `asyncio.run` is
+    refused: keep it no longer than needed.
+    """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=os.environ.get("VRAG_BROWSER") or shutil.which("chromium"), args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("VRAG_BROWSER") or shutil.which("chromium"), args=FLAGS
+        )
         yield browser
         browser.close()
 

@@ -1,4 +1,6 @@
-"""What the tests stand on: the small Field Guide, and tiny retrievers with random weights."""
+"""What the tests stand on: the small Field Guide, and tiny retrievers with random
+weights.
+"""
 
 from __future__ import annotations
 
@@ -31,29 +33,49 @@ def guide_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def guide(guide_folder: Path) -> Benchmark:
-    return load_visual_rag(guide_folder / "annotations.jsonl", guide_folder / "images", name="small guide")
+    return load_visual_rag(
+        guide_folder / "annotations.jsonl", guide_folder / "images", name="small guide"
+    )
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """An image root with one iNaturalist-style species folder of four photographs, a.jpg to d.jpg."""
-    folder = tmp_path / "images" / "00001_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"
+    """An image root with one iNaturalist-style species folder of four photographs,
+    a.jpg to d.jpg.
+    """
+    folder = (
+        tmp_path / "images" / "00001_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"
+    )
     folder.mkdir(parents=True)
     for number, name in enumerate("abcd"):
-        Image.fromarray(np.full((40, 50, 3), 40 * number + 30, np.uint8)).save(folder / f"{name}.jpg")
+        Image.fromarray(np.full((40, 50, 3), 40 * number + 30, np.uint8)).save(
+            folder / f"{name}.jpg"
+        )
     return tmp_path / "images"
 
 
 @pytest.fixture
 def write_annotations(tmp_path: Path, tree: Path) -> Callable[..., Path]:
-    """Write annotation rows: a good row for Branta leucopsis changed by the given dicts; strings are written as they are."""
+    """Write annotation rows: a good row for Branta leucopsis changed by the given
+    dicts; strings are written as they are.
+    """
     folder = next(tree.iterdir()).name
 
     def write(*changes: dict[str, object] | str) -> Path:
         path = tmp_path / "annotations.jsonl"
-        good = {"question": "What color are the feet of the goose?", "answer": ["black"], "sn": "Branta leucopsis",
-                "images": {f"{folder}/{name}.jpg": int(name == "a") for name in "abcd"}}
-        path.write_text("".join((change if isinstance(change, str) else json.dumps({**good, **change})) + "\n" for change in changes), encoding="utf-8")
+        good = {
+            "question": "What color are the feet of the goose?",
+            "answer": ["black"],
+            "sn": "Branta leucopsis",
+            "images": {f"{folder}/{name}.jpg": int(name == "a") for name in "abcd"},
+        }
+        path.write_text(
+            "".join(
+                (change if isinstance(change, str) else json.dumps({**good, **change})) + "\n"
+                for change in changes
+            ),
+            encoding="utf-8",
+        )
         return path
 
     return write
@@ -61,9 +83,18 @@ def write_annotations(tmp_path: Path, tree: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Callable[..., Path]:
-    """Build a tiny open_clip checkpoint with random weights in open_clip's local layout."""
+    """Build a tiny open_clip checkpoint with random weights in open_clip's local
+    layout.
+    """
 
-    def build(name: str = "tiny", *, image_size: int = 32, resize_mode: str = "shortest", seed: int = 0, damage: Callable[[dict], None] | None = None) -> Path:
+    def build(
+        name: str = "tiny",
+        *,
+        image_size: int = 32,
+        resize_mode: str = "shortest",
+        seed: int = 0,
+        damage: Callable[[dict], None] | None = None,
+    ) -> Path:
         import torch
         from open_clip.model import CLIP
         from safetensors.torch import save_file
@@ -73,15 +104,32 @@ def checkpoint(tmp_path: Path) -> Callable[..., Path]:
         for file in source.glob("token*.json"):
             shutil.copy(file, folder)
         config = json.loads((source / "open_clip_config.json").read_text(encoding="utf-8"))
-        config["model_cfg"]["vision_cfg"] = {"image_size": image_size, "patch_size": 8, "width": 32, "layers": 1, "head_width": 16}
+        config["model_cfg"]["vision_cfg"] = {
+            "image_size": image_size,
+            "patch_size": 8,
+            "width": 32,
+            "layers": 1,
+            "head_width": 16,
+        }
         config["preprocess_cfg"]["resize_mode"] = resize_mode
         (folder / "open_clip_config.json").write_text(json.dumps(config), encoding="utf-8")
         torch.manual_seed(seed)
-        text = {key: value for key, value in config["model_cfg"]["text_cfg"].items() if "tokenizer" not in key}
-        state = CLIP(embed_dim=config["model_cfg"]["embed_dim"], vision_cfg=config["model_cfg"]["vision_cfg"], text_cfg=text).state_dict()
+        text = {
+            key: value
+            for key, value in config["model_cfg"]["text_cfg"].items()
+            if "tokenizer" not in key
+        }
+        state = CLIP(
+            embed_dim=config["model_cfg"]["embed_dim"],
+            vision_cfg=config["model_cfg"]["vision_cfg"],
+            text_cfg=text,
+        ).state_dict()
         if damage:
             damage(state)
-        save_file({key: value.contiguous() for key, value in state.items()}, folder / "open_clip_model.safetensors")
+        save_file(
+            {key: value.contiguous() for key, value in state.items()},
+            folder / "open_clip_model.safetensors",
+        )
         return folder
 
     return build
@@ -103,7 +151,9 @@ def retrievers_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def copy_retriever(retrievers_made: Path, tmp_path: Path) -> Callable[[str], Path]:
     """Copy a family's tiny checkpoint, to change it."""
-    return lambda family: Path(shutil.copytree(retrievers_made / family, tmp_path / "copies" / family))
+    return lambda family: Path(
+        shutil.copytree(retrievers_made / family, tmp_path / "copies" / family)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -111,8 +161,18 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
     """Four pictures of different shapes, each with a text."""
     folder, rng, found = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0), []
     for i, (height, width) in enumerate([(40, 60), (60, 40), (33, 91), (64, 64)]):
-        Image.fromarray(rng.integers(0, 255, (height // 4, width // 4, 3), dtype=np.uint8)).resize((width, height), Image.Resampling.BICUBIC).save(folder / f"{i}.png")
-        found.append(Evidence(doc_id=f"d{i}", image=ImageFile(folder / f"{i}.png"), text=["a white belly", "The goose has black feet.", "hindwings of the moth?", "a"][i]))
+        Image.fromarray(rng.integers(0, 255, (height // 4, width // 4, 3), dtype=np.uint8)).resize(
+            (width, height), Image.Resampling.BICUBIC
+        ).save(folder / f"{i}.png")
+        found.append(
+            Evidence(
+                doc_id=f"d{i}",
+                image=ImageFile(folder / f"{i}.png"),
+                text=["a white belly", "The goose has black feet.", "hindwings of the moth?", "a"][
+                    i
+                ],
+            )
+        )
     return found
 
 
@@ -121,7 +181,9 @@ def jupyter_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser
     """JupyterLab over the tests' temporary folders; started once."""
     if reason := browser.missing():
         pytest.skip(reason)
-    with browser.serve(tmp_path_factory.getbasetemp(), tmp_path_factory.mktemp("jupyter")) as server:
+    with browser.serve(
+        tmp_path_factory.getbasetemp(), tmp_path_factory.mktemp("jupyter")
+    ) as server:
         yield server
 
 
@@ -134,6 +196,9 @@ def chromium(jupyter_server: browser.Server) -> Iterator[Browser]:
 
 @pytest.fixture
 def lab(jupyter_server: browser.Server, chromium: Browser, tmp_path: Path) -> Iterator[browser.Lab]:
-    """A page of JupyterLab in the browser; its notebook lies in the test's `tmp_path`. `browser.py` tells how to use it."""
+    """A page of JupyterLab in the browser; its notebook lies in the test's `tmp_path`.
+
+    `browser.py` tells how to use it.
+    """
     with browser.lab_page(jupyter_server, chromium, tmp_path) as page:
         yield page

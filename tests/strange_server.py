@@ -1,4 +1,6 @@
-"""A small OpenAI-compatible server that answers with a hash of what it was asked, notes every request, and misbehaves where a question tells it to."""
+"""A small OpenAI-compatible server that answers with a hash of what it was asked, notes
+every request, and misbehaves where a question tells it to.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ from PIL import Image
 
 
 class StrangeServer:
-    """Use in a `with` block. `plans` maps a piece of a question to what its calls get, one after another, the last for all that follow."""
+    """Use in a `with` block.
+
+    `plans` maps a piece of a question to what its calls get, one after another, the
+    last for all that follow.
+    """
 
     def __init__(self, plans: dict[str, list[str]] | None = None, *, seconds: float = 0.0) -> None:
         self.plans, self.seconds = plans or {}, seconds
@@ -33,7 +39,9 @@ class StrangeServer:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,18 +71,40 @@ class StrangeServer:
 def text_in(body: dict[str, Any]) -> str:
     """All words of a request."""
     contents = [message["content"] for message in body["messages"]]
-    return "\n".join(content if isinstance(content, str) else "".join(part.get("text", "") for part in content) for content in contents)
+    return "\n".join(
+        content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+        for content in contents
+    )
 
 
 def images_in(body: dict[str, Any]) -> list[Image.Image]:
-    """All pictures of a request, decoded as a server does it that knows nothing of EXIF."""
-    parts = [part for message in body["messages"] if not isinstance(message["content"], str) for part in message["content"] if part["type"] == "image_url"]
-    return [Image.open(io.BytesIO(base64.b64decode(part["image_url"]["url"].split(",")[1]))).convert("RGB") for part in parts]
+    """All pictures of a request, decoded as a server does it that knows nothing of
+    EXIF.
+    """
+    parts = [
+        part
+        for message in body["messages"]
+        if not isinstance(message["content"], str)
+        for part in message["content"]
+        if part["type"] == "image_url"
+    ]
+    return [
+        Image.open(io.BytesIO(base64.b64decode(part["image_url"]["url"].split(",")[1]))).convert(
+            "RGB"
+        )
+        for part in parts
+    ]
 
 
 def good_words(body: dict[str, Any]) -> str:
     """The answer to a request: it depends on every word and pixel, in order."""
-    told = repr([text_in(body), [hashlib.sha256(image.tobytes()).hexdigest() for image in images_in(body)], body.get("seed")])
+    told = repr(
+        [
+            text_in(body),
+            [hashlib.sha256(image.tobytes()).hexdigest() for image in images_in(body)],
+            body.get("seed"),
+        ]
+    )
     return f"Answer: {hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
@@ -100,8 +130,18 @@ class _Handler(BaseHTTPRequestHandler):
         if name == "status":
             code, _, words = detail.partition(" ")
             headers = {"Retry-After": "1"} if code == "429" else {}
-            return self._send(int(code), {"error": {"message": words or "no", "type": "x", "param": "temperature" if "temperature" in words else None,
-                                                    "code": "content_policy_violation" if "policy" in words else None}}, headers)
+            return self._send(
+                int(code),
+                {
+                    "error": {
+                        "message": words or "no",
+                        "type": "x",
+                        "param": "temperature" if "temperature" in words else None,
+                        "code": "content_policy_violation" if "policy" in words else None,
+                    }
+                },
+                headers,
+            )
         if name == "detail":  # as `transformers serve` words it
             return self._send(400, {"detail": "Server is pinned to 'other'"})
         if name == "say":
@@ -125,21 +165,51 @@ class _Handler(BaseHTTPRequestHandler):
         if name == "garbage":
             return self._send(200, b'{"id": "x", "choices": [{"mess')
         if name == "page":
-            return self._send(200, b"<html>Welcome to the router's login page</html>", kind="text/html")
-        answers = {"choiceless": {**completion("x"), "choices": []}, "truncated": completion("Answer: the hindwings are", "length"), "empty": completion(""),
-                   "filtered": completion(None, "content_filter"), "refusal": completion(None, refusal="I cannot help with that."),
-                   "parts": completion([{"type": "text", "text": "Answer: "}, {"type": "text", "text": "red"}]), "number": completion(7),
-                   "surrogate": completion("Answer: \ud83d red"),
-                   "unmetered": {name: value for name, value in completion(good_words(body)).items() if name != "usage"}}
+            return self._send(
+                200, b"<html>Welcome to the router's login page</html>", kind="text/html"
+            )
+        answers = {
+            "choiceless": {**completion("x"), "choices": []},
+            "truncated": completion("Answer: the hindwings are", "length"),
+            "empty": completion(""),
+            "filtered": completion(None, "content_filter"),
+            "refusal": completion(None, refusal="I cannot help with that."),
+            "parts": completion(
+                [{"type": "text", "text": "Answer: "}, {"type": "text", "text": "red"}]
+            ),
+            "number": completion(7),
+            "surrogate": completion("Answer: \ud83d red"),
+            "unmetered": {
+                name: value
+                for name, value in completion(good_words(body)).items()
+                if name != "usage"
+            },
+        }
         return self._send(200, answers[name])
 
-    def _head(self, code: int, length: int, kind: str = "application/json", more: dict[str, str] | None = None) -> None:
+    def _head(
+        self,
+        code: int,
+        length: int,
+        kind: str = "application/json",
+        more: dict[str, str] | None = None,
+    ) -> None:
         self.send_response(code)
-        for name, value in {"Content-Type": kind, "Content-Length": str(length), **(more or {})}.items():
+        for name, value in {
+            "Content-Type": kind,
+            "Content-Length": str(length),
+            **(more or {}),
+        }.items():
             self.send_header(name, value)
         self.end_headers()
 
-    def _send(self, code: int, content: Any, headers: dict[str, str] | None = None, kind: str = "application/json") -> None:
+    def _send(
+        self,
+        code: int,
+        content: Any,
+        headers: dict[str, str] | None = None,
+        kind: str = "application/json",
+    ) -> None:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         self._head(code, len(data), kind, headers)
         self.wfile.write(data)
@@ -150,5 +220,17 @@ class _Handler(BaseHTTPRequestHandler):
 
 def completion(words: Any, why: str = "stop", refusal: str | None = None) -> dict[str, Any]:
     """A chat completion."""
-    return {"id": "x", "object": "chat.completion", "created": 0, "model": "strange-2026", "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
-            "choices": [{"index": 0, "finish_reason": why, "message": {"role": "assistant", "content": words, "refusal": refusal}}]}
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "strange-2026",
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": why,
+                "message": {"role": "assistant", "content": words, "refusal": refusal},
+            }
+        ],
+    }

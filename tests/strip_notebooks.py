@@ -1,7 +1,8 @@
-"""Strip notebooks of outputs and run-time marks: `python tests/strip_notebooks.py [--run]`.
+"""Strip notebooks of outputs and run-time marks: `python tests/strip_notebooks.py
+[--run]`.
 
-Tags stay, and so do the outputs of cells marked NBVAL_CHECK_OUTPUT, which nbval compares. With --run the
-notebooks are executed first, which renews those outputs.
+Tags stay, and so do the outputs of cells marked NBVAL_CHECK_OUTPUT, which nbval
+compares. With --run the notebooks are executed first, which renews those outputs.
 """
 
 from __future__ import annotations
@@ -21,10 +22,15 @@ def stripped(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         cell.metadata = {key: value for key, value in cell.metadata.items() if key == "tags"}
         if cell.cell_type == "code":
             cell.outputs = cell.outputs if "NBVAL_CHECK_OUTPUT" in cell.source else []
-            cell.execution_count = 1 if cell.outputs else None  # nbval takes a cell without a count for one that never ran
+            cell.execution_count = (
+                1 if cell.outputs else None
+            )  # nbval takes a cell without a count for one that never ran
             for output in cell.outputs:
                 output.pop("execution_count", None)
-    notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}, "language_info": {"name": "python"}}
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
     return notebook
 
 
@@ -32,6 +38,8 @@ if __name__ == "__main__":
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         book = nbformat.read(path, as_version=4)
         if "--run" in sys.argv:
-            NotebookClient(book, timeout=600, resources={"metadata": {"path": str(NOTEBOOKS)}}).execute()
+            NotebookClient(
+                book, timeout=600, resources={"metadata": {"path": str(NOTEBOOKS)}}
+            ).execute()
         nbformat.write(stripped(book), path)
         print(path.name)

@@ -1,4 +1,6 @@
-"""Agreement with people against the paper's Table 9, scikit-learn and statsmodels; the correction against hand calculations and simulations."""
+"""Agreement with people against the paper's Table 9, scikit-learn and statsmodels; the
+correction against hand calculations and simulations.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,16 @@ from scipy import stats
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from vrag_kit.analysis import READINGS, agreement, agreement_table, confusion, corrected_accuracy, gains_beside_bias, in_percent, pairs_of
+from vrag_kit.analysis import (
+    READINGS,
+    agreement,
+    agreement_table,
+    confusion,
+    corrected_accuracy,
+    gains_beside_bias,
+    in_percent,
+    pairs_of,
+)
 from vrag_kit.errors import VragError
 from vrag_kit.judging import LABELS
 from vrag_kit.papers import published
@@ -26,32 +37,51 @@ TABLE_9 = agreement(PAPER).set_index(["reading", "metric"])
 
 def answers(*rows: tuple[str, str, str]) -> pd.DataFrame:
     """(human, judge, group) as labelled answers."""
-    return pd.DataFrame([(human, judge, LABELS[judge], group) for human, judge, group in rows], columns=["human", "judge", "score", "group"])
+    return pd.DataFrame(
+        [(human, judge, LABELS[judge], group) for human, judge, group in rows],
+        columns=["human", "judge", "score", "group"],
+    )
 
 
 def random_answers(seed: int, groups: int = 30, size: int = 3) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     human = rng.choice(list(LABELS), groups * size, p=[0.5, 0.2, 0.3])
-    judge = np.where(rng.random(groups * size) < 0.7, human, rng.choice(list(LABELS), groups * size))
-    return answers(*((h, j, f"s{i // size}") for i, (h, j) in enumerate(zip(human, judge, strict=True))))
+    judge = np.where(
+        rng.random(groups * size) < 0.7, human, rng.choice(list(LABELS), groups * size)
+    )
+    return answers(
+        *((h, j, f"s{i // size}") for i, (h, j) in enumerate(zip(human, judge, strict=True)))
+    )
 
 
-@pytest.mark.parametrize(("reading", "n", "accuracy", "macro_f1"), [   # an audit of the paper, computed apart from this code
-    ("strict", 200, 0.8250, 0.7521),
-    ("any partial matches; kept as the human's label", 200, 0.9550, 0.9663),
-    ("any partial matches; kept as the judge's label", 200, 0.9550, 0.9635),
-    ("any partial matches; kept as the other label", 200, 0.9550, 0.9677),
-    ("any partial matches; both partial left out", 186, 0.9516, 0.9515),
-    ("any partial left out", 160, 0.9437, 0.9428),
-    ("the judge's partial matches", 200, 0.9150, 0.8785),
-    ("the human's partial matches", 200, 0.8650, 0.7982),
-    ("the judge's partial matches; the human's left out", 178, 0.9494, 0.9494),
-    ("the human's partial matches; the judge's left out", 168, 0.9464, 0.9452),
-    ("partial is true", 200, 0.8600, 0.8535),
-    ("partial is false", 200, 0.9200, 0.9197)])
-def test_each_reading_of_table_9_gives_what_an_audit_found(reading: str, n: int, accuracy: float, macro_f1: float) -> None:
-    assert TABLE_9.loc[(reading, "accuracy"), ["value", "n"]].tolist() == [pytest.approx(accuracy, abs=5.1e-5), n]
-    assert TABLE_9.loc[(reading, "macro_f1"), ["value", "n"]].tolist() == [pytest.approx(macro_f1, abs=5.1e-5), n]
+@pytest.mark.parametrize(
+    ("reading", "n", "accuracy", "macro_f1"),
+    [  # an audit of the paper, computed apart from this code
+        ("strict", 200, 0.8250, 0.7521),
+        ("any partial matches; kept as the human's label", 200, 0.9550, 0.9663),
+        ("any partial matches; kept as the judge's label", 200, 0.9550, 0.9635),
+        ("any partial matches; kept as the other label", 200, 0.9550, 0.9677),
+        ("any partial matches; both partial left out", 186, 0.9516, 0.9515),
+        ("any partial left out", 160, 0.9437, 0.9428),
+        ("the judge's partial matches", 200, 0.9150, 0.8785),
+        ("the human's partial matches", 200, 0.8650, 0.7982),
+        ("the judge's partial matches; the human's left out", 178, 0.9494, 0.9494),
+        ("the human's partial matches; the judge's left out", 168, 0.9464, 0.9452),
+        ("partial is true", 200, 0.8600, 0.8535),
+        ("partial is false", 200, 0.9200, 0.9197),
+    ],
+)
+def test_each_reading_of_table_9_gives_what_an_audit_found(
+    reading: str, n: int, accuracy: float, macro_f1: float
+) -> None:
+    assert TABLE_9.loc[(reading, "accuracy"), ["value", "n"]].tolist() == [
+        pytest.approx(accuracy, abs=5.1e-5),
+        n,
+    ]
+    assert TABLE_9.loc[(reading, "macro_f1"), ["value", "n"]].tolist() == [
+        pytest.approx(macro_f1, abs=5.1e-5),
+        n,
+    ]
 
 
 def test_only_partial_as_false_prints_a_macro_f1_of_0_92() -> None:
@@ -66,15 +96,21 @@ def test_the_matrix_of_table_9_is_as_printed() -> None:
 def test_kappa_and_its_interval_agree_with_statsmodels() -> None:
     ours, theirs = TABLE_9.loc[("strict", "kappa")], cohens_kappa(confusion(PAPER), wt="linear")
     assert ours["value"] == pytest.approx(theirs.kappa)
-    assert ours["value"] == pytest.approx(cohen_kappa_score(PAPER["human"].map(LABELS) * 2, PAPER["score"] * 2, weights="linear"))
-    assert ours["ci_high"] - ours["ci_low"] == pytest.approx(theirs.kappa_upp - theirs.kappa_low, rel=0.1)
+    assert ours["value"] == pytest.approx(
+        cohen_kappa_score(PAPER["human"].map(LABELS) * 2, PAPER["score"] * 2, weights="linear")
+    )
+    assert ours["ci_high"] - ours["ci_low"] == pytest.approx(
+        theirs.kappa_upp - theirs.kappa_low, rel=0.1
+    )
 
 
 def test_the_judge_of_the_paper_gives_6_5_points_too_much() -> None:
     # judge (98 + 32 / 2) / 200 = 0.570, human (90 + 22 / 2) / 200 = 0.505
     row, off = TABLE_9.loc[("strict", "bias")], PAPER["score"] - PAPER["human"].map(LABELS)
     assert row["value"] == pytest.approx(0.570 - 0.505)
-    assert [row["ci_low"], row["ci_high"]] == pytest.approx(stats.norm.interval(0.95, off.mean(), off.std() / math.sqrt(200)), abs=0.005)
+    assert [row["ci_low"], row["ci_high"]] == pytest.approx(
+        stats.norm.interval(0.95, off.mean(), off.std() / math.sqrt(200)), abs=0.005
+    )
 
 
 def test_the_gain_by_a_clue_is_below_that_bias_for_six_of_eight_models() -> None:
@@ -85,21 +121,39 @@ def test_the_gain_by_a_clue_is_below_that_bias_for_six_of_eight_models() -> None
     assert set(table.loc[~table["smaller_than_bias"], "model"]) == {"Phi4-MM", "Llama3.2-V"}
 
 
-@given(st.lists(st.tuples(st.sampled_from(list(LABELS)), st.sampled_from(list(LABELS)), st.sampled_from("abc")), min_size=1, max_size=25))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(list(LABELS)), st.sampled_from(list(LABELS)), st.sampled_from("abc")
+        ),
+        min_size=1,
+        max_size=25,
+    )
+)
 @settings(max_examples=12, deadline=None)
 def test_values_are_scikit_learns_for_any_answers(rows: list[tuple[str, str, str]]) -> None:
     table = agreement(answers(*rows)).set_index(["reading", "metric"])["value"]
     for reading, text in READINGS.items():
-        codes = dict(zip([(human, judge) for human in LABELS for judge in LABELS], text.split(), strict=True))
+        codes = dict(
+            zip([(human, judge) for human in LABELS for judge in LABELS], text.split(), strict=True)
+        )
         kept = [codes[human, judge] for human, judge, _ in rows if codes[human, judge] != "--"]
         if not kept:
             assert table[reading].dropna().empty
             continue
-        assert table[reading, "accuracy"] == pytest.approx(accuracy_score([c[0] for c in kept], [c[1] for c in kept]))
-        assert table[reading, "macro_f1"] == pytest.approx(f1_score([c[0] for c in kept], [c[1] for c in kept], average="macro"))
+        assert table[reading, "accuracy"] == pytest.approx(
+            accuracy_score([c[0] for c in kept], [c[1] for c in kept])
+        )
+        assert table[reading, "macro_f1"] == pytest.approx(
+            f1_score([c[0] for c in kept], [c[1] for c in kept], average="macro")
+        )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")                          # scikit-learn warns where kappa is undefined
-        expected = cohen_kappa_score(*([list(LABELS).index(row[side]) for row in rows] for side in (0, 1)), weights="linear", labels=[0, 1, 2])
+        warnings.simplefilter("ignore")  # scikit-learn warns where kappa is undefined
+        expected = cohen_kappa_score(
+            *([list(LABELS).index(row[side]) for row in rows] for side in (0, 1)),
+            weights="linear",
+            labels=[0, 1, 2],
+        )
     assert table["strict", "kappa"] == pytest.approx(expected, nan_ok=True)
 
 
@@ -107,21 +161,42 @@ def test_the_interval_of_macro_f1_is_that_of_a_slow_loop_over_species() -> None:
     pairs, rng = random_answers(1), np.random.default_rng(5)
     human, judge = pairs["human"].to_numpy(object), pairs["judge"].to_numpy(object)
     rows = list(pairs.groupby("group").indices.values())
-    drawn = [np.concatenate([rows[i] for i in rng.integers(len(rows), size=len(rows))]) for _ in range(300)]
-    low, high = np.quantile([f1_score(human[some], judge[some], average="macro") for some in drawn], [0.025, 0.975])
+    drawn = [
+        np.concatenate([rows[i] for i in rng.integers(len(rows), size=len(rows))])
+        for _ in range(300)
+    ]
+    low, high = np.quantile(
+        [f1_score(human[some], judge[some], average="macro") for some in drawn], [0.025, 0.975]
+    )
     row = agreement(pairs).set_index(["reading", "metric"]).loc[("strict", "macro_f1")]
     assert [row["ci_low"], row["ci_high"]] == pytest.approx([low, high], abs=0.03)
 
 
 def test_answers_repeated_within_a_species_add_no_certainty() -> None:
     once = random_answers(2, size=1)
-    pd.testing.assert_frame_equal(agreement(once).drop(columns="n"), agreement(pd.concat([once] * 3, ignore_index=True)).drop(columns="n"))
+    pd.testing.assert_frame_equal(
+        agreement(once).drop(columns="n"),
+        agreement(pd.concat([once] * 3, ignore_index=True)).drop(columns="n"),
+    )
 
 
 def test_perfect_agreement_is_uncertain_by_the_number_of_species() -> None:
-    table = agreement(answers(*[("true", "true", "a"), ("false", "false", "b"), ("partial", "partial", "c"), ("true", "true", "c")])).set_index(["reading", "metric"])
-    assert table.loc[("strict", "accuracy"), ["value", "ci_low", "ci_high"]].tolist() == pytest.approx([1, 0.025 ** (1 / 3), 1])   # no failure in three trials
-    assert table.loc[("strict", "bias"), ["value", "ci_low", "ci_high"]].tolist() == pytest.approx([0, 0.025 ** (1 / 3) - 1, 1 - 0.025 ** (1 / 3)])
+    table = agreement(
+        answers(
+            *[
+                ("true", "true", "a"),
+                ("false", "false", "b"),
+                ("partial", "partial", "c"),
+                ("true", "true", "c"),
+            ]
+        )
+    ).set_index(["reading", "metric"])
+    assert table.loc[
+        ("strict", "accuracy"), ["value", "ci_low", "ci_high"]
+    ].tolist() == pytest.approx([1, 0.025 ** (1 / 3), 1])  # no failure in three trials
+    assert table.loc[("strict", "bias"), ["value", "ci_low", "ci_high"]].tolist() == pytest.approx(
+        [0, 0.025 ** (1 / 3) - 1, 1 - 0.025 ** (1 / 3)]
+    )
     assert table.loc[("strict", "macro_f1"), "value"] == 1
     assert math.isnan(table.loc[("strict", "macro_f1"), "ci_low"])
 
@@ -133,20 +208,42 @@ def test_without_answers_every_value_is_undefined() -> None:
 
 
 def test_a_cell_shows_the_interval_or_says_that_there_is_none() -> None:
-    table = agreement_table({"paper": TABLE_9.reset_index(), "one": agreement(answers(("partial", "partial", "a"), ("partial", "partial", "b")))})
-    assert table.loc[("paper", "partial is false"), "accuracy"] == "0.920 [0.880, 0.955]"    # 184 of 200; normal: 0.92 ± 1.96 √(0.92 · 0.08 / 200) = ± 0.038
+    table = agreement_table(
+        {
+            "paper": TABLE_9.reset_index(),
+            "one": agreement(answers(("partial", "partial", "a"), ("partial", "partial", "b"))),
+        }
+    )
+    assert (
+        table.loc[("paper", "partial is false"), "accuracy"] == "0.920 [0.880, 0.955]"
+    )  # 184 of 200; normal: 0.92 ± 1.96 √(0.92 · 0.08 / 200) = ± 0.038
     assert table.loc[("paper", "partial is false"), ["n", "kappa (linear)"]].tolist() == [200, ""]
-    assert table.loc[("one", "strict"), ["macro-F1", "kappa (linear)"]].tolist() == ["1.000 (no interval)", "undefined"]
+    assert table.loc[("one", "strict"), ["macro-F1", "kappa (linear)"]].tolist() == [
+        "1.000 (no interval)",
+        "undefined",
+    ]
 
 
 def test_a_matrix_with_an_unknown_label_is_refused() -> None:
-    with pytest.raises(VragError, match="found the label 'maybe' in the confusion matrix, expected true, partial, false"):
+    with pytest.raises(
+        VragError,
+        match="found the label 'maybe' in the confusion matrix, expected true, partial, false",
+    ):
         pairs_of(pd.DataFrame({"human": ["maybe"], "judge": ["true"], "count": [2]}))
 
 
 def arm(scores: list[float], groups: str, setting: str = "zero_shot") -> pd.DataFrame:
     """Judged answers of one arm, one query an answer."""
-    return pd.DataFrame({"model": "m", "setting": setting, "k": 0, "query_id": [f"{setting} {i}" for i in range(len(scores))], "score": scores, "group": list(groups)})
+    return pd.DataFrame(
+        {
+            "model": "m",
+            "setting": setting,
+            "k": 0,
+            "query_id": [f"{setting} {i}" for i in range(len(scores))],
+            "score": scores,
+            "group": list(groups),
+        }
+    )
 
 
 def groups_of(judged: pd.DataFrame) -> dict[str, str]:
@@ -166,16 +263,28 @@ def test_the_correction_agrees_with_a_case_worked_by_hand() -> None:
     assert row["ci_low"] < 0.5 < row["ci_high"]
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from(list(LABELS)), st.sampled_from("abcd")), min_size=1, max_size=20))
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 1), st.sampled_from(list(LABELS)), st.sampled_from("abcd")),
+        min_size=1,
+        max_size=20,
+    )
+)
 @settings(max_examples=30, deadline=None)
-def test_with_every_answer_labelled_the_judge_no_longer_matters(rows: list[tuple[float, str, str]]) -> None:
+def test_with_every_answer_labelled_the_judge_no_longer_matters(
+    rows: list[tuple[float, str, str]],
+) -> None:
     scores, human, groups = zip(*rows, strict=True)
     row = corrected(arm(list(scores), "".join(groups)), list(range(len(rows))), list(human))
     assert row["value"] == pytest.approx(np.mean([LABELS[label] for label in human]))
 
 
-def biased(seed: int, n: int, species: int, labelled: int) -> tuple[pd.DataFrame, list[int], list[str]]:
-    """`n` answers in `species` groups whose judge turns a quarter of what is false into true; the truth is 0.4 in the mean."""
+def biased(
+    seed: int, n: int, species: int, labelled: int
+) -> tuple[pd.DataFrame, list[int], list[str]]:
+    """`n` answers in `species` groups whose judge turns a quarter of what is false into
+    true; the truth is 0.4 in the mean.
+    """
     rng = np.random.default_rng(seed)
     right = rng.random(n) < np.clip(0.4 + rng.normal(0, 0.1, species), 0, 1)[np.arange(n) % species]
     judge = np.where(right, 1.0, np.where(rng.random(n) < 0.25, 1.0, 0.0))
@@ -188,18 +297,22 @@ def test_the_corrected_interval_holds_the_truth_and_the_judges_does_not() -> Non
     covered = {"judge": 0, "corrected": 0}
     for seed in range(40):
         judged, rows, human = biased(seed, 400, 40, 80)
-        table = corrected_accuracy(judged, judged.iloc[rows].assign(human=human), groups_of(judged)).set_index("metric")
+        table = corrected_accuracy(
+            judged, judged.iloc[rows].assign(human=human), groups_of(judged)
+        ).set_index("metric")
         for metric in covered:
             covered[metric] += table.loc[metric, "ci_low"] <= 0.4 <= table.loc[metric, "ci_high"]
     assert covered["judge"] <= 4
-    assert covered["corrected"] >= 34       # 95 % nominal: 38 of 40
+    assert covered["corrected"] >= 34  # 95 % nominal: 38 of 40
 
 
 def test_the_corrected_interval_is_as_wide_as_its_variance_says() -> None:
     judged, rows, human = biased(3, 600, 600, 200)
     off = np.array([LABELS[label] for label in human]) - judged["score"].iloc[rows]
     together = np.cov(off, judged["score"].iloc[rows])[0, 1]
-    error = math.sqrt(judged["score"].var() / 600 + off.var() / 200 + 2 * together / 600)   # every labelled answer is also among all
+    error = math.sqrt(
+        judged["score"].var() / 600 + off.var() / 200 + 2 * together / 600
+    )  # every labelled answer is also among all
     row = corrected(judged, rows, human)
     assert row["ci_high"] - row["ci_low"] == pytest.approx(2 * 1.96 * error, rel=0.08)
 
@@ -207,18 +320,27 @@ def test_the_corrected_interval_is_as_wide_as_its_variance_says() -> None:
 def test_labels_that_all_agree_still_leave_the_doubt_of_their_number() -> None:
     judged = arm([1, 0] * 20, "abcdefghij" * 4)
     row = corrected(judged, [0, 1, 2, 3], ["true", "false"] * 2)
-    # no disagreement in four species: up to 1 − 0.025^(1/4) = 0.602; the judge's own interval is [0, 1] at most
+    # no disagreement in four species: up to 1 − 0.025^(1/4) = 0.602; the judge's own interval
+    # is [0, 1] at most
     assert row["value"] == 0.5
     assert (row["ci_low"], row["ci_high"]) == (0.0, 1.0)
     many = corrected(judged, list(range(40)), ["true", "false"] * 20)
-    plain = corrected_accuracy(judged, judged.iloc[:40].assign(human=["true", "false"] * 20), groups_of(judged)).iloc[0]
+    plain = corrected_accuracy(
+        judged, judged.iloc[:40].assign(human=["true", "false"] * 20), groups_of(judged)
+    ).iloc[0]
     # ten species: 1 − 0.025^(1/10) = 0.308
-    assert many["ci_high"] == pytest.approx(0.5 + math.hypot(plain["ci_high"] - 0.5, 1 - 0.025 ** 0.1))
+    assert many["ci_high"] == pytest.approx(
+        0.5 + math.hypot(plain["ci_high"] - 0.5, 1 - 0.025**0.1)
+    )
 
 
 def test_too_few_labels_give_no_interval_and_none_no_value() -> None:
-    judged = pd.concat([arm([1, 0, 1], "abc"), arm([1, 0, 0.5], "abc", "gt_clue")], ignore_index=True)
-    table = corrected_accuracy(judged, judged.iloc[[0]].assign(human="true"), groups_of(judged)).set_index(["setting", "metric"])
+    judged = pd.concat(
+        [arm([1, 0, 1], "abc"), arm([1, 0, 0.5], "abc", "gt_clue")], ignore_index=True
+    )
+    table = corrected_accuracy(
+        judged, judged.iloc[[0]].assign(human="true"), groups_of(judged)
+    ).set_index(["setting", "metric"])
     assert table.loc[("zero_shot", "corrected"), "value"] == pytest.approx(2 / 3)
     assert math.isnan(table.loc[("zero_shot", "corrected"), "ci_low"])
     assert math.isnan(table.loc[("gt_clue", "corrected"), "value"])
@@ -232,9 +354,23 @@ def test_answers_without_a_verdict_are_counted_and_left_out() -> None:
 
 def test_the_figure_shows_every_count_and_every_corrected_mean() -> None:
     judged, rows, human = biased(1, 60, 12, 30)
-    table = in_percent(corrected_accuracy(judged, judged.iloc[rows].assign(human=human), groups_of(judged)))
-    matrix, _, means = agreement_figure({"Table 9": confusion(PAPER), "again": confusion(PAPER)}, table, "toy").axes
-    assert [text.get_text() for text in matrix.texts] == ["86", "1", "3", "6", "14", "2", "6", "17", "65"]
+    table = in_percent(
+        corrected_accuracy(judged, judged.iloc[rows].assign(human=human), groups_of(judged))
+    )
+    matrix, _, means = agreement_figure(
+        {"Table 9": confusion(PAPER), "again": confusion(PAPER)}, table, "toy"
+    ).axes
+    assert [text.get_text() for text in matrix.texts] == [
+        "86",
+        "1",
+        "3",
+        "6",
+        "14",
+        "2",
+        "6",
+        "17",
+        "65",
+    ]
     assert matrix.get_title() == "Table 9\n(n = 200 answers)"
     drawn = {round(float(x), 6) for line in means.lines for x in line.get_xdata()}
     assert set(table["value"].round(6)) <= drawn

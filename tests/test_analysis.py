@@ -1,4 +1,6 @@
-"""Intervals and paired tests agree with other libraries and with hand calculations; published numbers are as printed."""
+"""Intervals and paired tests agree with other libraries and with hand calculations;
+published numbers are as printed.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def clustered(seed: int, clusters: int = 40, size: int = 3) -> tuple[np.ndarray,
 def test_the_interval_is_as_wide_as_cluster_robust_standard_errors_say() -> None:
     values, groups = clustered(1)
     ours = estimate(values, groups)
-    fit = sm.OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": pd.factorize(np.array(groups))[0]})
+    fit = sm.OLS(values, np.ones(len(values))).fit(
+        cov_type="cluster", cov_kwds={"groups": pd.factorize(np.array(groups))[0]}
+    )
     low, high = fit.conf_int()[0]
     assert ours.value == pytest.approx(values.mean())
     assert ours.ci_high - ours.ci_low == pytest.approx(high - low, rel=0.12)
@@ -33,17 +37,26 @@ def test_the_interval_is_as_wide_as_cluster_robust_standard_errors_say() -> None
 
 def test_the_interval_ignores_that_queries_of_one_species_repeat_each_other() -> None:
     values, groups = clustered(2, size=1)
-    once, thrice = estimate(values, groups), estimate(np.repeat(values, 3), list(np.repeat(groups, 3)))
+    once, thrice = (
+        estimate(values, groups),
+        estimate(np.repeat(values, 3), list(np.repeat(groups, 3))),
+    )
     assert (once.ci_low, once.ci_high) == pytest.approx((thrice.ci_low, thrice.ci_high))
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    covered = [e.ci_low <= 0.5 <= e.ci_high for e in (estimate(*clustered(seed)) for seed in range(120))]
-    assert 0.88 <= np.mean(covered) <= 0.995  # 95 % nominal, 120 trials, and a percentile interval is a little short
+    covered = [
+        e.ci_low <= 0.5 <= e.ci_high for e in (estimate(*clustered(seed)) for seed in range(120))
+    ]
+    assert (
+        0.88 <= np.mean(covered) <= 0.995
+    )  # 95 % nominal, 120 trials, and a percentile interval is a little short
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
-def test_when_all_values_are_0_or_all_1_the_interval_is_exactly_binomial_over_species(value: float) -> None:
+def test_when_all_values_are_0_or_all_1_the_interval_is_exactly_binomial_over_species(
+    value: float,
+) -> None:
     ours = estimate([value] * 20, [f"s{i // 2}" for i in range(20)])
     exact = stats.binomtest(int(10 * value), 10).proportion_ci(method="exact")
     assert (ours.ci_low, ours.ci_high) == pytest.approx((exact.low, exact.high))
@@ -76,37 +89,84 @@ def test_lengths_that_differ_are_refused() -> None:
 def test_the_sign_flip_p_is_scipys_permutation_p() -> None:
     rng = np.random.default_rng(0)
     differences = rng.normal(0.25, 0.5, 12)
-    frame = pd.concat([pd.DataFrame({"query_id": [f"q{i}" for i in range(12)], "retriever": name, "k": 1, "value": value})
-                       for name, value in (("a", differences), ("b", np.zeros(12)))])
-    ours = compare(frame, {f"q{i}": f"q{i}" for i in range(12)}, arm="retriever", by=["k"], baseline="b")
-    exact = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf).pvalue
-    assert ours["p"].iloc[0] == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 20_000) + 1e-4)
+    frame = pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "query_id": [f"q{i}" for i in range(12)],
+                    "retriever": name,
+                    "k": 1,
+                    "value": value,
+                }
+            )
+            for name, value in (("a", differences), ("b", np.zeros(12)))
+        ]
+    )
+    ours = compare(
+        frame, {f"q{i}": f"q{i}" for i in range(12)}, arm="retriever", by=["k"], baseline="b"
+    )
+    exact = stats.permutation_test(
+        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf
+    ).pvalue
+    assert ours["p"].iloc[0] == pytest.approx(
+        exact, abs=4 * math.sqrt(exact * (1 - exact) / 20_000) + 1e-4
+    )
     assert ours["value"].iloc[0] == pytest.approx(differences.mean())
 
 
 def test_holm_multiplies_the_smallest_p_by_the_number_of_rows() -> None:
     rng = np.random.default_rng(1)
-    frame = pd.concat([pd.DataFrame({"query_id": [f"q{i}" for i in range(30)], "retriever": name, "k": k, "value": rng.normal(shift, 1, 30)})
-                       for k, shift in ((1, 0.6), (5, 0.0), (10, 0.1)) for name, shift in (("a", shift), ("b", 0.0))])
-    table = compare(frame, {f"q{i}": f"q{i}" for i in range(30)}, arm="retriever", by=["k"], baseline="b")
+    frame = pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "query_id": [f"q{i}" for i in range(30)],
+                    "retriever": name,
+                    "k": k,
+                    "value": rng.normal(shift, 1, 30),
+                }
+            )
+            for k, shift in ((1, 0.6), (5, 0.0), (10, 0.1))
+            for name, shift in (("a", shift), ("b", 0.0))
+        ]
+    )
+    table = compare(
+        frame, {f"q{i}": f"q{i}" for i in range(30)}, arm="retriever", by=["k"], baseline="b"
+    )
     assert table["p_holm"].min() == pytest.approx(min(1.0, 3 * table["p"].min()))
 
 
 def test_differences_use_only_the_queries_that_both_have() -> None:
-    frame = pd.DataFrame([("q1", "a", 1, 1.0), ("q1", "b", 1, 0.0), ("q2", "a", 1, 1.0), ("q2", "b", 1, math.nan)], columns=["query_id", "retriever", "k", "value"])
+    frame = pd.DataFrame(
+        [("q1", "a", 1, 1.0), ("q1", "b", 1, 0.0), ("q2", "a", 1, 1.0), ("q2", "b", 1, math.nan)],
+        columns=["query_id", "retriever", "k", "value"],
+    )
     table = compare(frame, {"q1": "s", "q2": "t"}, arm="retriever", by=["k"], baseline="b")
     assert (table["n"].iloc[0], table["value"].iloc[0]) == (1, 1.0)
 
 
 def test_no_difference_anywhere_is_uncertain_in_both_directions() -> None:
-    frame = pd.DataFrame([(f"q{i}", arm, 1, 0.5) for i in range(10) for arm in "ab"], columns=["query_id", "retriever", "k", "value"])
-    row = compare(frame, {f"q{i}": f"q{i}" for i in range(10)}, arm="retriever", by=["k"], baseline="b").iloc[0]
-    assert row["ci_high"] == pytest.approx(1 - 0.025 ** (1 / 10))        # no success in ten trials, 97.5 %
+    frame = pd.DataFrame(
+        [(f"q{i}", arm, 1, 0.5) for i in range(10) for arm in "ab"],
+        columns=["query_id", "retriever", "k", "value"],
+    )
+    row = compare(
+        frame, {f"q{i}": f"q{i}" for i in range(10)}, arm="retriever", by=["k"], baseline="b"
+    ).iloc[0]
+    assert row["ci_high"] == pytest.approx(
+        1 - 0.025 ** (1 / 10)
+    )  # no success in ten trials, 97.5 %
     assert (row["value"], row["ci_low"], row["p"]) == (0.0, -row["ci_high"], 1.0)
 
 
 def test_a_summary_has_a_row_for_each_combination_in_order() -> None:
-    frame = pd.DataFrame({"query_id": ["q1", "q2"] * 2, "retriever": ["z", "z", "a", "a"], "value": [0.0, 1.0, 1.0, 1.0]})
+    frame = pd.DataFrame(
+        {
+            "query_id": ["q1", "q2"] * 2,
+            "retriever": ["z", "z", "a", "a"],
+            "value": [0.0, 1.0, 1.0, 1.0],
+        }
+    )
     table = summarise(frame, {"q1": "s", "q2": "t"}, by=["retriever"])
     assert list(table["retriever"]) == ["z", "a"]
     assert list(table["value"]) == [0.5, 1.0]
@@ -126,36 +186,83 @@ def test_an_unknown_published_table_is_refused_with_the_list() -> None:
 
 
 def test_our_cells_carry_an_interval_and_the_papers_say_that_the_data_are_others() -> None:
-    results = in_percent(pd.DataFrame([("mine", "recall", 1, 0.1, 0.05, 0.2, 9), ("mine", "hit_count", 1, 0.5, 0.3, 0.7, 9)],
-                                      columns=["retriever", "metric", "k", "value", "ci_low", "ci_high", "n"]))
+    results = in_percent(
+        pd.DataFrame(
+            [("mine", "recall", 1, 0.1, 0.05, 0.2, 9), ("mine", "hit_count", 1, 0.5, 0.3, 0.7, 9)],
+            columns=["retriever", "metric", "k", "value", "ci_low", "ci_high", "n"],
+        )
+    )
     table = beside_paper(results, published("visual_rag", table=2))
     assert table.loc[("mine", "recall"), "@1"] == "10.0 [5.0, 20.0]"
     assert table.loc[("mine", "hit_count"), "@1"] == "0.5 [0.3, 0.7]"
     assert table.loc[("CLIP (paper, different data)", "recall"), "@1"] == "2.81"
-    assert ("CLIP (paper)", "recall") in beside_paper(results, published("visual_rag", table=2), same_data=True).index
+    assert ("CLIP (paper)", "recall") in beside_paper(
+        results, published("visual_rag", table=2), same_data=True
+    ).index
 
 
 def test_a_cell_of_the_settings_table_says_when_answers_failed_and_what_they_could_change() -> None:
-    results = pd.DataFrame([("m", "zero_shot", 0, 25.0, 10.0, 40.0, 80, 0, 25.0, 25.0, 25.0), ("m", "gt_clue", 1, 75.0, 60.0, 90.0, 79, 6, 70.0, 78.0, 72.0)],
-                           columns=["model", "setting", "k", "value", "ci_low", "ci_high", "n", "n_failed", "if_all_wrong", "if_all_right", "if_refusals_wrong"])
+    results = pd.DataFrame(
+        [
+            ("m", "zero_shot", 0, 25.0, 10.0, 40.0, 80, 0, 25.0, 25.0, 25.0),
+            ("m", "gt_clue", 1, 75.0, 60.0, 90.0, 79, 6, 70.0, 78.0, 72.0),
+        ],
+        columns=[
+            "model",
+            "setting",
+            "k",
+            "value",
+            "ci_low",
+            "ci_high",
+            "n",
+            "n_failed",
+            "if_all_wrong",
+            "if_all_right",
+            "if_refusals_wrong",
+        ],
+    )
     table = settings_table(results, printed(published("visual_rag", table=3)))
-    assert list(table["m"]) == ["25.0 [10.0, 40.0]", "75.0 [60.0, 90.0] (n = 79, 6 failed, 70.0 to 78.0 with them, 72.0 with refusals as 0)"]
+    assert list(table["m"]) == [
+        "25.0 [10.0, 40.0]",
+        "75.0 [60.0, 90.0] (n = 79, 6 failed, 70.0 to 78.0 with them, 72.0 with refusals as 0)",
+    ]
     assert list(table["GPT-4o (paper, different data)"]) == ["53.74", "59.81"]
-    assert list(settings_table(results, printed(published("visual_rag", table=3)), same_data=True)["GPT-4o (paper)"]) == ["53.74", "59.81"]
+    assert list(
+        settings_table(results, printed(published("visual_rag", table=3)), same_data=True)[
+            "GPT-4o (paper)"
+        ]
+    ) == ["53.74", "59.81"]
 
 
 def test_table_6_has_a_row_for_every_number_of_clues() -> None:
     paper = printed(published("visual_rag", table=6), n=266).query("setting != 'text_rag'")
-    ours = paper.query("model == 'GPT-4o' and m < 3").assign(model="ours", value=1.0, ci_low=0.0, ci_high=2.0, n_failed=0)
+    ours = paper.query("model == 'GPT-4o' and m < 3").assign(
+        model="ours", value=1.0, ci_low=0.0, ci_high=2.0, n_failed=0
+    )
     ours["k"] = ours["k"].where(ours["setting"] != "rag_best", 5)
     table = settings_table(ours, paper)
-    assert [name for name, _ in table.index] == ["zero-shot (no image)", "best top-k", "1 GT", "2 GT", "1-in-10", "2-in-10"]
+    assert [name for name, _ in table.index] == [
+        "zero-shot (no image)",
+        "best top-k",
+        "1 GT",
+        "2 GT",
+        "1-in-10",
+        "2-in-10",
+    ]
     assert table.loc[("best top-k", "best"), "GPT-4o (paper, different data)"] == "56.58 at k = 7"
     assert table.loc[("2-in-10", 10), "GPT-4o (paper, different data)"] == "58.08"
 
 
 def test_every_table_of_the_four_papers_is_there_as_printed() -> None:
-    rows = {("mrag_bench", 3): 460, ("mrag_suite", 14): 1008, ("crag_mm", 8): 108, ("visual_rag", 15): 316, ("visual_rag", 13): 72}     # as published/README.md counts them
+    rows = {
+        ("mrag_bench", 3): 460,
+        ("mrag_suite", 14): 1008,
+        ("crag_mm", 8): 108,
+        ("visual_rag", 15): 316,
+        ("visual_rag", 13): 72,
+    }  # as published/README.md counts them
     assert {key: len(published(key[0], table=key[1])) for key in rows} == rows
     assert published("crag_mm", "figure03_caption")["value"].notna().all()
-    assert published("visual_rag", table=13).dropna(subset="run").query("model == 'Claude'")["value"].tolist() == [55.35, 60.56, 55.88, 55.88, 56.28]
+    assert published("visual_rag", table=13).dropna(subset="run").query("model == 'Claude'")[
+        "value"
+    ].tolist() == [55.35, 60.56, 55.88, 55.88, 56.28]

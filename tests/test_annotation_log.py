@@ -1,4 +1,6 @@
-"""The annotation log: any actions fold as a slow obvious model says, a crash loses only the line in flight, panels never overwrite each other, bad lines are named."""
+"""The annotation log: any actions fold as a slow obvious model says, a crash loses only
+the line in flight, panels never overwrite each other, bad lines are named.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from hypothesis import strategies as st
 from vrag_kit.building.log import FORMAT, LogFile, Vote, read_log
 from vrag_kit.errors import VragError
 
-WORDS = {"species": "Branta leucopsis", "folder": "goose", "question": "Which feet?", "feature": "feet"}
+WORDS = {
+    "species": "Branta leucopsis",
+    "folder": "goose",
+    "question": "Which feet?",
+    "feature": "feet",
+}
 HEADER = json.dumps({"annotator": "Ada", "format": FORMAT}) + "\n"
 OPENED = json.dumps({"event": "opened", "question_id": "q", **WORDS}) + "\n"
 
@@ -28,10 +35,14 @@ def log(tmp_path: Path) -> LogFile:
     return file
 
 
-def test_a_vote_says_clue_or_not_of_the_images_shown_once_the_question_is_done(log: LogFile) -> None:
+def test_a_vote_says_clue_or_not_of_the_images_shown_once_the_question_is_done(
+    log: LogFile,
+) -> None:
     log.append("q", "ticked", image="b")
     log.append("q", "answered", text="black")
-    assert log.log.votes["q"] == Vote("q", *WORDS.values(), ("a", "b", "c"), frozenset("b"), "black", "", "open", frozenset("d"))
+    assert log.log.votes["q"] == Vote(
+        "q", *WORDS.values(), ("a", "b", "c"), frozenset("b"), "black", "", "open", frozenset("d")
+    )
     assert log.log.votes["q"].labels == {}
     log.append("q", "done", shown=3, clues=1)
     assert read_log(log.path).votes["q"].labels == {"a": 0, "b": 1, "c": 0}
@@ -45,31 +56,77 @@ def test_an_image_that_could_be_shown_later_counts_as_shown(log: LogFile) -> Non
     assert (vote.shown, vote.unreadable) == (("a", "b", "c", "d"), frozenset())
 
 
-def test_every_action_is_a_line_with_its_time_and_the_first_one_names_the_annotator(log: LogFile) -> None:
+def test_every_action_is_a_line_with_its_time_and_the_first_one_names_the_annotator(
+    log: LogFile,
+) -> None:
     first, *lines = map(json.loads, log.path.read_text(encoding="utf-8").splitlines())
     assert first == {"annotator": "Ada", "format": FORMAT}
     assert [line["event"] for line in lines] == ["opened", "seen"]
     assert all(line["time"].endswith("+00:00") for line in lines)
 
 
-ACTIONS = st.lists(st.one_of(
-    st.tuples(st.just("seen"), st.fixed_dictionaries({"images": st.lists(st.sampled_from("abc")), "unreadable": st.lists(st.sampled_from("abc"))})),
-    st.tuples(st.sampled_from(["ticked", "unticked"]), st.fixed_dictionaries({"image": st.sampled_from("abc")})),
-    st.tuples(st.sampled_from(["answered", "suggested"]), st.fixed_dictionaries({"text": st.text(st.characters(exclude_categories=["Cs"]), max_size=5)})),
-    st.tuples(st.sampled_from(["done", "skipped"]), st.just({"shown": 1, "clues": 1})), st.tuples(st.just("reopened"), st.just({}))), max_size=12)
+ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("seen"),
+            st.fixed_dictionaries(
+                {
+                    "images": st.lists(st.sampled_from("abc")),
+                    "unreadable": st.lists(st.sampled_from("abc")),
+                }
+            ),
+        ),
+        st.tuples(
+            st.sampled_from(["ticked", "unticked"]),
+            st.fixed_dictionaries({"image": st.sampled_from("abc")}),
+        ),
+        st.tuples(
+            st.sampled_from(["answered", "suggested"]),
+            st.fixed_dictionaries(
+                {"text": st.text(st.characters(exclude_categories=["Cs"]), max_size=5)}
+            ),
+        ),
+        st.tuples(st.sampled_from(["done", "skipped"]), st.just({"shown": 1, "clues": 1})),
+        st.tuples(st.just("reopened"), st.just({})),
+    ),
+    max_size=12,
+)
 
 
 def obvious(actions: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """What a question's vote holds after these actions, said in another way: by looking back for the last word on each thing."""
-    def last(*events: str) -> tuple[str, dict[str, Any]]:
-        return next(((event, fields) for event, fields in reversed(actions) if event in events), ("", {}))
+    """What a question's vote holds after these actions, said in another way: by looking
+    back for the last word on each thing.
+    """
 
-    shown = list(dict.fromkeys(image for event, fields in actions if event == "seen" for image in fields["images"]))
-    missed = {image for event, fields in actions if event == "seen" for image in fields["unreadable"]} - set(shown)
-    ticks = {image: [event for event, fields in actions if fields.get("image") == image] for image in "abc"}
-    return {"shown": tuple(shown), "unreadable": missed, "clues": {image for image in "abc" if ticks[image][-1:] == ["ticked"]},
-            "answer": last("answered")[1].get("text", ""), "suggestion": last("suggested")[1].get("text", ""),
-            "status": {"done": "done", "skipped": "skipped"}.get(last("done", "skipped", "reopened")[0], "open")}
+    def last(*events: str) -> tuple[str, dict[str, Any]]:
+        return next(
+            ((event, fields) for event, fields in reversed(actions) if event in events), ("", {})
+        )
+
+    shown = list(
+        dict.fromkeys(
+            image for event, fields in actions if event == "seen" for image in fields["images"]
+        )
+    )
+    missed = {
+        image for event, fields in actions if event == "seen" for image in fields["unreadable"]
+    } - set(shown)
+    ticks = {
+        image: [event for event, fields in actions if fields.get("image") == image]
+        for image in "abc"
+    }
+    return {
+        "shown": tuple(shown),
+        "unreadable": missed,
+        "clues": {image for image in "abc" if ticks[image][-1:] == ["ticked"]},
+        "answer": last("answered")[1].get("text", ""),
+        "suggestion": last("suggested")[1].get("text", ""),
+        "status": (
+            {"done": "done", "skipped": "skipped"}.get(
+                last("done", "skipped", "reopened")[0], "open"
+            )
+        ),
+    }
 
 
 def possible(actions: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
@@ -83,7 +140,9 @@ def possible(actions: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[
 
 @given(ACTIONS)
 @settings(max_examples=60, deadline=None)
-def test_any_actions_fold_as_the_slow_obvious_model_says(tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, dict[str, Any]]]) -> None:
+def test_any_actions_fold_as_the_slow_obvious_model_says(
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, dict[str, Any]]]
+) -> None:
     file = LogFile(tmp_path_factory.mktemp("log") / "ada.jsonl", "Ada")
     file.append("q", "opened", **WORDS)
     for event, fields in possible(actions):
@@ -94,37 +153,48 @@ def test_any_actions_fold_as_the_slow_obvious_model_says(tmp_path_factory: pytes
 
 def test_an_action_that_makes_no_sense_is_refused_and_not_written(log: LogFile) -> None:
     before = log.path.read_bytes()
-    for question_id, event, fields, message in [("q", "ticked", {"image": "z"}, "a tick of 'z', which was not on the screen before"),
-                                                ("r", "done", {"shown": 1, "clues": 0}, "the question 'r', which was not opened before"),
-                                                ("q", "answered", {}, "text = None in the event 'answered', which is no str")]:
+    for question_id, event, fields, message in [
+        ("q", "ticked", {"image": "z"}, "a tick of 'z', which was not on the screen before"),
+        ("r", "done", {"shown": 1, "clues": 0}, "the question 'r', which was not opened before"),
+        ("q", "answered", {}, "text = None in the event 'answered', which is no str"),
+    ]:
         with pytest.raises(VragError, match=message):
             log.append(question_id, event, **fields)
     assert log.path.read_bytes() == before
 
 
-def test_a_log_cut_at_any_byte_reads_as_what_was_whole_before_and_goes_on(log: LogFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_cut_at_any_byte_reads_as_what_was_whole_before_and_goes_on(
+    log: LogFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log.append("q", "ticked", image="b")
     log.append("q", "answered", text="schwärzlich")
     data, cut = log.path.read_bytes(), tmp_path / "cut.jsonl"
     for length in range(len(data) + 1):
         cut.write_bytes(data[:length])
         rest = data[:length].split(b"\n")[-1]
-        whole = data[:length] if data[length:length + 1] == b"\n" else data[:length - len(rest)]   # a line that lacks but its end is whole
+        whole = (
+            data[:length] if data[length : length + 1] == b"\n" else data[: length - len(rest)]
+        )  # a line that lacks but its end is whole
         (tmp_path / "whole.jsonl").write_bytes(whole)
         capsys.readouterr()
         found = read_log(cut)
-        assert (found.annotator, found.votes) == (read_log(tmp_path / "whole.jsonl").annotator, read_log(tmp_path / "whole.jsonl").votes)
+        assert (found.annotator, found.votes) == (
+            read_log(tmp_path / "whole.jsonl").annotator,
+            read_log(tmp_path / "whole.jsonl").votes,
+        )
         assert ("cut off by a crash" in capsys.readouterr().out) == (len(whole) < length)
-        if length % 5 and b"\n" not in data[length - 2:length + 2]:
+        if length % 5 and b"\n" not in data[length - 2 : length + 2]:
             continue
-        again = LogFile(cut, "Ada")                                                                # the next one to write begins on a fresh line
+        again = LogFile(cut, "Ada")  # the next one to write begins on a fresh line
         assert again.log.votes == found.votes
         again.append("p", "opened", **WORDS)
         assert read_log(cut).votes == {**found.votes, "p": Vote("p", *WORDS.values())}
-        assert cut.read_bytes().startswith(data[:length])                                          # nothing is ever rewritten
+        assert cut.read_bytes().startswith(data[:length])  # nothing is ever rewritten
 
 
-def test_a_line_cut_off_in_one_panel_does_not_stop_another(log: LogFile, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_cut_off_in_one_panel_does_not_stop_another(
+    log: LogFile, capsys: pytest.CaptureFixture[str]
+) -> None:
     with log.path.open("ab") as file:
         file.write(b'{"time": "2026')
     log.append("q", "ticked", image="a")
@@ -142,7 +212,10 @@ def _append_many(path: Path, name: str, count: int) -> None:
 
 def test_two_processes_write_to_one_log_and_every_line_is_kept(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
-    writers = [context.Process(target=_append_many, args=(tmp_path / "ada.jsonl", name, 100)) for name in "pq"]
+    writers = [
+        context.Process(target=_append_many, args=(tmp_path / "ada.jsonl", name, 100))
+        for name in "pq"
+    ]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -162,39 +235,81 @@ def test_what_another_panel_wrote_is_seen_after_the_next_action(log: LogFile) ->
     assert other.log == log.log
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    (HEADER + OPENED + "nonsense\n" + OPENED, r"line 3: found no JSON object; expected a line that `annotate` wrote"),
-    (HEADER + OPENED + "nonsense\n", r"line 3: found no JSON object"),
-    (HEADER + '{"event": "ticked", "question_id": "q", "image": "a"}\n', r"line 2: found the event 'ticked' of the question 'q', which was not opened before"),
-    (HEADER + OPENED + '{"event": "ticked", "question_id": "q", "image": "a"}\n', r"line 3: found a tick of 'a', which was not on the screen before"),
-    (HEADER + '{"event": "danced", "question_id": "q"}\n', r"line 2: found the event 'danced' of the question 'q', which is none of opened, seen"),
-    (HEADER + OPENED + '{"event": "seen", "question_id": "q", "images": [1], "unreadable": []}\n', r"line 3: found images = \[1\] in the event 'seen', which is no list of names"),
-    (HEADER + HEADER.replace("Ada", "Ben"), r"line 2: found annotations of 'Ben' below those of 'Ada'"),
-    (HEADER.replace("version 1", "version 9"), r"line 1: not an annotation log; expected the first line"),
-    ('{"question": "Which?"}\n', r"line 1: not an annotation log"),
-    ("query_id,answer\nq,red\n", r": not an annotation log; the first line is 'query_id,answer', expected"),
-    ("Dear diary", r": not an annotation log; the first line is 'Dear diary'"),
-])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            HEADER + OPENED + "nonsense\n" + OPENED,
+            r"line 3: found no JSON object; expected a line that `annotate` wrote",
+        ),
+        (HEADER + OPENED + "nonsense\n", r"line 3: found no JSON object"),
+        (
+            HEADER + '{"event": "ticked", "question_id": "q", "image": "a"}\n',
+            r"line 2: found the event 'ticked' of the question 'q', which was not opened before",
+        ),
+        (
+            HEADER + OPENED + '{"event": "ticked", "question_id": "q", "image": "a"}\n',
+            r"line 3: found a tick of 'a', which was not on the screen before",
+        ),
+        (
+            HEADER + '{"event": "danced", "question_id": "q"}\n',
+            r"line 2: found the event 'danced' of the question 'q', which is none of opened, seen",
+        ),
+        (
+            HEADER
+            + OPENED
+            + '{"event": "seen", "question_id": "q", "images": [1], "unreadable": []}\n',
+            r"line 3: found images = \[1\] in the event 'seen', which is no list of names",
+        ),
+        (
+            HEADER + HEADER.replace("Ada", "Ben"),
+            r"line 2: found annotations of 'Ben' below those of 'Ada'",
+        ),
+        (
+            HEADER.replace("version 1", "version 9"),
+            r"line 1: not an annotation log; expected the first line",
+        ),
+        ('{"question": "Which?"}\n', r"line 1: not an annotation log"),
+        (
+            "query_id,answer\nq,red\n",
+            r": not an annotation log; the first line is 'query_id,answer', expected",
+        ),
+        ("Dear diary", r": not an annotation log; the first line is 'Dear diary'"),
+    ],
+)
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "ada.jsonl").write_text(content, encoding="utf-8")
-    for refused in (lambda: read_log(tmp_path / "ada.jsonl"), lambda: LogFile(tmp_path / "ada.jsonl", "Ada")):
+    for refused in (
+        lambda: read_log(tmp_path / "ada.jsonl"),
+        lambda: LogFile(tmp_path / "ada.jsonl", "Ada"),
+    ):
         with pytest.raises(VragError, match=rf"ada\.jsonl ?{message}"):
             refused()
     assert (tmp_path / "ada.jsonl").read_text(encoding="utf-8") == content
 
 
 def test_a_file_of_somebody_else_is_refused(log: LogFile, tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"ada\.jsonl: found annotations of 'Ada', expected those of 'Ben'\. Use a file for each annotator"):
+    with pytest.raises(
+        VragError,
+        match=(
+            r"ada\.jsonl: found annotations of 'Ada', expected those of 'Ben'\. Use a file for each"
+            r" annotator"
+        ),
+    ):
         LogFile(log.path, "Ben")
     with pytest.raises(VragError, match="found the annotator ' '; expected a name"):
         LogFile(tmp_path / "x.jsonl", " ")
 
 
 def test_a_file_that_cannot_be_read_or_written_says_so(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"none\.jsonl: annotations cannot be read \(No such file or directory\)"):
+    with pytest.raises(
+        VragError, match=r"none\.jsonl: annotations cannot be read \(No such file or directory\)"
+    ):
         read_log(tmp_path / "none.jsonl")
     (tmp_path / "folder").write_text("a file in the way", encoding="utf-8")
-    with pytest.raises(VragError, match=r"ada\.jsonl: annotations cannot be written \(Not a directory|File exists"):
+    with pytest.raises(
+        VragError, match=r"ada\.jsonl: annotations cannot be written \(Not a directory|File exists"
+    ):
         LogFile(tmp_path / "folder" / "ada.jsonl", "Ada")
 
 

@@ -1,4 +1,6 @@
-"""The annotation panel, driven as the browser does: what the screen shows is what the disk holds, the paper's rules hold, nothing typed is lost, the notebook stays small."""
+"""The annotation panel, driven as the browser does: what the screen shows is what the
+disk holds, the paper's rules hold, nothing typed is lost, the notebook stays small.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +45,28 @@ def path(tmp_path: Path) -> Path:
 
 def asked(*rows: tuple[str, str]) -> pd.DataFrame:
     """Questions by (id, folder)."""
-    return pd.DataFrame([{"question_id": name, "species": folder, "folder": folder, "question": f"{name}? {NASTY}", "explanation": "seldom seen", "feature": "feet", "rate": 0.003}
-                         for name, folder in (rows or [("q1", "goose"), ("q2", "swan"), ("q3", "swan")])])
+    return pd.DataFrame(
+        [
+            {
+                "question_id": name,
+                "species": folder,
+                "folder": folder,
+                "question": f"{name}? {NASTY}",
+                "explanation": "seldom seen",
+                "feature": "feet",
+                "rate": 0.003,
+            }
+            for name, folder in rows or [("q1", "goose"), ("q2", "swan"), ("q3", "swan")]
+        ]
+    )
 
 
-def opened(root: Path, path: Path, questions: pd.DataFrame | None = None, **more: Any) -> AnnotationPanel:
-    return annotate(asked() if questions is None else questions, read_folders(root), root, path, "Ada", **more)
+def opened(
+    root: Path, path: Path, questions: pd.DataFrame | None = None, **more: Any
+) -> AnnotationPanel:
+    return annotate(
+        asked() if questions is None else questions, read_folders(root), root, path, "Ada", **more
+    )
 
 
 def look(panel: AnnotationPanel, pages: int = 1) -> None:
@@ -70,7 +88,7 @@ def ticked(panel: AnnotationPanel) -> list[int]:
 
 def test_every_tick_is_on_disk_at_once_and_can_be_taken_back(root: Path, path: Path) -> None:
     panel = opened(root, path)
-    assert read_log(path).votes == {}                                   # there is a file, and nobody has looked yet
+    assert read_log(path).votes == {}  # there is a file, and nobody has looked yet
     look(panel)
     tick(panel, 0, 5)
     images = [tile["image"] for tile in panel.view["tiles"]]
@@ -86,15 +104,31 @@ def test_the_top_says_the_question_the_rate_and_how_far_one_is(root: Path, path:
     look(panel, 2)
     tick(panel, 3)
     assert panel.view["rate"] == "estimated clue rate 0.3 % (by the coarse filter)"
-    assert panel.view["progress"] == f"question 1 of 3, 0 done, 0 skipped; images 28–54 of 60; 1 clue; saved in {path}"
-    assert (panel.view["question"], panel.view["explanation"], panel.view["feature"]) == (f"q1? {NASTY}", "seldom seen", "feet")
+    assert (
+        panel.view["progress"]
+        == f"question 1 of 3, 0 done, 0 skipped; images 28–54 of 60; 1 clue; saved in {path}"
+    )
+    assert (panel.view["question"], panel.view["explanation"], panel.view["feature"]) == (
+        f"q1? {NASTY}",
+        "seldom seen",
+        "feet",
+    )
     panel.receive({"type": "question", "place": 1})
     assert panel.view["rate"] == "estimated clue rate unknown"
 
 
-def test_the_order_is_shuffled_for_each_annotator_and_a_new_file_moves_no_other(root: Path, path: Path, tmp_path: Path) -> None:
+def test_the_order_is_shuffled_for_each_annotator_and_a_new_file_moves_no_other(
+    root: Path, path: Path, tmp_path: Path
+) -> None:
     def order(name: str, **more: Any) -> list[str]:
-        panel = annotate(asked(("q1", "goose")), read_folders(root), root, tmp_path / f"{name}.jsonl", name, **more)
+        panel = annotate(
+            asked(("q1", "goose")),
+            read_folders(root),
+            root,
+            tmp_path / f"{name}.jsonl",
+            name,
+            **more,
+        )
         found = []
         for page in range(panel.view["pages"]):
             panel.receive({"type": "page", "page": page})
@@ -119,9 +153,16 @@ def test_done_needs_every_page_and_an_answer_if_there_are_clues(root: Path, path
     tick(panel, 0)
     panel.receive({"type": "done", "answer": "  "})
     assert panel.view["message"] == "not done: the clues have no answer yet"
-    panel.receive({"type": "done", "answer": " black | blackish "})     # what was typed last comes with it
+    panel.receive(
+        {"type": "done", "answer": " black | blackish "}
+    )  # what was typed last comes with it
     vote = read_log(path).votes["q1"]
-    assert (vote.status, vote.answer, sum(vote.labels.values()), len(vote.labels)) == ("done", "black | blackish", 1, 60)
+    assert (vote.status, vote.answer, sum(vote.labels.values()), len(vote.labels)) == (
+        "done",
+        "black | blackish",
+        1,
+        60,
+    )
     assert (panel.view["question_id"], panel.view["message"]) == ("q2", "")
 
 
@@ -137,17 +178,30 @@ def test_skip_needs_more_than_9_clues_in_the_first_27_images(root: Path, path: P
     panel = opened(root, path)
     look(panel)
     tick(panel, *range(9))
-    assert panel.view["not_skipped"] == "too common? it may be skipped after more than 9 clues in the first 27 images (9 so far)"
+    assert (
+        panel.view["not_skipped"]
+        == "too common? it may be skipped after more than 9 clues in the first 27 images (9 so far)"
+    )
     look(panel, 2)
-    tick(panel, *range(5))                                              # of the second page: they do not count
+    tick(panel, *range(5))  # of the second page: they do not count
     panel.receive({"type": "skip"})
-    assert panel.view["message"].startswith("not skipped: too common? it may be skipped after more than 9 clues in the first 27 images (9 so far)")
+    assert panel.view["message"].startswith(
+        "not skipped: too common? it may be skipped after more than 9 clues in the first 27 images"
+        " (9 so far)"
+    )
     panel.receive({"type": "page", "page": 0})
     tick(panel, 20)
     panel.receive({"type": "skip"})
     vote = read_log(path).votes["q1"]
     assert (vote.status, len(vote.clues), vote.labels) == ("skipped", 15, {})
-    assert json.loads(path.read_text(encoding="utf-8").splitlines()[-1]).items() >= {"event": "skipped", "clues": 15, "shown": 54}.items()
+    assert (
+        json.loads(path.read_text(encoding="utf-8").splitlines()[-1]).items()
+        >= {
+            "event": "skipped",
+            "clues": 15,
+            "shown": 54,
+        }.items()
+    )
     assert panel.view["question_id"] == "q2"
 
 
@@ -167,7 +221,7 @@ def test_an_opened_file_is_gone_on_with_where_it_was_left(root: Path, path: Path
     assert ticked(again) == [2]
     look(again, 3)
     again.receive({"type": "done"})
-    assert again.view["question_id"] == "q3"                            # q2 is done already
+    assert again.view["question_id"] == "q3"  # q2 is done already
     look(again)
     again.receive({"type": "done"})
     assert opened(root, path).view["progress"].startswith("question 3 of 3, 3 done, 0 skipped")
@@ -179,9 +233,17 @@ def test_a_done_question_changes_only_after_it_is_reopened(root: Path, path: Pat
     panel.receive({"type": "done"})
     panel.receive({"type": "question", "place": 0})
     before = path.read_bytes()
-    for message in ({"type": "tick", "image": panel.view["tiles"][0]["image"], "clue": True}, {"type": "text", "answer": "red"}, {"type": "skip"}, {"type": "done"}):
+    for message in (
+        {"type": "tick", "image": panel.view["tiles"][0]["image"], "clue": True},
+        {"type": "text", "answer": "red"},
+        {"type": "skip"},
+        {"type": "done"},
+    ):
         panel.receive(message)
-        assert panel.view["message"] == "not saved: this question is done already; reopen it to change it"
+        assert (
+            panel.view["message"]
+            == "not saved: this question is done already; reopen it to change it"
+        )
     look(panel)
     assert path.read_bytes() == before
     panel.receive({"type": "reopen"})
@@ -190,7 +252,9 @@ def test_a_done_question_changes_only_after_it_is_reopened(root: Path, path: Pat
     assert sum(read_log(path).votes["q2"].labels.values()) == 1
 
 
-def test_an_image_added_after_a_question_was_done_is_no_negative_until_somebody_looked(root: Path, path: Path) -> None:
+def test_an_image_added_after_a_question_was_done_is_no_negative_until_somebody_looked(
+    root: Path, path: Path
+) -> None:
     panel = opened(root, path, asked(("q2", "swan")))
     look(panel)
     panel.receive({"type": "done"})
@@ -203,13 +267,22 @@ def test_an_image_added_after_a_question_was_done_is_no_negative_until_somebody_
     assert read_log(path).votes["q2"].labels["swan/new.jpg"] == 0
 
 
-def test_text_typed_before_turning_to_another_question_belongs_to_the_first(root: Path, path: Path) -> None:
+def test_text_typed_before_turning_to_another_question_belongs_to_the_first(
+    root: Path, path: Path
+) -> None:
     panel = opened(root, path)
-    panel.receive({"type": "question", "place": 1, "question": "q1", "suggestion": "What of the wings?"})
+    panel.receive(
+        {"type": "question", "place": 1, "question": "q1", "suggestion": "What of the wings?"}
+    )
     panel.receive({"type": "text", "question": "q1", "answer": "late"})
     assert panel.view["question_id"] == "q2"
-    assert (read_log(path).votes["q1"].suggestion, read_log(path).votes["q1"].answer) == ("What of the wings?", "late")
-    panel.receive({"type": "tick", "question": "q1", "image": panel.view["tiles"][0]["image"], "clue": True})   # a click that was under way
+    assert (read_log(path).votes["q1"].suggestion, read_log(path).votes["q1"].answer) == (
+        "What of the wings?",
+        "late",
+    )
+    panel.receive(
+        {"type": "tick", "question": "q1", "image": panel.view["tiles"][0]["image"], "clue": True}
+    )  # a click that was under way
     assert "q2" not in read_log(path).votes
 
 
@@ -225,7 +298,9 @@ def test_what_is_said_twice_is_written_once(root: Path, path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_damaged_or_missing_image_says_why_cannot_be_ticked_and_is_not_counted_as_shown(root: Path, path: Path) -> None:
+def test_a_damaged_or_missing_image_says_why_cannot_be_ticked_and_is_not_counted_as_shown(
+    root: Path, path: Path
+) -> None:
     folders = read_folders(root)
     (root / "swan" / "0.jpg").write_bytes(b"no picture")
     (root / "swan" / "1.jpg").unlink()
@@ -238,7 +313,10 @@ def test_a_damaged_or_missing_image_says_why_cannot_be_ticked_and_is_not_counted
     assert panel.view["message"] == "not saved: swan/0.jpg cannot be ticked; it cannot be shown"
     panel.receive({"type": "done"})
     vote = read_log(path).votes["q2"]
-    assert (set(vote.labels), vote.unreadable) == ({"swan/2.jpg", "swan/3.jpg", "swan/4.jpg"}, {"swan/0.jpg", "swan/1.jpg"})
+    assert (set(vote.labels), vote.unreadable) == (
+        {"swan/2.jpg", "swan/3.jpg", "swan/4.jpg"},
+        {"swan/0.jpg", "swan/1.jpg"},
+    )
 
 
 def test_a_question_none_of_whose_images_can_be_shown_is_not_done(root: Path, path: Path) -> None:
@@ -256,7 +334,9 @@ def test_what_cannot_be_saved_is_told_and_the_screen_shows_the_disk(root: Path, 
     tick(panel, 0)
     kept = path.rename(path.with_name("elsewhere"))
     tick(panel, 1)
-    assert panel.view["message"].startswith(f"not saved: {path}: annotations cannot be read (No such file or directory)")
+    assert panel.view["message"].startswith(
+        f"not saved: {path}: annotations cannot be read (No such file or directory)"
+    )
     assert ticked(panel) == [0]
     kept.rename(path)
     tick(panel, 1)
@@ -286,15 +366,25 @@ def test_two_panels_on_one_file_keep_what_each_of_them_says(root: Path, path: Pa
     assert len(read_log(path).votes["q1"].clues) == 2
 
 
-def sent(panel: AnnotationPanel, message: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Image.Image]:
+def sent(
+    panel: AnnotationPanel, message: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Image.Image]:
     """The pictures that the panel answers with."""
     found: dict[str, Image.Image] = {}
-    monkeypatch.setattr(panel, "send", lambda content, buffers: found.update({content["image"]: Image.open(io.BytesIO(buffers[0]))}))
+    monkeypatch.setattr(
+        panel,
+        "send",
+        lambda content, buffers: found.update(
+            {content["image"]: Image.open(io.BytesIO(buffers[0]))}
+        ),
+    )
     panel.receive(message)
     return found
 
 
-def test_pictures_of_the_page_go_by_messages_and_the_saved_state_stays_small(root: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_of_the_page_go_by_messages_and_the_saved_state_stays_small(
+    root: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     panel = opened(root, path)
     paint(root / panel.view["tiles"][0]["image"], 90, size=(900, 600))
     panel.receive({"type": "page", "page": 0})
@@ -307,34 +397,74 @@ def test_pictures_of_the_page_go_by_messages_and_the_saved_state_stays_small(roo
     assert sent(panel, {"type": "picture", "image": "../secret.jpg"}, monkeypatch) == {}
     state = {name: value for name, value in panel.get_state().items() if not name.startswith("_")}
     assert len(json.dumps(state)) < 8_000
-    assert len(json.dumps(panel.get_state())) < 30_000                  # with the panel's own code
+    assert len(json.dumps(panel.get_state())) < 30_000  # with the panel's own code
 
 
 def disputed(images: dict[str, list[str]], *agreed: str) -> Disputes:
-    return Disputes({name: tuple(ids) for name, ids in images.items()}, {name: frozenset(agreed) & set(ids) for name, ids in images.items()},
-                    {name: dict.fromkeys(ids, "clue for Ada; not for Ben") for name, ids in images.items()}, dict.fromkeys(images, "black | red"))
+    return Disputes(
+        {name: tuple(ids) for name, ids in images.items()},
+        {name: frozenset(agreed) & set(ids) for name, ids in images.items()},
+        {name: dict.fromkeys(ids, "clue for Ada; not for Ben") for name, ids in images.items()},
+        dict.fromkeys(images, "black | red"),
+    )
 
 
-def test_a_dispute_is_settled_among_its_images_with_remarks_and_a_proposed_answer(root: Path, path: Path) -> None:
-    panel = opened(root, path, asked(("q1", "goose"), ("q2", "swan")), disputes=disputed({"q1": ["goose/03.jpg", "goose/07.jpg"], "q2": ["swan/1.jpg"]}, "goose/07.jpg"))
-    assert {tile["image"]: tile["remark"] for tile in panel.view["tiles"]} == {"goose/03.jpg": "clue for Ada; not for Ben", "goose/07.jpg": "clue for Ada; not for Ben"}
+def test_a_dispute_is_settled_among_its_images_with_remarks_and_a_proposed_answer(
+    root: Path, path: Path
+) -> None:
+    panel = opened(
+        root,
+        path,
+        asked(("q1", "goose"), ("q2", "swan")),
+        disputes=disputed(
+            {"q1": ["goose/03.jpg", "goose/07.jpg"], "q2": ["swan/1.jpg"]}, "goose/07.jpg"
+        ),
+    )
+    assert {tile["image"]: tile["remark"] for tile in panel.view["tiles"]} == {
+        "goose/03.jpg": "clue for Ada; not for Ben",
+        "goose/07.jpg": "clue for Ada; not for Ben",
+    }
     assert panel.view["answer"] == "black | red"
     look(panel)
     assert panel.view["answer"] == read_log(path).votes["q1"].answer == "black | red"
     panel.receive({"type": "done", "answer": "black"})
-    assert (read_log(path).votes["q1"].labels, read_log(path).votes["q1"].answer) == ({"goose/03.jpg": 0, "goose/07.jpg": 1}, "black")   # what both ticked stays ticked
+    assert (read_log(path).votes["q1"].labels, read_log(path).votes["q1"].answer) == (
+        {"goose/03.jpg": 0, "goose/07.jpg": 1},
+        "black",
+    )  # what both ticked stays ticked
 
 
-@pytest.mark.parametrize(("questions", "more", "message"), [
-    (asked().drop(columns="rate"), {}, "the questions have no column rate; expected question_id, species"),
-    (asked().iloc[:0], {}, "there is no question to annotate"),
-    (asked(("q1", "goose"), ("q1", "swan")), {}, "the question 'q1' is there twice"),
-    (asked(("q1", "duck")), {}, "question 'q1': found the folder 'duck', which is none of the 2 species folders"),
-    (asked().assign(rate=1.5), {}, "question 'q1': found the rate 1.5, expected 0 to 1"),
-    (asked(), {"disputes": disputed({"q1": ["swan/0.jpg"]})}, "question 'q1': the image 'swan/0.jpg' is not in the folder goose"),
-    (asked(), {"disputes": disputed({"q1": []})}, "question 'q1': there is no image to look at"),
-])
-def test_a_bad_assignment_is_refused(root: Path, path: Path, questions: pd.DataFrame, more: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("questions", "more", "message"),
+    [
+        (
+            asked().drop(columns="rate"),
+            {},
+            "the questions have no column rate; expected question_id, species",
+        ),
+        (asked().iloc[:0], {}, "there is no question to annotate"),
+        (asked(("q1", "goose"), ("q1", "swan")), {}, "the question 'q1' is there twice"),
+        (
+            asked(("q1", "duck")),
+            {},
+            "question 'q1': found the folder 'duck', which is none of the 2 species folders",
+        ),
+        (asked().assign(rate=1.5), {}, "question 'q1': found the rate 1.5, expected 0 to 1"),
+        (
+            asked(),
+            {"disputes": disputed({"q1": ["swan/0.jpg"]})},
+            "question 'q1': the image 'swan/0.jpg' is not in the folder goose",
+        ),
+        (
+            asked(),
+            {"disputes": disputed({"q1": []})},
+            "question 'q1': there is no image to look at",
+        ),
+    ],
+)
+def test_a_bad_assignment_is_refused(
+    root: Path, path: Path, questions: pd.DataFrame, more: dict[str, Any], message: str
+) -> None:
     with pytest.raises(VragError, match=message):
         opened(root, path, questions, **more)
     assert not path.exists()
@@ -346,7 +476,9 @@ def test_a_file_of_another_annotator_is_refused(root: Path, path: Path) -> None:
         annotate(asked(), read_folders(root), root, path, "Ben")
 
 
-def test_the_page_to_read_without_a_kernel_is_escaped_and_shows_the_first_clues(root: Path, path: Path) -> None:
+def test_the_page_to_read_without_a_kernel_is_escaped_and_shows_the_first_clues(
+    root: Path, path: Path
+) -> None:
     panel = opened(root, path)
     look(panel)
     tick(panel, 1, 2, 3)
@@ -364,5 +496,14 @@ def test_the_page_to_read_without_a_kernel_is_escaped_and_shows_the_first_clues(
 
 
 def test_folders_may_be_given_by_hand(root: Path, path: Path) -> None:
-    goose = SpeciesFolder(name="goose", scientific="Branta leucopsis", common="barnacle goose", lineage=(), images=("goose/01.jpg",))
-    assert annotate(asked(("q1", "goose")), [goose], root, path, "Ada").view["called"] == "barnacle goose (scientific name: Branta leucopsis)"
+    goose = SpeciesFolder(
+        name="goose",
+        scientific="Branta leucopsis",
+        common="barnacle goose",
+        lineage=(),
+        images=("goose/01.jpg",),
+    )
+    assert (
+        annotate(asked(("q1", "goose")), [goose], root, path, "Ada").view["called"]
+        == "barnacle goose (scientific name: Branta leucopsis)"
+    )

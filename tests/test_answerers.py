@@ -1,4 +1,6 @@
-"""The shipped answerers look: their answers come out of pixels, and out of what they were told, and out of nothing else."""
+"""The shipped answerers look: their answers come out of pixels, and out of what they
+were told, and out of nothing else.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,15 @@ from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
 from vrag_kit.fieldguide.training.lessons import told_facts, told_species
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.fieldguide.views import photograph
-from vrag_kit.generation import LocalGenerator, ask_models, gt_clue, load_generator, non_clue, render, zero_shot
+from vrag_kit.generation import (
+    LocalGenerator,
+    ask_models,
+    gt_clue,
+    load_generator,
+    non_clue,
+    render,
+    zero_shot,
+)
 from vrag_kit.generation.generator import read_answer
 from vrag_kit.judging import RuleJudge, judge_all
 from vrag_kit.types import Benchmark, Query
@@ -28,7 +38,9 @@ ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many"
 
 @pytest.fixture(scope="module")
 def full_guide(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    """The full edition: in the small one every second species was told, which leaves little for a clue to add."""
+    """The full edition: in the small one every second species was told, which leaves
+    little for a clue to add.
+    """
     folder = draw_field_guide("full", tmp_path_factory.mktemp("full"))
     return load_visual_rag(folder / "annotations.jsonl", folder / "images", name="Field Guide")
 
@@ -36,7 +48,19 @@ def full_guide(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
 @pytest.fixture(scope="module")
 def judged(full_guide: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     contexts = zero_shot(full_guide) + gt_clue(full_guide) + non_clue(full_guide)
-    return judge_all(RuleJudge(), full_guide, ask_models(ANSWERERS, full_guide, contexts, tmp_path_factory.mktemp("answers"), decoding="greedy", max_new_tokens=16, batch_size=32))
+    return judge_all(
+        RuleJudge(),
+        full_guide,
+        ask_models(
+            ANSWERERS,
+            full_guide,
+            contexts,
+            tmp_path_factory.mktemp("answers"),
+            decoding="greedy",
+            max_new_tokens=16,
+            batch_size=32,
+        ),
+    )
 
 
 @pytest.fixture(scope="module", params=ANSWERERS, ids=["few", "many"])
@@ -45,13 +69,27 @@ def answerer(request: pytest.FixtureRequest) -> LocalGenerator:
 
 
 def score(question: Question, raw: str | None) -> float:
-    return RuleJudge().verdict(Query(query_id="q", text=question.text, answers=question.answers), read_answer(raw or "")["answer"]).score or 0.0
+    return (
+        RuleJudge()
+        .verdict(
+            Query(query_id="q", text=question.text, answers=question.answers),
+            read_answer(raw or "")["answer"],
+        )
+        .score
+        or 0.0
+    )
 
 
-def test_a_clue_helps_and_a_useless_image_silences(judged: pd.DataFrame, full_guide: Benchmark) -> None:
-    claims = compare(per_query(judged), full_guide.groups, arm="setting", by=["model"], baseline="zero_shot").set_index(["setting", "model"])
+def test_a_clue_helps_and_a_useless_image_silences(
+    judged: pd.DataFrame, full_guide: Benchmark
+) -> None:
+    claims = compare(
+        per_query(judged), full_guide.groups, arm="setting", by=["model"], baseline="zero_shot"
+    ).set_index(["setting", "model"])
     helped, silenced = claims.loc["gt_clue", "ci_low"] > 0, claims.loc["non_clue", "ci_high"] < 0
-    assert (helped & silenced).any(), claims                 # GT clue − zero-shot, and zero-shot − non-clue, of the same answerer
+    assert (helped & silenced).any(), (
+        claims
+    )  # GT clue − zero-shot, and zero-shot − non-clue, of the same answerer
     assert (judged["status"] == "ok").all()
 
 
@@ -62,7 +100,9 @@ def test_without_a_clue_they_say_so_and_with_one_they_seldom_do(judged: pd.DataF
     assert (abstained["zero_shot"] < 0.1).all()
 
 
-def test_answers_follow_the_pixels_when_the_clue_is_exchanged_for_another_species(answerer: LocalGenerator, tmp_path: Path) -> None:
+def test_answers_follow_the_pixels_when_the_clue_is_exchanged_for_another_species(
+    answerer: LocalGenerator, tmp_path: Path
+) -> None:
     asked, shown, prompts = [], [], []
     for i in range(90):
         rng = stream("exchange", i)
@@ -72,12 +112,21 @@ def test_answers_follow_the_pixels_when_the_clue_is_exchanged_for_another_specie
         asks = str(rng.choice([a for a in askable(named, part) if a in askable(seen, part)]))
         if ask(named, part, asks).answers[0] == ask(seen, part, asks).answers[0]:
             continue
-        photograph(seen, clue_photo(seen, part, f"exchange/{i}/photo").view, 160).save(tmp_path / f"{i}.jpg", quality=90)
+        photograph(seen, clue_photo(seen, part, f"exchange/{i}/photo").view, 160).save(
+            tmp_path / f"{i}.jpg", quality=90
+        )
         asked.append(ask(named, part, asks))
         shown.append(ask(seen, part, asks))
         prompts.append(render("clue_image", asked[-1].text, [ImageFile(tmp_path / f"{i}.jpg")]))
-    replies = [reply.raw for start in range(0, len(prompts), 30) for reply in answerer.generate(prompts[start : start + 30])]
-    of_pixels, of_name = (np.array([score(question, raw) for question, raw in zip(questions, replies, strict=True)]) for questions in (shown, asked))
+    replies = [
+        reply.raw
+        for start in range(0, len(prompts), 30)
+        for reply in answerer.generate(prompts[start : start + 30])
+    ]
+    of_pixels, of_name = (
+        np.array([score(question, raw) for question, raw in zip(questions, replies, strict=True)])
+        for questions in (shown, asked)
+    )
     difference = estimate(of_pixels - of_name, [str(i) for i in range(len(prompts))])
     assert difference.ci_low > 0.2, (of_pixels.mean(), of_name.mean())
 
@@ -95,16 +144,31 @@ def fresh_questions(name: str, count: int) -> list[Question]:
 
 def text_only(model: LocalGenerator, questions: list[Question]) -> np.ndarray:
     prompts = [render("no_image", question.text) for question in questions]
-    replies = [reply.raw for start in range(0, len(prompts), 50) for reply in model.generate(prompts[start : start + 50])]
-    return np.array([score(question, raw) for question, raw in zip(questions, replies, strict=True)])
+    replies = [
+        reply.raw
+        for start in range(0, len(prompts), 50)
+        for reply in model.generate(prompts[start : start + 50])
+    ]
+    return np.array(
+        [score(question, raw) for question, raw in zip(questions, replies, strict=True)]
+    )
 
 
-def test_text_alone_does_not_beat_the_commonest_answer_on_species_never_told(answerer: LocalGenerator) -> None:
+def test_text_alone_does_not_beat_the_commonest_answer_on_species_never_told(
+    answerer: LocalGenerator,
+) -> None:
     questions, others = fresh_questions("never told", 500), fresh_questions("others", 500)
-    commonest = {asks: max({q.answers[0] for q in others if q.asks == asks}, key=lambda a, asks=asks: sum(score(q, a) for q in others if q.asks == asks))
-                 for asks in ("color", "pattern", "colors")}
+    commonest = {
+        asks: max(
+            {q.answers[0] for q in others if q.asks == asks},
+            key=lambda a, asks=asks: sum(score(q, a) for q in others if q.asks == asks),
+        )
+        for asks in ("color", "pattern", "colors")
+    }
     by_rote = np.array([score(question, commonest[question.asks]) for question in questions])
-    advantage = estimate(text_only(answerer, questions) - by_rote, [str(i) for i in range(len(questions))])
+    advantage = estimate(
+        text_only(answerer, questions) - by_rote, [str(i) for i in range(len(questions))]
+    )
     assert advantage.ci_low <= 0, advantage
 
 
@@ -112,7 +176,11 @@ def test_what_was_told_is_known_from_text_alone(answerer: LocalGenerator, guide:
     told = {species.scientific_name for species in told_species()}
     facts = [Question("", "", lesson.question, (lesson.answer,)) for lesson in told_facts()]
     assert text_only(answerer, facts).mean() > 0.8
-    assert 0 < len(told & {query.entity for query in guide.queries.values()}) < len({query.entity for query in guide.queries.values()})
+    assert (
+        0
+        < len(told & {query.entity for query in guide.queries.values()})
+        < len({query.entity for query in guide.queries.values()})
+    )
 
 
 def test_all_weights_of_the_demo_are_small_and_have_cards() -> None:

@@ -1,4 +1,6 @@
-"""Articles are split as the paper says: sections kept apart, sentences whole, reference lists dropped; and every species gets its page."""
+"""Articles are split as the paper says: sections kept apart, sentences whole, reference
+lists dropped; and every species gets its page.
+"""
 
 from __future__ import annotations
 
@@ -10,56 +12,128 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.benchmarks import Article, chunk_article, knowledge_base, load_pages, match_pages, match_table, parse_article, read_articles, read_species
+from vrag_kit.benchmarks import (
+    Article,
+    chunk_article,
+    knowledge_base,
+    load_pages,
+    match_pages,
+    match_table,
+    parse_article,
+    read_articles,
+    read_species,
+)
 from vrag_kit.benchmarks.articles import count_tokens, sentences
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, top_k
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 
-MOTH = "Papaipema is a moth. It flies at night.\n\n== Description ==\nThe forewings are orange.\n\n== References ==\nSmith 1990. A list.\n"
+MOTH = (
+    "Papaipema is a moth. It flies at night.\n\n== Description ==\nThe forewings are orange.\n\n=="
+    " References ==\nSmith 1990. A list.\n"
+)
 
 
 def test_a_page_is_split_at_wiki_headings_markdown_headings_and_bare_lines() -> None:
-    expected = (("", "Papaipema is a moth. It flies at night."), ("Description", "The forewings are orange."), ("References", "Smith 1990. A list."))
+    expected = (
+        ("", "Papaipema is a moth. It flies at night."),
+        ("Description", "The forewings are orange."),
+        ("References", "Smith 1990. A list."),
+    )
     assert parse_article("M", MOTH).sections == expected
-    assert parse_article("M", MOTH.replace("== Description ==", "## Description").replace("== References ==", "### References")).sections == expected
-    assert parse_article("M", MOTH.replace("== Description ==", "Description").replace("== References ==", "References ")).sections == expected
+    assert (
+        parse_article(
+            "M",
+            MOTH.replace("== Description ==", "## Description").replace(
+                "== References ==", "### References"
+            ),
+        ).sections
+        == expected
+    )
+    assert (
+        parse_article(
+            "M",
+            MOTH.replace("== Description ==", "Description").replace(
+                "== References ==", "References "
+            ),
+        ).sections
+        == expected
+    )
 
 
 def test_a_short_line_with_a_period_or_inside_a_paragraph_is_no_heading() -> None:
-    assert parse_article("M", "It is a moth.\n\nIt is orange.\nVery much so").sections == (("", "It is a moth. It is orange. Very much so"),)
+    assert parse_article("M", "It is a moth.\n\nIt is orange.\nVery much so").sections == (
+        ("", "It is a moth. It is orange. Very much so"),
+    )
 
 
 def test_reference_sections_are_dropped_whatever_their_case() -> None:
-    article = Article("M", (("", "It is a moth."), ("SEE ALSO", "Other moths."), ("References", "Smith."), ("External links", "A page.")))
+    article = Article(
+        "M",
+        (
+            ("", "It is a moth."),
+            ("SEE ALSO", "Other moths."),
+            ("References", "Smith."),
+            ("External links", "A page."),
+        ),
+    )
     assert chunk_article(article) == ["M. It is a moth."]
 
 
 def test_short_neighbours_are_merged_with_their_titles_kept() -> None:
-    article = Article("M", (("", "It is a moth."), ("Range", "It lives here."), ("Life", "It is short.")))
-    assert chunk_article(article, tokens=150) == ["M. It is a moth. Range: It lives here. Life: It is short."]
-    assert chunk_article(article, tokens=9) == ["M. It is a moth.", "M. Range: It lives here. Life: It is short."]   # 5 + 4 tokens are not below 9, 4 + 4 are
+    article = Article(
+        "M", (("", "It is a moth."), ("Range", "It lives here."), ("Life", "It is short."))
+    )
+    assert chunk_article(article, tokens=150) == [
+        "M. It is a moth. Range: It lives here. Life: It is short."
+    ]
+    assert chunk_article(article, tokens=9) == [
+        "M. It is a moth.",
+        "M. Range: It lives here. Life: It is short.",
+    ]  # 5 + 4 tokens are not below 9, 4 + 4 are
 
 
 def test_a_period_behind_an_abbreviation_or_an_initial_ends_no_sentence() -> None:
-    assert sentences("It was named by J. Smith in 1900. It resembles P. inquaesita, e.g. Boston's. Cf. Brown. Done.") == \
-        ["It was named by J. Smith in 1900.", "It resembles P. inquaesita, e.g. Boston's.", "Cf. Brown.", "Done."]
+    assert sentences(
+        "It was named by J. Smith in 1900. It resembles P. inquaesita, e.g. Boston's. Cf. Brown."
+        " Done."
+    ) == [
+        "It was named by J. Smith in 1900.",
+        "It resembles P. inquaesita, e.g. Boston's.",
+        "Cf. Brown.",
+        "Done.",
+    ]
 
 
-WORDS = st.lists(st.sampled_from(["The", "moth", "is", "orange", "wings", "seldom", "open"]), min_size=1, max_size=12).map(lambda words: "It " + " ".join(words).lower() + ".")
-SECTIONS = st.lists(st.tuples(st.sampled_from(["", "Range", "Life", "Description", "References"]), st.lists(WORDS, min_size=1, max_size=9)), min_size=1, max_size=6)
+WORDS = st.lists(
+    st.sampled_from(["The", "moth", "is", "orange", "wings", "seldom", "open"]),
+    min_size=1,
+    max_size=12,
+).map(lambda words: "It " + " ".join(words).lower() + ".")
+SECTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["", "Range", "Life", "Description", "References"]),
+        st.lists(WORDS, min_size=1, max_size=9),
+    ),
+    min_size=1,
+    max_size=6,
+)
 
 
 @given(SECTIONS, st.integers(5, 80))
 @settings(max_examples=60, deadline=None)
-def test_chunks_hold_every_kept_sentence_once_in_order_whole_and_within_the_length(sections: list[tuple[str, list[str]]], tokens: int) -> None:
+def test_chunks_hold_every_kept_sentence_once_in_order_whole_and_within_the_length(
+    sections: list[tuple[str, list[str]]], tokens: int
+) -> None:
     article = Article("M", tuple((heading, " ".join(text)) for heading, text in sections))
     kept = [sentence for heading, text in sections if heading != "References" for sentence in text]
     found = []
     for chunk in chunk_article(article, tokens):
         said = sentences(chunk.removeprefix("M. "))
-        bodies = [part.split(": ", 1)[-1] for part in said]     # a heading stands before a section's first sentence
+        bodies = [
+            part.split(": ", 1)[-1] for part in said
+        ]  # a heading stands before a section's first sentence
         found += bodies
         assert sum(map(count_tokens, bodies)) <= tokens or len(bodies) == 1
     assert found == kept
@@ -74,7 +148,9 @@ def test_a_folder_of_files_and_a_saved_data_set_give_the_same_articles(tmp_path:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a_moth.txt").write_text(MOTH, encoding="utf-8")
     (tmp_path / "folder" / "b.md").write_text("# The Goose\n\nIt is a goose.\n", encoding="utf-8")
-    datasets.Dataset.from_dict({"id": ["1", "2"], "title": ["a moth", "The Goose"], "text": [MOTH, "It is a goose."]}).save_to_disk(tmp_path / "saved")
+    datasets.Dataset.from_dict(
+        {"id": ["1", "2"], "title": ["a moth", "The Goose"], "text": [MOTH, "It is a goose."]}
+    ).save_to_disk(tmp_path / "saved")
     count, articles = read_articles(tmp_path / "folder")
     count_saved, saved = read_articles(tmp_path / "saved")
     assert (count, list(articles)) == (count_saved, list(saved))
@@ -89,29 +165,44 @@ def test_what_is_no_source_of_articles_is_named_with_what_would_be(tmp_path: Pat
         read_articles(tmp_path / "saved")
 
 
-SPECIES = {"Branta leucopsis": "Barnacle Goose", "Papaipema inquaesita": "Sensitive Fern Borer", "Aus bus": "", "Xus yus": "Nothing", "Salix × alba": ""}
+SPECIES = {
+    "Branta leucopsis": "Barnacle Goose",
+    "Papaipema inquaesita": "Sensitive Fern Borer",
+    "Aus bus": "",
+    "Xus yus": "Nothing",
+    "Salix × alba": "",
+}
 
 
 def pages() -> list[Article]:
-    return [Article("barnacle goose", (("", "A goose. Branta leucopsis is grey."),)),
-            Article("Branta leucopsis", (("", "By its scientific name."),)),
-            Article("sensitive fern borer", (("", "A moth."),)),
-            Article("Ferns", (("", "Papaipema inquaesita eats ferns."),)),
-            Article("Late", (("", "A long way in, there is Aus bus."),)),
-            Article("Early", (("", "Aus bus is here."),)),
-            Article("Willows", (("", "One is Salix × alba."),))]
+    return [
+        Article("barnacle goose", (("", "A goose. Branta leucopsis is grey."),)),
+        Article("Branta leucopsis", (("", "By its scientific name."),)),
+        Article("sensitive fern borer", (("", "A moth."),)),
+        Article("Ferns", (("", "Papaipema inquaesita eats ferns."),)),
+        Article("Late", (("", "A long way in, there is Aus bus."),)),
+        Article("Early", (("", "Aus bus is here."),)),
+        Article("Willows", (("", "One is Salix × alba."),)),
+    ]
 
 
 def test_pages_are_matched_by_scientific_name_then_common_name_then_earliest_mention() -> None:
     found = match_pages(SPECIES, pages())
     assert {name: (page.article.title, page.matched_by) for name, page in found.items()} == {
-        "Branta leucopsis": ("Branta leucopsis", "scientific name"), "Papaipema inquaesita": ("sensitive fern borer", "common name"),
-        "Aus bus": ("Early", "mention"), "Salix × alba": ("Willows", "mention")}
-    assert match_pages(SPECIES, reversed(pages())) == found            # whatever the order of the encyclopedia
+        "Branta leucopsis": ("Branta leucopsis", "scientific name"),
+        "Papaipema inquaesita": ("sensitive fern borer", "common name"),
+        "Aus bus": ("Early", "mention"),
+        "Salix × alba": ("Willows", "mention"),
+    }
+    assert (
+        match_pages(SPECIES, reversed(pages())) == found
+    )  # whatever the order of the encyclopedia
     assert list(match_table(SPECIES, found)["species"]) == [1, 1, 2, 1]
 
 
-def test_an_encyclopedia_is_read_once_and_again_when_it_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_encyclopedia_is_read_once_and_again_when_it_changes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "1.md").write_text("# Aus bus\n\nIt is small.\n", encoding="utf-8")
     first = load_pages(tmp_path / "a", SPECIES, tmp_path / "cache")
@@ -119,15 +210,30 @@ def test_an_encyclopedia_is_read_once_and_again_when_it_changes(tmp_path: Path, 
     assert load_pages(tmp_path / "a", SPECIES, tmp_path / "cache") == first
     assert "reading articles" not in capsys.readouterr().out
     (tmp_path / "a" / "2.md").write_text("# Branta leucopsis\n\nA goose.\n", encoding="utf-8")
-    assert set(load_pages(tmp_path / "a", SPECIES, tmp_path / "cache")) == {"Aus bus", "Branta leucopsis"}
+    assert set(load_pages(tmp_path / "a", SPECIES, tmp_path / "cache")) == {
+        "Aus bus",
+        "Branta leucopsis",
+    }
 
 
-def test_in_the_knowledge_base_the_chunks_of_the_species_page_are_relevant(guide: Benchmark) -> None:
+def test_in_the_knowledge_base_the_chunks_of_the_species_page_are_relevant(
+    guide: Benchmark,
+) -> None:
     names = sorted({query.entity for query in guide.queries.values()})
-    found = match_pages(dict.fromkeys(names, ""), [Article(name, (("", f"{name} is one. " * 30), ("Range", "It lives here. " * 30))) for name in names[:-1]])
+    found = match_pages(
+        dict.fromkeys(names, ""),
+        [
+            Article(name, (("", f"{name} is one. " * 30), ("Range", "It lives here. " * 30)))
+            for name in names[:-1]
+        ],
+    )
     knowledge = knowledge_base(guide, found, tokens=50)
     for query_id, query in guide.queries.items():
-        expected = {doc_id for doc_id, document in knowledge.corpus.items() if document.metadata["title"] == query.entity}
+        expected = {
+            doc_id
+            for doc_id, document in knowledge.corpus.items()
+            if document.metadata["title"] == query.entity
+        }
         assert set(knowledge.qrels[query_id]) == expected
         assert bool(expected) == (query.entity != names[-1])
     assert knowledge.candidates(query_id) is None
@@ -137,32 +243,76 @@ def test_in_the_knowledge_base_the_chunks_of_the_species_page_are_relevant(guide
 
 
 def test_a_list_of_species_is_read_as_inaturalist_writes_it(tmp_path: Path) -> None:
-    rows = [{"id": 0, "name": "Branta leucopsis", "common_name": "Barnacle Goose"}, {"id": 1, "name": "Aus bus"}]
+    rows = [
+        {"id": 0, "name": "Branta leucopsis", "common_name": "Barnacle Goose"},
+        {"id": 1, "name": "Aus bus"},
+    ]
     for content in (rows, {"categories": rows, "images": []}):
         (tmp_path / "c.json").write_text(json.dumps(content), encoding="utf-8")
-        assert read_species(tmp_path / "c.json") == {"Branta leucopsis": "Barnacle Goose", "Aus bus": ""}
+        assert read_species(tmp_path / "c.json") == {
+            "Branta leucopsis": "Barnacle Goose",
+            "Aus bus": "",
+        }
     (tmp_path / "c.json").write_text(json.dumps([{"title": "x"}]), encoding="utf-8")
     with pytest.raises(VragError, match=r"category 0 is .*expected an object with \"name\""):
         read_species(tmp_path / "c.json")
 
 
-def test_species_of_one_common_name_share_a_page_and_pages_of_one_title_stay_apart(guide: Benchmark) -> None:
-    assert set(match_pages({"Aus bus": "Blue Star", "Cus dus": "Blue Star"}, [Article("blue star", (("", "A page."),))])) == {"Aus bus", "Cus dus"}
+def test_species_of_one_common_name_share_a_page_and_pages_of_one_title_stay_apart(
+    guide: Benchmark,
+) -> None:
+    assert set(
+        match_pages(
+            {"Aus bus": "Blue Star", "Cus dus": "Blue Star"},
+            [Article("blue star", (("", "A page."),))],
+        )
+    ) == {"Aus bus", "Cus dus"}
     first, second = sorted({query.entity for query in guide.queries.values()})[:2]
-    twins = match_pages({first: "", second: ""}, [Article("Twins", (("", f"{name} is one."),)) for name in (first, second)])
+    twins = match_pages(
+        {first: "", second: ""},
+        [Article("Twins", (("", f"{name} is one."),)) for name in (first, second)],
+    )
     knowledge = knowledge_base(guide, twins)
-    assert {doc_id: document.text for doc_id, document in knowledge.corpus.items()} == {"Twins#0": f"Twins. {first} is one.", "Twins~2#0": f"Twins. {second} is one."}
-    by_entity = {query.entity: list(knowledge.qrels[query_id]) for query_id, query in guide.queries.items()}
+    assert {doc_id: document.text for doc_id, document in knowledge.corpus.items()} == {
+        "Twins#0": f"Twins. {first} is one.",
+        "Twins~2#0": f"Twins. {second} is one.",
+    }
+    by_entity = {
+        query.entity: list(knowledge.qrels[query_id]) for query_id, query in guide.queries.items()
+    }
     assert (by_entity[first], by_entity[second]) == (["Twins#0"], ["Twins~2#0"])
 
 
-def test_a_model_that_takes_few_images_is_still_asked_with_passages(guide: Benchmark, tmp_path: Path) -> None:
+def test_a_model_that_takes_few_images_is_still_asked_with_passages(
+    guide: Benchmark, tmp_path: Path
+) -> None:
     from conftest import WEIGHTS
 
     name = next(iter({query.entity for query in guide.queries.values()}))
-    knowledge = knowledge_base(guide, match_pages({name: ""}, [Article(name, tuple((f"Part {i}", f"It is {i}. " * 5) for i in range(12)))]), tokens=15)
-    one = knowledge.subset([next(query_id for query_id, query in guide.queries.items() if query.entity == name)])
-    run = make_run([(query_id, doc_id, 1.0 - 0.01 * rank) for query_id in one.queries for rank, doc_id in enumerate(knowledge.corpus)])
+    knowledge = knowledge_base(
+        guide,
+        match_pages(
+            {name: ""}, [Article(name, tuple((f"Part {i}", f"It is {i}. " * 5) for i in range(12)))]
+        ),
+        tokens=15,
+    )
+    one = knowledge.subset(
+        [next(query_id for query_id, query in guide.queries.items() if query.entity == name)]
+    )
+    run = make_run(
+        [
+            (query_id, doc_id, 1.0 - 0.01 * rank)
+            for query_id in one.queries
+            for rank, doc_id in enumerate(knowledge.corpus)
+        ]
+    )
     entry = {"model": str(WEIGHTS / "field-guide-vlm-few"), "max_images": 3}
-    answers = ask_models([entry], one, top_k(one, run, ks=[10], setting="text_rag"), tmp_path, decoding="greedy", max_new_tokens=16)
+    answers = ask_models(
+        [entry],
+        one,
+        top_k(one, run, ks=[10], setting="text_rag"),
+        tmp_path,
+        decoding="greedy",
+        max_new_tokens=16,
+    )
     assert len(answers) == 1

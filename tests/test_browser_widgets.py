@@ -1,4 +1,6 @@
-"""The labelling panel and the case browser as a person meets them: in JupyterLab, in a browser, by mouse and by keyboard."""
+"""The labelling panel and the case browser as a person meets them: in JupyterLab, in a
+browser, by mouse and by keyboard.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 MARKUP = "<script>window.ran = 1</script><img src=nowhere onerror='window.ran = 1'>"
-DATA = '''
+DATA = """
 from dataclasses import replace
 
 import pandas as pd
@@ -33,13 +35,17 @@ answers = pd.DataFrame({{"model": ["{markup}", "plain", "plain"], "query_id": id
     setting="gt_clue", k=1, draw=0, abstained=0.0, verdict="Score: {markup}", status="ok", sample=0)
 cases = error_cases(answers, guide, gt_clue(guide, draws=1))
 labels = pd.DataFrame({{"query_id": ids, "answer": answers["answer"], "label": "true", "labeller": "{markup}"}})
-'''
+"""
 
 
 @pytest.fixture
 def desk(lab: Lab, tmp_path: Path, guide_folder: Path) -> Lab:
-    """A page whose notebooks find a module `data` beside them, made of the small Field Guide, with markup in every text."""
-    (tmp_path / "data.py").write_text(DATA.format(folder=str(guide_folder), markup=MARKUP), encoding="utf-8")
+    """A page whose notebooks find a module `data` beside them, made of the small Field
+    Guide, with markup in every text.
+    """
+    (tmp_path / "data.py").write_text(
+        DATA.format(folder=str(guide_folder), markup=MARKUP), encoding="utf-8"
+    )
     return lab
 
 
@@ -58,7 +64,10 @@ def button(lab: Lab, name: str) -> Locator:
 
 
 def labels_on_disk(lab: Lab, *expected: str) -> None:
-    lab.until(lambda: read_labels(lab.folder / "mine.csv")["label"].tolist() == list(expected), f"the labels on disk are {expected}")
+    lab.until(
+        lambda: read_labels(lab.folder / "mine.csv")["label"].tolist() == list(expected),
+        f"the labels on disk are {expected}",
+    )
 
 
 def focused(lab: Lab) -> str:
@@ -66,8 +75,17 @@ def focused(lab: Lab) -> str:
 
 
 def pictures_are_shown(lab: Lab, at_least: int) -> None:
-    widths = "() => Array.from(document.querySelectorAll('.jp-OutputArea img'), picture => picture.naturalWidth)"
-    lab.until(lambda: len(found := lab.page.evaluate(widths)) >= at_least and all(width > 0 for width in found), f"{at_least} pictures or more are shown, none of them broken")
+    widths = (
+        "() => Array.from(document.querySelectorAll('.jp-OutputArea img'), picture =>"
+        " picture.naturalWidth)"
+    )
+    lab.until(
+        lambda: (
+            len(found := lab.page.evaluate(widths)) >= at_least
+            and all(width > 0 for width in found)
+        ),
+        f"{at_least} pictures or more are shown, none of them broken",
+    )
 
 
 def markup_is_but_text(lab: Lab) -> None:
@@ -100,11 +118,11 @@ def test_labels_are_given_with_the_keyboard_alone(desk: Lab) -> None:
     assert focused(desk) == "partial"
     desk.page.keyboard.press("Space")
     labels_on_disk(desk, "true", "partial")
-    assert focused(desk) == "partial"                                     # ready for the next answer
+    assert focused(desk) == "partial"  # ready for the next answer
     desk.page.keyboard.press("Enter")
     labels_on_disk(desk, "true", "partial", "partial")
     desk.until(button(desk, "skip").is_disabled, "the end is reached")
-    desk.page.keyboard.press("Tab")                                       # the only button that is left
+    desk.page.keyboard.press("Tab")  # the only button that is left
     assert focused(desk) == "back"
     desk.page.keyboard.press("Enter")
     desk.until(button(desk, "skip").is_enabled, "the last answer is shown again")
@@ -122,14 +140,14 @@ def test_labelling_goes_on_where_it_stopped(desk: Lab) -> None:
     labels_on_disk(desk, "true")
     size = desk.save().stat().st_size
     desk.reload()
-    desk.page.get_by_text("2 of 3, 1 labelled").wait_for()                # the same panel, from the kernel
+    desk.page.get_by_text("2 of 3, 1 labelled").wait_for()  # the same panel, from the kernel
     button(desk, "false").click()
     labels_on_disk(desk, "true", "false")
-    desk.run_all()                                                        # a new panel, from the file
+    desk.run_all()  # a new panel, from the file
     desk.page.get_by_text("3 of 3, 2 labelled").wait_for()
     button(desk, "partial").click()
     labels_on_disk(desk, "true", "false", "partial")
-    assert size < 10_000                                                  # JupyterLab saves a panel's name, not what it shows
+    assert size < 10_000  # JupyterLab saves a panel's name, not what it shows
 
 
 def test_cases_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:
@@ -143,7 +161,7 @@ def test_cases_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:
     assert focused(desk) == "forward"
     desk.page.keyboard.press("Enter")
     desk.page.get_by_text("3 of 3").wait_for()
-    desk.page.keyboard.press("Shift+Tab")                                 # there is no way forward
+    desk.page.keyboard.press("Shift+Tab")  # there is no way forward
     assert focused(desk) == "back"
     desk.page.keyboard.press("Space")
     desk.page.get_by_text("2 of 3").wait_for()
@@ -163,7 +181,9 @@ def test_a_reader_without_a_kernel_sees_the_twins(desk: Lab) -> None:
     show(desk, "cases_page(guide, cases)", "labels_table(guide, labels)")
     size = desk.save().stat().st_size
     book = nbformat.read(desk.path, as_version=4)
-    book.cells.append(nbformat.v4.new_markdown_cell("From elsewhere: JupyterLab does not trust this file."))
+    book.cells.append(
+        nbformat.v4.new_markdown_cell("From elsewhere: JupyterLab does not trust this file.")
+    )
     nbformat.write(book, desk.path)
     desk.open_without_kernel()
     desk.page.get_by_text("No Kernel", exact=True).wait_for()
@@ -172,4 +192,4 @@ def test_a_reader_without_a_kernel_sees_the_twins(desk: Lab) -> None:
     for words in ("accepted", "partly right", "labeller"):
         assert desk.page.locator(".jp-OutputArea").get_by_text(words).first.is_visible()
     desk.screenshot("twins")
-    assert size < 100_000                                                 # three thumbnails, of some kB each
+    assert size < 100_000  # three thumbnails, of some kB each

@@ -1,4 +1,6 @@
-"""From a folder of pictures alone to a benchmark on which the other notebooks run: the way of `20_build_a_benchmark`, by plain papermill."""
+"""From a folder of pictures alone to a benchmark on which the other notebooks run: the
+way of `20_build_a_benchmark`, by plain papermill.
+"""
 
 from __future__ import annotations
 
@@ -18,44 +20,87 @@ ROOT = Path(__file__).parents[1]
 
 def run(notebook: str, out: Path, parameters: dict[str, object]) -> None:
     out.parent.mkdir(exist_ok=True)
-    papermill.execute_notebook(ROOT / "notebooks" / f"{notebook}.ipynb", out, parameters, cwd=ROOT, progress_bar=False)
+    papermill.execute_notebook(
+        ROOT / "notebooks" / f"{notebook}.ipynb", out, parameters, cwd=ROOT, progress_bar=False
+    )
 
 
 @pytest.fixture(scope="module")
 def built(guide_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the notebook made of the small guide's pictures, names and articles, where there are no annotations."""
+    """What the notebook made of the small guide's pictures, names and articles, where
+    there are no annotations.
+    """
     folder = tmp_path_factory.mktemp("own")
     for name in ("images", "articles"):
         shutil.copytree(guide_folder / name, folder / name)
     shutil.copy(guide_folder / "categories.json", folder)
-    run("20_build_a_benchmark", folder / "notebooks" / "20.ipynb", {
-        "source_edition": "", "source_images": str(folder / "images"), "source_species": str(folder / "categories.json"), "source_articles": str(folder / "articles"),
-        **{name: str(folder / name) for name in ("building_dir", "built_dir", "figures_dir", "answers_dir", "cache_dir")}})
+    run(
+        "20_build_a_benchmark",
+        folder / "notebooks" / "20.ipynb",
+        {
+            "source_edition": "",
+            "source_images": str(folder / "images"),
+            "source_species": str(folder / "categories.json"),
+            "source_articles": str(folder / "articles"),
+            **{
+                name: str(folder / name)
+                for name in ("building_dir", "built_dir", "figures_dir", "answers_dir", "cache_dir")
+            },
+        },
+    )
     return folder
 
 
 def test_what_annotators_ticked_is_what_was_drawn(built: Path) -> None:
-    benchmark, edition = load_visual_rag(built / "built_dir" / "annotations.jsonl", built / "images"), EDITIONS["small"]
-    pages = {page.species.scientific_name: page for number, slot in enumerate(slots(edition)) for page in [plan_page(edition, number, *slot)]}
+    benchmark, edition = (
+        load_visual_rag(built / "built_dir" / "annotations.jsonl", built / "images"),
+        EDITIONS["small"],
+    )
+    pages = {
+        page.species.scientific_name: page
+        for number, slot in enumerate(slots(edition))
+        for page in [plan_page(edition, number, *slot)]
+    }
     both, either, right = 0, 0, 0
     for query in benchmark.queries.values():
         page = pages[query.entity]
-        part, look = next((name, look) for name, look in page.species.hidden.items() if name in query.text)
-        drawn = {f"{page.folder}/{file}" for file, photo in zip(page.files, page.photos, strict=True) if part in photo.shown}
+        part, look = next(
+            (name, look) for name, look in page.species.hidden.items() if name in query.text
+        )
+        drawn = {
+            f"{page.folder}/{file}"
+            for file, photo in zip(page.files, page.photos, strict=True)
+            if part in photo.shown
+        }
         ticked = set(benchmark.relevant(query.query_id))
         assert 0 < len(ticked) / len(benchmark.candidates(query.query_id) or ()) <= 0.25
         both, either = both + len(ticked & drawn), either + len(ticked | drawn)
-        right += bool(set(query.answers) & set(spellings(look.color if "color" in query.text else look.pattern)))
+        right += bool(
+            set(query.answers)
+            & set(spellings(look.color if "color" in query.text else look.pattern))
+        )
     assert len(benchmark.queries) >= 8
     assert both / either > 0.9
-    assert right >= len(benchmark.queries) - 1                  # one answer rests on a single photograph, in glaring light
+    assert (
+        right >= len(benchmark.queries) - 1
+    )  # one answer rests on a single photograph, in glaring light
 
 
 def test_another_notebook_runs_on_it_with_the_parameter_file_that_was_written(built: Path) -> None:
-    parameters = yaml.safe_load((built / "built_dir" / "built_dir.yaml").read_text(encoding="utf-8"))
-    own = {"figures_dir": str(built / "figures"), "trec_dir": str(built / "trec"), "cache_dir": str(built / "embeddings")}
+    parameters = yaml.safe_load(
+        (built / "built_dir" / "built_dir.yaml").read_text(encoding="utf-8")
+    )
+    own = {
+        "figures_dir": str(built / "figures"),
+        "trec_dir": str(built / "trec"),
+        "cache_dir": str(built / "embeddings"),
+    }
     wanted = ("field_guide", "benchmark_name", "annotations", "image_root")
-    run("02_retriever_comparison", built / "notebooks" / "02.ipynb", {**{name: parameters[name] for name in wanted}, **own})
+    run(
+        "02_retriever_comparison",
+        built / "notebooks" / "02.ipynb",
+        {**{name: parameters[name] for name in wanted}, **own},
+    )
     assert (built / "figures" / "02_retriever_comparison.csv").is_file()
     assert len((built / "trec" / "qrels.txt").read_text(encoding="utf-8").splitlines()) > 400
 

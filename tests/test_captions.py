@@ -1,4 +1,6 @@
-"""Captions name and place what a photograph shows, never what is hidden; as documents they go through the text tower, and their figure shows both searches."""
+"""Captions name and place what a photograph shows, never what is hidden; as documents
+they go through the text tower, and their figure shows both searches.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def contents(folder: Path) -> list[bytes]:
     return [(folder / name).read_bytes() for name in FILES]
 
 
-def test_the_same_guide_gives_the_same_bytes_and_a_broken_off_writing_is_done_again(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_guide_gives_the_same_bytes_and_a_broken_off_writing_is_done_again(
+    copied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = contents(copied / "webqa")
     (copied / "webqa" / "captions.json").unlink()
     (copied / "webqa" / "imgs.tsv").write_bytes(b"half a li")
@@ -58,12 +62,16 @@ def test_the_same_guide_gives_the_same_bytes_and_a_broken_off_writing_is_done_ag
     assert "choosing images for captions: 12 species" in capsys.readouterr().out
 
 
-def test_captions_that_are_there_are_left_alone_and_those_of_another_guide_written_again(copied: Path) -> None:
+def test_captions_that_are_there_are_left_alone_and_those_of_another_guide_written_again(
+    copied: Path,
+) -> None:
     written = (copied / "webqa" / "imgs.tsv").stat().st_mtime_ns
     write_captions("small", copied)
     assert (copied / "webqa" / "imgs.tsv").stat().st_mtime_ns == written
     note = json.loads((copied / "guide.json").read_text(encoding="utf-8"))
-    (copied / "guide.json").write_text(json.dumps({**note, "drawn_by": "other code"}), encoding="utf-8")
+    (copied / "guide.json").write_text(
+        json.dumps({**note, "drawn_by": "other code"}), encoding="utf-8"
+    )
     write_captions("small", copied)
     assert (copied / "webqa" / "imgs.tsv").stat().st_mtime_ns > written
 
@@ -71,52 +79,86 @@ def test_captions_that_are_there_are_left_alone_and_those_of_another_guide_writt
 def test_a_guide_that_is_not_there_or_another_one_is_refused(copied: Path, tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"unknown edition 'huge'.*'full', 'small'"):
         write_captions("huge", copied)
-    with pytest.raises(VragError, match=r"no complete Field Guide, expected the small one\. Draw it first"):
+    with pytest.raises(
+        VragError, match=r"no complete Field Guide, expected the small one\. Draw it first"
+    ):
         write_captions("small", tmp_path / "empty")
     with pytest.raises(VragError, match="holds the small Field Guide, expected the full one"):
         write_captions("full", copied)
     shutil.rmtree(copied / "images")
     (copied / "webqa" / "captions.json").unlink()
-    with pytest.raises(VragError, match=r"images.*jpg: the captions cannot be written \(No such file"):
+    with pytest.raises(
+        VragError, match=r"images.*jpg: the captions cannot be written \(No such file"
+    ):
         write_captions("small", copied)
 
 
 def test_every_question_of_the_guide_is_asked_of_its_clues_and_the_loader_reads_what_was_planned(
-        webqa: Benchmark, guide: Benchmark, planned: tuple[list[Page], list[Item]], guide_folder: Path) -> None:
+    webqa: Benchmark, guide: Benchmark, planned: tuple[list[Page], list[Item]], guide_folder: Path
+) -> None:
     pages, items = planned
-    assert [query.text for query in webqa.queries.values()] == [query.text for query in guide.queries.values()]
-    assert [query.answers for query in webqa.queries.values()] == [query.answers for query in guide.queries.values()]
+    assert [query.text for query in webqa.queries.values()] == [
+        query.text for query in guide.queries.values()
+    ]
+    assert [query.answers for query in webqa.queries.values()] == [
+        query.answers for query in guide.queries.values()
+    ]
     assert set(webqa.groups.values()) == {page.species.scientific_name for page in pages}
-    labels = [[(page, number, label) for label, pictures in ((1, item.positives), (0, item.negatives)) for page, number in pictures] for item in items]
+    labels = [
+        [
+            (page, number, label)
+            for label, pictures in ((1, item.positives), (0, item.negatives))
+            for page, number in pictures
+        ]
+        for item in items
+    ]
     for found, expected in zip(webqa.qrels.values(), labels, strict=True):
         assert list(found.values()) == [label for _, _, label in expected]
         for doc_id, (page, number, _) in zip(found, expected, strict=True):
-            image, file = webqa.corpus[doc_id].image, guide_folder / "images" / pages[page].folder / pages[page].files[number]
+            image, file = (
+                webqa.corpus[doc_id].image,
+                guide_folder / "images" / pages[page].folder / pages[page].files[number],
+            )
             assert image is not None
             assert image.data() == file.read_bytes()
             assert webqa.corpus[doc_id].text == caption_of(pages[page], number, "pocket-guide")[1]
 
 
-def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_corpus_does(planned: tuple[list[Page], list[Item]]) -> None:
+def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_corpus_does(
+    planned: tuple[list[Page], list[Item]],
+) -> None:
     pages, items = planned
     positives = {(item.question, picture) for item in items for picture in item.positives}
     corpus = {picture for item in items for picture in (*item.positives, *item.negatives)}
-    shown = {(item.question, picture) for item in items for picture in corpus if pages[picture[0]] is item.page and item.question.part in item.page.photos[picture[1]].shown}
+    shown = {
+        (item.question, picture)
+        for item in items
+        for picture in corpus
+        if pages[picture[0]] is item.page
+        and item.question.part in item.page.photos[picture[1]].shown
+    }
     assert shown == positives
 
 
-def test_a_question_has_one_or_two_positives_and_some_ten_negatives_of_its_own_and_other_species(planned: tuple[list[Page], list[Item]]) -> None:
+def test_a_question_has_one_or_two_positives_and_some_ten_negatives_of_its_own_and_other_species(
+    planned: tuple[list[Page], list[Item]],
+) -> None:
     pages, items = planned
     assert {len(item.positives) for item in items} == {1, 2}
     assert all(9 <= len(item.negatives) <= 16 for item in items)
-    own = [sum(pages[page] is item.page for page, _ in item.negatives) / len(item.negatives) for item in items]
+    own = [
+        sum(pages[page] is item.page for page, _ in item.negatives) / len(item.negatives)
+        for item in items
+    ]
     assert 0.2 < np.mean(own) < 0.6
     used = Counter(picture for item in items for picture in item.negatives)
     assert set(used.values()) == {1}
     assert len(used) >= 150, "too few documents for recall at 50"
 
 
-def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern(planned: tuple[list[Page], list[Item]]) -> None:
+def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern(
+    planned: tuple[list[Page], list[Item]],
+) -> None:
     forbidden = {word for value in (*COLORS, *PATTERNS) for word in spellings(value)}
     told = 0
     for page in planned[0]:
@@ -125,7 +167,9 @@ def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern(planned: t
             assert caption.startswith(title)
             assert page.species.common_name in caption
             assert page.species.scientific_name in caption
-            assert not any(re.search(rf"\b{word}\b", caption, re.IGNORECASE) for word in forbidden), caption
+            assert not any(
+                re.search(rf"\b{word}\b", caption, re.IGNORECASE) for word in forbidden
+            ), caption
             told += any(f"showing the {part}" in caption for part in page.photos[number].shown)
             assert "showing the" not in caption or page.photos[number].shown
     assert told > 20
@@ -133,14 +177,21 @@ def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern(planned: t
 
 def test_captions_give_their_species_away_to_plain_word_matching(webqa: Benchmark) -> None:
     run = word_run(captions_only(webqa), k=5)
-    same = [webqa.queries[query_id].entity in (webqa.corpus[doc_id].text or "") for query_id, doc_id in zip(run["query_id"], run["doc_id"], strict=True)]
+    same = [
+        webqa.queries[query_id].entity in (webqa.corpus[doc_id].text or "")
+        for query_id, doc_id in zip(run["query_id"], run["doc_id"], strict=True)
+    ]
     assert np.mean(same) > 0.8
     hits = evaluate(run, webqa.qrels, cutoffs=(1,)).query("metric == 'hit'")["value"]
     assert hits.mean() > 0.3  # a random order: 0.5 %
 
 
 def test_every_pose_has_its_words() -> None:
-    assert set(VIEWS) == {pose for kind in KINDS.values() for pose in (*kind.resting, *(part.pose for part in kind.hidden))}
+    assert set(VIEWS) == {
+        pose
+        for kind in KINDS.values()
+        for pose in (*kind.resting, *(part.pose for part in kind.hidden))
+    }
 
 
 def texts(*said: str) -> list[Evidence]:
@@ -148,15 +199,25 @@ def texts(*said: str) -> list[Evidence]:
 
 
 @pytest.mark.parametrize("family", ["clip", "siglip", "siglip2", "open_clip"])
-def test_a_text_is_the_same_vector_as_document_and_as_question(family: str, retrievers_made: Path, checkpoint: Callable[..., Path]) -> None:
-    encoder = load_encoder(str(checkpoint()) if family == "open_clip" else entry(retrievers_made, family))
+def test_a_text_is_the_same_vector_as_document_and_as_question(
+    family: str, retrievers_made: Path, checkpoint: Callable[..., Path]
+) -> None:
+    encoder = load_encoder(
+        str(checkpoint()) if family == "open_clip" else entry(retrievers_made, family)
+    )
     said = [*QUESTIONS, "a word and " * 200]  # the last is longer than any text tower reads
-    np.testing.assert_allclose(embed(encoder, texts(*said)), encoder.encode_queries(queries(said)), atol=1e-6)
+    np.testing.assert_allclose(
+        embed(encoder, texts(*said)), encoder.encode_queries(queries(said)), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("family", ["clip", "siglip2", "open_clip"])
-def test_pictures_are_embedded_as_before_and_may_stand_among_texts(family: str, retrievers_made: Path, checkpoint: Callable[..., Path], documents: list[Evidence]) -> None:
-    encoder = load_encoder(str(checkpoint()) if family == "open_clip" else entry(retrievers_made, family))
+def test_pictures_are_embedded_as_before_and_may_stand_among_texts(
+    family: str, retrievers_made: Path, checkpoint: Callable[..., Path], documents: list[Evidence]
+) -> None:
+    encoder = load_encoder(
+        str(checkpoint()) if family == "open_clip" else entry(retrievers_made, family)
+    )
     said = texts(*QUESTIONS)
     mixed = embed(encoder, [said[0], documents[0], documents[1], said[1], documents[2], said[2]])
     np.testing.assert_allclose(mixed[[1, 2, 4]], embed(encoder, documents[:3]), atol=1e-6)
@@ -164,33 +225,61 @@ def test_pictures_are_embedded_as_before_and_may_stand_among_texts(family: str, 
 
 
 def test_a_question_prompt_is_not_said_around_documents(retrievers_made: Path) -> None:
-    encoder, plain = load_encoder(entry(retrievers_made, "clip", query_prompt="a photo of {text}")), load_encoder(entry(retrievers_made, "clip"))
-    np.testing.assert_array_equal(embed(encoder, texts(*QUESTIONS)), plain.encode_queries(queries()))
+    encoder, plain = (
+        load_encoder(entry(retrievers_made, "clip", query_prompt="a photo of {text}")),
+        load_encoder(entry(retrievers_made, "clip")),
+    )
+    np.testing.assert_array_equal(
+        embed(encoder, texts(*QUESTIONS)), plain.encode_queries(queries())
+    )
 
 
-def test_an_encoder_of_pictures_alone_refuses_a_caption(retrievers_made: Path, checkpoint: Callable[..., Path]) -> None:
+def test_an_encoder_of_pictures_alone_refuses_a_caption(
+    retrievers_made: Path, checkpoint: Callable[..., Path]
+) -> None:
     with pytest.raises(VragError, match="document 't0' has no image; qwen2_vl encodes images only"):
         load_encoder(entry(retrievers_made, "qwen2_vl")).prepare(texts("a goose")[0])
-    with pytest.raises(VragError, match="document 'mute' has no image and no text; tiny encodes one or the other"):
+    with pytest.raises(
+        VragError, match="document 'mute' has no image and no text; tiny encodes one or the other"
+    ):
         load_encoder(str(checkpoint())).prepare(Evidence(doc_id="mute", text=" "))
 
 
-def test_a_picture_and_its_caption_are_kept_side_by_side_under_one_name(retrievers_made: Path, documents: list[Evidence], tmp_path: Path,
-                                                                        capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_picture_and_its_caption_are_kept_side_by_side_under_one_name(
+    retrievers_made: Path,
+    documents: list[Evidence],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     encoder = load_encoder(entry(retrievers_made, "clip"))
     captions = [Evidence(doc_id=document.doc_id, text=document.text) for document in documents]
-    pictures, words = (embed_documents(encoder, some, tmp_path).vectors(["d0"]) for some in (documents, captions))
+    pictures, words = (
+        embed_documents(encoder, some, tmp_path).vectors(["d0"]) for some in (documents, captions)
+    )
     assert not np.allclose(pictures, words)
     for some, expected in ((documents, pictures), (captions, words)):
-        np.testing.assert_array_equal(embed_documents(encoder, some, tmp_path).vectors(["d0"]), expected)
+        np.testing.assert_array_equal(
+            embed_documents(encoder, some, tmp_path).vectors(["d0"]), expected
+        )
     assert capsys.readouterr().out.count("4 from disk, 0 new") == 2
 
 
-def test_a_search_of_captions_finds_the_one_that_says_what_is_asked(webqa: Benchmark, checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_search_of_captions_finds_the_one_that_says_what_is_asked(
+    webqa: Benchmark, checkpoint: Callable[..., Path], tmp_path: Path
+) -> None:
     captions = captions_only(webqa)
     first, second = list(captions.corpus)[:2]
-    asked = {doc_id: Query(query_id=doc_id, text=captions.corpus[doc_id].text or "") for doc_id in (first, second)}
-    same = Benchmark(name="same", fingerprint="", queries=asked, corpus=captions.corpus, qrels={doc_id: {doc_id: 1} for doc_id in asked})
+    asked = {
+        doc_id: Query(query_id=doc_id, text=captions.corpus[doc_id].text or "")
+        for doc_id in (first, second)
+    }
+    same = Benchmark(
+        name="same",
+        fingerprint="",
+        queries=asked,
+        corpus=captions.corpus,
+        qrels={doc_id: {doc_id: 1} for doc_id in asked},
+    )
     (run,) = search_all(same, [str(checkpoint())], k=50, cache_dir=tmp_path).values()
     assert list(run[run["rank"] == 1]["doc_id"]) == [first, second]
     assert run[run["rank"] == 1]["score"].to_numpy() == pytest.approx(1.0, abs=1e-5)
@@ -198,12 +287,32 @@ def test_a_search_of_captions_finds_the_one_that_says_what_is_asked(webqa: Bench
 
 def test_the_figure_shows_both_tasks_of_every_source_and_every_printed_number() -> None:
     paper = published("visual_rag", table=4)
-    ours = paper.assign(retriever="field-guide-clip-64", value=paper["value"] / 2, ci_low=paper["value"] / 3, ci_high=paper["value"], n=20)
-    chance = pd.DataFrame({"retriever": "random order", "task": "either", "k": [1, 50], "value": [1.0, 9.0], "n": 20})
+    ours = paper.assign(
+        retriever="field-guide-clip-64",
+        value=paper["value"] / 2,
+        ci_low=paper["value"] / 3,
+        ci_high=paper["value"],
+        n=20,
+    )
+    chance = pd.DataFrame(
+        {"retriever": "random order", "task": "either", "k": [1, 50], "value": [1.0, 9.0], "n": 20}
+    )
     left, right = captions_figure({"ours": pd.concat([ours, chance]), "printed": paper}).axes
     assert (left.get_title(), right.get_title()) == ("ours (n = 20)", "printed")
     drawn = {line.get_label(): list(line.get_ydata()) for line in right.lines}
-    assert drawn["clip-vit-large-patch14-336: question to caption"] == [43.25, 68.74, 76.86, 83.79, 89.92]
-    assert drawn["clip-vit-large-patch14-336: question to image"] == [15.17, 37.08, 47.63, 58.43, 72.32]
+    assert drawn["clip-vit-large-patch14-336: question to caption"] == [
+        43.25,
+        68.74,
+        76.86,
+        83.79,
+        89.92,
+    ]
+    assert drawn["clip-vit-large-patch14-336: question to image"] == [
+        15.17,
+        37.08,
+        47.63,
+        58.43,
+        72.32,
+    ]
     assert [line.get_linestyle() for line in left.lines] == ["--", "-", ":"]
     assert (len(left.collections), len(right.collections)) == (2, 0)

@@ -1,4 +1,6 @@
-"""The case browser shows what it is asked for, turns pages, and lets no text of the data become HTML; so does its twin on paper."""
+"""The case browser shows what it is asked for, turns pages, and lets no text of the
+data become HTML; so does its twin on paper.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,28 @@ from vrag_kit.widgets import browse_cases, cases_page
 def wrong(guide: Benchmark) -> tuple[Benchmark, pd.DataFrame]:
     """Three wrong answers of two models to three questions, one of which holds markup."""
     ids = list(guide.queries)[:3]
-    nasty = replace(guide, queries={**guide.queries, ids[0]: replace(guide.queries[ids[0]], text="<script>alert(1)</script>?", answers=("<b>red</b>",))})
-    rows = [(model, query_id, answer, score) for model, query_id, answer, score in
-            zip(["a", "a", "b"], ids, ["<img src=x onerror=alert(2)>", "blue", "green"], [0.0, 0.5, 0.0], strict=True)]
-    table = pd.DataFrame(rows, columns=["model", "query_id", "answer", "score"]).assign(setting="gt_clue", k=1, draw=0, abstained=0.0, verdict="Score: 0", status="ok")
+    nasty = replace(
+        guide,
+        queries={
+            **guide.queries,
+            ids[0]: replace(
+                guide.queries[ids[0]], text="<script>alert(1)</script>?", answers=("<b>red</b>",)
+            ),
+        },
+    )
+    rows = [
+        (model, query_id, answer, score)
+        for model, query_id, answer, score in zip(
+            ["a", "a", "b"],
+            ids,
+            ["<img src=x onerror=alert(2)>", "blue", "green"],
+            [0.0, 0.5, 0.0],
+            strict=True,
+        )
+    ]
+    table = pd.DataFrame(rows, columns=["model", "query_id", "answer", "score"]).assign(
+        setting="gt_clue", k=1, draw=0, abstained=0.0, verdict="Score: 0", status="ok"
+    )
     return nasty, error_cases(table, nasty, gt_clue(nasty, draws=1))
 
 

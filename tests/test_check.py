@@ -1,4 +1,6 @@
-"""`vrag check params/….yaml` counts what a run will ask and lists what it lacks, and runs, asks and fetches nothing."""
+"""`vrag check params/….yaml` counts what a run will ask and lists what it lacks, and
+runs, asks and fetches nothing.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,18 @@ from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore, ask_all, enough_clues, gt_clue, m_gt, m_in_k, non_clue, one_in_k, one_in_k_easy, zero_shot
+from vrag_kit.generation import (
+    AnswerStore,
+    ask_all,
+    enough_clues,
+    gt_clue,
+    m_gt,
+    m_in_k,
+    non_clue,
+    one_in_k,
+    one_in_k_easy,
+    zero_shot,
+)
 from vrag_kit.runner.check import _CONTEXTS, ASKS, check_parameters
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.parameters import read_parameters
@@ -28,11 +41,22 @@ def parameters(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(ROOT)
 
     def write(**values: object) -> Path:
-        beside = {"other_images": "images24", "articles": "articles", "species_list": "categories.json", "webqa_annotations": "webqa/WebQA_train_val.json",
-                  "webqa_images": "webqa/imgs.tsv"}
-        data = {"field_guide": "", "annotations": str(guide_folder / "annotations.jsonl"), "image_root": str(guide_folder / "images"),
-                **{name: str(guide_folder / file) for name, file in beside.items()},
-                "answers_dir": str(tmp_path / "answers"), "models": [str(WEIGHTS / "field-guide-vlm-few")], **values}
+        beside = {
+            "other_images": "images24",
+            "articles": "articles",
+            "species_list": "categories.json",
+            "webqa_annotations": "webqa/WebQA_train_val.json",
+            "webqa_images": "webqa/imgs.tsv",
+        }
+        data = {
+            "field_guide": "",
+            "annotations": str(guide_folder / "annotations.jsonl"),
+            "image_root": str(guide_folder / "images"),
+            **{name: str(guide_folder / file) for name, file in beside.items()},
+            "answers_dir": str(tmp_path / "answers"),
+            "models": [str(WEIGHTS / "field-guide-vlm-few")],
+            **values,
+        }
         (tmp_path / "p.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
         return tmp_path / "p.yaml"
 
@@ -43,70 +67,159 @@ def forecast_calls(found: list[str]) -> int:
     return int("\n".join(found).split("forecast: ")[1].split(" calls")[0].replace(",", ""))
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem
+)
 def test_the_table_of_what_notebooks_ask_is_what_they_do(path: Path) -> None:
-    code = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code")
-    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    names = {next((keyword.value.value for keyword in call.keywords if keyword.arg == "setting"), call.func.id) for call in calls}
-    settings = {"moved" if path.stem == "15_error_budget" and name == "one_in_k" else name for name in names & set(_CONTEXTS)}
-    wordings = list(dict.fromkeys(next((keyword.value.value for keyword in call.keywords if keyword.arg == "template"), None) for call in calls if call.func.id == "ask_models"))
-    if path.stem == "00_tour":                            # one question, in settings that the others ask it in
+    code = "\n".join(
+        cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"
+    )
+    calls = [
+        node
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    ]
+    names = {
+        next(
+            (keyword.value.value for keyword in call.keywords if keyword.arg == "setting"),
+            call.func.id,
+        )
+        for call in calls
+    }
+    settings = {
+        "moved" if path.stem == "15_error_budget" and name == "one_in_k" else name
+        for name in names & set(_CONTEXTS)
+    }
+    wordings = list(
+        dict.fromkeys(
+            next(
+                (keyword.value.value for keyword in call.keywords if keyword.arg == "template"),
+                None,
+            )
+            for call in calls
+            if call.func.id == "ask_models"
+        )
+    )
+    if path.stem == "00_tour":  # one question, in settings that the others ask it in
         assert settings <= {setting for names, _ in ASKS.values() for setting in names}
     else:
-        assert (settings, wordings) == (set(ASKS[path.stem][0]) if path.stem in ASKS else set(), list(ASKS[path.stem][1]) if path.stem in ASKS else [])
+        assert (settings, wordings) == (
+            set(ASKS[path.stem][0]) if path.stem in ASKS else set(),
+            list(ASKS[path.stem][1]) if path.stem in ASKS else [],
+        )
 
 
-def test_the_calls_of_a_model_are_as_many_as_its_run_makes(parameters, guide_folder: Path, tmp_path: Path) -> None:
+def test_the_calls_of_a_model_are_as_many_as_its_run_makes(
+    parameters, guide_folder: Path, tmp_path: Path
+) -> None:
     found, missing = check_parameters(parameters())
     guide = load_visual_rag(guide_folder / "annotations.jsonl", guide_folder / "images")
     few = enough_clues(guide, 3)
     contexts = zero_shot(guide) + gt_clue(guide) + non_clue(guide) + one_in_k(guide)
     further = one_in_k_easy(guide) + m_gt(few, ms=[1, 2, 3]) + m_in_k(few, ms=[1, 2, 3])
-    further += [context for k in (3, 10, 20) for place in (k // 2, k - 1) for context in one_in_k(guide, ks=[k], draws=2, clue_position=place)]
+    further += [
+        context
+        for k in (3, 10, 20)
+        for place in (k // 2, k - 1)
+        for context in one_in_k(guide, ks=[k], draws=2, clue_position=place)
+    ]
     model = SlowModel(tmp_path / "calls", 0)
     with AnswerStore(tmp_path / "a.sqlite") as store:
         ask_all(model, guide, contexts + further, store)
         ask_all(model, guide, contexts, store, template="several_images")
     other = load_other_corpus(guide, guide_folder / "images24", name="other")
     n = len(guide.queries)
-    asked = len((tmp_path / "calls").read_text().splitlines()) + 7 * n + 7 * len(other.queries) + n + n   # top-k twice, text passages, and the first clue
+    asked = (
+        len((tmp_path / "calls").read_text().splitlines()) + 7 * n + 7 * len(other.queries) + n + n
+    )  # top-k twice, text passages, and the first clue
     assert missing == []
-    assert asked - 2 * n <= forecast_calls(found) <= asked       # a stand-in for a retrieved image or the first clue may be asked anyway
+    assert (
+        asked - 2 * n <= forecast_calls(found) <= asked
+    )  # a stand-in for a retrieved image or the first clue may be asked anyway
 
 
 def test_the_limit_of_a_models_images_lowers_its_calls(parameters) -> None:
     model = str(WEIGHTS / "field-guide-vlm-few")
-    all_of_them, some = (check_parameters(parameters(models=[entry]))[0] for entry in (model, {"model": model, "max_images": 3}))
+    all_of_them, some = (
+        check_parameters(parameters(models=[entry]))[0]
+        for entry in (model, {"model": model, "max_images": 3})
+    )
     assert forecast_calls(some) < forecast_calls(all_of_them) / 2
-    images, most = ([int(re.search(r"calls, ([\d,]+) images", "\n".join(found))[1].replace(",", "")) for found in (all_of_them, some)], 3)
+    images, most = (
+        [
+            int(re.search(r"calls, ([\d,]+) images", "\n".join(found))[1].replace(",", ""))
+            for found in (all_of_them, some)
+        ],
+        3,
+    )
     assert images[1] <= most * forecast_calls(some) < images[0]
 
 
 def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    _, missing = check_parameters(parameters(annotations="nowhere.jsonl", models=["Qwen/Qwen2.5-VL-7B-Instruct", "gpt-4o@openai", "./nothing"], device="cuda:9",
-                                             retrievers=["BAAI/BGE-VL-large"], judge={"model": "o4-mini@openai"}))
-    for words in ("device 'cuda:9' cannot be used", "retriever 'BAAI/BGE-VL-large' is not on this machine yet", "nowhere.jsonl: no such annotation file",
-                  "model 'Qwen/Qwen2.5-VL-7B-Instruct' is not on this machine yet; the first run fetches it, or `hf download", "model 'gpt-4o': the key for",
-                  "there is no such folder", "judge 'o4-mini': the key for"):
+    _, missing = check_parameters(
+        parameters(
+            annotations="nowhere.jsonl",
+            models=["Qwen/Qwen2.5-VL-7B-Instruct", "gpt-4o@openai", "./nothing"],
+            device="cuda:9",
+            retrievers=["BAAI/BGE-VL-large"],
+            judge={"model": "o4-mini@openai"},
+        )
+    )
+    for words in (
+        "device 'cuda:9' cannot be used",
+        "retriever 'BAAI/BGE-VL-large' is not on this machine yet",
+        "nowhere.jsonl: no such annotation file",
+        (
+            "model 'Qwen/Qwen2.5-VL-7B-Instruct' is not on this machine yet; the first run fetches"
+            " it, or `hf download"
+        ),
+        "model 'gpt-4o': the key for",
+        "there is no such folder",
+        "judge 'o4-mini': the key for",
+    ):
         assert sum(words in line for line in missing) == 1, (words, missing)
     assert len(missing) == 7
 
 
-@pytest.mark.parametrize(("values", "words"), [
-    ({"models": [3]}, "model: found 3, expected a name"), ({"models": [None]}, "model: found None"), ({"models": [{"model": "./x", "max_images": "15"}]}, "max_images is '15'"),
-    ({"models": [{"model": "./x", "revision": date(2024, 1, 1)}]}, "revision is datetime.date"), ({"answerer": "typo@opnai"}, "unknown endpoint 'opnai'"),
-    ({"retrievers": ["./nonsense"]}, "there is no such folder"), ({"retrievers": [{"model": "ViT-B-32/openai", "dtyp": 1}]}, "unknown option 'dtyp'"),
-    ({"samples": 3, "decoding": "greedy"}, "samples is 3; expected 1, as it decodes greedily"), ({"samples": 0}, "samples is 0; expected 1"),
-    ({"models": [str(WEIGHTS / "field-guide-vlm-few"), {"model": str(WEIGHTS / "field-guide-vlm-few"), "max_images": 3}]}, "two are named 'field-guide-vlm-few'")])
-def test_what_the_run_would_refuse_is_missing_here(values: dict[str, object], words: str, parameters) -> None:
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"models": [3]}, "model: found 3, expected a name"),
+        ({"models": [None]}, "model: found None"),
+        ({"models": [{"model": "./x", "max_images": "15"}]}, "max_images is '15'"),
+        ({"models": [{"model": "./x", "revision": date(2024, 1, 1)}]}, "revision is datetime.date"),
+        ({"answerer": "typo@opnai"}, "unknown endpoint 'opnai'"),
+        ({"retrievers": ["./nonsense"]}, "there is no such folder"),
+        ({"retrievers": [{"model": "ViT-B-32/openai", "dtyp": 1}]}, "unknown option 'dtyp'"),
+        ({"samples": 3, "decoding": "greedy"}, "samples is 3; expected 1, as it decodes greedily"),
+        ({"samples": 0}, "samples is 0; expected 1"),
+        (
+            {
+                "models": [
+                    str(WEIGHTS / "field-guide-vlm-few"),
+                    {"model": str(WEIGHTS / "field-guide-vlm-few"), "max_images": 3},
+                ]
+            },
+            "two are named 'field-guide-vlm-few'",
+        ),
+    ],
+)
+def test_what_the_run_would_refuse_is_missing_here(
+    values: dict[str, object], words: str, parameters
+) -> None:
     _, missing = check_parameters(parameters(**values))
     assert any(words in line for line in missing), missing
 
 
-def test_a_name_that_is_given_twice_and_a_wrong_indentation_are_named_with_their_line(tmp_path: Path) -> None:
+def test_a_name_that_is_given_twice_and_a_wrong_indentation_are_named_with_their_line(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "p.yaml"
-    for text, words in (("models: [a]\nseed: 1\nmodels: [b]\n", r"line 3: .*'models' is given twice"), ("models:\n  - a\n - b\n", r"line \d: not YAML .*Check the indentation")):
+    for text, words in (
+        ("models: [a]\nseed: 1\nmodels: [b]\n", r"line 3: .*'models' is given twice"),
+        ("models:\n  - a\n - b\n", r"line \d: not YAML .*Check the indentation"),
+    ):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(VragError, match=words):
             read_parameters(path)
@@ -120,31 +233,50 @@ def test_nothing_to_ask_is_nothing_to_forecast(parameters) -> None:
     assert check_parameters(parameters(models=[]))[1] == []
 
 
-@pytest.mark.parametrize(("content", "words"), [(b"\xff\xfed\x00", "not UTF-8 text"), (None, "this is a folder")])
-def test_a_file_that_holds_no_parameters_is_refused(content: bytes | None, words: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"), [(b"\xff\xfed\x00", "not UTF-8 text"), (None, "this is a folder")]
+)
+def test_a_file_that_holds_no_parameters_is_refused(
+    content: bytes | None, words: str, tmp_path: Path
+) -> None:
     path = tmp_path / "p.yaml"
     path.mkdir() if content is None else path.write_bytes(content)
     with pytest.raises(VragError, match=words):
         check_parameters(path)
 
 
-def test_outside_of_the_project_that_is_said(parameters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_of_the_project_that_is_said(
+    parameters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = parameters()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(VragError, match="Run this in the project's folder"):
         check_parameters(path)
 
 
-def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_something(parameters, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_something(
+    parameters, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     long = {"model": str(WEIGHTS / "field-guide-vlm-few"), "max_new_tokens": 300}
-    found, missing = check_parameters(parameters(models=[long, {"model": "gpt-4o@openai", "max_cost": 0.01}], decoding="greedy", judge="o4-mini@openai"))
+    found, missing = check_parameters(
+        parameters(
+            models=[long, {"model": "gpt-4o@openai", "max_cost": 0.01}],
+            decoding="greedy",
+            judge="o4-mini@openai",
+        )
+    )
     assert any("prompts will not fit" in line for line in missing), missing
-    assert any("model 'gpt-4o': it will cost about" in line and "its max_cost is 0.01" in line for line in missing)
+    assert any(
+        "model 'gpt-4o': it will cost about" in line and "its max_cost is 0.01" in line
+        for line in missing
+    )
     assert any("equal ones are judged once" in line for line in found)
 
 
-def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothing_is(parameters) -> None:
+def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothing_is(
+    parameters,
+) -> None:
     good = CliRunner().invoke(app, ["check", str(parameters())])
     assert (good.exit_code, good.output.splitlines()[-1]) == (0, "nothing is missing")
     bad = CliRunner().invoke(app, ["check", str(parameters(image_root="/nowhere"))])
@@ -153,7 +285,9 @@ def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothi
 
 
 @pytest.mark.parametrize("name", ["demo", "paper", "one_gpu", "api"])
-def test_every_parameter_file_of_the_kit_can_be_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_parameter_file_of_the_kit_can_be_checked(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
     found, missing = check_parameters(ROOT / "params" / f"{name}.yaml")
     assert "every name is declared" in found[0]
@@ -162,7 +296,15 @@ def test_every_parameter_file_of_the_kit_can_be_checked(name: str, monkeypatch: 
 
 def test_what_a_notebook_cannot_have_is_listed_beside_all_else(parameters, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    found, missing = check_parameters(parameters(most_clues=99, other_images=str(tmp_path / "empty"), articles=str(tmp_path / "nowhere")))
-    assert [line.split(":")[0] for line in missing] == ["articles", "06_number_of_clues", "08_inat24_corpus"]
+    found, missing = check_parameters(
+        parameters(
+            most_clues=99, other_images=str(tmp_path / "empty"), articles=str(tmp_path / "nowhere")
+        )
+    )
+    assert [line.split(":")[0] for line in missing] == [
+        "articles",
+        "06_number_of_clues",
+        "08_inat24_corpus",
+    ]
     assert "the most are" in missing[1]
     assert forecast_calls(found) > 0

@@ -1,4 +1,6 @@
-"""Checkpoints are found here or on the hub, and known by their files; entries of models are read strictly."""
+"""Checkpoints are found here or on the hub, and known by their files; entries of models
+are read strictly.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,12 @@ def test_a_folder_has_no_revisions(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("spec", ["{parent}/mnie", "checkpoints/of/mine", "./mine"])
-def test_a_mistyped_folder_is_never_looked_for_on_the_hub(folder: Path, spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: pytest.fail("asked the hub"))
+def test_a_mistyped_folder_is_never_looked_for_on_the_hub(
+    folder: Path, spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        huggingface_hub, "snapshot_download", lambda *_, **__: pytest.fail("asked the hub")
+    )
     with pytest.raises(VragError, match="there is no such folder"):
         find_checkpoint(spec.format(parent=folder.parent))
 
@@ -47,7 +53,9 @@ def test_a_mistyped_folder_is_answered_with_its_neighbours(folder: Path) -> None
         find_checkpoint(str(folder.parent / "mnie"))
 
 
-def test_a_hub_name_is_fetched_at_its_revision_without_pickles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_name_is_fetched_at_its_revision_without_pickles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: dict[str, Any] = {}
 
     def download(name: str, **options: Any) -> str:
@@ -56,18 +64,30 @@ def test_a_hub_name_is_fetched_at_its_revision_without_pickles(tmp_path: Path, m
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     assert find_checkpoint("openai/some-clip", revision="refs/pr/3") == tmp_path
-    assert (asked["name"], asked["revision"], asked["allow_patterns"]) == ("openai/some-clip", "refs/pr/3", list(FILE_KINDS))
-    assert not any(pattern.endswith((".bin", ".pth", ".pt", "*")) for pattern in asked["allow_patterns"])
+    assert (asked["name"], asked["revision"], asked["allow_patterns"]) == (
+        "openai/some-clip",
+        "refs/pr/3",
+        list(FILE_KINDS),
+    )
+    assert not any(
+        pattern.endswith((".bin", ".pth", ".pt", "*")) for pattern in asked["allow_patterns"]
+    )
 
 
 @pytest.mark.parametrize("name", ["someone/not-there", "a b/c"])
-def test_a_name_that_cannot_be_fetched_is_one_plain_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_cannot_be_fetched_is_one_plain_error(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if name == "someone/not-there":
+
         def no_network(*_: Any, **__: Any) -> str:
             raise LocalEntryNotFoundError("Name or service not known\nmore words")
 
         monkeypatch.setattr(huggingface_hub, "snapshot_download", no_network)
-    with pytest.raises(VragError, match=rf"'{name}' is no folder here and cannot be fetched.*[^\n]*give a local folder\.$"):
+    with pytest.raises(
+        VragError,
+        match=rf"'{name}' is no folder here and cannot be fetched.*[^\n]*give a local folder\.$",
+    ):
         find_checkpoint(name)
 
 
@@ -84,14 +104,27 @@ def test_links_into_a_cache_count_as_what_they_point_to(folder: Path, tmp_path: 
     assert files_fingerprint([folder], {}) == before
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "1_Pooling/config.json", "chat_template.jinja", "tokenizer.model", "modeling_new.py", "merges.txt"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "config.json",
+        "model.safetensors",
+        "1_Pooling/config.json",
+        "chat_template.jinja",
+        "tokenizer.model",
+        "modeling_new.py",
+        "merges.txt",
+    ],
+)
 def test_the_fingerprint_changes_with_every_file_of_the_checkpoint(folder: Path, name: str) -> None:
     before = files_fingerprint([folder], {})
     (folder / name).write_text("changed", encoding="utf-8")
     assert files_fingerprint([folder], {}) != before
 
 
-@pytest.mark.parametrize("name", ["README.md", "README.txt", ".gitattributes", ".cache/x.json", "pytorch_model.bin"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "README.txt", ".gitattributes", ".cache/x.json", "pytorch_model.bin"]
+)
 def test_the_fingerprint_does_not_change_with_what_is_never_read(folder: Path, name: str) -> None:
     before = files_fingerprint([folder], {})
     (folder / name).parent.mkdir(exist_ok=True)
@@ -99,23 +132,45 @@ def test_the_fingerprint_does_not_change_with_what_is_never_read(folder: Path, n
     assert files_fingerprint([folder], {}) == before
 
 
-def test_the_fingerprint_tells_options_and_the_order_of_folders_apart(folder: Path, tmp_path: Path) -> None:
+def test_the_fingerprint_tells_options_and_the_order_of_folders_apart(
+    folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "other").mkdir()
-    cases = [([folder], {}), ([folder], {"prompt": "x"}), ([folder, tmp_path / "other"], {}), ([tmp_path / "other", folder], {})]
+    cases = [
+        ([folder], {}),
+        ([folder], {"prompt": "x"}),
+        ([folder, tmp_path / "other"], {}),
+        ([tmp_path / "other", folder], {}),
+    ]
     assert len({files_fingerprint(folders, options) for folders, options in cases}) == len(cases)
 
 
-@pytest.mark.parametrize(("entry", "found"), [
-    ("clip", ("clip", {})), ({"model": "clip"}, ("clip", {})), ({"model": "clip", "dtype": "float16"}, ("clip", {"dtype": "float16"})),
-])
-def test_an_entry_is_a_name_or_a_name_with_options(entry: str | Mapping[str, Any], found: tuple[str, dict[str, Any]]) -> None:
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("clip", ("clip", {})),
+        ({"model": "clip"}, ("clip", {})),
+        ({"model": "clip", "dtype": "float16"}, ("clip", {"dtype": "float16"})),
+    ],
+)
+def test_an_entry_is_a_name_or_a_name_with_options(
+    entry: str | Mapping[str, Any], found: tuple[str, dict[str, Any]]
+) -> None:
     assert read_entry(entry, ("dtype",), "retriever") == found
 
 
-@pytest.mark.parametrize(("entry", "words"), [
-    ({"model": "clip", "dtpye": "float16"}, r"retriever 'clip': unknown option 'dtpye'; expected dtype, revision\."),
-    ({"dtype": "float16"}, 'expected a name, or a mapping with "model"'), ({"model": None}, '"model"'), (3, "found 3"),
-])
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (
+            {"model": "clip", "dtpye": "float16"},
+            r"retriever 'clip': unknown option 'dtpye'; expected dtype, revision\.",
+        ),
+        ({"dtype": "float16"}, 'expected a name, or a mapping with "model"'),
+        ({"model": None}, '"model"'),
+        (3, "found 3"),
+    ],
+)
 def test_a_malformed_entry_says_what_was_found_and_what_is_allowed(entry: Any, words: str) -> None:
     with pytest.raises(VragError, match=words):
         read_entry(entry, ("revision", "dtype"), "retriever")

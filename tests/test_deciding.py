@@ -1,4 +1,6 @@
-"""From logs to a benchmark: agreement, disputes, the rule 0 < clue rate ≤ 0.25, and a file that the loader reads. Logs are written as the panel writes them."""
+"""From logs to a benchmark: agreement, disputes, the rule 0 < clue rate ≤ 0.25, and a
+file that the loader reads. Logs are written as the panel writes them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from vrag_kit.building.agreement import annotator_agreement, find_disputes, read
 from vrag_kit.building.deciding import decide, write_benchmark
 from vrag_kit.building.folders import SpeciesFolder, read_folders
 from vrag_kit.building.log import AnnotationLog, LogFile, read_log
-from vrag_kit.building.overview import decisions_table, filter_beside_annotators, funnel, suggestions
+from vrag_kit.building.overview import (
+    decisions_table,
+    filter_beside_annotators,
+    funnel,
+    suggestions,
+)
 from vrag_kit.errors import VragError
 from vrag_kit.runner.parameters import read_parameters, subsets
 
@@ -35,9 +42,28 @@ def goose(tree: Path) -> SpeciesFolder:
 def say(tmp_path: Path, goose: SpeciesFolder) -> Say:
     """Let an annotator say which images (by letter) are clues, and how it ended."""
 
-    def write(annotator: str, question_id: str, clues: str = "", answer: str = "", *, shown: str = "abcd", end: str = "done", species: str = "Branta leucopsis") -> None:
-        log, names = LogFile(tmp_path / f"{annotator}.jsonl", annotator), {Path(doc_id).stem: doc_id for doc_id in goose.images}
-        log.append(question_id, "opened", species=species, folder=goose.name, question=f"{question_id}?", feature="feet")
+    def write(
+        annotator: str,
+        question_id: str,
+        clues: str = "",
+        answer: str = "",
+        *,
+        shown: str = "abcd",
+        end: str = "done",
+        species: str = "Branta leucopsis",
+    ) -> None:
+        log, names = (
+            LogFile(tmp_path / f"{annotator}.jsonl", annotator),
+            {Path(doc_id).stem: doc_id for doc_id in goose.images},
+        )
+        log.append(
+            question_id,
+            "opened",
+            species=species,
+            folder=goose.name,
+            question=f"{question_id}?",
+            feature="feet",
+        )
         log.append(question_id, "seen", images=[names[letter] for letter in shown], unreadable=[])
         for letter in clues:
             log.append(question_id, "ticked", image=names[letter])
@@ -56,12 +82,23 @@ def logs(tmp_path: Path) -> Callable[..., list[AnnotationLog]]:
 
 @pytest.fixture
 def write(tmp_path: Path, tree: Path) -> Callable[..., Path]:
-    return lambda decisions, folder="mine", **more: write_benchmark(tmp_path / folder, decisions, tree, "Geese: wild & <tame>", **more)
+    return lambda decisions, folder="mine", **more: write_benchmark(
+        tmp_path / folder, decisions, tree, "Geese: wild & <tame>", **more
+    )
 
 
 def asked(*ids: str, **changes: object) -> pd.DataFrame:
-    table = pd.DataFrame({"question_id": ids, "species": "Branta leucopsis", "question": [f"{question_id}?" for question_id in ids], "dropped": "", "rate": 0.1,
-                          "judged": 4, "unjudged": 0})
+    table = pd.DataFrame(
+        {
+            "question_id": ids,
+            "species": "Branta leucopsis",
+            "question": [f"{question_id}?" for question_id in ids],
+            "dropped": "",
+            "rate": 0.1,
+            "judged": 4,
+            "unjudged": 0,
+        }
+    )
     return table.assign(**changes)
 
 
@@ -69,40 +106,73 @@ def letters(doc_ids: Sequence[str]) -> str:
     return "".join(Path(doc_id).stem for doc_id in doc_ids)
 
 
-def test_one_annotator_makes_a_benchmark_that_the_loader_reads(say: Say, logs: Callable[..., list[AnnotationLog]], tree: Path, write: Callable[..., Path]) -> None:
+def test_one_annotator_makes_a_benchmark_that_the_loader_reads(
+    say: Say, logs: Callable[..., list[AnnotationLog]], tree: Path, write: Callable[..., Path]
+) -> None:
     say("anna", "What color are the feet", "b", "black | dark <grey>")
     annotations = write(decide(asked("What color are the feet"), logs("anna")))
     benchmark = load_visual_rag(annotations, tree)
     (query,) = benchmark.queries.values()
-    assert (query.text, query.answers, query.entity, query.metadata["version"]) == ("What color are the feet?", ("black", "dark <grey>"), "Branta leucopsis", "v2")
+    assert (query.text, query.answers, query.entity, query.metadata["version"]) == (
+        "What color are the feet?",
+        ("black", "dark <grey>"),
+        "Branta leucopsis",
+        "v2",
+    )
     assert letters(benchmark.relevant(query.query_id)) == "b"
     assert letters(benchmark.candidates(query.query_id) or ()) == "abcd"
     row = json.loads(annotations.read_text(encoding="utf-8"))
     assert (row["y_rate"], row["y_count"], row["is_changed_v2"]) == (0.25, 1, "unchanged")
 
 
-def test_each_question_has_one_fate_and_the_first_reason_counts(say: Say, logs: Callable[..., list[AnnotationLog]], write: Callable[..., Path]) -> None:
+def test_each_question_has_one_fate_and_the_first_reason_counts(
+    say: Say, logs: Callable[..., list[AnnotationLog]], write: Callable[..., Path]
+) -> None:
     say("anna", "kept", "a", "black")
     say("anna", "common", "ab", "black")
     say("anna", "none")
     say("anna", "skipped", "abc", end="skipped")
     say("anna", "open", "a", end="")
     say("anna", "filtered", "a", "black")
-    table = asked("kept", "common", "none", "skipped", "open", "filtered", "screened", "new",
-                  dropped=[""] * 5 + ["the estimated clue rate 50.0% is above 25%", "asks for eggs", ""], rate=[0.1] * 5 + [0.5, np.nan, np.nan],
-                  judged=[4] * 6 + [0, 0])
+    table = asked(
+        "kept",
+        "common",
+        "none",
+        "skipped",
+        "open",
+        "filtered",
+        "screened",
+        "new",
+        dropped=[""] * 5 + ["the estimated clue rate 50.0% is above 25%", "asks for eggs", ""],
+        rate=[0.1] * 5 + [0.5, np.nan, np.nan],
+        judged=[4] * 6 + [0, 0],
+    )
     decisions = decide(table, logs("anna"))
     fates = {each.question_id: each.fate for each in decisions}
-    assert fates == {"kept": "kept", "common": "too common", "none": "no clue", "skipped": "skipped", "open": "not annotated", "filtered": "dropped by the filter",
-                     "screened": "dropped before", "new": "not annotated"}
+    assert fates == {
+        "kept": "kept",
+        "common": "too common",
+        "none": "no clue",
+        "skipped": "skipped",
+        "open": "not annotated",
+        "filtered": "dropped by the filter",
+        "screened": "dropped before",
+        "new": "not annotated",
+    }
     shown = decisions_table(decisions).set_index("question_id")
     assert shown.loc["common", "why"] == "the clue rate 50.0% is above 25%"
-    assert shown.loc["filtered", ["clue_rate", "clues", "images"]].tolist() == [0.25, 1, 4]      # labels of a question that the filter dropped are not lost
+    assert shown.loc["filtered", ["clue_rate", "clues", "images"]].tolist() == [
+        0.25,
+        1,
+        4,
+    ]  # labels of a question that the filter dropped are not lost
     assert funnel(5, 2, decisions)["n"].tolist() == [5, 2, 8, 7, 6, 3, 1]
     assert len(write(decisions).read_text(encoding="utf-8").splitlines()) == 1
 
 
-def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(
+    say: Say, logs: Callable[..., list[AnnotationLog]]
+) -> None:
     ticks = {"anna": ["ab", "c", "", "a"], "ben": ["b", "cd", "", "d"]}
     for name, ticked in ticks.items():
         for number, clues in enumerate(ticked):
@@ -112,12 +182,21 @@ def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(say: S
     row = annotator_agreement(logs("anna", "ben")).iloc[0]
     x, y = ([int(letter in clues) for clues in ticks[name] for letter in "abcd"] for name in ticks)
     assert row.kappa == pytest.approx(cohen_kappa_score(x, y))
-    assert (row.n, row.questions, row.both, row.only_first, row.only_second, row.neither) == (16, 4, 2, 2, 2, 10)
+    assert (row.n, row.questions, row.both, row.only_first, row.only_second, row.neither) == (
+        16,
+        4,
+        2,
+        2,
+        2,
+        10,
+    )
     assert row.ci_low < row.kappa < row.ci_high
     assert annotator_agreement(logs("anna")).empty
 
 
-def test_disputed_images_come_first_with_who_says_what_and_all_answers(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+def test_disputed_images_come_first_with_who_says_what_and_all_answers(
+    say: Say, logs: Callable[..., list[AnnotationLog]]
+) -> None:
     say("anna", "images", "ac", "black")
     say("ben", "images", "cd", "Black | grey")
     say("anna", "answers", "b", "black")
@@ -125,32 +204,59 @@ def test_disputed_images_come_first_with_who_says_what_and_all_answers(say: Say,
     say("anna", "same", "b", "black")
     say("ben", "same", "b", "BLACK ")
     found = find_disputes(logs("anna", "ben"))
-    assert {question_id: letters(images) for question_id, images in found.images.items()} == {"images": "adc", "answers": "b"}
-    assert list(found.remarks["images"].values()) == ["clue for anna; not for ben", "clue for ben; not for anna", "clue for anna, ben"]
+    assert {question_id: letters(images) for question_id, images in found.images.items()} == {
+        "images": "adc",
+        "answers": "b",
+    }
+    assert list(found.remarks["images"].values()) == [
+        "clue for anna; not for ben",
+        "clue for ben; not for anna",
+        "clue for anna, ben",
+    ]
     assert found.answers == {"images": "black | grey", "answers": "black | brown"}
 
 
-def test_a_disputed_question_waits_until_the_adjudicator_has_finished_it(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+def test_a_disputed_question_waits_until_the_adjudicator_has_finished_it(
+    say: Say, logs: Callable[..., list[AnnotationLog]]
+) -> None:
     say("anna", "q", "ac", "black")
     say("ben", "q", "c", "grey")
     (waiting,) = decide(asked("q"), logs("anna", "ben"))
     assert (waiting.fate, waiting.labels) == ("waits for adjudication", {})
     say("judge", "q", "c", "dark grey", shown="ac", end="")
-    assert decide(asked("q"), logs("anna", "ben"), logs("judge")[0])[0].fate == "waits for adjudication"
+    assert (
+        decide(asked("q"), logs("anna", "ben"), logs("judge")[0])[0].fate
+        == "waits for adjudication"
+    )
     say("judge", "q", "", shown="ac")
-    (decided,) = decide(asked("q"), logs("anna", "ben"), logs("judge")[0])                       # blank but for c, which was ticked before
-    assert (decided.fate, decided.answers, decided.annotators) == ("kept", ("dark grey",), ("anna", "ben"))
-    assert {Path(doc_id).stem: label for doc_id, label in decided.labels.items()} == {"a": 0, "b": 0, "c": 1, "d": 0}
+    (decided,) = decide(
+        asked("q"), logs("anna", "ben"), logs("judge")[0]
+    )  # blank but for c, which was ticked before
+    assert (decided.fate, decided.answers, decided.annotators) == (
+        "kept",
+        ("dark grey",),
+        ("anna", "ben"),
+    )
+    assert {Path(doc_id).stem: label for doc_id, label in decided.labels.items()} == {
+        "a": 0,
+        "b": 0,
+        "c": 1,
+        "d": 0,
+    }
 
 
-def test_without_a_dispute_all_answers_that_were_given_are_accepted_and_a_ruling_is_not_needed(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+def test_without_a_dispute_all_answers_that_were_given_are_accepted_and_a_ruling_is_not_needed(
+    say: Say, logs: Callable[..., list[AnnotationLog]]
+) -> None:
     say("anna", "q", "a", "black | grey")
     say("ben", "q", "a", "Grey|black")
     (decision,) = decide(asked("q"), logs("anna", "ben"))
     assert (decision.fate, decision.answers) == ("kept", ("black", "grey"))
 
 
-def test_an_image_that_one_of_them_was_not_shown_has_no_label(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+def test_an_image_that_one_of_them_was_not_shown_has_no_label(
+    say: Say, logs: Callable[..., list[AnnotationLog]]
+) -> None:
     say("anna", "q", "a", "black", shown="abcd")
     say("ben", "q", "a", "black", shown="abc")
     (decision,) = decide(asked("q"), logs("anna", "ben"), limit=0.5)
@@ -158,7 +264,9 @@ def test_an_image_that_one_of_them_was_not_shown_has_no_label(say: Say, logs: Ca
     assert decision.clue_rate == pytest.approx(1 / 3)
 
 
-def test_a_dispute_that_came_up_after_the_ruling_waits_again_whatever_the_order_of_the_annotators(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+def test_a_dispute_that_came_up_after_the_ruling_waits_again_whatever_the_order_of_the_annotators(
+    say: Say, logs: Callable[..., list[AnnotationLog]]
+) -> None:
     say("anna", "q", "a", "black")
     say("ben", "q", "b", "black")
     say("judge", "q", "a", "black", shown="ab")
@@ -166,41 +274,68 @@ def test_a_dispute_that_came_up_after_the_ruling_waits_again_whatever_the_order_
     say("carl", "q", "acd", "black")
     for names in (("anna", "ben", "carl"), ("carl", "ben", "anna")):
         (decision,) = decide(asked("q"), logs(*names), logs("judge")[0])
-        assert (decision.fate, decision.why, decision.labels) == ("waits for adjudication", "annotators differ on 2 images that are not ruled on", {})
+        assert (decision.fate, decision.why, decision.labels) == (
+            "waits for adjudication",
+            "annotators differ on 2 images that are not ruled on",
+            {},
+        )
 
 
-def test_a_dispute_about_the_answer_alone_leaves_the_clues(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+def test_a_dispute_about_the_answer_alone_leaves_the_clues(
+    say: Say, logs: Callable[..., list[AnnotationLog]]
+) -> None:
     say("anna", "q", "a", "red")
     say("ben", "q", "a", "dark red")
     found = find_disputes(logs("anna", "ben"))
-    assert (letters(found.images["q"]), letters(sorted(found.ticked["q"]))) == ("a", "a")          # ticked to begin with
+    assert (letters(found.images["q"]), letters(sorted(found.ticked["q"]))) == (
+        "a",
+        "a",
+    )  # ticked to begin with
     say("judge", "q", "a", "red", shown="a")
     (decision,) = decide(asked("q"), logs("anna", "ben"), logs("judge")[0])
     assert (decision.fate, decision.answers, decision.clue_rate) == ("kept", ("red",), 0.25)
 
 
-def test_who_skips_a_question_that_another_finished_differs_from_them(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+def test_who_skips_a_question_that_another_finished_differs_from_them(
+    say: Say, logs: Callable[..., list[AnnotationLog]]
+) -> None:
     say("anna", "q", "a", "red")
     say("ben", "q", "abc", end="skipped", shown="abc")
     found = find_disputes(logs("anna", "ben"))
     assert letters(found.images["q"]) == "bca"
-    assert list(found.remarks["q"].values()) == ["clue for ben; not for anna"] * 2 + ["clue for anna, ben"]
+    assert list(found.remarks["q"].values()) == ["clue for ben; not for anna"] * 2 + [
+        "clue for anna, ben"
+    ]
     assert decide(asked("q"), logs("anna", "ben"))[0].fate == "waits for adjudication"
     say("judge", "q", "ab", "red", shown="abc")
-    assert decide(asked("q"), logs("anna", "ben"), logs("judge")[0])[0].why == "the clue rate 50.0% is above 25%"
+    assert (
+        decide(asked("q"), logs("anna", "ben"), logs("judge")[0])[0].why
+        == "the clue rate 50.0% is above 25%"
+    )
 
 
-def test_a_clue_that_the_other_was_not_shown_is_in_dispute(say: Say, logs: Callable[..., list[AnnotationLog]]) -> None:
+def test_a_clue_that_the_other_was_not_shown_is_in_dispute(
+    say: Say, logs: Callable[..., list[AnnotationLog]]
+) -> None:
     say("anna", "q", "d", "red", shown="abcd")
     say("ben", "q", "", shown="abc")
     found = find_disputes(logs("anna", "ben"))
-    assert {Path(doc_id).stem: remark for doc_id, remark in found.remarks["q"].items()} == {"d": "clue for anna; not shown to ben"}
+    assert {Path(doc_id).stem: remark for doc_id, remark in found.remarks["q"].items()} == {
+        "d": "clue for anna; not shown to ben"
+    }
     say("judge", "q", "d", "red", shown="d")
     (decision,) = decide(asked("q"), logs("anna", "ben"), logs("judge")[0])
-    assert {Path(doc_id).stem: label for doc_id, label in decision.labels.items()} == {"a": 0, "b": 0, "c": 0, "d": 1}
+    assert {Path(doc_id).stem: label for doc_id, label in decision.labels.items()} == {
+        "a": 0,
+        "b": 0,
+        "c": 0,
+        "d": 1,
+    }
 
 
-def test_votes_on_other_questions_and_on_images_that_are_gone_are_told_and_left_out(say: Say, tmp_path: Path, tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_votes_on_other_questions_and_on_images_that_are_gone_are_told_and_left_out(
+    say: Say, tmp_path: Path, tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     say("anna", "q", "ab", "black", shown="abc")
     say("anna", "reworded", "a", "black")
     next(tree.rglob("b.jpg")).unlink()
@@ -208,54 +343,108 @@ def test_votes_on_other_questions_and_on_images_that_are_gone_are_told_and_left_
     assert list(log.votes) == ["q"]
     assert (letters(log.votes["q"].shown), letters(sorted(log.votes["q"].clues))) == ("ac", "a")
     told = capsys.readouterr().out
-    assert "note: anna: 1 annotated questions are not (or no longer) asked in these words, such as 'reworded?'" in told
+    assert (
+        "note: anna: 1 annotated questions are not (or no longer) asked in these words, such as"
+        " 'reworded?'" in told
+    )
     assert "note: anna: 1 images that were looked at are no longer in their folders" in told
-    assert "note: anna: 1 images are there that were not when the question was finished" in told           # d.jpg
+    assert (
+        "note: anna: 1 images are there that were not when the question was finished" in told
+    )  # d.jpg
 
 
 def test_two_logs_of_one_name_are_refused(say: Say, tmp_path: Path, tree: Path) -> None:
     say("me", "q", "a", "black")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "me.jsonl").write_bytes((tmp_path / "me.jsonl").read_bytes())
-    with pytest.raises(VragError, match=r"two logs are of the annotator 'me': .*me\.jsonl, .*other.me\.jsonl"):
-        read_logs([tmp_path / "me.jsonl", tmp_path / "other" / "me.jsonl"], asked("q"), read_folders(tree))
+    with pytest.raises(
+        VragError, match=r"two logs are of the annotator 'me': .*me\.jsonl, .*other.me\.jsonl"
+    ):
+        read_logs(
+            [tmp_path / "me.jsonl", tmp_path / "other" / "me.jsonl"], asked("q"), read_folders(tree)
+        )
 
 
-def test_no_benchmark_is_written_where_nothing_is_kept_or_another_one_lies_and_that_stays(say: Say, logs: Callable[..., list[AnnotationLog]], write: Callable[..., Path],
-                                                                                           tmp_path: Path) -> None:
+def test_no_benchmark_is_written_where_nothing_is_kept_or_another_one_lies_and_that_stays(
+    say: Say, logs: Callable[..., list[AnnotationLog]], write: Callable[..., Path], tmp_path: Path
+) -> None:
     say("anna", "q", "a", "black")
     before = write(decide(asked("q"), logs("anna"))).read_bytes()
     say("ben", "none")
-    with pytest.raises(VragError, match=re.escape("annotations.jsonl: no question is kept, so no benchmark is written (1 no clue, 1 not annotated)")):
+    with pytest.raises(
+        VragError,
+        match=re.escape(
+            "annotations.jsonl: no question is kept, so no benchmark is written (1 no clue, 1 not"
+            " annotated)"
+        ),
+    ):
         write(decide(asked("none", "new"), logs("ben")))
-    with pytest.raises(VragError, match=r"mine: holds a benchmark over .*; this one is over 'elsewhere'\. Choose another folder"):
-        write_benchmark(tmp_path / "mine", decide(asked("q"), logs("anna")), Path("elsewhere"), "other")
+    with pytest.raises(
+        VragError,
+        match=(
+            r"mine: holds a benchmark over .*; this one is over 'elsewhere'\. Choose another folder"
+        ),
+    ):
+        write_benchmark(
+            tmp_path / "mine", decide(asked("q"), logs("anna")), Path("elsewhere"), "other"
+        )
     assert (tmp_path / "mine" / "annotations.jsonl").read_bytes() == before
 
 
-def test_the_filter_is_measured_on_images_that_people_labelled(say: Say, logs: Callable[..., list[AnnotationLog]], goose: SpeciesFolder) -> None:
+def test_the_filter_is_measured_on_images_that_people_labelled(
+    say: Say, logs: Callable[..., list[AnnotationLog]], goose: SpeciesFolder
+) -> None:
     say("anna", "q", "ab", "black")
     decisions = decide(asked("q"), logs("anna"))
-    presence = pd.DataFrame({"question_id": ["q"] * 4 + ["other"], "doc_id": [*goose.images, "elsewhere/x.jpg"], "visible": [1.0, 0.0, 1.0, np.nan, 1.0]})
+    presence = pd.DataFrame(
+        {
+            "question_id": ["q"] * 4 + ["other"],
+            "doc_id": [*goose.images, "elsewhere/x.jpg"],
+            "visible": [1.0, 0.0, 1.0, np.nan, 1.0],
+        }
+    )
     table = filter_beside_annotators(presence, decisions).set_index("metric")
     assert table.loc["clues found", ["value", "n", "n_failed"]].tolist() == [0.5, 2, 0]
     assert table.loc["false alarms", ["value", "n", "n_failed"]].tolist() == [1.0, 1, 1]
 
 
-def test_the_parameter_file_is_one_that_the_notebooks_accept(say: Say, logs: Callable[..., list[AnnotationLog]], write: Callable[..., Path], tmp_path: Path, tree: Path) -> None:
+def test_the_parameter_file_is_one_that_the_notebooks_accept(
+    say: Say,
+    logs: Callable[..., list[AnnotationLog]],
+    write: Callable[..., Path],
+    tmp_path: Path,
+    tree: Path,
+) -> None:
     say("anna", "q", "a", "black")
-    parameters = write(decide(asked("q"), logs("anna")), "geese", articles=tmp_path / "articles").with_name("geese.yaml")
+    parameters = write(
+        decide(asked("q"), logs("anna")), "geese", articles=tmp_path / "articles"
+    ).with_name("geese.yaml")
     notebooks = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-    given = {notebook.stem[:2]: values for notebook, values in subsets(notebooks, read_parameters(parameters), parameters).items()}
-    assert given["02"] == {"field_guide": "", "benchmark_name": "Geese: wild & <tame>", "annotations": str(tmp_path / "geese" / "annotations.jsonl"), "image_root": str(tree),
-                           "figures_dir": "runs/figures-geese", "trec_dir": "runs/trec-geese"}
+    given = {
+        notebook.stem[:2]: values
+        for notebook, values in subsets(notebooks, read_parameters(parameters), parameters).items()
+    }
+    assert given["02"] == {
+        "field_guide": "",
+        "benchmark_name": "Geese: wild & <tame>",
+        "annotations": str(tmp_path / "geese" / "annotations.jsonl"),
+        "image_root": str(tree),
+        "figures_dir": "runs/figures-geese",
+        "trec_dir": "runs/trec-geese",
+    }
     assert given["00"]["query_number"] == 0
     assert given["09"]["articles"] == str(tmp_path / "articles")
 
 
-def test_suggested_questions_are_listed_with_who_and_where(say: Say, logs: Callable[..., list[AnnotationLog]], tmp_path: Path) -> None:
+def test_suggested_questions_are_listed_with_who_and_where(
+    say: Say, logs: Callable[..., list[AnnotationLog]], tmp_path: Path
+) -> None:
     say("anna", "q", "a", "black")
     assert suggestions(logs("anna")).empty
     LogFile(tmp_path / "anna.jsonl", "anna").append("q", "reopened")
-    LogFile(tmp_path / "anna.jsonl", "anna").append("q", "suggested", text="What color is the tongue?")
-    assert suggestions(logs("anna")).to_numpy().tolist() == [["anna", "Branta leucopsis", "q?", "What color is the tongue?"]]
+    LogFile(tmp_path / "anna.jsonl", "anna").append(
+        "q", "suggested", text="What color is the tongue?"
+    )
+    assert suggestions(logs("anna")).to_numpy().tolist() == [
+        ["anna", "Branta leucopsis", "q?", "What color is the tongue?"]
+    ]

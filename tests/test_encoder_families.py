@@ -1,4 +1,6 @@
-"""Every family of retriever, loaded through the public API from tiny checkpoints, against the library that defines it."""
+"""Every family of retriever, loaded through the public API from tiny checkpoints,
+against the library that defines it.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,12 @@ from vrag_kit.retrieval.pooling import pool
 from vrag_kit.types import Evidence
 
 
-def test_open_clip_and_transformers_give_the_same_vectors_from_the_same_weights(checkpoint: Callable[..., Path], tmp_path: Path, documents: list[Evidence]) -> None:
-    """Of a picture with an odd margin around the centre (33 × 90 here), the two libraries crop squares one pixel apart, so none such is among these."""
+def test_open_clip_and_transformers_give_the_same_vectors_from_the_same_weights(
+    checkpoint: Callable[..., Path], tmp_path: Path, documents: list[Evidence]
+) -> None:
+    """Of a picture with an odd margin around the centre (33 × 90 here), the two
+    libraries crop squares one pixel apart, so none such is among these.
+    """
 
     def louder(state: dict[str, torch.Tensor]) -> None:
         torch.manual_seed(1)
@@ -33,14 +39,19 @@ def test_open_clip_and_transformers_give_the_same_vectors_from_the_same_weights(
 
     ours = checkpoint(damage=louder)
     config = json.loads((ours / "open_clip_config.json").read_text(encoding="utf-8"))
-    tiny.edit_json(ours / "open_clip_config.json", model_cfg={**config["model_cfg"], "quick_gelu": True})
+    tiny.edit_json(
+        ours / "open_clip_config.json", model_cfg={**config["model_cfg"], "quick_gelu": True}
+    )
     theirs = _as_transformers(ours, tmp_path / "clip")
     first, second = load_encoder(str(ours)), load_encoder(str(theirs))
     assert isinstance(first, OpenClipEncoder)
     assert not isinstance(second, OpenClipEncoder)
     long = "What color are the hindwings of the moth? " * 20
     asked = queries([*QUESTIONS, long])
-    for cosines in (embed(first, documents) @ embed(second, documents).T, first.encode_queries(asked) @ second.encode_queries(asked).T):
+    for cosines in (
+        embed(first, documents) @ embed(second, documents).T,
+        first.encode_queries(asked) @ second.encode_queries(asked).T,
+    ):
         assert np.diag(cosines).min() > 0.999
         assert cosines[~np.eye(4, dtype=bool)].max() < 0.98
 
@@ -51,21 +62,56 @@ def _as_transformers(source: Path, folder: Path) -> Path:
     from transformers import AutoTokenizer, CLIPConfig, CLIPImageProcessor, CLIPModel
 
     stated = json.loads((source / "open_clip_config.json").read_text(encoding="utf-8"))
-    text, vision, images = stated["model_cfg"]["text_cfg"], stated["model_cfg"]["vision_cfg"], stated["preprocess_cfg"]
+    text, vision, images = (
+        stated["model_cfg"]["text_cfg"],
+        stated["model_cfg"]["vision_cfg"],
+        stated["preprocess_cfg"],
+    )
     state = load_file(source / "open_clip_model.safetensors")
     config = CLIPConfig(
         projection_dim=stated["model_cfg"]["embed_dim"],
-        text_config={"vocab_size": text["vocab_size"], "hidden_size": text["width"], "intermediate_size": 4 * text["width"], "num_hidden_layers": text["layers"],
-                     "num_attention_heads": text["heads"], "max_position_embeddings": text["context_length"], "hidden_act": "quick_gelu", "eos_token_id": 2},
-        vision_config={"hidden_size": vision["width"], "intermediate_size": 4 * vision["width"], "num_hidden_layers": vision["layers"], "hidden_act": "quick_gelu",
-                       "num_attention_heads": vision["width"] // vision["head_width"], "image_size": vision["image_size"], "patch_size": vision["patch_size"]})
-    names = {"visual.class_embedding": "vision_model.embeddings.class_embedding", "visual.conv1.weight": "vision_model.embeddings.patch_embedding.weight",
-             "visual.positional_embedding": "vision_model.embeddings.position_embedding.weight", "visual.proj": "visual_projection.weight", "logit_scale": "logit_scale",
-             "positional_embedding": "text_model.embeddings.position_embedding.weight", "token_embedding.weight": "text_model.embeddings.token_embedding.weight",
-             "text_projection": "text_projection.weight"}
-    parts = {"visual.ln_pre": "vision_model.pre_layrnorm", "visual.ln_post": "vision_model.post_layernorm", "ln_final": "text_model.final_layer_norm",
-             "visual.transformer.resblocks": "vision_model.encoder.layers", "transformer.resblocks": "text_model.encoder.layers", ".attn.out_proj": ".self_attn.out_proj",
-             ".ln_1": ".layer_norm1", ".ln_2": ".layer_norm2", ".mlp.c_fc": ".mlp.fc1", ".mlp.c_proj": ".mlp.fc2"}
+        text_config={
+            "vocab_size": text["vocab_size"],
+            "hidden_size": text["width"],
+            "intermediate_size": 4 * text["width"],
+            "num_hidden_layers": text["layers"],
+            "num_attention_heads": text["heads"],
+            "max_position_embeddings": text["context_length"],
+            "hidden_act": "quick_gelu",
+            "eos_token_id": 2,
+        },
+        vision_config={
+            "hidden_size": vision["width"],
+            "intermediate_size": 4 * vision["width"],
+            "num_hidden_layers": vision["layers"],
+            "hidden_act": "quick_gelu",
+            "num_attention_heads": vision["width"] // vision["head_width"],
+            "image_size": vision["image_size"],
+            "patch_size": vision["patch_size"],
+        },
+    )
+    names = {
+        "visual.class_embedding": "vision_model.embeddings.class_embedding",
+        "visual.conv1.weight": "vision_model.embeddings.patch_embedding.weight",
+        "visual.positional_embedding": "vision_model.embeddings.position_embedding.weight",
+        "visual.proj": "visual_projection.weight",
+        "logit_scale": "logit_scale",
+        "positional_embedding": "text_model.embeddings.position_embedding.weight",
+        "token_embedding.weight": "text_model.embeddings.token_embedding.weight",
+        "text_projection": "text_projection.weight",
+    }
+    parts = {
+        "visual.ln_pre": "vision_model.pre_layrnorm",
+        "visual.ln_post": "vision_model.post_layernorm",
+        "ln_final": "text_model.final_layer_norm",
+        "visual.transformer.resblocks": "vision_model.encoder.layers",
+        "transformer.resblocks": "text_model.encoder.layers",
+        ".attn.out_proj": ".self_attn.out_proj",
+        ".ln_1": ".layer_norm1",
+        ".ln_2": ".layer_norm2",
+        ".mlp.c_fc": ".mlp.fc1",
+        ".mlp.c_proj": ".mlp.fc2",
+    }
     found: dict[str, torch.Tensor] = {}
     for name, values in state.items():
         target = names.get(name, name)
@@ -80,52 +126,95 @@ def _as_transformers(source: Path, folder: Path) -> Path:
     model.load_state_dict(found, strict=True)
     model.save_pretrained(folder)
     size = vision["image_size"]
-    CLIPImageProcessor(size={"shortest_edge": size}, crop_size={"height": size, "width": size}, image_mean=images["mean"], image_std=images["std"]).save_pretrained(folder)
+    CLIPImageProcessor(
+        size={"shortest_edge": size},
+        crop_size={"height": size, "width": size},
+        image_mean=images["mean"],
+        image_std=images["std"],
+    ).save_pretrained(folder)
     AutoTokenizer.from_pretrained(source).save_pretrained(folder)
     return folder
 
 
 @pytest.mark.parametrize("family", ["clip", "siglip", "siglip2"])
-def test_cosines_are_the_logits_of_transformers_without_scale_and_bias(family: str, retrievers_made: Path, documents: list[Evidence]) -> None:
+def test_cosines_are_the_logits_of_transformers_without_scale_and_bias(
+    family: str, retrievers_made: Path, documents: list[Evidence]
+) -> None:
     from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
 
-    model, tokenizer, images = (auto.from_pretrained(retrievers_made / family) for auto in (AutoModel, AutoTokenizer, AutoImageProcessor))
-    padding = {"padding": True} if family == "clip" else {"padding": "max_length", "max_length": tokenizer.model_max_length}
+    model, tokenizer, images = (
+        auto.from_pretrained(retrievers_made / family)
+        for auto in (AutoModel, AutoTokenizer, AutoImageProcessor)
+    )
+    padding = (
+        {"padding": True}
+        if family == "clip"
+        else {"padding": "max_length", "max_length": tokenizer.model_max_length}
+    )
     tokens = tokenizer(QUESTIONS, truncation=True, return_tensors="pt", **padding)
     if family != "clip":
-        del tokens["attention_mask"]  # as the checkpoints of SigLIP say: trained with the padding attended to
+        del tokens[
+            "attention_mask"
+        ]  # as the checkpoints of SigLIP say: trained with the padding attended to
     with torch.inference_mode():
-        logits = model(**tokens, **images(images=[document.image.open() for document in documents], return_tensors="pt")).logits_per_text
+        logits = model(
+            **tokens,
+            **images(images=[document.image.open() for document in documents], return_tensors="pt"),
+        ).logits_per_text
     expected = (logits - getattr(model, "logit_bias", 0)) / model.logit_scale.exp()
     encoder = load_encoder(str(retrievers_made / family))
-    np.testing.assert_allclose(encoder.encode_queries(queries()) @ embed(encoder, documents).T, expected.detach().numpy(), atol=2e-3)
+    np.testing.assert_allclose(
+        encoder.encode_queries(queries()) @ embed(encoder, documents).T,
+        expected.detach().numpy(),
+        atol=2e-3,
+    )
 
 
-def test_pictures_stand_upright_before_the_checkpoint_preprocesses_them(retrievers_made: Path, documents: list[Evidence], tmp_path: Path) -> None:
+def test_pictures_stand_upright_before_the_checkpoint_preprocesses_them(
+    retrievers_made: Path, documents: list[Evidence], tmp_path: Path
+) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     documents[0].image.open().rotate(90, expand=True).save(tmp_path / "turned.png", exif=exif)
     for family in ("clip", "qwen2_vl"):
         encoder = load_encoder(entry(retrievers_made, family))
-        np.testing.assert_allclose(embed(encoder, [Evidence(doc_id="turned", image=ImageFile(tmp_path / "turned.png"))]), embed(encoder, documents[:1]), atol=1e-5)
+        np.testing.assert_allclose(
+            embed(encoder, [Evidence(doc_id="turned", image=ImageFile(tmp_path / "turned.png"))]),
+            embed(encoder, documents[:1]),
+            atol=1e-5,
+        )
 
 
-def test_a_clip_with_code_of_its_own_is_loaded_natively_and_the_code_never_runs(retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Evidence]) -> None:
+def test_a_clip_with_code_of_its_own_is_loaded_natively_and_the_code_never_runs(
+    retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Evidence]
+) -> None:
     folder = copy_retriever("clip")
-    (folder / "modeling_MMRet_CLIP.py").write_text("raise SystemExit('remote code ran')\n", encoding="utf-8")
+    (folder / "modeling_MMRet_CLIP.py").write_text(
+        "raise SystemExit('remote code ran')\n", encoding="utf-8"
+    )
     tiny.edit_json(folder / "config.json", auto_map={"AutoModel": "modeling_MMRet_CLIP.CLIPModel"})
-    np.testing.assert_array_equal(embed(load_encoder(str(folder)), documents), embed(load_encoder(str(retrievers_made / "clip")), documents))
+    np.testing.assert_array_equal(
+        embed(load_encoder(str(folder)), documents),
+        embed(load_encoder(str(retrievers_made / "clip")), documents),
+    )
 
 
 @pytest.fixture
-def foreign(copy_retriever: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A CLIP of a type that transformers does not know, with code that leaves a mark when it runs and returns bare tensors."""
-    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+def foreign(
+    copy_retriever: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """A CLIP of a type that transformers does not know, with code that leaves a mark
+    when it runs and returns bare tensors.
+    """
+    monkeypatch.setattr(
+        "transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules")
+    )
     folder = copy_retriever("clip")
-    (folder / "modeling_foreign.py").write_text(f"""
+    (folder / "modeling_foreign.py").write_text(
+        f"""
 from pathlib import Path
 from transformers import CLIPConfig, CLIPModel
-Path({str(tmp_path / 'mark')!r}).touch()
+Path({str(tmp_path / "mark")!r}).touch()
 class ForeignConfig(CLIPConfig):
     model_type = "foreign_clip"
 class ForeignModel(CLIPModel):
@@ -134,27 +223,51 @@ class ForeignModel(CLIPModel):
         return super().get_text_features(**inputs).pooler_output
     def get_image_features(self, **inputs):
         return super().get_image_features(**inputs).pooler_output
-""", encoding="utf-8")
-    code = {"AutoConfig": "modeling_foreign.ForeignConfig", "AutoModel": "modeling_foreign.ForeignModel"}
+""",
+        encoding="utf-8",
+    )
+    code = {
+        "AutoConfig": "modeling_foreign.ForeignConfig",
+        "AutoModel": "modeling_foreign.ForeignModel",
+    }
     tiny.edit_json(folder / "config.json", model_type="foreign_clip", auto_map=code)
     return folder
 
 
-def test_code_of_a_checkpoint_does_not_run_unless_the_entry_says_so(foreign: Path, tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"needs code that comes with its checkpoint \(modeling_foreign.*not run.*`trust_remote_code: true`"):
+def test_code_of_a_checkpoint_does_not_run_unless_the_entry_says_so(
+    foreign: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        VragError,
+        match=(
+            r"needs code that comes with its checkpoint \(modeling_foreign.*not"
+            r" run.*`trust_remote_code: true`"
+        ),
+    ):
         load_encoder(str(foreign))
     assert not (tmp_path / "mark").exists()
 
 
-def test_trusted_code_runs_and_may_return_bare_tensors(foreign: Path, retrievers_made: Path, tmp_path: Path, documents: list[Evidence]) -> None:
-    theirs, ours = load_encoder({"model": str(foreign), "trust_remote_code": True}), load_encoder(str(retrievers_made / "clip"))
+def test_trusted_code_runs_and_may_return_bare_tensors(
+    foreign: Path, retrievers_made: Path, tmp_path: Path, documents: list[Evidence]
+) -> None:
+    theirs, ours = (
+        load_encoder({"model": str(foreign), "trust_remote_code": True}),
+        load_encoder(str(retrievers_made / "clip")),
+    )
     assert (tmp_path / "mark").exists()
     np.testing.assert_allclose(embed(theirs, documents), embed(ours, documents), atol=1e-6)
-    np.testing.assert_allclose(theirs.encode_queries(queries()), ours.encode_queries(queries()), atol=1e-6)
+    np.testing.assert_allclose(
+        theirs.encode_queries(queries()), ours.encode_queries(queries()), atol=1e-6
+    )
 
 
-def _last_states(model: Any, processor: Any, prompt: str, positions: str, picture: Image.Image | None = None) -> np.ndarray:
-    """The last token's state at unit length, by the model's own call, one at a time and without padding."""
+def _last_states(
+    model: Any, processor: Any, prompt: str, positions: str, picture: Image.Image | None = None
+) -> np.ndarray:
+    """The last token's state at unit length, by the model's own call, one at a time and
+    without padding.
+    """
     inputs = processor(text=[prompt], images=[picture] if picture else None, return_tensors="pt")
     if positions == "sequential":
         inputs["position_ids"] = torch.arange(inputs["input_ids"].shape[1])[None]
@@ -165,25 +278,44 @@ def _last_states(model: Any, processor: Any, prompt: str, positions: str, pictur
 
 @pytest.mark.parametrize("positions", ["model", "sequential"])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_an_instructed_vector_is_the_last_state_of_the_prompt_whatever_side_is_padded(positions: str, side: str, copy_retriever: Callable[[str], Path],
-                                                                                         documents: list[Evidence]) -> None:
+def test_an_instructed_vector_is_the_last_state_of_the_prompt_whatever_side_is_padded(
+    positions: str, side: str, copy_retriever: Callable[[str], Path], documents: list[Evidence]
+) -> None:
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
     folder = copy_retriever("qwen2_vl")
     tiny.edit_json(folder / "tokenizer_config.json", padding_side=side)
-    model, processor = AutoModelForImageTextToText.from_pretrained(folder), AutoProcessor.from_pretrained(folder)
+    model, processor = (
+        AutoModelForImageTextToText.from_pretrained(folder),
+        AutoProcessor.from_pretrained(folder),
+    )
     encoder = load_encoder({"model": str(folder), **PROMPTS, "positions": positions})
-    assert len({encoder.prepare(document)["input_ids"].shape for document in documents}) > 1, "the pictures should need padding"
-    expected = [_last_states(model, processor, PROMPTS["document_prompt"], positions, document.image.open()) for document in documents]
+    assert len({encoder.prepare(document)["input_ids"].shape for document in documents}) > 1, (
+        "the pictures should need padding"
+    )
+    expected = [
+        _last_states(model, processor, PROMPTS["document_prompt"], positions, document.image.open())
+        for document in documents
+    ]
     np.testing.assert_allclose(embed(encoder, documents), expected, atol=1e-4)
-    np.testing.assert_allclose(encoder.encode_queries(queries()), [_last_states(model, processor, f"Find: {text}", positions) for text in QUESTIONS], atol=1e-5)
+    np.testing.assert_allclose(
+        encoder.encode_queries(queries()),
+        [_last_states(model, processor, f"Find: {text}", positions) for text in QUESTIONS],
+        atol=1e-5,
+    )
 
 
-def test_picture_tokens_without_a_vision_start_stand_at_sequential_positions_as_vlm2vec_was_trained(retrievers_made: Path, documents: list[Evidence]) -> None:
-    """The rule of its authors' code: a picture is found by the vision-start token before it; without one, all positions count on, as in text."""
+def test_picture_tokens_without_a_vision_start_stand_at_sequential_positions_as_vlm2vec_was_trained(
+    retrievers_made: Path, documents: list[Evidence]
+) -> None:
+    """The rule of its authors' code: a picture is found by the vision-start token
+    before it; without one, all positions count on, as in text.
+    """
     seen: list[torch.Tensor] = []
     encoder = load_encoder(entry(retrievers_made, "qwen2_vl"))
-    encoder._model.language_model.rotary_emb.register_forward_pre_hook(lambda _, args, kwargs: seen.append(kwargs.get("position_ids", args[-1])), with_kwargs=True)
+    encoder._model.language_model.rotary_emb.register_forward_pre_hook(
+        lambda _, args, kwargs: seen.append(kwargs.get("position_ids", args[-1])), with_kwargs=True
+    )
     prepared = [encoder.prepare(document) for document in documents[:2]]
     encoder.encode_documents(prepared)
     for row, inputs in enumerate(prepared):
@@ -192,39 +324,72 @@ def test_picture_tokens_without_a_vision_start_stand_at_sequential_positions_as_
 
 
 @pytest.mark.parametrize("family", ["llava", "pixtral", "qwen2_5_vl", "gemma3"])
-def test_any_family_of_image_text_to_text_models_can_be_an_embedder(family: str, documents: list[Evidence], tmp_path: Path) -> None:
+def test_any_family_of_image_text_to_text_models_can_be_an_embedder(
+    family: str, documents: list[Evidence], tmp_path: Path
+) -> None:
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
     folder = tiny_models.build(family, tmp_path / family)
-    model, processor = AutoModelForImageTextToText.from_pretrained(folder), AutoProcessor.from_pretrained(folder)
+    model, processor = (
+        AutoModelForImageTextToText.from_pretrained(folder),
+        AutoProcessor.from_pretrained(folder),
+    )
     prompt = f"{getattr(processor, 'boi_token', processor.image_token)} Represent the given image."
-    vectors = embed(load_encoder({"model": str(folder), "query_prompt": "{text}", "document_prompt": prompt}), documents)
-    np.testing.assert_allclose(vectors, [_last_states(model, processor, prompt, "model", document.image.open()) for document in documents], atol=1e-4)
+    vectors = embed(
+        load_encoder({"model": str(folder), "query_prompt": "{text}", "document_prompt": prompt}),
+        documents,
+    )
+    np.testing.assert_allclose(
+        vectors,
+        [
+            _last_states(model, processor, prompt, "model", document.image.open())
+            for document in documents
+        ],
+        atol=1e-4,
+    )
     assert (vectors @ vectors.T)[~np.eye(4, dtype=bool)].max() < 0.999, "the picture should matter"
 
 
 @pytest.mark.parametrize("positions", ["model", "sequential"])
-def test_a_lora_adapter_merged_is_its_base_with_the_adapter_beside(positions: str, retrievers_made: Path, documents: list[Evidence]) -> None:
+def test_a_lora_adapter_merged_is_its_base_with_the_adapter_beside(
+    positions: str, retrievers_made: Path, documents: list[Evidence]
+) -> None:
     from peft import PeftModel
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
     base = AutoModelForImageTextToText.from_pretrained(retrievers_made / "qwen2_vl")
-    model, processor = PeftModel.from_pretrained(base, retrievers_made / "lora").eval(), AutoProcessor.from_pretrained(retrievers_made / "lora")
+    model, processor = (
+        PeftModel.from_pretrained(base, retrievers_made / "lora").eval(),
+        AutoProcessor.from_pretrained(retrievers_made / "lora"),
+    )
     encoder = load_encoder(entry(retrievers_made, "lora", positions=positions))
-    expected = [_last_states(model, processor, PROMPTS["document_prompt"], positions, document.image.open()) for document in documents]
+    expected = [
+        _last_states(model, processor, PROMPTS["document_prompt"], positions, document.image.open())
+        for document in documents
+    ]
     np.testing.assert_allclose(embed(encoder, documents), expected, atol=1e-4)
     plain = embed(load_encoder(entry(retrievers_made, "qwen2_vl", positions=positions)), documents)
     assert np.diag(embed(encoder, documents) @ plain.T).max() < 0.9, "the adapter should matter"
 
 
-def test_an_adapter_with_the_names_of_transformers_4_finds_its_places(retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Evidence]) -> None:
+def test_an_adapter_with_the_names_of_transformers_4_finds_its_places(
+    retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Evidence]
+) -> None:
     def older(state: dict[str, torch.Tensor]) -> None:
         for name in list(state):
-            state[name.replace("model.model.language_model.layers", "model.model.layers").replace("model.model.visual", "model.visual")] = state.pop(name)
+            state[
+                name.replace("model.model.language_model.layers", "model.model.layers").replace(
+                    "model.model.visual", "model.visual"
+                )
+            ] = state.pop(name)
 
     folder = copy_retriever("lora")
     tiny.edit_weights(folder / "adapter_model.safetensors", older)
-    np.testing.assert_allclose(embed(load_encoder(entry(folder.parent, "lora")), documents), embed(load_encoder(entry(retrievers_made, "lora")), documents), atol=1e-5)
+    np.testing.assert_allclose(
+        embed(load_encoder(entry(folder.parent, "lora")), documents),
+        embed(load_encoder(entry(retrievers_made, "lora")), documents),
+        atol=1e-5,
+    )
 
 
 def test_an_adapter_of_another_model_is_refused(copy_retriever: Callable[[str], Path]) -> None:
@@ -234,18 +399,28 @@ def test_an_adapter_of_another_model_is_refused(copy_retriever: Callable[[str], 
 
     folder = copy_retriever("lora")
     tiny.edit_weights(folder / "adapter_model.safetensors", rename)
-    with pytest.raises(VragError, match=r"the adapter does not fit its base model: 4 of its weights have no place \(such as .*query.*4 places"):
+    with pytest.raises(
+        VragError,
+        match=(
+            r"the adapter does not fit its base model: 4 of its weights have no place \(such as"
+            r" .*query.*4 places"
+        ),
+    ):
         load_encoder(entry(folder.parent, "lora"))
 
 
 def test_an_adapter_whose_base_is_gone_says_which(copy_retriever: Callable[[str], Path]) -> None:
     folder = copy_retriever("lora")
     tiny.edit_json(folder / "adapter_config.json", base_model_name_or_path="/models/gone")
-    with pytest.raises(VragError, match=r"'/models/gone' cannot be loaded: there is no such folder"):
+    with pytest.raises(
+        VragError, match=r"'/models/gone' cannot be loaded: there is no such folder"
+    ):
         load_encoder(entry(folder.parent, "lora"))
 
 
-def test_a_batch_that_does_not_fit_into_memory_is_halved(retrievers_made: Path, documents: list[Evidence], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_does_not_fit_into_memory_is_halved(
+    retrievers_made: Path, documents: list[Evidence], monkeypatch: pytest.MonkeyPatch
+) -> None:
     encoder = load_encoder(entry(retrievers_made, "qwen2_vl"))
     expected, whole, sizes = embed(encoder, documents), encoder._embed, []
 
@@ -263,61 +438,131 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(retrievers_made: Path, 
         embed(encoder, documents[:1])
 
 
-def test_known_models_bring_their_authors_options(retrievers_made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = {"TIGER-Lab/VLM2Vec-Qwen2VL-2B": "lora", "facebook/dragon-plus-query-encoder": "bert", "facebook/dragon-plus-context-encoder": "context"}
+def test_known_models_bring_their_authors_options(
+    retrievers_made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = {
+        "TIGER-Lab/VLM2Vec-Qwen2VL-2B": "lora",
+        "facebook/dragon-plus-query-encoder": "bert",
+        "facebook/dragon-plus-context-encoder": "context",
+    }
     for module in ("loading", "instructed", "texts"):
-        monkeypatch.setattr(f"vrag_kit.retrieval.{module}.find_checkpoint", lambda spec, **_: retrievers_made / folders.get(spec, spec))
+        monkeypatch.setattr(
+            f"vrag_kit.retrieval.{module}.find_checkpoint",
+            lambda spec, **_: retrievers_made / folders.get(spec, spec),
+        )
     vlm2vec = load_encoder("TIGER-Lab/VLM2Vec-Qwen2VL-2B")
     assert vlm2vec.name == "TIGER-Lab-VLM2Vec-Qwen2VL-2B"
-    assert vlm2vec.prompts == {"query": "Find me an everyday image that matches the given caption: {text}", "document": "<|image_pad|> Represent the given image."}
-    assert vlm2vec._processor.image_processor.size == {"shortest_edge": 3136, "longest_edge": 12845056}
+    assert vlm2vec.prompts == {
+        "query": "Find me an everyday image that matches the given caption: {text}",
+        "document": "<|image_pad|> Represent the given image.",
+    }
+    assert vlm2vec._processor.image_processor.size == {
+        "shortest_edge": 3136,
+        "longest_edge": 12845056,
+    }
     dragon = load_encoder("facebook/dragon-plus-query-encoder")
     assert dragon.normalized is False
-    assert dragon.fingerprint == load_encoder(entry(retrievers_made, "bert", documents="facebook/dragon-plus-context-encoder")).fingerprint
+    assert (
+        dragon.fingerprint
+        == load_encoder(
+            entry(retrievers_made, "bert", documents="facebook/dragon-plus-context-encoder")
+        ).fingerprint
+    )
 
 
-def test_two_encoders_rank_by_the_dot_product_of_first_tokens_as_a_plain_loop_does(retrievers_made: Path, documents: list[Evidence], tmp_path: Path) -> None:
+def test_two_encoders_rank_by_the_dot_product_of_first_tokens_as_a_plain_loop_does(
+    retrievers_made: Path, documents: list[Evidence], tmp_path: Path
+) -> None:
     from transformers import AutoModel, AutoTokenizer
 
-    encoder = load_encoder(entry(retrievers_made, "bert", documents=str(retrievers_made / "context")))
+    encoder = load_encoder(
+        entry(retrievers_made, "bert", documents=str(retrievers_made / "context"))
+    )
     assert encoder.normalized is False
-    run = FlatRetriever(encoder, embed_documents(encoder, documents, tmp_path), lambda _: None).search(queries(), 4)
+    run = FlatRetriever(
+        encoder, embed_documents(encoder, documents, tmp_path), lambda _: None
+    ).search(queries(), 4)
 
     def first_token(side: str, text: str) -> np.ndarray:
         tokens = AutoTokenizer.from_pretrained(retrievers_made / side)(text, return_tensors="pt")
         with torch.inference_mode():
-            return AutoModel.from_pretrained(retrievers_made / side)(**tokens).last_hidden_state[0, 0].numpy()
+            return (
+                AutoModel.from_pretrained(retrievers_made / side)(**tokens)
+                .last_hidden_state[0, 0]
+                .numpy()
+            )
 
     for query in queries():
-        scores = {document.doc_id: float(first_token("bert", query.text) @ first_token("context", document.text)) for document in documents}
+        scores = {
+            document.doc_id: float(
+                first_token("bert", query.text) @ first_token("context", document.text)
+            )
+            for document in documents
+        }
         found = run[run["query_id"] == query.query_id]
         assert list(found["doc_id"]) == sorted(scores, key=scores.__getitem__, reverse=True)
-        np.testing.assert_allclose(found["score"], [scores[doc_id] for doc_id in found["doc_id"]], rtol=1e-4)
+        np.testing.assert_allclose(
+            found["score"], [scores[doc_id] for doc_id in found["doc_id"]], rtol=1e-4
+        )
 
 
-@pytest.mark.parametrize(("how", "left", "right"), [("cls", 3.0, 1.0), ("mean", 4.0, 2.0), ("last", 5.0, 3.0)])
-def test_pooling_counts_real_tokens_only_on_either_side(how: str, left: float, right: float) -> None:
+@pytest.mark.parametrize(
+    ("how", "left", "right"), [("cls", 3.0, 1.0), ("mean", 4.0, 2.0), ("last", 5.0, 3.0)]
+)
+def test_pooling_counts_real_tokens_only_on_either_side(
+    how: str, left: float, right: float
+) -> None:
     states = torch.tensor([[9.0, 9.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0, 9.0, 9.0]])[..., None]
     mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]])
     assert pool(states, mask, how).tolist() == [[left], [right]]
 
 
 @pytest.mark.parametrize("prompts", [None, {"query": "query: ", "document": "passage: "}])
-def test_a_sentence_transformers_folder_encodes_as_the_library_does(prompts: dict[str, str] | None, tmp_path: Path, documents: list[Evidence]) -> None:
+def test_a_sentence_transformers_folder_encodes_as_the_library_does(
+    prompts: dict[str, str] | None, tmp_path: Path, documents: list[Evidence]
+) -> None:
     from sentence_transformers import SentenceTransformer
 
     folder = tiny.sentences(tmp_path / "sentences", prompts=prompts, normalize=prompts is None)
     library, encoder = SentenceTransformer(str(folder), device="cpu"), load_encoder(str(folder))
-    np.testing.assert_allclose(encoder.encode_queries(queries()), library.encode_query(QUESTIONS), atol=1e-5)
-    np.testing.assert_allclose(embed(encoder, documents), library.encode_document([document.text for document in documents]), atol=1e-5)
+    np.testing.assert_allclose(
+        encoder.encode_queries(queries()), library.encode_query(QUESTIONS), atol=1e-5
+    )
+    np.testing.assert_allclose(
+        embed(encoder, documents),
+        library.encode_document([document.text for document in documents]),
+        atol=1e-5,
+    )
     assert encoder.normalized is (prompts is None)
-    assert encoder.prompts == ({"query": "query: {text}", "document": "passage: {text}"} if prompts else {"query": "{text}", "document": "{text}"})
+    assert encoder.prompts == (
+        {"query": "query: {text}", "document": "passage: {text}"}
+        if prompts
+        else {"query": "{text}", "document": "{text}"}
+    )
 
 
-def test_given_prompts_replace_those_of_a_sentence_transformers_folder(retrievers_made: Path, documents: list[Evidence]) -> None:
+def test_given_prompts_replace_those_of_a_sentence_transformers_folder(
+    retrievers_made: Path, documents: list[Evidence]
+) -> None:
     from sentence_transformers import SentenceTransformer
 
-    encoder = load_encoder(entry(retrievers_made, "sentences", query_prompt="query: {text}", document_prompt="passage: {text}"))
+    encoder = load_encoder(
+        entry(
+            retrievers_made,
+            "sentences",
+            query_prompt="query: {text}",
+            document_prompt="passage: {text}",
+        )
+    )
     library = SentenceTransformer(str(retrievers_made / "sentences"), device="cpu")
-    np.testing.assert_allclose(encoder.encode_queries(queries()), library.encode([f"query: {text}" for text in QUESTIONS]), atol=1e-5)
-    np.testing.assert_allclose(embed(encoder, documents), library.encode([f"passage: {document.text}" for document in documents]), atol=1e-5)
+    np.testing.assert_allclose(
+        encoder.encode_queries(queries()),
+        library.encode([f"query: {text}" for text in QUESTIONS]),
+        atol=1e-5,
+    )
+    np.testing.assert_allclose(
+        embed(encoder, documents),
+        library.encode([f"passage: {document.text}" for document in documents]),
+        atol=1e-5,
+    )

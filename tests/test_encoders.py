@@ -1,4 +1,6 @@
-"""What holds for retrievers of every family, loaded through the public API from tiny checkpoints."""
+"""What holds for retrievers of every family, loaded through the public API from tiny
+checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -21,30 +23,56 @@ from vrag_kit.types import Benchmark, Evidence
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_order_and_company_do_not_change_a_vector(family: str, retrievers_made: Path, documents: list[Evidence]) -> None:
+def test_order_and_company_do_not_change_a_vector(
+    family: str, retrievers_made: Path, documents: list[Evidence]
+) -> None:
     encoder = load_encoder(entry(retrievers_made, family))
-    together, alone = embed(encoder, documents), np.concatenate([embed(encoder, [document]) for document in documents])
+    together, alone = (
+        embed(encoder, documents),
+        np.concatenate([embed(encoder, [document]) for document in documents]),
+    )
     np.testing.assert_allclose(together, alone, atol=1e-5)
     np.testing.assert_allclose(embed(encoder, documents[::-1])[::-1], together, atol=1e-5)
-    np.testing.assert_array_equal(encoder.encode_queries(queries()[::-1])[::-1], encoder.encode_queries(queries()))
+    np.testing.assert_array_equal(
+        encoder.encode_queries(queries()[::-1])[::-1], encoder.encode_queries(queries())
+    )
     assert together.dtype == encoder.encode_queries(queries()).dtype == np.float32
     assert encoder.encode_queries([]).shape == (0, together.shape[1])
-    cosines = together @ together.T / np.linalg.norm(together, axis=1) / np.linalg.norm(together, axis=1)[:, None]
-    assert cosines[~np.eye(4, dtype=bool)].max() < 0.99, "the tiny checkpoint cannot tell its documents apart"
+    cosines = (
+        together
+        @ together.T
+        / np.linalg.norm(together, axis=1)
+        / np.linalg.norm(together, axis=1)[:, None]
+    )
+    assert cosines[~np.eye(4, dtype=bool)].max() < 0.99, (
+        "the tiny checkpoint cannot tell its documents apart"
+    )
 
 
-def test_texts_are_padded_at_their_end_whatever_the_tokenizer_says(retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Evidence]) -> None:
+def test_texts_are_padded_at_their_end_whatever_the_tokenizer_says(
+    retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Evidence]
+) -> None:
     for family in ("bert", "siglip2"):
         folder = copy_retriever(family)
         tiny.edit_json(folder / "tokenizer_config.json", padding_side="left")
-        left, right = load_encoder(entry(folder.parent, family)), load_encoder(entry(retrievers_made, family))
-        np.testing.assert_allclose(left.encode_queries(queries()), right.encode_queries(queries()), atol=1e-5)
+        left, right = (
+            load_encoder(entry(folder.parent, family)),
+            load_encoder(entry(retrievers_made, family)),
+        )
+        np.testing.assert_allclose(
+            left.encode_queries(queries()), right.encode_queries(queries()), atol=1e-5
+        )
         np.testing.assert_allclose(embed(left, documents), embed(right, documents), atol=1e-5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_copied_folder_keeps_its_fingerprint_and_a_changed_weight_does_not(family: str, retrievers_made: Path, copy_retriever: Callable[[str], Path]) -> None:
-    before, folder = load_encoder(entry(retrievers_made, family)).fingerprint, copy_retriever(family)
+def test_a_copied_folder_keeps_its_fingerprint_and_a_changed_weight_does_not(
+    family: str, retrievers_made: Path, copy_retriever: Callable[[str], Path]
+) -> None:
+    before, folder = (
+        load_encoder(entry(retrievers_made, family)).fingerprint,
+        copy_retriever(family),
+    )
     assert load_encoder(entry(folder.parent, family)).fingerprint == before
 
     def nudge(state: dict[str, torch.Tensor]) -> None:
@@ -66,18 +94,27 @@ def test_nan_weights_are_refused(family: str, copy_retriever: Callable[[str], Pa
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_missing_weights_are_refused_and_never_random(family: str, copy_retriever: Callable[[str], Path]) -> None:
+def test_missing_weights_are_refused_and_never_random(
+    family: str, copy_retriever: Callable[[str], Path]
+) -> None:
     def lose(state: dict[str, torch.Tensor]) -> None:
         del state[next(name for name in sorted(state) if "layers.1" in name or "layer.1" in name)]
 
     folder = copy_retriever(family)
     tiny.edit_weights(next(folder.glob("*.safetensors")), lose)
-    with pytest.raises(VragError, match=r"1 weights are not in the checkpoint, such as '.*layers?\.1\.|1 places have no weight"):
+    with pytest.raises(
+        VragError,
+        match=(
+            r"1 weights are not in the checkpoint, such as '.*layers?\.1\.|1 places have no weight"
+        ),
+    ):
         load_encoder(entry(folder.parent, family))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_truncated_file_of_weights_is_one_clear_error(family: str, copy_retriever: Callable[[str], Path]) -> None:
+def test_a_truncated_file_of_weights_is_one_clear_error(
+    family: str, copy_retriever: Callable[[str], Path]
+) -> None:
     folder = copy_retriever(family)
     weights = next(folder.glob("*.safetensors"))
     weights.write_bytes(weights.read_bytes()[:1000])
@@ -86,68 +123,140 @@ def test_a_truncated_file_of_weights_is_one_clear_error(family: str, copy_retrie
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_weights_that_are_a_pickle_are_refused_unread(family: str, copy_retriever: Callable[[str], Path]) -> None:
+def test_weights_that_are_a_pickle_are_refused_unread(
+    family: str, copy_retriever: Callable[[str], Path]
+) -> None:
     folder = copy_retriever(family)
     weights = next(folder.glob("*.safetensors"))
     weights.rename(folder / ("adapter_model.bin" if family == "lora" else "pytorch_model.bin"))
-    with pytest.raises(VragError, match=r"_model\.bin is a pickle; weights are read from safetensors only.*`revision`"):
+    with pytest.raises(
+        VragError,
+        match=r"_model\.bin is a pickle; weights are read from safetensors only.*`revision`",
+    ):
         load_encoder(entry(folder.parent, family))
 
 
-@pytest.mark.parametrize(("family", "changes"), [
-    ("clip", {"query_prompt": "a photo of {text}"}), ("clip", {"dtype": "bfloat16"}), ("qwen2_vl", {"query_prompt": "Seek: {text}"}), ("qwen2_vl", {"positions": "model"}),
-    ("qwen2_vl", {"image_size": {"shortest_edge": 256, "longest_edge": 1024}}), ("bert", {"pooling": "mean"}), ("bert", {"normalize": True}),
-    ("bert", {"document_prompt": "passage: {text}"}), ("bert", {"documents": "context"}), ("sentences", {"query_prompt": "query: {text}"}),
-])
-def test_every_option_that_changes_a_vector_changes_the_fingerprint(family: str, changes: dict[str, Any], retrievers_made: Path, documents: list[Evidence]) -> None:
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        ("clip", {"query_prompt": "a photo of {text}"}),
+        ("clip", {"dtype": "bfloat16"}),
+        ("qwen2_vl", {"query_prompt": "Seek: {text}"}),
+        ("qwen2_vl", {"positions": "model"}),
+        ("qwen2_vl", {"image_size": {"shortest_edge": 256, "longest_edge": 1024}}),
+        ("bert", {"pooling": "mean"}),
+        ("bert", {"normalize": True}),
+        ("bert", {"document_prompt": "passage: {text}"}),
+        ("bert", {"documents": "context"}),
+        ("sentences", {"query_prompt": "query: {text}"}),
+    ],
+)
+def test_every_option_that_changes_a_vector_changes_the_fingerprint(
+    family: str, changes: dict[str, Any], retrievers_made: Path, documents: list[Evidence]
+) -> None:
     if "documents" in changes:
         changes = {"documents": str(retrievers_made / "context")}
-    before, after = load_encoder(entry(retrievers_made, family)), load_encoder(entry(retrievers_made, family, **changes))
+    before, after = (
+        load_encoder(entry(retrievers_made, family)),
+        load_encoder(entry(retrievers_made, family, **changes)),
+    )
     assert before.fingerprint != after.fingerprint
-    same = [np.array_equal(before.encode_queries(queries()), after.encode_queries(queries())), np.array_equal(embed(before, documents), embed(after, documents))]
+    same = [
+        np.array_equal(before.encode_queries(queries()), after.encode_queries(queries())),
+        np.array_equal(embed(before, documents), embed(after, documents)),
+    ]
     assert not all(same)
 
 
-@pytest.mark.parametrize(("family", "document", "words"), [
-    ("clip", Evidence(doc_id="bare"), "'bare' has no image"), ("qwen2_vl", Evidence(doc_id="bare"), "'bare' has no image"),
-    ("bert", Evidence(doc_id="mute", text=" "), "'mute' has no text"), ("sentences", Evidence(doc_id="mute"), "'mute' has no text"),
-])
-def test_a_document_without_what_is_encoded_is_named(family: str, document: Evidence, words: str, retrievers_made: Path) -> None:
+@pytest.mark.parametrize(
+    ("family", "document", "words"),
+    [
+        ("clip", Evidence(doc_id="bare"), "'bare' has no image"),
+        ("qwen2_vl", Evidence(doc_id="bare"), "'bare' has no image"),
+        ("bert", Evidence(doc_id="mute", text=" "), "'mute' has no text"),
+        ("sentences", Evidence(doc_id="mute"), "'mute' has no text"),
+    ],
+)
+def test_a_document_without_what_is_encoded_is_named(
+    family: str, document: Evidence, words: str, retrievers_made: Path
+) -> None:
     with pytest.raises(VragError, match=words):
         load_encoder(entry(retrievers_made, family)).prepare(document)
 
 
-@pytest.mark.parametrize(("family", "changes", "words"), [
-    ("clip", {"pooling": "cls"}, r"'pooling' means nothing to this kind of model; expected dtype, query_prompt, revision, trust_remote_code\."),
-    ("clip", {"max_side": 3}, "unknown option 'max_side'; expected document_prompt"),
-    ("clip", {"query_prompt": "a photo"}, r'query_prompt is \'a photo\'; expected "\{text\}" in it'),
-    ("clip", {"dtype": "half"}, "dtype is 'half'; expected one of auto, float32"),
-    ("clip", {"trust_remote_code": "no"}, "trust_remote_code is 'no'; expected true or false"),
-    ("qwen2_vl", {"document_prompt": "An image."}, r"has no place for the picture; expected <\|image_pad\|>"),
-    ("qwen2_vl", {"positions": "spiral"}, "positions is 'spiral'; expected 'model' or 'sequential'"),
-    ("bert", {"pooling": "max"}, "pooling is 'max'.*one of cls, mean, last"),
-    ("bert", {"documents": {"model": "x", "dtype": "auto"}}, "documents 'x': unknown option 'dtype'"),
-    ("bert", {"document_prompt": "passage"}, r'document_prompt is \'passage\'; expected "\{text\}" in it'),
-    ("sentences", {"normalize": False}, "its own modules bring vectors to unit length"),
-    ("sentences", {"query_prompt": "{text}?"}, r'expected "\{text\}" at its end'),
-])
-def test_a_wrong_option_is_refused_with_what_is_right(family: str, changes: dict[str, Any], words: str, retrievers_made: Path) -> None:
+@pytest.mark.parametrize(
+    ("family", "changes", "words"),
+    [
+        (
+            "clip",
+            {"pooling": "cls"},
+            (
+                r"'pooling' means nothing to this kind of model; expected dtype, query_prompt,"
+                r" revision, trust_remote_code\."
+            ),
+        ),
+        ("clip", {"max_side": 3}, "unknown option 'max_side'; expected document_prompt"),
+        (
+            "clip",
+            {"query_prompt": "a photo"},
+            r'query_prompt is \'a photo\'; expected "\{text\}" in it',
+        ),
+        ("clip", {"dtype": "half"}, "dtype is 'half'; expected one of auto, float32"),
+        ("clip", {"trust_remote_code": "no"}, "trust_remote_code is 'no'; expected true or false"),
+        (
+            "qwen2_vl",
+            {"document_prompt": "An image."},
+            r"has no place for the picture; expected <\|image_pad\|>",
+        ),
+        (
+            "qwen2_vl",
+            {"positions": "spiral"},
+            "positions is 'spiral'; expected 'model' or 'sequential'",
+        ),
+        ("bert", {"pooling": "max"}, "pooling is 'max'.*one of cls, mean, last"),
+        (
+            "bert",
+            {"documents": {"model": "x", "dtype": "auto"}},
+            "documents 'x': unknown option 'dtype'",
+        ),
+        (
+            "bert",
+            {"document_prompt": "passage"},
+            r'document_prompt is \'passage\'; expected "\{text\}" in it',
+        ),
+        ("sentences", {"normalize": False}, "its own modules bring vectors to unit length"),
+        ("sentences", {"query_prompt": "{text}?"}, r'expected "\{text\}" at its end'),
+    ],
+)
+def test_a_wrong_option_is_refused_with_what_is_right(
+    family: str, changes: dict[str, Any], words: str, retrievers_made: Path
+) -> None:
     with pytest.raises(VragError, match=words):
         load_encoder(entry(retrievers_made, family, **changes))
 
 
-@pytest.mark.parametrize(("family", "words"), [
-    ("qwen2_vl", "`query_prompt`.*`document_prompt`, with the model's image token"), ("bert", "pooling is None.*Add the option `pooling`"),
-])
-def test_what_the_files_cannot_say_must_be_an_option(family: str, words: str, retrievers_made: Path) -> None:
+@pytest.mark.parametrize(
+    ("family", "words"),
+    [
+        ("qwen2_vl", "`query_prompt`.*`document_prompt`, with the model's image token"),
+        ("bert", "pooling is None.*Add the option `pooling`"),
+    ],
+)
+def test_what_the_files_cannot_say_must_be_an_option(
+    family: str, words: str, retrievers_made: Path
+) -> None:
     with pytest.raises(VragError, match=words):
         load_encoder(str(retrievers_made / family))
 
 
-def test_an_open_clip_model_takes_no_options_and_a_mistyped_one_is_answered_by_open_clip(checkpoint: Callable[..., Path]) -> None:
+def test_an_open_clip_model_takes_no_options_and_a_mistyped_one_is_answered_by_open_clip(
+    checkpoint: Callable[..., Path],
+) -> None:
     with pytest.raises(VragError, match="open_clip models take no options, found dtype"):
         load_encoder({"model": str(checkpoint()), "dtype": "float16"})
-    with pytest.raises(VragError, match=r"unknown retriever 'ViT-L-14-337/openai'.*Similar names: ViT-L"):
+    with pytest.raises(
+        VragError, match=r"unknown retriever 'ViT-L-14-337/openai'.*Similar names: ViT-L"
+    ):
         load_encoder("ViT-L-14-337/openai")
 
 
@@ -157,33 +266,53 @@ def test_a_folder_that_is_no_checkpoint_says_what_it_holds(tmp_path: Path) -> No
         load_encoder(str(tmp_path))
 
 
-def test_half_precision_that_overflows_is_refused_by_document(copy_retriever: Callable[[str], Path], documents: list[Evidence], tmp_path: Path) -> None:
+def test_half_precision_that_overflows_is_refused_by_document(
+    copy_retriever: Callable[[str], Path], documents: list[Evidence], tmp_path: Path
+) -> None:
     def huge(state: dict[str, torch.Tensor]) -> None:
-        state["vision_model.post_layernorm.weight"] *= 1e3  # both fit into half precision, their product does not
+        state["vision_model.post_layernorm.weight"] *= (
+            1e3  # both fit into half precision, their product does not
+        )
         state["visual_projection.weight"] *= 1e3
 
     folder = copy_retriever("clip")
     tiny.edit_weights(folder / "model.safetensors", huge)
     embed_documents(load_encoder(str(folder)), documents, tmp_path / "store")
     with pytest.raises(VragError, match=r"the embedding of 'd0' has length nan.*try float32"):
-        embed_documents(load_encoder({"model": str(folder), "dtype": "float16"}), documents, tmp_path / "store")
+        embed_documents(
+            load_encoder({"model": str(folder), "dtype": "float16"}), documents, tmp_path / "store"
+        )
 
 
-def test_several_families_search_the_small_guide_one_in_memory_at_a_time(guide: Benchmark, retrievers_made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_families_search_the_small_guide_one_in_memory_at_a_time(
+    guide: Benchmark, retrievers_made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import vrag_kit.retrieval.comparison as comparison
 
     small = guide.subset(list(guide.queries)[:2])
-    small = replace(small, corpus={doc_id: guide.corpus[doc_id] for query_id in small.queries for doc_id in small.candidates(query_id) or ()})
+    small = replace(
+        small,
+        corpus={
+            doc_id: guide.corpus[doc_id]
+            for query_id in small.queries
+            for doc_id in small.candidates(query_id) or ()
+        },
+    )
     alive: list[weakref.ref[Any]] = []
 
     def load(entry: Any, *, device: str) -> Any:
-        assert not any(reference() for reference in alive), "an encoder is still in memory while the next one is loaded"
+        assert not any(reference() for reference in alive), (
+            "an encoder is still in memory while the next one is loaded"
+        )
         encoder = load_encoder(entry, device=device)
         alive.append(weakref.ref(encoder))
         return encoder
 
     monkeypatch.setattr(comparison, "load_encoder", load)
-    retrievers = [{"model": str(retrievers_made / "clip"), "query_prompt": "a photo of {text}"}, "vrag_kit/fieldguide/weights/field-guide-clip-32"]
+    retrievers = [
+        {"model": str(retrievers_made / "clip"), "query_prompt": "a photo of {text}"},
+        "vrag_kit/fieldguide/weights/field-guide-clip-32",
+    ]
     runs = search_all(small, retrievers, k=30, cache_dir=tmp_path)
     assert list(runs) == ["clip", "field-guide-clip-32"]
     assert all(len(run) == 60 for run in runs.values())

@@ -1,4 +1,6 @@
-"""Models behind an endpoint: what is sent, what is recorded of every way in which servers fail, and that nothing is asked or paid twice."""
+"""Models behind an endpoint: what is sent, what is recorded of every way in which
+servers fail, and that nothing is asked or paid twice.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,15 @@ from strange_server import StrangeServer, good_words, images_in, text_in
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore, EndpointGenerator, ask_all, ask_prompts, load_generator, render, zero_shot
+from vrag_kit.generation import (
+    AnswerStore,
+    EndpointGenerator,
+    ask_all,
+    ask_prompts,
+    load_generator,
+    render,
+    zero_shot,
+)
 from vrag_kit.generation.remote.data_url import data_url
 from vrag_kit.generation.remote.endpoints import ENDPOINTS, image_tokens
 from vrag_kit.types import Answer, Message, Prompt
@@ -23,11 +33,23 @@ from vrag_kit.types import Answer, Message, Prompt
 Ask = Callable[..., list[Answer]]
 
 
-OPENAI = {"top_p": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0, "seed": 3, "max_completion_tokens": 64}
+OPENAI = {
+    "top_p": 1.0,
+    "frequency_penalty": 0.0,
+    "presence_penalty": 0.0,
+    "seed": 3,
+    "max_completion_tokens": 64,
+}
 
 
 def connect(strange: StrangeServer, **options: Any) -> EndpointGenerator:
-    entry = {"model": f"strange@{strange.url}", "timeout": 1.5, "retries": 2, "concurrency": 4, **options}
+    entry = {
+        "model": f"strange@{strange.url}",
+        "timeout": 1.5,
+        "retries": 2,
+        "concurrency": 4,
+        **options,
+    }
     return load_generator(entry, decoding="greedy", max_new_tokens=16)
 
 
@@ -37,30 +59,59 @@ def question(words: str) -> Prompt:
 
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client waits between retries as the server says, else a twentieth of a second instead of half a second and more."""
+    """The client waits between retries as the server says, else a twentieth of a second
+    instead of half a second and more.
+    """
     import openai._base_client as client
 
     monkeypatch.setattr(client, "INITIAL_RETRY_DELAY", 0.05)
     monkeypatch.setattr(client, "MAX_RETRY_DELAY", 0.05)
 
 
-@pytest.mark.parametrize(("plan", "status", "calls"), [
-    (["status 429", "good"], "ok", 2), (["status 429 slow down"], "rate limited: HTTP 429: slow down", 3),
-    (["status 500", "good"], "ok", 2), (["status 500 oh no"], "error: HTTP 500: oh no", 3), (["status 503", "status 502", "good"], "ok", 3),
-    (["hang 1.8"], "timeout: no whole answer within 1.5 s", 3), (["hang 1.8", "good"], "ok", 2),
-    (["reset"], "error: Connection error.", 3), (["reset", "good"], "ok", 2), (["drip"], "timeout: no whole answer within 1.5 s", 3),
-    (["choiceless"], "error: the endpoint's reply holds no choice", 1), (["truncated"], "truncated: cut off at 16 tokens", 1),
-    (["empty"], "empty: the model ended without a word", 1), (["filtered"], "refused: content filter", 1), (["refusal"], "refused: I cannot help with that.", 1),
-    (["status 400 against our content policy"], "refused: against our content policy", 1),
-    (["status 400 maximum context length is 8192"], "too long: maximum context length is 8192", 1), (["status 413 too large"], "error: HTTP 413: too large", 1),
-    (["garbage"], "error: the endpoint's reply cannot be read", 1), (["page"], "error: the endpoint's reply cannot be read (it sent ", 1), (["unmetered"], "ok", 1),
-    (["parts"], "ok", 1), (["number"], "error: the endpoint's reply cannot be read", 1), (["surrogate"], "ok", 1)],
-    ids=lambda value: "-".join(value).replace(" ", "_") if isinstance(value, list) else "")
-def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_again(plan: list[str], status: str, calls: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("plan", "status", "calls"),
+    [
+        (["status 429", "good"], "ok", 2),
+        (["status 429 slow down"], "rate limited: HTTP 429: slow down", 3),
+        (["status 500", "good"], "ok", 2),
+        (["status 500 oh no"], "error: HTTP 500: oh no", 3),
+        (["status 503", "status 502", "good"], "ok", 3),
+        (["hang 1.8"], "timeout: no whole answer within 1.5 s", 3),
+        (["hang 1.8", "good"], "ok", 2),
+        (["reset"], "error: Connection error.", 3),
+        (["reset", "good"], "ok", 2),
+        (["drip"], "timeout: no whole answer within 1.5 s", 3),
+        (["choiceless"], "error: the endpoint's reply holds no choice", 1),
+        (["truncated"], "truncated: cut off at 16 tokens", 1),
+        (["empty"], "empty: the model ended without a word", 1),
+        (["filtered"], "refused: content filter", 1),
+        (["refusal"], "refused: I cannot help with that.", 1),
+        (["status 400 against our content policy"], "refused: against our content policy", 1),
+        (
+            ["status 400 maximum context length is 8192"],
+            "too long: maximum context length is 8192",
+            1,
+        ),
+        (["status 413 too large"], "error: HTTP 413: too large", 1),
+        (["garbage"], "error: the endpoint's reply cannot be read", 1),
+        (["page"], "error: the endpoint's reply cannot be read (it sent ", 1),
+        (["unmetered"], "ok", 1),
+        (["parts"], "ok", 1),
+        (["number"], "error: the endpoint's reply cannot be read", 1),
+        (["surrogate"], "ok", 1),
+    ],
+    ids=lambda value: "-".join(value).replace(" ", "_") if isinstance(value, list) else "",
+)
+def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_again(
+    plan: list[str], status: str, calls: int, tmp_path: Path
+) -> None:
     prompts = [question("first?"), question("strange?"), question("last?")]
     with StrangeServer({"strange?": plan}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
         answers = ask_prompts(connect(server), prompts, store)
-        assert [answer.status[: len(status)] if i == 1 else answer.status for i, answer in enumerate(answers)] == ["ok", status, "ok"]
+        assert [
+            answer.status[: len(status)] if i == 1 else answer.status
+            for i, answer in enumerate(answers)
+        ] == ["ok", status, "ok"]
         assert (answers[1].raw is not None) == (status == "ok" or status.startswith("truncated"))
         assert [server.calls(piece) for piece in ("first?", "strange?", "last?")] == [1, calls, 1]
         assert ask_prompts(connect(server), prompts, store) == answers
@@ -68,25 +119,49 @@ def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_a
         server.plans = {}
         again = ask_prompts(connect(server), prompts, store, retry_failures=True)
         assert [answer.status for answer in again] == ["ok", "ok", "ok"]
-        assert [server.calls(piece) for piece in ("first?", "strange?", "last?")] == [1, calls + (status != "ok"), 1]
+        assert [server.calls(piece) for piece in ("first?", "strange?", "last?")] == [
+            1,
+            calls + (status != "ok"),
+            1,
+        ]
 
 
 def test_a_server_that_asks_for_a_pause_gets_it(tmp_path: Path) -> None:
-    with StrangeServer({"strange?": ["status 429", "good"]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with (
+        StrangeServer({"strange?": ["status 429", "good"]}) as server,
+        AnswerStore(tmp_path / "a.sqlite") as store,
+    ):
         began = time.monotonic()
         ask_prompts(connect(server), [question("strange?")], store)
-        assert time.monotonic() - began >= 1.0                    # its Retry-After
+        assert time.monotonic() - began >= 1.0  # its Retry-After
 
 
-@pytest.mark.parametrize(("plan", "words"), [
-    ("status 401 bad key", ["the key in no environment variable is not accepted", "'bad key'"]), ("status 403 not for you", ["is not accepted", "not for you"]),
-    ("status 404 no such model", ["there is no model 'strange', or the URL is wrong", "no such model"]),
-    ("status 400 temperature is unsupported", ["the first call is refused", "temperature is unsupported", "another `decoding`"]),
-    ("status 422 top_k", ["the first call is refused"]),
-    ("detail", ["Server is pinned to 'other'", "Check the model's name"]),
-    ("page", ["does not answer as an OpenAI-compatible endpoint does", "it often ends in /v1"]), ("status 500 down", ["cannot be asked: error: HTTP 500: down"])])
-def test_what_would_fail_every_question_is_said_after_one_short_call(plan: str, words: list[str], tmp_path: Path) -> None:
-    with StrangeServer({"Reply with the word": [plan]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        ("status 401 bad key", ["the key in no environment variable is not accepted", "'bad key'"]),
+        ("status 403 not for you", ["is not accepted", "not for you"]),
+        (
+            "status 404 no such model",
+            ["there is no model 'strange', or the URL is wrong", "no such model"],
+        ),
+        (
+            "status 400 temperature is unsupported",
+            ["the first call is refused", "temperature is unsupported", "another `decoding`"],
+        ),
+        ("status 422 top_k", ["the first call is refused"]),
+        ("detail", ["Server is pinned to 'other'", "Check the model's name"]),
+        ("page", ["does not answer as an OpenAI-compatible endpoint does", "it often ends in /v1"]),
+        ("status 500 down", ["cannot be asked: error: HTTP 500: down"]),
+    ],
+)
+def test_what_would_fail_every_question_is_said_after_one_short_call(
+    plan: str, words: list[str], tmp_path: Path
+) -> None:
+    with (
+        StrangeServer({"Reply with the word": [plan]}) as server,
+        AnswerStore(tmp_path / "a.sqlite") as store,
+    ):
         with pytest.raises(VragError) as caught:
             ask_prompts(connect(server, retries=0), [question("first?"), question("last?")], store)
         assert all(word in str(caught.value) for word in words), caught.value
@@ -97,31 +172,55 @@ def test_what_would_fail_every_question_is_said_after_one_short_call(plan: str, 
 def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
     with StrangeServer() as server:
         pass
-    with AnswerStore(tmp_path / "a.sqlite") as store, pytest.raises(VragError, match=r"Connection error. \(Connect.* at http.* Is the server running"):
+    with (
+        AnswerStore(tmp_path / "a.sqlite") as store,
+        pytest.raises(
+            VragError, match=r"Connection error. \(Connect.* at http.* Is the server running"
+        ),
+    ):
         ask_prompts(connect(server, retries=0), [question("first?")], store)
 
 
 def test_a_key_that_is_revoked_under_way_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
     prompts = [question(f"number {n}?") for n in range(40)]
-    with StrangeServer({"number 20?": ["status 401 revoked", "good"]}, seconds=0.02) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with (
+        StrangeServer({"number 20?": ["status 401 revoked", "good"]}, seconds=0.02) as server,
+        AnswerStore(tmp_path / "a.sqlite") as store,
+    ):
         with pytest.raises(VragError, match=r"revoked.* Answers so far are kept"):
             ask_prompts(connect(server), prompts, store)
         asked = {text_in(request) for request in server.requests}
         assert 20 < len(asked) < 40
-        assert [answer.status for answer in ask_prompts(connect(server), prompts, store)] == ["ok"] * 40
-        assert [server.calls(f"number {n}?") for n in range(40)] == [2 if n == 20 else 1 for n in range(40)]
+        assert [answer.status for answer in ask_prompts(connect(server), prompts, store)] == [
+            "ok"
+        ] * 40
+        assert [server.calls(f"number {n}?") for n in range(40)] == [
+            2 if n == 20 else 1 for n in range(40)
+        ]
 
 
-def test_an_endpoint_that_is_gone_stops_the_run_instead_of_failing_every_question(tmp_path: Path) -> None:
-    with StrangeServer({"number": ["status 500 gone"]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
-        with pytest.raises(VragError, match="11 calls in a row have failed, the last with \"error: HTTP 500: gone\""):
-            ask_prompts(connect(server, retries=0), [question(f"number {n}?") for n in range(100)], store)
+def test_an_endpoint_that_is_gone_stops_the_run_instead_of_failing_every_question(
+    tmp_path: Path,
+) -> None:
+    with (
+        StrangeServer({"number": ["status 500 gone"]}) as server,
+        AnswerStore(tmp_path / "a.sqlite") as store,
+    ):
+        with pytest.raises(
+            VragError, match='11 calls in a row have failed, the last with "error: HTTP 500: gone"'
+        ):
+            ask_prompts(
+                connect(server, retries=0), [question(f"number {n}?") for n in range(100)], store
+            )
         assert len(server.requests) < 20
 
 
 def test_answers_are_kept_one_by_one_also_where_one_call_runs_at_a_time(tmp_path: Path) -> None:
     prompts = [question(f"number {n}?") for n in range(12)]
-    with StrangeServer({"number 9?": ["status 401 revoked"]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with (
+        StrangeServer({"number 9?": ["status 401 revoked"]}) as server,
+        AnswerStore(tmp_path / "a.sqlite") as store,
+    ):
         with pytest.raises(VragError, match="revoked"):
             ask_prompts(connect(server, concurrency=1), prompts, store, batch_size=32)
         assert "9 answers, 0 failures" in repr(store)
@@ -129,7 +228,10 @@ def test_answers_are_kept_one_by_one_also_where_one_call_runs_at_a_time(tmp_path
 
 def test_what_single_prompts_are_refused_for_does_not_stop_the_run(tmp_path: Path) -> None:
     prompts = [question(f"{'good' if n == 0 else 'odd'} {n}?") for n in range(20)]
-    with StrangeServer({"odd": ["status 400 At most 1 image(s), max_tokens aside"]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with (
+        StrangeServer({"odd": ["status 400 At most 1 image(s), max_tokens aside"]}) as server,
+        AnswerStore(tmp_path / "a.sqlite") as store,
+    ):
         answers = ask_prompts(connect(server, concurrency=1), prompts, store)
         assert [answer.status[:15] for answer in answers] == ["ok"] + ["error: HTTP 400"] * 19
 
@@ -144,7 +246,9 @@ def test_the_time_limit_is_the_one_that_was_given(seconds: float) -> None:
 
 def test_calls_run_at_once_up_to_the_limit(tmp_path: Path) -> None:
     with StrangeServer(seconds=0.1) as server, AnswerStore(tmp_path / "a.sqlite") as store:
-        ask_prompts(connect(server, concurrency=5), [question(f"number {n}?") for n in range(30)], store)
+        ask_prompts(
+            connect(server, concurrency=5), [question(f"number {n}?") for n in range(30)], store
+        )
         assert server.most_at_once == 5
 
 
@@ -152,21 +256,38 @@ def test_pictures_arrive_in_order_with_the_pixels_that_local_models_get(tmp_path
     noise = Image.effect_noise((64, 48), 90).convert("RGB")
     exif = Image.Exif()
     exif[0x0112] = 6
-    pictures = {"plain.jpg": {}, "turned.jpg": {"exif": exif}, "grey.png": {}, "clear.png": {}, "palette.gif": {}, "plain.png": {}}
+    pictures = {
+        "plain.jpg": {},
+        "turned.jpg": {"exif": exif},
+        "grey.png": {},
+        "clear.png": {},
+        "palette.gif": {},
+        "plain.png": {},
+    }
     for name, options in pictures.items():
-        changed = {"grey.png": noise.convert("L"), "clear.png": noise.convert("RGBA"), "palette.gif": noise.convert("P")}.get(name, noise)
+        changed = {
+            "grey.png": noise.convert("L"),
+            "clear.png": noise.convert("RGBA"),
+            "palette.gif": noise.convert("P"),
+        }.get(name, noise)
         changed.save(tmp_path / name, **options)
     images = [ImageFile(tmp_path / name) for name in pictures]
     with StrangeServer() as server:
         connect(server).generate([render("several_images", "What?", images)])
-        assert [pixel_hash(image) for image in images_in(server.requests[-1])] == [pixel_hash(image.open()) for image in images]
+        assert [pixel_hash(image) for image in images_in(server.requests[-1])] == [
+            pixel_hash(image.open()) for image in images
+        ]
         kinds = [part["type"] for part in server.requests[-1]["messages"][0]["content"]]
         assert kinds == ["text"] + ["image_url"] * 6
-        connect(server, images_first=True, max_image_side=32).generate([render("several_images", "What?", images)])
-        assert [part["type"] for part in server.requests[-1]["messages"][0]["content"]] == ["image_url"] * 6 + ["text"]
+        connect(server, images_first=True, max_image_side=32).generate(
+            [render("several_images", "What?", images)]
+        )
+        assert [part["type"] for part in server.requests[-1]["messages"][0]["content"]] == [
+            "image_url"
+        ] * 6 + ["text"]
         assert {max(image.size) for image in images_in(server.requests[-1])} == {32}
-    assert data_url(images[0]).startswith("data:image/jpeg")      # sent as it is
-    assert data_url(images[1]).startswith("data:image/png")       # a server might not turn it
+    assert data_url(images[0]).startswith("data:image/jpeg")  # sent as it is
+    assert data_url(images[1]).startswith("data:image/png")  # a server might not turn it
 
 
 def test_the_order_of_twenty_coloured_pictures_is_read_back(tmp_path: Path) -> None:
@@ -174,19 +295,57 @@ def test_the_order_of_twenty_coloured_pictures_is_read_back(tmp_path: Path) -> N
     for n, color in enumerate(colors):
         Image.new("RGB", (8, 8), color).save(tmp_path / f"{n}.png")
     with StrangeServer() as server:
-        connect(server).generate([render("several_images", "What?", [ImageFile(tmp_path / f"{n}.png") for n in range(20)])])
+        connect(server).generate(
+            [
+                render(
+                    "several_images", "What?", [ImageFile(tmp_path / f"{n}.png") for n in range(20)]
+                )
+            ]
+        )
         assert [image.getpixel((0, 0)) for image in images_in(server.requests[-1])] == colors
 
 
-@pytest.mark.parametrize(("entry", "decoding", "expected"), [
-    ("gpt-4o@openai", "checkpoint", {"model": "gpt-4o", "temperature": 1.0, **OPENAI}), ("gpt-4o@openai", "greedy", {"model": "gpt-4o", "temperature": 0.0, **OPENAI}),
-    ("o4-mini@openai", "checkpoint", {"model": "o4-mini", "max_completion_tokens": 64 + 8192, "reasoning_effort": "medium"}),
-    ("gemini-2.5-pro@gemini", "checkpoint", {"model": "gemini-2.5-pro", "temperature": 1.0, "top_p": 0.95, "max_tokens": 64 + 128,
-                                             "extra_body": {"google": {"thinking_config": {"thinking_budget": 128}}}}),
-    ("claude-sonnet-4-20250514@anthropic", "checkpoint", {"model": "claude-sonnet-4-20250514", "temperature": 1.0, "max_tokens": 64, "thinking": {"type": "disabled"}}),
-    ("gpt-4o@openai", {"temperature": 0.3}, {"model": "gpt-4o", "temperature": 0.3, **OPENAI})])
-def test_every_field_that_an_endpoint_takes_is_sent_and_recorded(entry: str, decoding: Any, expected: dict[str, Any], tmp_path: Path,
-                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("entry", "decoding", "expected"),
+    [
+        ("gpt-4o@openai", "checkpoint", {"model": "gpt-4o", "temperature": 1.0, **OPENAI}),
+        ("gpt-4o@openai", "greedy", {"model": "gpt-4o", "temperature": 0.0, **OPENAI}),
+        (
+            "o4-mini@openai",
+            "checkpoint",
+            {"model": "o4-mini", "max_completion_tokens": 64 + 8192, "reasoning_effort": "medium"},
+        ),
+        (
+            "gemini-2.5-pro@gemini",
+            "checkpoint",
+            {
+                "model": "gemini-2.5-pro",
+                "temperature": 1.0,
+                "top_p": 0.95,
+                "max_tokens": 64 + 128,
+                "extra_body": {"google": {"thinking_config": {"thinking_budget": 128}}},
+            },
+        ),
+        (
+            "claude-sonnet-4-20250514@anthropic",
+            "checkpoint",
+            {
+                "model": "claude-sonnet-4-20250514",
+                "temperature": 1.0,
+                "max_tokens": 64,
+                "thinking": {"type": "disabled"},
+            },
+        ),
+        ("gpt-4o@openai", {"temperature": 0.3}, {"model": "gpt-4o", "temperature": 0.3, **OPENAI}),
+    ],
+)
+def test_every_field_that_an_endpoint_takes_is_sent_and_recorded(
+    entry: str,
+    decoding: Any,
+    expected: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
         for about in ENDPOINTS.values():
             monkeypatch.setitem(about, "base_url", server.url)
@@ -196,61 +355,151 @@ def test_every_field_that_an_endpoint_takes_is_sent_and_recorded(entry: str, dec
         sent = {name: value for name, value in server.requests[-1].items() if name != "messages"}
         assert sent == expected
         recorded = {**answer.sent, **answer.sent["body"], "seed": answer.sample}
-        assert {name: recorded[name] for name in expected if name != "model"} == {name: value for name, value in expected.items() if name != "model"}
+        assert {name: recorded[name] for name in expected if name != "model"} == {
+            name: value for name, value in expected.items() if name != "model"
+        }
         assert answer.tokens == {"prompt": 100, "completion": 10}
         assert answer.fields["served"] == "strange-2026"
 
 
-@pytest.mark.parametrize(("server_name", "more"), [("vllm", {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0}), ("transformers", {}),
-                                                   ("openai", {"presence_penalty": 0.0})])
-def test_servers_differ_in_the_fields_that_they_take(server_name: str, more: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    ("server_name", "more"),
+    [
+        ("vllm", {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0}),
+        ("transformers", {}),
+        ("openai", {"presence_penalty": 0.0}),
+    ],
+)
+def test_servers_differ_in_the_fields_that_they_take(
+    server_name: str, more: dict[str, float]
+) -> None:
     with StrangeServer() as server:
         connect(server, server=server_name).generate([question("what?")])
-        sent = {name: value for name, value in server.requests[-1].items() if name not in ("messages", "model")}
-        assert sent == {"temperature": 0.0, "top_p": 1.0, "frequency_penalty": 0.0, "max_tokens": 16, "seed": 0, **more}
+        sent = {
+            name: value
+            for name, value in server.requests[-1].items()
+            if name not in ("messages", "model")
+        }
+        assert sent == {
+            "temperature": 0.0,
+            "top_p": 1.0,
+            "frequency_penalty": 0.0,
+            "max_tokens": 16,
+            "seed": 0,
+            **more,
+        }
 
 
 def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
-    (tmp_path / "m" / "generation_config.json").write_text(json.dumps({"do_sample": True, "temperature": 0.6, "top_k": 20, "repetition_penalty": 1.05}))
+    (tmp_path / "m" / "generation_config.json").write_text(
+        json.dumps({"do_sample": True, "temperature": 0.6, "top_k": 20, "repetition_penalty": 1.05})
+    )
     with StrangeServer() as server:
-        served = load_generator({"model": f"{tmp_path / 'm'}@{server.url}", "server": "vllm", "name": "m"}, decoding="checkpoint")
-        assert served.decoding | {"temperature": 0.6, "top_k": 20, "top_p": 1.0, "repetition_penalty": 1.05} == served.decoding
-        with pytest.raises(VragError, match=r"its defaults are not known here, .* Set `decoding` in its entry to greedy"):
+        served = load_generator(
+            {"model": f"{tmp_path / 'm'}@{server.url}", "server": "vllm", "name": "m"},
+            decoding="checkpoint",
+        )
+        assert (
+            served.decoding
+            | {
+                "temperature": 0.6,
+                "top_k": 20,
+                "top_p": 1.0,
+                "repetition_penalty": 1.05,
+            }
+            == served.decoding
+        )
+        with pytest.raises(
+            VragError,
+            match=r"its defaults are not known here, .* Set `decoding` in its entry to greedy",
+        ):
             load_generator({"model": f"{tmp_path / 'nowhere'}@{server.url}"}, decoding="checkpoint")
 
 
-@pytest.mark.parametrize(("entry", "decoding", "words"), [
-    ("gpt-4o@opnai", "greedy", "unknown endpoint 'opnai'; expected one of openai, gemini, anthropic, or a URL"),
-    ("o4-mini@openai", "greedy", "it takes no temperature, so it cannot decode greedily"), ("gpt-4o@openai", {"top_k": 5}, "it takes no 'top_k'; it takes temperature"),
-    ({"model": "m@http://localhost:1/v1", "server": "ollama"}, "greedy", "server is 'ollama'; expected one of"),
-    ({"model": "gpt-4o@openai", "dtype": "float16"}, "greedy", "unknown option 'dtype'"),
-    ({"model": "m@http://localhost:1/v1", "max_cost": 5}, "greedy", "max_cost is 5, but no price is known for it. Add `prices"),
-    ({"model": "gpt-4o@openai", "prices": 3}, "greedy", r"prices is 3; expected two prices, as in \[2.5, 10\]"),
-    ({"model": "gpt-4o@openai", "timeout": "long"}, "greedy", "timeout is 'long'; expected a number of seconds"),
-    ({"model": "gpt-4o@openai", "body": {"temperature": 0.9}}, "greedy", "body holds 'temperature', which the kit sends and records itself"),
-    ({"model": "gpt-4o@openai", "key": "sk-abc"}, "greedy", "must be the name of an environment variable"), ("m@http://localhost:1/v1?key=sk-abc", "greedy", "unknown endpoint"),
-    (3, "greedy", "model: found 3, expected a name, or a mapping")])
-def test_an_entry_that_cannot_be_asked_is_refused_before_any_call(entry: Any, decoding: Any, words: str) -> None:
+@pytest.mark.parametrize(
+    ("entry", "decoding", "words"),
+    [
+        (
+            "gpt-4o@opnai",
+            "greedy",
+            "unknown endpoint 'opnai'; expected one of openai, gemini, anthropic, or a URL",
+        ),
+        ("o4-mini@openai", "greedy", "it takes no temperature, so it cannot decode greedily"),
+        ("gpt-4o@openai", {"top_k": 5}, "it takes no 'top_k'; it takes temperature"),
+        (
+            {"model": "m@http://localhost:1/v1", "server": "ollama"},
+            "greedy",
+            "server is 'ollama'; expected one of",
+        ),
+        ({"model": "gpt-4o@openai", "dtype": "float16"}, "greedy", "unknown option 'dtype'"),
+        (
+            {"model": "m@http://localhost:1/v1", "max_cost": 5},
+            "greedy",
+            "max_cost is 5, but no price is known for it. Add `prices",
+        ),
+        (
+            {"model": "gpt-4o@openai", "prices": 3},
+            "greedy",
+            r"prices is 3; expected two prices, as in \[2.5, 10\]",
+        ),
+        (
+            {"model": "gpt-4o@openai", "timeout": "long"},
+            "greedy",
+            "timeout is 'long'; expected a number of seconds",
+        ),
+        (
+            {"model": "gpt-4o@openai", "body": {"temperature": 0.9}},
+            "greedy",
+            "body holds 'temperature', which the kit sends and records itself",
+        ),
+        (
+            {"model": "gpt-4o@openai", "key": "sk-abc"},
+            "greedy",
+            "must be the name of an environment variable",
+        ),
+        ("m@http://localhost:1/v1?key=sk-abc", "greedy", "unknown endpoint"),
+        (3, "greedy", "model: found 3, expected a name, or a mapping"),
+    ],
+)
+def test_an_entry_that_cannot_be_asked_is_refused_before_any_call(
+    entry: Any, decoding: Any, words: str
+) -> None:
     with pytest.raises(VragError, match=words):
         load_generator(entry, decoding=decoding)
 
 
-def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with StrangeServer({"strange?": ["status 500 the key sk-secret-1 is odd"]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with (
+        StrangeServer({"strange?": ["status 500 the key sk-secret-1 is odd"]}) as server,
+        AnswerStore(tmp_path / "a.sqlite") as store,
+    ):
         monkeypatch.setitem(ENDPOINTS["openai"], "base_url", server.url)
-        with pytest.raises(VragError, match=r"not in the environment. Set it with `export OPENAI_API_KEY=…`"):
+        with pytest.raises(
+            VragError, match=r"not in the environment. Set it with `export OPENAI_API_KEY=…`"
+        ):
             ask_prompts(load_generator("gpt-4o@openai"), [question("what?")], store)
         assert server.requests == []
         monkeypatch.setenv("OPENAI_API_KEY", "sk-sëcret-1")
         with pytest.raises(VragError, match="holds letters that no key has"):
             ask_prompts(load_generator("gpt-4o@openai"), [question("what?")], store)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1\r")
-        answers = ask_prompts(load_generator({"model": "gpt-4o@openai", "retries": 0}), [question("what?"), question("strange?")], store)
+        answers = ask_prompts(
+            load_generator({"model": "gpt-4o@openai", "retries": 0}),
+            [question("what?"), question("strange?")],
+            store,
+        )
         assert answers[1].status == "error: HTTP 500: the key … is odd"
         monkeypatch.delenv("OPENAI_API_KEY")
-        assert ask_prompts(load_generator("gpt-4o@openai"), [question("what?"), question("strange?")], store) == answers
+        assert (
+            ask_prompts(
+                load_generator("gpt-4o@openai"), [question("what?"), question("strange?")], store
+            )
+            == answers
+        )
     assert b"sk-secret" not in (tmp_path / "a.sqlite").read_bytes()
     assert "sk-secret" not in capsys.readouterr().out
 
@@ -261,7 +510,13 @@ def test_a_forecast_above_the_cap_stops_before_the_first_call(tmp_path: Path) ->
         forecast = dear.forecast([question("what?")] * 10, {})
         words = len(question("what?")[0].parts[0]) // 4 + 8
         assert forecast.cost == pytest.approx(10 * (words * 1000 + 16 * 50_000) / 1e6)
-        with pytest.raises(VragError, match=r"this will cost about 8.\d\d US dollars, after 0.00 so far, and max_cost is 5. Nothing was asked. Set max_cost"):
+        with pytest.raises(
+            VragError,
+            match=(
+                r"this will cost about 8.\d\d US dollars, after 0.00 so far, and max_cost is 5."
+                r" Nothing was asked. Set max_cost"
+            ),
+        ):
             ask_prompts(dear, [question(f"number {n}?") for n in range(10)], store)
         assert server.requests == []
 
@@ -269,69 +524,121 @@ def test_a_forecast_above_the_cap_stops_before_the_first_call(tmp_path: Path) ->
 def test_a_run_stops_when_its_answers_have_cost_what_they_may(tmp_path: Path) -> None:
     prompts = [question(f"number {n}?") for n in range(30)]
     with StrangeServer(seconds=0.02) as server, AnswerStore(tmp_path / "a.sqlite") as store:
-        priced = {"prices": [10_000.0, 0.0], "concurrency": 2}        # a call is forecast at less than the one dollar that it turns out to cost
+        priced = {
+            "prices": [10_000.0, 0.0],
+            "concurrency": 2,
+        }  # a call is forecast at less than the one dollar that it turns out to cost
         with pytest.raises(VragError, match=r"have cost \d+.00 US dollars and max_cost is 12"):
             ask_prompts(connect(server, **priced, max_cost=12, name="m"), prompts[:20], store)
         spent = store.spent("m")
-        assert 12 <= spent <= 14                                      # the calls under way are paid for, too
-        assert spent == len(server.requests) - 1                      # and the one that tried the endpoint is not among the answers
+        assert 12 <= spent <= 14  # the calls under way are paid for, too
+        assert (
+            spent == len(server.requests) - 1
+        )  # and the one that tried the endpoint is not among the answers
         server.plans, free = {}, connect(server, **priced, max_cost=100, name="m")
         answers = ask_prompts(free, prompts[:20], store)
         assert {answer.fields["cost"] for answer in answers} == {1.0}
 
 
-def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(tmp_path: Path) -> None:
+def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(
+    tmp_path: Path,
+) -> None:
     priced = {"prices": [10_000.0, 0.0], "max_cost": 100, "name": "m"}
-    with StrangeServer({"strange?": ["truncated"]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with (
+        StrangeServer({"strange?": ["truncated"]}) as server,
+        AnswerStore(tmp_path / "a.sqlite") as store,
+    ):
         for _ in range(3):
-            ask_prompts(connect(server, **priced), [question("strange?")], store, retry_failures=True)
+            ask_prompts(
+                connect(server, **priced), [question("strange?")], store, retry_failures=True
+            )
         assert store.spent("m") == 3
 
 
-def test_the_cap_is_checked_for_all_samples_before_the_first(write_annotations: Callable[..., Path], tree: Path, tmp_path: Path) -> None:
+def test_the_cap_is_checked_for_all_samples_before_the_first(
+    write_annotations: Callable[..., Path], tree: Path, tmp_path: Path
+) -> None:
     benchmark = load_visual_rag(write_annotations({}), tree)
     with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
-        once = connect(server, prices=[10_000.0, 0.0]).forecast([render("no_image", next(iter(benchmark.queries.values())).text)], {}).cost
+        once = (
+            connect(server, prices=[10_000.0, 0.0])
+            .forecast([render("no_image", next(iter(benchmark.queries.values())).text)], {})
+            .cost
+        )
         with pytest.raises(VragError, match="Nothing was asked"):
-            ask_all(connect(server, prices=[10_000.0, 0.0], max_cost=2.5 * once), benchmark, zero_shot(benchmark), store, samples=3)
+            ask_all(
+                connect(server, prices=[10_000.0, 0.0], max_cost=2.5 * once),
+                benchmark,
+                zero_shot(benchmark),
+                store,
+                samples=3,
+            )
         assert server.requests == []
 
 
 def test_a_cap_needs_an_endpoint_that_counts(tmp_path: Path) -> None:
-    with StrangeServer({"Reply with the word": ["unmetered"]}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
-        with pytest.raises(VragError, match=r"does not say how many tokens a call takes, so that max_cost cannot be kept. Set `max_cost: null`"):
+    with (
+        StrangeServer({"Reply with the word": ["unmetered"]}) as server,
+        AnswerStore(tmp_path / "a.sqlite") as store,
+    ):
+        with pytest.raises(
+            VragError,
+            match=(
+                r"does not say how many tokens a call takes, so that max_cost cannot be kept. Set"
+                r" `max_cost: null`"
+            ),
+        ):
             ask_prompts(connect(server, prices=[1, 1]), [question("what?")], store)
-        assert ask_prompts(connect(server, prices=[1, 1], max_cost=None), [question("what?")], store)[0].status == "ok"
+        assert (
+            ask_prompts(connect(server, prices=[1, 1], max_cost=None), [question("what?")], store)[
+                0
+            ].status
+            == "ok"
+        )
 
 
 def test_only_models_that_are_known_have_prices_and_a_cap() -> None:
-    known, strange = (load_generator(f"{name}@openai") for name in ("gpt-4o-2024-11-20", "gpt-4o-realtime"))
+    known, strange = (
+        load_generator(f"{name}@openai") for name in ("gpt-4o-2024-11-20", "gpt-4o-realtime")
+    )
     assert (known.max_cost, strange.max_cost) == (25.0, None)
     assert "no price is known for this model" in str(strange.forecast([question("what?")], {}))
 
 
 def test_an_entrys_body_adds_to_what_the_endpoint_needs(tmp_path: Path) -> None:
     more = load_generator({"model": "gemini-2.5-pro@gemini", "body": {"safety": "off"}})
-    assert more.sent["body"] == {"safety": "off", "extra_body": {"google": {"thinking_config": {"thinking_budget": 128}}}}
+    assert more.sent["body"] == {
+        "safety": "off",
+        "extra_body": {"google": {"thinking_config": {"thinking_budget": 128}}},
+    }
 
 
 def test_the_same_endpoint_written_otherwise_is_the_same_endpoint() -> None:
-    plain, slash = (load_generator(f"m@http://localhost:1/v1{end}", decoding={"temperature": value}) for end, value in (("", 1), ("/", 1.0)))
-    assert (plain.fingerprint, json.dumps(plain.decoding)) == (slash.fingerprint, json.dumps(slash.decoding))
+    plain, slash = (
+        load_generator(f"m@http://localhost:1/v1{end}", decoding={"temperature": value})
+        for end, value in (("", 1), ("/", 1.0))
+    )
+    assert (plain.fingerprint, json.dumps(plain.decoding)) == (
+        slash.fingerprint,
+        json.dumps(slash.decoding),
+    )
 
 
 def test_pictures_are_counted_by_the_rules_that_providers_publish() -> None:
-    assert image_tokens("tiles of 512", (1024, 1024)) == 765          # the example in OpenAI's guide
-    assert image_tokens("tiles of 512", (2048, 4096)) == 1105         # likewise
+    assert image_tokens("tiles of 512", (1024, 1024)) == 765  # the example in OpenAI's guide
+    assert image_tokens("tiles of 512", (2048, 4096)) == 1105  # likewise
     assert image_tokens("tiles of 768", (384, 384)) == 258
-    assert image_tokens("tiles of 768", (960, 540)) == 6 * 258        # the example in Google's guide
+    assert image_tokens("tiles of 768", (960, 540)) == 6 * 258  # the example in Google's guide
     assert image_tokens("pixels / 750", (1000, 1000)) == pytest.approx(1334, abs=1)
-    assert image_tokens("pixels / 750", (4000, 3000)) <= 1601         # larger ones are made smaller first
+    assert image_tokens("pixels / 750", (4000, 3000)) <= 1601  # larger ones are made smaller first
 
 
 def test_samples_are_seeded_apart(tmp_path: Path) -> None:
     with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
-        first, second, again = (ask_prompts(connect(server), [question("what?")], store, sample=sample)[0] for sample in (0, 1, 0))
+        first, second, again = (
+            ask_prompts(connect(server), [question("what?")], store, sample=sample)[0]
+            for sample in (0, 1, 0)
+        )
         assert [request["seed"] for request in server.requests[1:]] != []
         assert first == again != second
         assert first.raw == good_words({"messages": server.requests[1]["messages"], "seed": 0})
@@ -339,7 +646,22 @@ def test_samples_are_seeded_apart(tmp_path: Path) -> None:
 
 def test_a_history_keeps_its_roles(tmp_path: Path) -> None:
     with StrangeServer() as server:
-        connect(server).generate([(Message(role="system", parts=("Be brief.",)), Message(role="user", parts=("What?",)), Message(role="assistant", parts=("Red.",)),
-                                   Message(role="user", parts=("And?",)))])
-        said = [(message["role"], message["content"]) for message in server.requests[-1]["messages"]]
-        assert said == [("system", "Be brief."), ("user", "What?"), ("assistant", "Red."), ("user", "And?")]
+        connect(server).generate(
+            [
+                (
+                    Message(role="system", parts=("Be brief.",)),
+                    Message(role="user", parts=("What?",)),
+                    Message(role="assistant", parts=("Red.",)),
+                    Message(role="user", parts=("And?",)),
+                )
+            ]
+        )
+        said = [
+            (message["role"], message["content"]) for message in server.requests[-1]["messages"]
+        ]
+        assert said == [
+            ("system", "Be brief."),
+            ("user", "What?"),
+            ("assistant", "Red."),
+            ("user", "And?"),
+        ]

@@ -1,4 +1,6 @@
-"""Each family of real models, as a tiny checkpoint of its real classes: what reaches the model is what was asked, picture by picture, in order."""
+"""Each family of real models, as a tiny checkpoint of its real classes: what reaches
+the model is what was asked, picture by picture, in order.
+"""
 
 from __future__ import annotations
 
@@ -26,28 +28,38 @@ Load = Callable[..., LocalGenerator]
 
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {family: build(family, tmp_path_factory.mktemp("models") / family) for family in FAMILIES}
+    return {
+        family: build(family, tmp_path_factory.mktemp("models") / family) for family in FAMILIES
+    }
 
 
 @pytest.fixture
 def load(checkpoints: dict[str, Path]) -> Load:
-    return lambda family, **options: load_generator({"model": str(checkpoints[family]), **options}, decoding="greedy", max_new_tokens=2)
+    return lambda family, **options: load_generator(
+        {"model": str(checkpoints[family]), **options}, decoding="greedy", max_new_tokens=2
+    )
 
 
 @pytest.fixture
 def paint(tmp_path: Path) -> Callable[[str], list[ImageFile]]:
-    """Pictures of the colours that a string names, "rgb", each of another size and shape."""
+    """Pictures of the colours that a string names, "rgb", each of another size and
+    shape.
+    """
 
     def make(order: str) -> list[ImageFile]:
         for number, color in enumerate(order):
-            Image.new("RGB", (44 + 5 * (number % 4), 60 - 6 * (number % 3)), COLORS[color]).save(tmp_path / f"{number}-{color}.png")
+            Image.new("RGB", (44 + 5 * (number % 4), 60 - 6 * (number % 3)), COLORS[color]).save(
+                tmp_path / f"{number}-{color}.png"
+            )
         return [ImageFile(tmp_path / f"{number}-{color}.png") for number, color in enumerate(order)]
 
     return make
 
 
 def shown_to(model: LocalGenerator, parts: list[object]) -> tuple[dict[str, torch.Tensor], Reply]:
-    """(what `generate` of transformers was given, the reply) when asked with pictures that are looked at in the family's own way."""
+    """(what `generate` of transformers was given, the reply) when asked with pictures
+    that are looked at in the family's own way.
+    """
     given: dict[str, torch.Tensor] = {}
     model.prepare()
     model.eyes, generate = None, model._model.generate
@@ -57,117 +69,208 @@ def shown_to(model: LocalGenerator, parts: list[object]) -> tuple[dict[str, torc
 
 
 def colors_of(given: dict[str, torch.Tensor], images: list[list[int]]) -> str:
-    """The order of the pictures' colours, read from the tensors: the strongest channel of each."""
+    """The order of the pictures' colours, read from the tensors: the strongest channel
+    of each.
+    """
     pixels = given.get("pixel_values", given.get("image_pixel_values"))
     if "image_grid_thw" in given:  # Qwen: rows of flattened patches
-        parts = [rows.view(len(rows), 3, -1).mean(dim=(0, 2)) for rows in pixels.split(given["image_grid_thw"].prod(dim=1).tolist())]
+        parts = [
+            rows.view(len(rows), 3, -1).mean(dim=(0, 2))
+            for rows in pixels.split(given["image_grid_thw"].prod(dim=1).tolist())
+        ]
     elif pixels.ndim == 6:  # Llama: (prompt, picture, tile, channel, height, width)
         parts = [picture[0].mean(dim=(1, 2)) for picture in pixels[0]]
     elif pixels.ndim == 5:  # Phi-4: (picture, crop, channel, height, width)
         parts = [picture[0].mean(dim=(1, 2)) for picture in pixels]
     else:  # (tile, channel, height, width)
-        parts = [tiles.mean(dim=(0, 2, 3)) for tiles in pixels.split([image[2] for image in images])]
+        parts = [
+            tiles.mean(dim=(0, 2, 3)) for tiles in pixels.split([image[2] for image in images])
+        ]
     return "".join("rgb"[int(part.argmax())] for part in parts)
 
 
-@pytest.mark.parametrize("order", ["b", "grb", "".join(random.Random("twenty").choices("rgb", k=20))])
+@pytest.mark.parametrize(
+    "order", ["b", "grb", "".join(random.Random("twenty").choices("rgb", k=20))]
+)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_pictures_reach_the_model_in_the_order_in_which_they_were_asked(family: str, order: str, load: Load, paint) -> None:
+def test_pictures_reach_the_model_in_the_order_in_which_they_were_asked(
+    family: str, order: str, load: Load, paint
+) -> None:
     given, reply = shown_to(load(family), ["What? ", *paint(order)])
     assert colors_of(given, reply.fields["images"]) == order
 
 
 @pytest.mark.parametrize("count", [0, 1, 20])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_forecast_of_a_prompt_is_its_real_length(family: str, count: int, load: Load, paint) -> None:
+def test_the_forecast_of_a_prompt_is_its_real_length(
+    family: str, count: int, load: Load, paint
+) -> None:
     model, pictures = load(family), paint("rgb" * 7)[:count]
     prompt = render("several_images", "What color is it?", pictures)
-    forecast = model.forecast([prompt], {picture.where: picture.open().size for picture in pictures})
+    forecast = model.forecast(
+        [prompt], {picture.where: picture.open().size for picture in pictures}
+    )
     (reply,) = model.generate([prompt])
     assert reply.tokens["prompt"] == forecast.tokens, reply
-    assert (forecast.calls, forecast.images, len(reply.fields.get("images", []))) == (1, count, count)
+    assert (forecast.calls, forecast.images, len(reply.fields.get("images", []))) == (
+        1,
+        count,
+        count,
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_recorded_visual_tokens_are_those_in_the_prompt(family: str, load: Load, paint) -> None:
     model = load(family)
     given, reply = shown_to(model, ["What? ", *paint("grb")])
-    marks = set(model._processor.tokenizer.get_added_vocab().values()) - {model._processor.tokenizer.pad_token_id}
-    roles = set(model._processor.tokenizer.convert_tokens_to_ids(["<|user|>", "<|assistant|>", "<|system|>", "<|end|>", "<|begin|>"]))
+    marks = set(model._processor.tokenizer.get_added_vocab().values()) - {
+        model._processor.tokenizer.pad_token_id
+    }
+    roles = set(
+        model._processor.tokenizer.convert_tokens_to_ids(
+            ["<|user|>", "<|assistant|>", "<|system|>", "<|end|>", "<|begin|>"]
+        )
+    )
     in_prompt = sum(token in marks - roles for token in given["input_ids"][0].tolist())
-    outside = 3 * 4 * 5 if family == "mllama" else 0             # 3 pictures of 4 tiles of 2 × 2 patches and one more, attended to beside the text
-    newlines = 3 * {"internvl": 1, "gemma3": 4}.get(family, 0)   # that the template or the processor puts around each picture
-    assert reply.tokens["visual"] == sum(image[3] for image in reply.fields["images"]) == in_prompt + outside + newlines
+    outside = (
+        3 * 4 * 5 if family == "mllama" else 0
+    )  # 3 pictures of 4 tiles of 2 × 2 patches and one more, attended to beside the text
+    newlines = 3 * {"internvl": 1, "gemma3": 4}.get(
+        family, 0
+    )  # that the template or the processor puts around each picture
+    assert (
+        reply.tokens["visual"]
+        == sum(image[3] for image in reply.fields["images"])
+        == in_prompt + outside + newlines
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_greedy_answers_repeat_to_the_letter(family: str, load: Load, paint) -> None:
-    prompts = [render("several_images", "What?", paint("rgb")), render("one_image", "What?", paint("b"))]
+    prompts = [
+        render("several_images", "What?", paint("rgb")),
+        render("one_image", "What?", paint("b")),
+    ]
     assert load(family).generate(prompts) == load(family).generate(prompts)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_shorter_prompt_of_a_batch_is_padded_on_the_left(family: str, load: Load, paint) -> None:
+def test_the_shorter_prompt_of_a_batch_is_padded_on_the_left(
+    family: str, load: Load, paint
+) -> None:
     model, given = load(family), {}
     generate = model._model.generate
     model._model.generate = lambda **inputs: (given.update(inputs), generate(**inputs))[1]
-    model.generate([render("several_images", "What?", paint("rgb")), render("one_image", "?", paint("b"))])
+    model.generate(
+        [render("several_images", "What?", paint("rgb")), render("one_image", "?", paint("b"))]
+    )
     assert given["attention_mask"][:, -1].tolist() == [1, 1]
     assert given["attention_mask"][:, 0].tolist() == [1, 0]
 
 
 def test_attention_and_device_map_are_options_of_an_entry(load: Load, paint) -> None:
     prompt = [render("one_image", "What?", paint("b"))]
-    plain, eager, mapped = load("llava"), load("llava", attention="eager"), load("llava", device_map="auto")
+    plain, eager, mapped = (
+        load("llava"),
+        load("llava", attention="eager"),
+        load("llava", device_map="auto"),
+    )
     assert plain.generate(prompt) == eager.generate(prompt) == mapped.generate(prompt)
-    assert eager._model.config._attn_implementation == "eager" != plain._model.config._attn_implementation
-    assert plain.fingerprint == eager.fingerprint == mapped.fingerprint   # they are recorded, but are no part of the key
+    assert (
+        eager._model.config._attn_implementation
+        == "eager"
+        != plain._model.config._attn_implementation
+    )
+    assert (
+        plain.fingerprint == eager.fingerprint == mapped.fingerprint
+    )  # they are recorded, but are no part of the key
     assert eager.sent["attention"] == "eager"
 
 
 @pytest.mark.parametrize("family", BUDGETS)
-def test_a_picture_takes_no_more_tokens_than_it_may(family: str, load: Load, tmp_path: Path) -> None:
+def test_a_picture_takes_no_more_tokens_than_it_may(
+    family: str, load: Load, tmp_path: Path
+) -> None:
     Image.new("RGB", (900, 1300), (90, 160, 30)).save(tmp_path / "large.png")
     prompt = render("one_image", "What?", [ImageFile(tmp_path / "large.png")])
     free, tight = load(family), load(family, max_image_tokens=BUDGETS[family])
     a, b = (model.generate([prompt])[0] for model in (free, tight))
-    assert 0 < b.tokens["visual"] <= BUDGETS[family] + 3 < a.tokens["visual"], (a, b)  # and the marks around it
+    assert 0 < b.tokens["visual"] <= BUDGETS[family] + 3 < a.tokens["visual"], (
+        a,
+        b,
+    )  # and the marks around it
     assert b.tokens["prompt"] - b.tokens["visual"] == a.tokens["prompt"] - a.tokens["visual"]
     assert free.fingerprint != tight.fingerprint
 
 
 def test_a_family_without_such_an_option_says_what_to_use_instead(load: Load) -> None:
-    with pytest.raises(VragError, match=r"max_image_tokens cannot be set for this family. Use max_image_side"):
+    with pytest.raises(
+        VragError, match=r"max_image_tokens cannot be set for this family. Use max_image_side"
+    ):
         load("mllama", max_image_tokens=100)
 
 
-def test_a_longest_side_makes_the_pictures_smaller_before_the_model_sees_them(load: Load, tmp_path: Path) -> None:
+def test_a_longest_side_makes_the_pictures_smaller_before_the_model_sees_them(
+    load: Load, tmp_path: Path
+) -> None:
     Image.linear_gradient("L").resize((60, 40)).convert("RGB").save(tmp_path / "large.png")
-    Image.open(tmp_path / "large.png").resize((30, 20), Image.Resampling.LANCZOS).save(tmp_path / "small.png")
-    small, shrunk = (shown_to(load("qwen2_5_vl", **options), ["What?", ImageFile(tmp_path / name)])[0]
-                     for name, options in (("small.png", {}), ("large.png", {"max_image_side": 30})))
+    Image.open(tmp_path / "large.png").resize((30, 20), Image.Resampling.LANCZOS).save(
+        tmp_path / "small.png"
+    )
+    small, shrunk = (
+        shown_to(load("qwen2_5_vl", **options), ["What?", ImageFile(tmp_path / name)])[0]
+        for name, options in (("small.png", {}), ("large.png", {"max_image_side": 30}))
+    )
     torch.testing.assert_close(small["pixel_values"], shrunk["pixel_values"])
 
 
-def test_the_last_words_of_a_llama_prompt_attend_to_every_picture_wherever_the_pictures_stood(load: Load, paint) -> None:
+def test_the_last_words_of_a_llama_prompt_attend_to_every_picture_wherever_the_pictures_stood(
+    load: Load, paint
+) -> None:
     model, (a, b, c) = load("mllama"), paint("rgb")
-    given, _ = shown_to(model, ["Here is one: ", a, "and another: ", b, "and a third: ", c, "What color is the second?"])
+    given, _ = shown_to(
+        model,
+        ["Here is one: ", a, "and another: ", b, "and a third: ", c, "What color is the second?"],
+    )
     assert (given["cross_attention_mask"][0, -1].sum(dim=-1) > 0).tolist() == [True, True, True]
     assert model.sent["part_order"] == "images first"
-    apart = model._processor.apply_chat_template([[{"role": "user", "content": [{"type": "image", "image": a.open()}, {"type": "text", "text": "and another: "},
-                                                                              {"type": "image", "image": b.open()}, {"type": "text", "text": "What?"}]}]],
-                                                 add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt")
-    assert (apart["cross_attention_mask"][0, -1].sum(dim=-1) > 0).tolist() == [False, True]  # the trap that this avoids
+    apart = model._processor.apply_chat_template(
+        [
+            [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "image", "image": a.open()},
+                        {"type": "text", "text": "and another: "},
+                        {"type": "image", "image": b.open()},
+                        {"type": "text", "text": "What?"},
+                    ],
+                }
+            ]
+        ],
+        add_generation_prompt=True,
+        tokenize=True,
+        return_dict=True,
+        return_tensors="pt",
+    )
+    assert (apart["cross_attention_mask"][0, -1].sum(dim=-1) > 0).tolist() == [
+        False,
+        True,
+    ]  # the trap that this avoids
 
 
-def test_phi_4_answers_with_its_vision_adapter(load: Load, checkpoints: dict[str, Path], paint, tmp_path: Path) -> None:
+def test_phi_4_answers_with_its_vision_adapter(
+    load: Load, checkpoints: dict[str, Path], paint, tmp_path: Path
+) -> None:
     model = load("phi4_multimodal")
     prompt = [render("one_image", "What?", paint("b"))]
     assert model._model.active_adapters() == ["vision"]
 
     def logits() -> torch.Tensor:
         given: list[torch.Tensor] = []
-        hook = model._model.lm_head.register_forward_hook(lambda _module, _inputs, output: given.append(output[:, -1]))
+        hook = model._model.lm_head.register_forward_hook(
+            lambda _module, _inputs, output: given.append(output[:, -1])
+        )
         model.generate(prompt)
         hook.remove()
         return given[0]
@@ -177,30 +280,48 @@ def test_phi_4_answers_with_its_vision_adapter(load: Load, checkpoints: dict[str
     assert not torch.allclose(adapted, logits(), atol=1e-4)
     blind = shutil.copytree(checkpoints["phi4_multimodal"], tmp_path / "blind")
     shutil.rmtree(blind / "vision-lora")
-    with pytest.raises(VragError, match=r"its vision adapter, vision-lora/adapter_model.safetensors, is missing"):
+    with pytest.raises(
+        VragError, match=r"its vision adapter, vision-lora/adapter_model.safetensors, is missing"
+    ):
         load_generator(str(blind)).prepare()
 
 
 def test_half_an_adapter_is_refused(checkpoints: dict[str, Path], tmp_path: Path) -> None:
     folder = shutil.copytree(checkpoints["phi4_multimodal"], tmp_path / "half")
     weights = load_file(folder / "vision-lora" / "adapter_model.safetensors")
-    save_file(dict(list(weights.items())[::2]), folder / "vision-lora" / "adapter_model.safetensors", metadata={"format": "pt"})
+    save_file(
+        dict(list(weights.items())[::2]),
+        folder / "vision-lora" / "adapter_model.safetensors",
+        metadata={"format": "pt"},
+    )
     with pytest.raises(VragError, match="weights of its vision adapter are not in the checkpoint"):
         load_generator(str(folder)).prepare()
 
 
-def test_a_template_that_knows_only_strings_gets_its_image_tokens(checkpoints: dict[str, Path], paint, tmp_path: Path) -> None:
+def test_a_template_that_knows_only_strings_gets_its_image_tokens(
+    checkpoints: dict[str, Path], paint, tmp_path: Path
+) -> None:
     folder = shutil.copytree(checkpoints["phi4_multimodal"], tmp_path / "old")
-    (folder / "chat_template.jinja").write_text("{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}{% endfor %}<|assistant|>")
-    listed, stringed = (shown_to(load_generator(str(place), decoding="greedy"), ["What? ", *paint("gb")])[0] for place in (checkpoints["phi4_multimodal"], folder))
+    (folder / "chat_template.jinja").write_text(
+        "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] +"
+        " '<|end|>' }}{% endfor %}<|assistant|>"
+    )
+    listed, stringed = (
+        shown_to(load_generator(str(place), decoding="greedy"), ["What? ", *paint("gb")])[0]
+        for place in (checkpoints["phi4_multimodal"], folder)
+    )
     assert listed["input_ids"].tolist() == stringed["input_ids"].tolist()
 
 
-def test_a_template_that_takes_neither_parts_nor_strings_is_refused_at_once(checkpoints: dict[str, Path], tmp_path: Path) -> None:
+def test_a_template_that_takes_neither_parts_nor_strings_is_refused_at_once(
+    checkpoints: dict[str, Path], tmp_path: Path
+) -> None:
     folder = shutil.copytree(checkpoints["llava"], tmp_path / "broken")
     for template in ("{{ nothing.there.at.all }}", "{% for message in messages %}"):
         (folder / "chat_template.jinja").write_text(template)
-        with pytest.raises(VragError, match=r"its chat template takes neither a list of parts nor a string"):
+        with pytest.raises(
+            VragError, match=r"its chat template takes neither a list of parts nor a string"
+        ):
             load_generator(str(folder))
 
 
@@ -211,11 +332,13 @@ def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -
     assert forecast.misfits == 2
     assert "2 prompts do not fit, from 100 images on" in str(forecast)
     assert "the longest prompt, with 120 images" in str(forecast)
-    assert model._loaded is None                                  # no weights were read for it
+    assert model._loaded is None  # no weights were read for it
     assert [reply.status[:8] for reply in model.generate(prompts)][2:] == ["too long", "too long"]
 
 
-def test_weights_are_read_when_they_are_first_needed(checkpoints: dict[str, Path], tmp_path: Path) -> None:
+def test_weights_are_read_when_they_are_first_needed(
+    checkpoints: dict[str, Path], tmp_path: Path
+) -> None:
     folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
     before = load_generator(str(folder))
     moved = folder.rename(tmp_path / "n")
@@ -227,12 +350,21 @@ def test_weights_are_read_when_they_are_first_needed(checkpoints: dict[str, Path
         damaged.prepare()
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"quantisation": "4bit"}, "unknown option 'quantisation'; expected .*quantization"), ({"quantization": "2bit"}, "quantization is '2bit'; expected '8bit' or '4bit'"),
-    ({"max_image_side": 0}, "max_image_side is 0; expected a whole number of 1 or more"), ({"max_image_side": "big"}, "max_image_side is 'big'"),
-    ({"dtype": "float13"}, "dtype is 'float13'; expected one of auto, float32"), ({"trust_remote_code": "yes"}, "trust_remote_code is 'yes'; expected true or false"),
-    ({"decoding": {"heat": 1}}, "decoding knows no 'heat'; expected do_sample, temperature")])
-def test_a_bad_option_is_named_with_those_there_are(options: dict[str, object], words: str, load: Load) -> None:
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"quantisation": "4bit"}, "unknown option 'quantisation'; expected .*quantization"),
+        ({"quantization": "2bit"}, "quantization is '2bit'; expected '8bit' or '4bit'"),
+        ({"max_image_side": 0}, "max_image_side is 0; expected a whole number of 1 or more"),
+        ({"max_image_side": "big"}, "max_image_side is 'big'"),
+        ({"dtype": "float13"}, "dtype is 'float13'; expected one of auto, float32"),
+        ({"trust_remote_code": "yes"}, "trust_remote_code is 'yes'; expected true or false"),
+        ({"decoding": {"heat": 1}}, "decoding knows no 'heat'; expected do_sample, temperature"),
+    ],
+)
+def test_a_bad_option_is_named_with_those_there_are(
+    options: dict[str, object], words: str, load: Load
+) -> None:
     with pytest.raises(VragError, match=words):
         load("llava", **options)
 
@@ -241,17 +373,31 @@ def test_number_type_and_decoding_are_options_of_an_entry(load: Load) -> None:
     half = load("llava", dtype="bfloat16", decoding={"temperature": 0.7, "top_p": 0.9})
     half.prepare()
     assert {parameter.dtype for parameter in half._model.parameters()} == {torch.bfloat16}
-    assert half.decoding == {"do_sample": True, "temperature": 0.7, "top_p": 0.9, "max_new_tokens": 2}
+    assert half.decoding == {
+        "do_sample": True,
+        "temperature": 0.7,
+        "top_p": 0.9,
+        "max_new_tokens": 2,
+    }
     assert half.fingerprint != load("llava").fingerprint
     assert not half.deterministic
     assert load("llava").deterministic
 
 
-def test_code_that_comes_with_a_checkpoint_does_not_run_unless_told(checkpoints: dict[str, Path], tmp_path: Path) -> None:
+def test_code_that_comes_with_a_checkpoint_does_not_run_unless_told(
+    checkpoints: dict[str, Path], tmp_path: Path
+) -> None:
     folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "model_type": "strange", "auto_map": {"AutoConfig": "strange.StrangeConfig"}}))
-    (folder / "strange.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nfrom transformers import LlavaConfig as StrangeConfig\n")
+    (folder / "config.json").write_text(
+        json.dumps(
+            {**config, "model_type": "strange", "auto_map": {"AutoConfig": "strange.StrangeConfig"}}
+        )
+    )
+    (folder / "strange.py").write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w').close()\nfrom transformers import LlavaConfig as"
+        " StrangeConfig\n"
+    )
     with pytest.raises(VragError, match="trust_remote_code"):
         load_generator(str(folder))
     assert not (tmp_path / "ran").exists()

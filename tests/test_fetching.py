@@ -1,4 +1,6 @@
-"""The images that annotations name come out of the archive whole, whatever happens on the way, and nothing else is written."""
+"""The images that annotations name come out of the archive whole, whatever happens on
+the way, and nothing else is written.
+"""
 
 from __future__ import annotations
 
@@ -34,24 +36,47 @@ TAXON = "Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta"
 
 @dataclass(frozen=True)
 class World:
-    """An archive as it is published, what it was built of, and annotations that name a third of it."""
+    """An archive as it is published, what it was built of, and annotations that name a
+    third of it.
+    """
 
     data: bytes
-    images: dict[str, bytes]        # all, by "<folder>/<file>"
+    images: dict[str, bytes]  # all, by "<folder>/<file>"
     wanted: list[str]
     annotations: Path
 
     def check(self, folder: Path) -> None:
         """Every wanted image is there, byte for byte, and listed; nothing else is."""
-        assert {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.glob("*/*")} == {name: self.images[name] for name in self.wanted}
+        assert {
+            path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.glob("*/*")
+        } == {name: self.images[name] for name in self.wanted}
         with (folder / "manifest.csv").open(newline="") as file:
             rows = list(csv.reader(file))
-        assert rows == [["image", "bytes", "sha256"], *([name, str(len(self.images[name])), hashlib.sha256(self.images[name]).hexdigest()] for name in sorted(self.wanted))]
-        assert {path.name for path in folder.iterdir() if path.is_file()} == {"manifest.csv", ".lock"}
+        assert rows == [
+            ["image", "bytes", "sha256"],
+            *(
+                [name, str(len(self.images[name])), hashlib.sha256(self.images[name]).hexdigest()]
+                for name in sorted(self.wanted)
+            ),
+        ]
+        assert {path.name for path in folder.iterdir() if path.is_file()} == {
+            "manifest.csv",
+            ".lock",
+        }
 
 
 def write_rows(path: Path, names: Iterable[str]) -> Path:
-    path.write_text(json.dumps({"question": "Q?", "answer": ["black"], "sn": "Branta x", "images": dict.fromkeys(names, 1)}) + "\n")
+    path.write_text(
+        json.dumps(
+            {
+                "question": "Q?",
+                "answer": ["black"],
+                "sn": "Branta x",
+                "images": dict.fromkeys(names, 1),
+            }
+        )
+        + "\n"
+    )
     return path
 
 
@@ -60,7 +85,9 @@ def spoil(path: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
 
 
-def packed(members: Iterable[tuple[str | tarfile.TarInfo, bytes]], form: int = tarfile.GNU_FORMAT) -> bytes:
+def packed(
+    members: Iterable[tuple[str | tarfile.TarInfo, bytes]], form: int = tarfile.GNU_FORMAT
+) -> bytes:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz", format=form, compresslevel=1) as tar:
         for name, content in members:
@@ -77,11 +104,17 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     for species in range(10):
         for number in range(30):
             file = io.BytesIO()
-            Image.fromarray(rng.integers(0, 256, (110, 130, 3), dtype=np.uint8)).save(file, "JPEG", quality=97)
-            images[f"{species:05d}_{TAXON}_species{species}/{number:08x}-{'long-name-' * 6}{number}.jpg"] = file.getvalue()
+            Image.fromarray(rng.integers(0, 256, (110, 130, 3), dtype=np.uint8)).save(
+                file, "JPEG", quality=97
+            )
+            images[
+                f"{species:05d}_{TAXON}_species{species}/{number:08x}-{'long-name-' * 6}{number}.jpg"
+            ] = file.getvalue()
     wanted = sorted(images)[::3]
     data = packed((f"2021/train/{name}", content) for name, content in images.items())
-    return World(data, images, wanted, write_rows(tmp_path_factory.mktemp("world") / "v2.jsonl", wanted))
+    return World(
+        data, images, wanted, write_rows(tmp_path_factory.mktemp("world") / "v2.jsonl", wanted)
+    )
 
 
 @pytest.fixture
@@ -98,11 +131,21 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_a_local_archive_gives_exactly_the_images_that_the_annotations_name(world: World, tmp_path: Path, form: int) -> None:
+def test_a_local_archive_gives_exactly_the_images_that_the_annotations_name(
+    world: World, tmp_path: Path, form: int
+) -> None:
     path = tmp_path / "train.tar.gz"
-    path.write_bytes(packed(((f"train/{name}", content) for name, content in world.images.items()), form))
+    path.write_bytes(
+        packed(((f"train/{name}", content) for name, content in world.images.items()), form)
+    )
     fetched = fetch_visual_rag(world.annotations, path, tmp_path / "out")
-    assert (fetched.wanted, fetched.had, fetched.extracted, fetched.refused, fetched.complete) == (100, 0, 100, (), True)
+    assert (fetched.wanted, fetched.had, fetched.extracted, fetched.refused, fetched.complete) == (
+        100,
+        0,
+        100,
+        (),
+        True,
+    )
     world.check(tmp_path / "out")
 
 
@@ -114,8 +157,15 @@ def test_an_archive_on_a_server_is_read_once(world: World, tmp_path: Path) -> No
     world.check(tmp_path)
 
 
-def test_reading_stops_when_the_last_image_is_found(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    few = World(world.data, world.images, world.wanted[:3], write_rows(tmp_path / "few.jsonl", world.wanted[:3]))
+def test_reading_stops_when_the_last_image_is_found(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = World(
+        world.data,
+        world.images,
+        world.wanted[:3],
+        write_rows(tmp_path / "few.jsonl", world.wanted[:3]),
+    )
     with ArchiveServer(world.data, pause=0.002) as server:
         fetch_visual_rag(few.annotations, server.url, tmp_path / "out")
         assert server.sent < len(world.data)
@@ -123,25 +173,53 @@ def test_reading_stops_when_the_last_image_is_found(world: World, tmp_path: Path
     assert "all images found after" in capsys.readouterr().out
 
 
-def test_a_run_with_nothing_to_do_asks_for_no_archive(world: World, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_with_nothing_to_do_asks_for_no_archive(
+    world: World, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     fetch_visual_rag(world.annotations, archive, tmp_path / "out")
-    fetched = fetch_visual_rag(world.annotations, "http://127.0.0.1:1/none.tar.gz", tmp_path / "out")
-    assert (fetched.had, fetched.by_size, fetched.extracted, fetched.complete) == (100, 100, 0, True)
-    assert "all 100 images are there, of the sizes in manifest.csv; nothing to fetch" in capsys.readouterr().out
+    fetched = fetch_visual_rag(
+        world.annotations, "http://127.0.0.1:1/none.tar.gz", tmp_path / "out"
+    )
+    assert (fetched.had, fetched.by_size, fetched.extracted, fetched.complete) == (
+        100,
+        100,
+        0,
+        True,
+    )
+    assert (
+        "all 100 images are there, of the sizes in manifest.csv; nothing to fetch"
+        in capsys.readouterr().out
+    )
     world.check(tmp_path / "out")
 
 
-def test_images_of_which_only_the_size_was_compared_are_not_called_complete_outright(world: World, archive: Path, tmp_path: Path) -> None:
-    arguments = ["fetch", "visual-rag", "--annotations", str(world.annotations), "--archive", str(archive), "--to", str(tmp_path / "out")]
+def test_images_of_which_only_the_size_was_compared_are_not_called_complete_outright(
+    world: World, archive: Path, tmp_path: Path
+) -> None:
+    arguments = [
+        "fetch",
+        "visual-rag",
+        "--annotations",
+        str(world.annotations),
+        "--archive",
+        str(archive),
+        "--to",
+        str(tmp_path / "out"),
+    ]
     assert CliRunner().invoke(app, arguments).output.endswith("out is complete\n")
     spoil(tmp_path / "out" / world.wanted[0])
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0
-    assert "100 of those that were there have the sizes in manifest.csv, and were not opened again; `vrag check` opens them" in result.output
+    assert (
+        "100 of those that were there have the sizes in manifest.csv, and were not opened again;"
+        " `vrag check` opens them" in result.output
+    )
     assert result.output.endswith("out is complete, as far as names and sizes tell\n")
 
 
-def test_a_connection_that_breaks_again_and_again_is_taken_up_where_it_broke(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_connection_that_breaks_again_and_again_is_taken_up_where_it_broke(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cuts = (300_000, 0, 1, 500_000, 0, 0, 900_000)
     with ArchiveServer(world.data, cuts=cuts) as server:
         assert fetch_visual_rag(world.annotations, server.url, tmp_path).complete
@@ -152,7 +230,9 @@ def test_a_connection_that_breaks_again_and_again_is_taken_up_where_it_broke(wor
     world.check(tmp_path)
 
 
-def test_a_server_that_sends_no_parts_is_read_again_and_says_so(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_sends_no_parts_is_read_again_and_says_so(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with ArchiveServer(world.data, ranges=False, cuts=(2_000_000,)) as server:
         assert fetch_visual_rag(world.annotations, server.url, tmp_path).complete
     assert server.starts == [0, 0]
@@ -160,16 +240,26 @@ def test_a_server_that_sends_no_parts_is_read_again_and_says_so(world: World, tm
     world.check(tmp_path)
 
 
-def test_an_archive_that_is_replaced_while_it_is_read_is_an_error_and_no_mixture(world: World, tmp_path: Path) -> None:
+def test_an_archive_that_is_replaced_while_it_is_read_is_an_error_and_no_mixture(
+    world: World, tmp_path: Path
+) -> None:
     other = packed([(f"train/{name}", content[::-1]) for name, content in world.images.items()])
     with ArchiveServer(world.data, cuts=(2_000_000,)) as server:
         server.replacement = (other[: len(world.data)].ljust(len(world.data), b"\0"), '"second"')
-        with pytest.raises(VragError, match=r'replaced while it was read .*tag "first".*tag "second".* of 100 images are in'):
+        with pytest.raises(
+            VragError,
+            match=r'replaced while it was read .*tag "first".*tag "second".* of 100 images are in',
+        ):
             fetch_visual_rag(world.annotations, server.url, tmp_path)
-    assert all(path.read_bytes() == world.images[path.relative_to(tmp_path).as_posix()] for path in tmp_path.glob("*/*"))
+    assert all(
+        path.read_bytes() == world.images[path.relative_to(tmp_path).as_posix()]
+        for path in tmp_path.glob("*/*")
+    )
 
 
-def test_a_new_archive_is_read_from_the_beginning_and_the_images_of_the_old_one_stay(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_archive_is_read_from_the_beginning_and_the_images_of_the_old_one_stay(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with ArchiveServer(world.data, cuts=(3_000_000, 0, 0, 0)) as server:
         with pytest.raises(VragError, match=r"gave up at 3\.0 of"):
             fetch_visual_rag(world.annotations, server.url, tmp_path)
@@ -178,11 +268,16 @@ def test_a_new_archive_is_read_from_the_beginning_and_the_images_of_the_old_one_
         fetched = fetch_visual_rag(world.annotations, server.url, tmp_path)
     assert server.starts == [0]
     assert fetched.had > 0
-    assert "from the beginning: this is not the archive that the last run read" in capsys.readouterr().out
+    assert (
+        "from the beginning: this is not the archive that the last run read"
+        in capsys.readouterr().out
+    )
     world.check(tmp_path)
 
 
-def test_a_server_that_is_busy_is_asked_again_and_one_that_stays_so_is_given_up(world: World, tmp_path: Path) -> None:
+def test_a_server_that_is_busy_is_asked_again_and_one_that_stays_so_is_given_up(
+    world: World, tmp_path: Path
+) -> None:
     with ArchiveServer(world.data, statuses=(503, 503)) as server:
         assert fetch_visual_rag(world.annotations, server.url, tmp_path / "out").complete
         server.statuses[:] = [503] * 9
@@ -191,12 +286,17 @@ def test_a_server_that_is_busy_is_asked_again_and_one_that_stays_so_is_given_up(
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_remote_file_reads_like_a_local_one_whatever_the_order(monkeypatch: pytest.MonkeyPatch, ranges: bool) -> None:
+def test_a_remote_file_reads_like_a_local_one_whatever_the_order(
+    monkeypatch: pytest.MonkeyPatch, ranges: bool
+) -> None:
     monkeypatch.setattr(remote, "KEPT", 1000)
     rng = np.random.default_rng(3)
     data = rng.bytes(20_000)
     local = io.BytesIO(data)
-    with ArchiveServer(data, ranges=ranges, cuts=(500, 0, 3000, 7000)) as server, remote.RemoteFile(server.url) as far:
+    with (
+        ArchiveServer(data, ranges=ranges, cuts=(500, 0, 3000, 7000)) as server,
+        remote.RemoteFile(server.url) as far,
+    ):
         for step in rng.integers(-4000, 6000, 60):
             place = int(np.clip(local.tell() + step, 0, 21_000))
             assert far.seek(place) == local.seek(place)
@@ -208,14 +308,22 @@ def test_a_remote_file_reads_like_a_local_one_whatever_the_order(monkeypatch: py
 
 
 def _start(world: World, url: str, folder: Path) -> subprocess.Popen[bytes]:
-    code = "import sys; from vrag_kit.fetching import archive, fetch_visual_rag; archive.SPAN_BYTES = 1 << 18; fetch_visual_rag(*sys.argv[1:])"
-    return subprocess.Popen([sys.executable, "-c", code, str(world.annotations), url, str(folder)], stdout=subprocess.DEVNULL)
+    code = (
+        "import sys; from vrag_kit.fetching import archive, fetch_visual_rag; archive.SPAN_BYTES ="
+        " 1 << 18; fetch_visual_rag(*sys.argv[1:])"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(world.annotations), url, str(folder)],
+        stdout=subprocess.DEVNULL,
+    )
 
 
 def _kill_midway(world: World, server: ArchiveServer, folder: Path) -> None:
     server.pause = 0.02
     process = _start(world, server.url, folder)
-    while len(list(folder.glob("*/*.jpg"))) < 50 or not (folder / ".fetch-stop.json").exists():  # what the client has done; the server is ahead of it
+    while (
+        len(list(folder.glob("*/*.jpg"))) < 50 or not (folder / ".fetch-stop.json").exists()
+    ):  # what the client has done; the server is ahead of it
         assert process.poll() is None
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
@@ -225,7 +333,9 @@ def _kill_midway(world: World, server: ArchiveServer, folder: Path) -> None:
     server.sent, server.starts = 0, []
 
 
-def test_a_process_that_was_killed_is_followed_by_one_that_does_not_read_the_beginning_again(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_process_that_was_killed_is_followed_by_one_that_does_not_read_the_beginning_again(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with ArchiveServer(world.data) as server:
         _kill_midway(world, server, tmp_path)
         assert not (tmp_path / "manifest.csv").exists()
@@ -238,7 +348,9 @@ def test_a_process_that_was_killed_is_followed_by_one_that_does_not_read_the_beg
     world.check(tmp_path)
 
 
-def test_after_a_kill_all_is_read_again_from_a_server_that_sends_no_parts(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_after_a_kill_all_is_read_again_from_a_server_that_sends_no_parts(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with ArchiveServer(world.data, ranges=False) as server:
         _kill_midway(world, server, tmp_path)
         fetched = fetch_visual_rag(world.annotations, server.url, tmp_path)
@@ -248,16 +360,38 @@ def test_after_a_kill_all_is_read_again_from_a_server_that_sends_no_parts(world:
     world.check(tmp_path)
 
 
-def test_a_command_that_is_interrupted_says_that_it_can_be_run_again(world: World, tmp_path: Path) -> None:
+def test_a_command_that_is_interrupted_says_that_it_can_be_run_again(
+    world: World, tmp_path: Path
+) -> None:
     with ArchiveServer(world.data, pause=0.02) as server:
-        command = [sys.executable, "-m", "vrag_kit.runner", "fetch", "visual-rag", "--annotations", str(world.annotations), "--archive", server.url, "--to", str(tmp_path)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [
+            sys.executable,
+            "-m",
+            "vrag_kit.runner",
+            "fetch",
+            "visual-rag",
+            "--annotations",
+            str(world.annotations),
+            "--archive",
+            server.url,
+            "--to",
+            str(tmp_path),
+        ]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         while not list(tmp_path.glob("*/*.jpg")):
             assert process.poll() is None
             time.sleep(0.005)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
-        assert (process.returncode, told) == (130, f"interrupted: what was extracted is in {tmp_path}; run the same command again to go on\n")
+        assert (process.returncode, told) == (
+            130,
+            (
+                f"interrupted: what was extracted is in {tmp_path}; run the same command again to"
+                " go on\n"
+            ),
+        )
         server.pause = 0
         assert fetch_visual_rag(world.annotations, server.url, tmp_path).had > 0
     world.check(tmp_path)
@@ -270,18 +404,32 @@ def _break_off(world: World, server: ArchiveServer, folder: Path, after: int = 4
     server.starts.clear()
 
 
-@pytest.mark.parametrize("damage", [spoil, lambda path: path.write_bytes(path.read_bytes()[:300].ljust(path.stat().st_size, b"x")), Path.unlink])
-def test_an_image_that_was_damaged_after_it_was_written_is_fetched_again(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: object) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        spoil,
+        lambda path: path.write_bytes(path.read_bytes()[:300].ljust(path.stat().st_size, b"x")),
+        Path.unlink,
+    ],
+)
+def test_an_image_that_was_damaged_after_it_was_written_is_fetched_again(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: object
+) -> None:
     with ArchiveServer(world.data) as server:
         _break_off(world, server, tmp_path)
         damage(next(tmp_path.glob("00001*/*")))
         assert fetch_visual_rag(world.annotations, server.url, tmp_path).complete
     assert server.starts == [0]
-    assert "reading from the beginning: 1 images of earlier runs are gone or damaged" in capsys.readouterr().out
+    assert (
+        "reading from the beginning: 1 images of earlier runs are gone or damaged"
+        in capsys.readouterr().out
+    )
     world.check(tmp_path)
 
 
-def test_for_an_image_that_is_gone_the_archive_is_read_from_the_beginning_once_and_not_after_each_interruption(world: World, tmp_path: Path) -> None:
+def test_for_an_image_that_is_gone_the_archive_is_read_from_the_beginning_once_and_not_after_each_interruption(
+    world: World, tmp_path: Path
+) -> None:
     names = [*world.wanted[:60], sorted(world.images)[-1]]  # the last one keeps the reading going
     late = World(world.data, world.images, names, write_rows(tmp_path / "late.jsonl", names))
     other = write_rows(tmp_path / "other.jsonl", names[-1:])
@@ -297,28 +445,48 @@ def test_for_an_image_that_is_gone_the_archive_is_read_from_the_beginning_once_a
 
 
 @pytest.mark.parametrize("spoilt", ["index", "offset", "list", "text", "bytes"])
-def test_a_note_of_the_last_stop_that_is_damaged_costs_time_and_nothing_else(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], spoilt: str) -> None:
+def test_a_note_of_the_last_stop_that_is_damaged_costs_time_and_nothing_else(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], spoilt: str
+) -> None:
     with ArchiveServer(world.data) as server:
         _break_off(world, server, tmp_path)
         path = tmp_path / ".fetch-stop.json"
         noted = json.loads(path.read_text())
-        path.write_bytes({"index": json.dumps({**noted, "index": "AAAA"}).encode(), "offset": json.dumps({**noted, "offset": "many"}).encode(),
-                          "list": b"[]", "text": b"{", "bytes": b"\xff\x00"}[spoilt])
+        path.write_bytes(
+            {
+                "index": json.dumps({**noted, "index": "AAAA"}).encode(),
+                "offset": json.dumps({**noted, "offset": "many"}).encode(),
+                "list": b"[]",
+                "text": b"{",
+                "bytes": b"\xff\x00",
+            }[spoilt]
+        )
         assert fetch_visual_rag(world.annotations, server.url, tmp_path).had > 0
     assert server.starts == [0]
-    assert ".fetch-stop.json: the note of where the last run stopped is damaged; reading from the beginning" in capsys.readouterr().out
+    assert (
+        ".fetch-stop.json: the note of where the last run stopped is damaged; reading from the"
+        " beginning" in capsys.readouterr().out
+    )
     world.check(tmp_path)
 
 
-def test_runs_that_start_together_wait_for_one_another(world: World, archive: Path, tmp_path: Path) -> None:
+def test_runs_that_start_together_wait_for_one_another(
+    world: World, archive: Path, tmp_path: Path
+) -> None:
     with ThreadPoolExecutor(12) as pool:
-        runs = list(pool.map(lambda _: fetch_visual_rag(world.annotations, archive, tmp_path / "out"), range(12)))
+        runs = list(
+            pool.map(
+                lambda _: fetch_visual_rag(world.annotations, archive, tmp_path / "out"), range(12)
+            )
+        )
     assert sorted(run.extracted for run in runs) == [0] * 11 + [100]
     world.check(tmp_path / "out")
 
 
 @pytest.mark.parametrize("change", ["image", "annotations"])
-def test_a_run_does_not_go_on_where_it_would_miss_images(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str) -> None:
+def test_a_run_does_not_go_on_where_it_would_miss_images(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str
+) -> None:
     after = world
     with ArchiveServer(world.data, cuts=(4_000_000, 0, 0, 0)) as server:
         with pytest.raises(VragError, match="run the same command again"):
@@ -327,15 +495,23 @@ def test_a_run_does_not_go_on_where_it_would_miss_images(world: World, tmp_path:
             next((tmp_path / "out").glob("00000*/*")).unlink()
         else:
             names = sorted([*world.wanted, sorted(world.images)[1]])
-            after = World(world.data, world.images, names, write_rows(tmp_path / "more.jsonl", names))
+            after = World(
+                world.data, world.images, names, write_rows(tmp_path / "more.jsonl", names)
+            )
         server.starts.clear()
         fetch_visual_rag(after.annotations, server.url, tmp_path / "out")
     assert server.starts == [0]
-    assert "reading from the beginning: " + ("1 images of earlier runs" if change == "image" else "other images are wanted") in capsys.readouterr().out
+    assert (
+        "reading from the beginning: "
+        + ("1 images of earlier runs" if change == "image" else "other images are wanted")
+        in capsys.readouterr().out
+    )
     after.check(tmp_path / "out")
 
 
-def test_images_put_there_by_hand_are_opened_and_only_the_damaged_ones_fetched(world: World, archive: Path, tmp_path: Path) -> None:
+def test_images_put_there_by_hand_are_opened_and_only_the_damaged_ones_fetched(
+    world: World, archive: Path, tmp_path: Path
+) -> None:
     good, bad = world.wanted[:2]
     for name in (good, bad):
         (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -352,16 +528,28 @@ def _link(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
     return info
 
 
-def test_members_that_lead_outside_are_refused_and_named(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_members_that_lead_outside_are_refused_and_named(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first, second, third, fourth, *_ = world.wanted
     secret = tmp_path / "secret.jpg"
     secret.write_bytes(b"secret")
     hostile: list[tuple[str | tarfile.TarInfo, bytes]] = [
-        (f"../../{first}", b"evil"), (f"/{first}", b"evil"), (f"train/../{first}", b"evil"), ("../../../outside.txt", b"evil"), (str(tmp_path / "absolute.jpg"), b"evil"),
-        (_link(f"train/{second}", tarfile.SYMTYPE, str(secret)), b""), (_link(f"train/{third}", tarfile.LNKTYPE, "../../secret.jpg"), b""),
-        (_link(f"train/{fourth}", tarfile.FIFOTYPE), b""), (_link(f"train/{fourth}", tarfile.CHRTYPE), b""), (_link("train/unwanted/link.jpg", tarfile.SYMTYPE, "/"), b"")]
+        (f"../../{first}", b"evil"),
+        (f"/{first}", b"evil"),
+        (f"train/../{first}", b"evil"),
+        ("../../../outside.txt", b"evil"),
+        (str(tmp_path / "absolute.jpg"), b"evil"),
+        (_link(f"train/{second}", tarfile.SYMTYPE, str(secret)), b""),
+        (_link(f"train/{third}", tarfile.LNKTYPE, "../../secret.jpg"), b""),
+        (_link(f"train/{fourth}", tarfile.FIFOTYPE), b""),
+        (_link(f"train/{fourth}", tarfile.CHRTYPE), b""),
+        (_link("train/unwanted/link.jpg", tarfile.SYMTYPE, "/"), b""),
+    ]
     path = tmp_path / "train.tar.gz"
-    path.write_bytes(packed([*hostile, *((f"train/{name}", content) for name, content in world.images.items())]))
+    path.write_bytes(
+        packed([*hostile, *((f"train/{name}", content) for name, content in world.images.items())])
+    )
     before = {item.name for item in tmp_path.iterdir()}
     fetched = fetch_visual_rag(world.annotations, path, tmp_path / "out")
     assert len(fetched.refused) == 9
@@ -384,39 +572,82 @@ def _sparse(name: str, size: int) -> bytes:
     return info.tobuf(tarfile.GNU_FORMAT)[:-512] + bytes(header)
 
 
-def test_a_member_that_cannot_be_the_image_it_is_named_like_is_refused_with_the_reason(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_that_cannot_be_the_image_it_is_named_like_is_refused_with_the_reason(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fetching, "LARGEST_IMAGE", 1_000_000)
     link, folder, large, sparse, outside, absent, *_ = world.wanted
     strange: list[tuple[str | tarfile.TarInfo, bytes]] = [
-        (_link(f"train/{link}", tarfile.LNKTYPE, "other"), b""), (_link(f"train/{folder}", tarfile.DIRTYPE), b""), (f"train/{large}", bytes(1_000_001)), (f"../{outside}", b"x")]
-    rest = [(f"train/{name}", content) for name, content in world.images.items() if name not in world.wanted[:6]]
-    (tmp_path / "train.tar.gz").write_bytes(gzip.compress(_sparse(f"train/{sparse}", 300_000_000) + gzip.decompress(packed([*strange, *rest])), 1))
+        (_link(f"train/{link}", tarfile.LNKTYPE, "other"), b""),
+        (_link(f"train/{folder}", tarfile.DIRTYPE), b""),
+        (f"train/{large}", bytes(1_000_001)),
+        (f"../{outside}", b"x"),
+    ]
+    rest = [
+        (f"train/{name}", content)
+        for name, content in world.images.items()
+        if name not in world.wanted[:6]
+    ]
+    (tmp_path / "train.tar.gz").write_bytes(
+        gzip.compress(
+            _sparse(f"train/{sparse}", 300_000_000) + gzip.decompress(packed([*strange, *rest])), 1
+        )
+    )
     for _ in range(2):  # the second run reads nothing and remembers why
         fetched = fetch_visual_rag(world.annotations, tmp_path / "train.tar.gz", tmp_path / "out")
         where = tmp_path / "train.tar.gz"
-        reasons = {link: f"refused in {where}: a link", folder: f"refused in {where}: a folder", absent: f"not in {where}",
-                   large: f"refused in {where}: 1,000,001 bytes, more than the 1,000,000 that an image may have",
-                   sparse: f"refused in {where}: a sparse file, which may be far larger than what the archive holds of it",
-                   outside: f"refused in {where}: its name points outside the folder"}
+        reasons = {
+            link: f"refused in {where}: a link",
+            folder: f"refused in {where}: a folder",
+            absent: f"not in {where}",
+            large: (
+                f"refused in {where}: 1,000,001 bytes, more than the 1,000,000 that an image may"
+                " have"
+            ),
+            sparse: (
+                f"refused in {where}: a sparse file, which may be far larger than what the archive"
+                " holds of it"
+            ),
+            outside: f"refused in {where}: its name points outside the folder",
+        }
         assert (fetched.missing, fetched.had + fetched.extracted) == (reasons, 94)
-        assert (tmp_path / "out" / "missing.txt").read_text() == "".join(f"{name}\t{reason}\n" for name, reason in sorted(reasons.items()))
+        assert (tmp_path / "out" / "missing.txt").read_text() == "".join(
+            f"{name}\t{reason}\n" for name, reason in sorted(reasons.items())
+        )
 
 
-def test_of_members_with_one_name_the_first_is_taken_and_the_others_are_counted(world: World, tmp_path: Path) -> None:
-    twice = [(f"train/{name}", content) for name, content in world.images.items() for content in (content, b"other")[: 1 + (name in world.wanted[:7])]]
+def test_of_members_with_one_name_the_first_is_taken_and_the_others_are_counted(
+    world: World, tmp_path: Path
+) -> None:
+    twice = [
+        (f"train/{name}", content)
+        for name, content in world.images.items()
+        for content in (content, b"other")[: 1 + (name in world.wanted[:7])]
+    ]
     (tmp_path / "train.tar.gz").write_bytes(packed(twice))
     fetched = fetch_visual_rag(world.annotations, tmp_path / "train.tar.gz", tmp_path / "out")
     assert (fetched.repeated, "passed over: 7 members" in str(fetched)) == (7, True)
     world.check(tmp_path / "out")
 
 
-def test_names_of_refused_members_can_be_printed_whatever_their_bytes(world: World, tmp_path: Path) -> None:
-    (tmp_path / "train.tar.gz").write_bytes(packed([("../\x1b[2J\udcff.jpg", b""), *((f"train/{name}", content) for name, content in world.images.items())]))
+def test_names_of_refused_members_can_be_printed_whatever_their_bytes(
+    world: World, tmp_path: Path
+) -> None:
+    (tmp_path / "train.tar.gz").write_bytes(
+        packed(
+            [
+                ("../\x1b[2J\udcff.jpg", b""),
+                *((f"train/{name}", content) for name, content in world.images.items()),
+            ]
+        )
+    )
     told = str(fetch_visual_rag(world.annotations, tmp_path / "train.tar.gz", tmp_path / "out"))
     assert "refused: ../�[2J�.jpg: its name points outside the folder" in told.encode().decode()
 
 
-def test_nothing_is_written_through_links_that_lie_in_the_folder(world: World, archive: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_through_links_that_lie_in_the_folder(
+    world: World, archive: Path, tmp_path: Path
+) -> None:
     elsewhere, out, name = tmp_path / "elsewhere", tmp_path / "out", world.wanted[0]
     elsewhere.mkdir()
     out.mkdir()
@@ -434,20 +665,47 @@ def test_nothing_is_written_through_links_that_lie_in_the_folder(world: World, a
     world.check(out)
 
 
-@pytest.mark.parametrize("name", ["../a.jpg", "/etc/a.jpg", "a/../../b.jpg", "deep/er/a.jpg", "a.jpg", "a//b.jpg", "./a/b.jpg", "a/b\u0000.jpg", "a b/c.jpg", "..\\a/b.jpg"])
-def test_annotations_that_name_an_image_outside_are_refused_before_anything_is_written(archive: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../a.jpg",
+        "/etc/a.jpg",
+        "a/../../b.jpg",
+        "deep/er/a.jpg",
+        "a.jpg",
+        "a//b.jpg",
+        "./a/b.jpg",
+        "a/b\u0000.jpg",
+        "a b/c.jpg",
+        "..\\a/b.jpg",
+    ],
+)
+def test_annotations_that_name_an_image_outside_are_refused_before_anything_is_written(
+    archive: Path, tmp_path: Path, name: str
+) -> None:
     with pytest.raises(VragError, match="line 1: image"):
         fetch_visual_rag(write_rows(tmp_path / "bad.jsonl", [name]), archive, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_images_that_are_missing_or_damaged_in_the_archive_are_listed_and_the_archive_is_not_read_twice(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_images_that_are_missing_or_damaged_in_the_archive_are_listed_and_the_archive_is_not_read_twice(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     absent, damaged = world.wanted[:25], world.wanted[30]
     content = {**world.images, damaged: world.images[damaged][:700]}
     data = packed((f"train/{name}", content[name]) for name in world.images if name not in absent)
     out = tmp_path / "out"
     with ArchiveServer(data) as server:
-        arguments = ["fetch", "visual-rag", "--annotations", str(world.annotations), "--archive", server.url, "--to", str(out)]
+        arguments = [
+            "fetch",
+            "visual-rag",
+            "--annotations",
+            str(world.annotations),
+            "--archive",
+            server.url,
+            "--to",
+            str(out),
+        ]
         for asked_for in ([0], []):
             server.starts = []
             result = CliRunner().invoke(app, arguments)
@@ -457,7 +715,10 @@ def test_images_that_are_missing_or_damaged_in_the_archive_are_listed_and_the_ar
             assert result.output.count("missing: 0") == 20
             assert "missing: and 5 more" in result.output
             assert f"damaged: {out / damaged}: not a readable picture" in result.output
-    assert "was read to its end before, and 25 images are not in it; 1 images are damaged in it; nothing to read" in result.output
+    assert (
+        "was read to its end before, and 25 images are not in it; 1 images are damaged in it;"
+        " nothing to read" in result.output
+    )
     assert f"It is damaged in {server.url}; give another archive for it." in result.output
     lines = (out / "missing.txt").read_text().splitlines()
     assert [line.split("\t")[0] for line in lines] == sorted([*absent, damaged])
@@ -467,13 +728,24 @@ def test_images_that_are_missing_or_damaged_in_the_archive_are_listed_and_the_ar
     world.check(out)
 
 
-def test_an_image_that_is_damaged_in_one_archive_is_sought_in_another_even_after_an_interruption(world: World, tmp_path: Path) -> None:
+def test_an_image_that_is_damaged_in_one_archive_is_sought_in_another_even_after_an_interruption(
+    world: World, tmp_path: Path
+) -> None:
     damaged = world.wanted[-1]
-    with ArchiveServer(packed((f"train/{name}", content[:700] if name == damaged else content) for name, content in world.images.items())) as server:
+    with ArchiveServer(
+        packed(
+            (f"train/{name}", content[:700] if name == damaged else content)
+            for name, content in world.images.items()
+        )
+    ) as server:
         for asked_for in ([0], []):
             server.starts = []
             fetched = fetch_visual_rag(world.annotations, server.url, tmp_path)
-            assert (list(fetched.damaged), fetched.missing, server.starts) == ([damaged], {}, asked_for)
+            assert (list(fetched.damaged), fetched.missing, server.starts) == (
+                [damaged],
+                {},
+                asked_for,
+            )
         server.data, server.etag = world.data, '"second"'
         _break_off(world, server, tmp_path)
         assert fetch_visual_rag(world.annotations, server.url, tmp_path).complete
@@ -483,11 +755,23 @@ def test_an_image_that_is_damaged_in_one_archive_is_sought_in_another_even_after
 
 
 @pytest.mark.parametrize("kept", [0.5, 0.97])
-def test_an_archive_that_is_cut_off_gives_what_it_has_and_an_error(world: World, tmp_path: Path, kept: float) -> None:
-    path, last = tmp_path / "train.tar.gz", World(world.data, world.images, sorted(world.images)[::5] + sorted(world.images)[-1:], tmp_path / "last.jsonl")
+def test_an_archive_that_is_cut_off_gives_what_it_has_and_an_error(
+    world: World, tmp_path: Path, kept: float
+) -> None:
+    path, last = (
+        tmp_path / "train.tar.gz",
+        World(
+            world.data,
+            world.images,
+            sorted(world.images)[::5] + sorted(world.images)[-1:],
+            tmp_path / "last.jsonl",
+        ),
+    )
     write_rows(last.annotations, last.wanted)
     path.write_bytes(world.data[: int(kept * len(world.data))])
-    with pytest.raises(VragError, match=r"cut off.*[1-9][0-9]* of 61 images are in .*run the same command again"):
+    with pytest.raises(
+        VragError, match=r"cut off.*[1-9][0-9]* of 61 images are in .*run the same command again"
+    ):
         fetch_visual_rag(last.annotations, path, tmp_path / "out")
     path.write_bytes(world.data)
     assert fetch_visual_rag(last.annotations, path, tmp_path / "out").had > 10
@@ -502,53 +786,108 @@ def test_bytes_that_were_changed_on_the_way_are_an_error(world: World, tmp_path:
         fetch_visual_rag(world.annotations, path, tmp_path / "out")
 
 
-@pytest.mark.parametrize(("content", "words"), [
-    (b"<html>Sign in</html>", "not a gzip file .*begins with b'<h'"), (b"", "not a gzip file"), (gzip.compress(b"no tar " * 1000), "gzip, but no tar in it"),
-    (gzip.compress(b""), "gzip, but no tar in it|cut off"), (gzip.compress(b"x")[:12], "cut off or damaged|no tar")],
-    ids=["a page", "nothing", "no tar", "an empty gzip", "a cut gzip"])
-def test_what_is_no_archive_is_refused_in_clear_words(world: World, tmp_path: Path, content: bytes, words: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"<html>Sign in</html>", "not a gzip file .*begins with b'<h'"),
+        (b"", "not a gzip file"),
+        (gzip.compress(b"no tar " * 1000), "gzip, but no tar in it"),
+        (gzip.compress(b""), "gzip, but no tar in it|cut off"),
+        (gzip.compress(b"x")[:12], "cut off or damaged|no tar"),
+    ],
+    ids=["a page", "nothing", "no tar", "an empty gzip", "a cut gzip"],
+)
+def test_what_is_no_archive_is_refused_in_clear_words(
+    world: World, tmp_path: Path, content: bytes, words: str
+) -> None:
     path = tmp_path / "train.tar.gz"
     path.write_bytes(content)
     with pytest.raises(VragError, match=words):
         fetch_visual_rag(world.annotations, path, tmp_path / "out")
 
 
-def test_an_archive_that_is_not_there_is_an_error_that_hides_keys(world: World, tmp_path: Path) -> None:
-    with ArchiveServer(world.data) as server, pytest.raises(VragError, match=r"train.tar.gz.missing: the server refuses it \(404 Not Found\)") as caught:
+def test_an_archive_that_is_not_there_is_an_error_that_hides_keys(
+    world: World, tmp_path: Path
+) -> None:
+    with (
+        ArchiveServer(world.data) as server,
+        pytest.raises(
+            VragError, match=r"train.tar.gz.missing: the server refuses it \(404 Not Found\)"
+        ) as caught,
+    ):
         fetch_visual_rag(world.annotations, f"{server.url}.missing?signature=KEY", tmp_path)
     assert "KEY" not in str(caught.value)
-    for place, words in (("http://127.0.0.1:1/a.tar.gz", "cannot be reached"), ("ftp://host/a.tar.gz", "expected a file, or a URL"),
-                         (str(tmp_path / "none.tar.gz"), "No such file"), (str(tmp_path), "Is a directory"), ("http://me:KEY@host/a", "a user and password")):
+    for place, words in (
+        ("http://127.0.0.1:1/a.tar.gz", "cannot be reached"),
+        ("ftp://host/a.tar.gz", "expected a file, or a URL"),
+        (str(tmp_path / "none.tar.gz"), "No such file"),
+        (str(tmp_path), "Is a directory"),
+        ("http://me:KEY@host/a", "a user and password"),
+    ):
         with pytest.raises(VragError, match=words) as caught:
             fetch_visual_rag(world.annotations, place, tmp_path / "out")
         assert "KEY" not in str(caught.value)
 
 
-@pytest.mark.parametrize("address", [
-    "http://127.0.0.1:1/a b.tgz?key=SECRET", "http://127.0.0.1:1/ü.tgz?key=SECRET", "http://[::1/x?key=SECRET", "http://127.0.0.1:SECRET/x", "http://me:SEC/SECRET@h/x", "http://:SECRET@h/x",
-    "http:///x?key=SECRET", "http://h:0/x?key=SECRET", "ftp://user:SECRET@h/x", "https:/h/x?key=SECRET", " https://h/x?key=SECRET", "s3://b/x?key=SECRET", "h/x?key=SECRET",
-    "https:h/x?key=SECRET", "me:SECRET@h/x", "//me:SECRET@h/x", "http://127.0.0.1:1/x?key=SECRET"])
-def test_an_address_that_cannot_be_used_is_refused_without_repeating_its_keys(world: World, tmp_path: Path, address: str) -> None:
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:1/a b.tgz?key=SECRET",
+        "http://127.0.0.1:1/ü.tgz?key=SECRET",
+        "http://[::1/x?key=SECRET",
+        "http://127.0.0.1:SECRET/x",
+        "http://me:SEC/SECRET@h/x",
+        "http://:SECRET@h/x",
+        "http:///x?key=SECRET",
+        "http://h:0/x?key=SECRET",
+        "ftp://user:SECRET@h/x",
+        "https:/h/x?key=SECRET",
+        " https://h/x?key=SECRET",
+        "s3://b/x?key=SECRET",
+        "h/x?key=SECRET",
+        "https:h/x?key=SECRET",
+        "me:SECRET@h/x",
+        "//me:SECRET@h/x",
+        "http://127.0.0.1:1/x?key=SECRET",
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused_without_repeating_its_keys(
+    world: World, tmp_path: Path, address: str
+) -> None:
     with pytest.raises(VragError) as caught:
         fetch_visual_rag(world.annotations, address, tmp_path)
     assert "SECRET" not in str(caught.value)
     assert re.search("://host/path|http://|cannot be read|cannot be reached", str(caught.value))
 
 
-def test_an_address_that_a_server_sends_us_on_to_is_not_repeated(world: World, tmp_path: Path) -> None:
-    with ArchiveServer(world.data, statuses=(302,)) as server, pytest.raises(VragError, match=r"the server refuses it \(302 Found\)") as caught:
+def test_an_address_that_a_server_sends_us_on_to_is_not_repeated(
+    world: World, tmp_path: Path
+) -> None:
+    with (
+        ArchiveServer(world.data, statuses=(302,)) as server,
+        pytest.raises(VragError, match=r"the server refuses it \(302 Found\)") as caught,
+    ):
         fetch_visual_rag(world.annotations, server.url, tmp_path)
     assert "SECRET" not in str(caught.value)
 
 
-def test_a_key_in_an_address_that_works_is_neither_shown_nor_stored(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with ArchiveServer(world.data, cuts=(4_000_000, 0, 0, 0)) as server, pytest.raises(VragError) as caught:
+def test_a_key_in_an_address_that_works_is_neither_shown_nor_stored(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        ArchiveServer(world.data, cuts=(4_000_000, 0, 0, 0)) as server,
+        pytest.raises(VragError) as caught,
+    ):
         fetch_visual_rag(world.annotations, f"{server.url}?key=SECRET", tmp_path)
     assert "SECRET" not in str(caught.value) + capsys.readouterr().out
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"SECRET" in path.read_bytes()]
+    assert not [
+        path for path in tmp_path.rglob("*") if path.is_file() and b"SECRET" in path.read_bytes()
+    ]
 
 
-def test_annotations_that_are_not_there_and_a_folder_that_cannot_be_written_are_errors(world: World, archive: Path, tmp_path: Path) -> None:
+def test_annotations_that_are_not_there_and_a_folder_that_cannot_be_written_are_errors(
+    world: World, archive: Path, tmp_path: Path
+) -> None:
     with pytest.raises(VragError, match="no such annotation file"):
         fetch_visual_rag(tmp_path / "none.jsonl", archive, tmp_path / "out")
     for folder in (archive, archive / "below"):
@@ -556,10 +895,20 @@ def test_annotations_that_are_not_there_and_a_folder_that_cannot_be_written_are_
             fetch_visual_rag(world.annotations, archive, folder)
 
 
-def test_a_full_disk_is_an_error_after_which_the_next_run_goes_on(world: World, archive: Path, tmp_path: Path) -> None:
-    code = ("import resource, sys; from vrag_kit.benchmarks import fetch_visual_rag\n"
-            "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))\nfetch_visual_rag(*sys.argv[1:])")
-    done = subprocess.run([sys.executable, "-c", code, str(world.annotations), str(archive), str(tmp_path / "out")], capture_output=True, text=True, check=False)
+def test_a_full_disk_is_an_error_after_which_the_next_run_goes_on(
+    world: World, archive: Path, tmp_path: Path
+) -> None:
+    code = (
+        "import resource, sys; from vrag_kit.benchmarks import"
+        " fetch_visual_rag\nresource.setrlimit(resource.RLIMIT_FSIZE, (10_000,"
+        " resource.RLIM_INFINITY))\nfetch_visual_rag(*sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(world.annotations), str(archive), str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "VragError" in done.stderr
     assert "cannot be written (File too large). Make room there" in done.stderr
     assert list((tmp_path / "out").glob("*/*")) == list((tmp_path / "out").glob("*/.*")) == []
@@ -568,17 +917,32 @@ def test_a_full_disk_is_an_error_after_which_the_next_run_goes_on(world: World, 
 
 
 def test_the_command_tells_what_it_did(world: World, archive: Path, tmp_path: Path) -> None:
-    arguments = ["--annotations", str(world.annotations), "--archive", str(archive), "--to", str(tmp_path / "out")]
+    arguments = [
+        "--annotations",
+        str(world.annotations),
+        "--archive",
+        str(archive),
+        "--to",
+        str(tmp_path / "out"),
+    ]
     result = CliRunner().invoke(app, ["fetch", "visual-rag", *arguments])
     assert result.exit_code == 0
-    assert "100 images named by the annotations: 0 were there, 100 extracted, 0 missing, 0 damaged" in result.output
+    assert (
+        "100 images named by the annotations: 0 were there, 100 extracted, 0 missing, 0 damaged"
+        in result.output
+    )
     assert f"{tmp_path / 'out'} is complete" in result.output
     unknown = CliRunner().invoke(app, ["fetch", "imagenet", *arguments])
     assert unknown.exit_code == 2
     assert "No such command 'imagenet'" in unknown.output
 
 
-def test_progress_tells_megabytes_images_and_time_left(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_tells_megabytes_images_and_time_left(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with ArchiveServer(world.data, pause=0.035) as server:
         fetch_visual_rag(world.annotations, server.url, tmp_path)
-    assert re.search(r"reading train.tar.gz: \d of 6 MB, \d\.\d/s, about \d s left; \d+ of 100 images found", capsys.readouterr().out)
+    assert re.search(
+        r"reading train.tar.gz: \d of 6 MB, \d\.\d/s, about \d s left; \d+ of 100 images found",
+        capsys.readouterr().out,
+    )

@@ -1,4 +1,6 @@
-"""The Field Guide is the same every time, honest about what its pictures show, and laid out like the real data."""
+"""The Field Guide is the same every time, honest about what its pictures show, and laid
+out like the real data.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ from vrag_kit.types import Benchmark
 
 def digest(folder: Path) -> str:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
-    return hashlib.sha256(b"".join(path.relative_to(folder).as_posix().encode() + path.read_bytes() for path in files)).hexdigest()
+    return hashlib.sha256(
+        b"".join(path.relative_to(folder).as_posix().encode() + path.read_bytes() for path in files)
+    ).hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,9 @@ def full_pages() -> list[Page]:
     return [plan_page(edition, index, *slot) for index, slot in enumerate(slots)]
 
 
-def test_the_same_edition_gives_the_same_bytes_with_any_number_of_workers(guide_folder: Path, tmp_path: Path) -> None:
+def test_the_same_edition_gives_the_same_bytes_with_any_number_of_workers(
+    guide_folder: Path, tmp_path: Path
+) -> None:
     assert digest(draw_field_guide("small", tmp_path, workers=1)) == digest(guide_folder)
 
 
@@ -50,7 +56,9 @@ def test_an_interrupted_guide_goes_on_and_ends_the_same(guide_folder: Path, tmp_
     del note["complete"]
     (tmp_path / "guide" / "guide.json").write_text(json.dumps(note), encoding="utf-8")
     folders = sorted((tmp_path / "guide" / "images").iterdir())
-    folders[3].rename(folders[3].with_name(f".{folders[3].name}.part"))  # killed while this species was drawn
+    folders[3].rename(
+        folders[3].with_name(f".{folders[3].name}.part")
+    )  # killed while this species was drawn
     next(folders[4].iterdir())
     kept = folders[4].stat().st_mtime_ns
     assert digest(draw_field_guide("small", tmp_path / "guide")) == digest(guide_folder)
@@ -88,12 +96,14 @@ def test_the_full_guide_has_the_papers_proportions(full_pages: list[Page]) -> No
     assert min(images) >= 200
     assert max(images) <= 300
     assert all(0 < row["y_rate"] <= 0.25 for row in rows)  # the paper keeps clue rates in (0, 0.25]
-    assert 0.04 < clues.sum() / sum(images) < 0.08          # 6.12 % in the paper
+    assert 0.04 < clues.sum() / sum(images) < 0.08  # 6.12 % in the paper
     assert 0.1 < np.mean(clues < 5) < 0.45
     assert set(Counter(row["sn"] for row in rows).values()) == {1, 2}
 
 
-def test_names_and_files_are_unique_and_folders_have_the_inaturalist_form(full_pages: list[Page]) -> None:
+def test_names_and_files_are_unique_and_folders_have_the_inaturalist_form(
+    full_pages: list[Page],
+) -> None:
     assert len({page.species.scientific_name for page in full_pages}) == 48
     assert len({page.species.common_name for page in full_pages}) == 48
     names = [f"{page.folder}/{name}" for page in full_pages for name in page.files]
@@ -104,23 +114,34 @@ def test_names_and_files_are_unique_and_folders_have_the_inaturalist_form(full_p
         assert organism_category(page.folder) != "other"
 
 
-def test_every_question_names_its_species_and_has_answers_of_its_kind(full_pages: list[Page]) -> None:
+def test_every_question_names_its_species_and_has_answers_of_its_kind(
+    full_pages: list[Page],
+) -> None:
     for page in full_pages:
         for question in page.questions:
             assert page.species.scientific_name in question.text
             assert page.species.common_name in question.text
             assert question.answers
-            assert question_kind(question.text) == ("pattern" if question.asks == "pattern" else "color")
+            assert question_kind(question.text) == (
+                "pattern" if question.asks == "pattern" else "color"
+            )
 
 
-def test_the_annotated_labels_are_what_the_loader_reads(guide: Benchmark, guide_folder: Path) -> None:
-    rows = [json.loads(line) for line in (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()]
+def test_the_annotated_labels_are_what_the_loader_reads(
+    guide: Benchmark, guide_folder: Path
+) -> None:
+    rows = [
+        json.loads(line)
+        for line in (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert [dict(labels) for labels in guide.qrels.values()] == [row["images"] for row in rows]
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_clue_shows_the_color_asked_about_and_a_plain_photograph_does_not(kind: str) -> None:
-    """Repaint the hidden part in another colour: clues change, other photographs do not change enough to tell."""
+    """Repaint the hidden part in another colour: clues change, other photographs do not
+    change enough to tell.
+    """
     from dataclasses import replace
 
     for part_number in (0, 1):
@@ -134,8 +155,20 @@ def test_a_clue_shows_the_color_asked_about_and_a_plain_photograph_does_not(kind
             a, b = (np.asarray(photograph(s, photo.view, 96), dtype=float) for s in (one, two))  # type: ignore[attr-defined,arg-type]
             return float((np.abs(a - b).max(axis=2) > 20).mean())
 
-        clues = [change(clue_photo(species, part, f"clue/{kind}/{part_number}/{i}")) for i in range(6)]
-        plain = [change(plain_photo(species, frozenset({part.name}), f"plain/{kind}/{part_number}/{i}", near_miss=0.0)) for i in range(6)]
+        clues = [
+            change(clue_photo(species, part, f"clue/{kind}/{part_number}/{i}")) for i in range(6)
+        ]
+        plain = [
+            change(
+                plain_photo(
+                    species,
+                    frozenset({part.name}),
+                    f"plain/{kind}/{part_number}/{i}",
+                    near_miss=0.0,
+                )
+            )
+            for i in range(6)
+        ]
         assert min(clues) > 0.002, (part.name, clues)
         assert max(plain) < 0.008, (part.name, plain)
 
@@ -178,41 +211,80 @@ def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other() ->
 
     for pattern in PATTERNS:
         image = Image.new("RGB", (200, 200))
-        paint(image, patterned(ellipse(0, 0, 0.4, 0.3), Look("red", pattern, "blue"), "part", (0.0, 0.0)))
+        paint(
+            image,
+            patterned(ellipse(0, 0, 0.4, 0.3), Look("red", pattern, "blue"), "part", (0.0, 0.0)),
+        )
         pixels = np.asarray(image).reshape(-1, 3)
         ground, second = ((pixels == COLORS[name]).all(axis=1).sum() for name in ("red", "blue"))
         assert ground > second, pattern
         assert (second > 0) == (pattern != "plain")
 
 
-def test_two_processes_that_want_the_same_guide_draw_it_once(tmp_path: Path, guide_folder: Path) -> None:
-    script = f"from vrag_kit.fieldguide import draw_field_guide\nif __name__ == '__main__':\n    draw_field_guide('small', {str(tmp_path / 'guide')!r}, workers=1)\n"
+def test_two_processes_that_want_the_same_guide_draw_it_once(
+    tmp_path: Path, guide_folder: Path
+) -> None:
+    script = (
+        "from vrag_kit.fieldguide import draw_field_guide\nif __name__ == '__main__':\n   "
+        f" draw_field_guide('small', {str(tmp_path / 'guide')!r}, workers=1)\n"
+    )
     (tmp_path / "draw.py").write_text(script, encoding="utf-8")
-    both = [subprocess.Popen([sys.executable, str(tmp_path / "draw.py")], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    both = [
+        subprocess.Popen(
+            [sys.executable, str(tmp_path / "draw.py")], stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
     printed = "".join(process.communicate(timeout=120)[0] for process in both)
     assert all(process.returncode == 0 for process in both)
     assert printed.count("drawing the Field Guide (small): 12 species in") == 1
     assert digest(tmp_path / "guide") == digest(guide_folder)
 
 
-def test_the_second_corpus_shows_the_same_species_in_other_pictures_and_lacks_some(guide_folder: Path) -> None:
-    first, second = ({"_".join(folder.name.split("_")[1:]): folder for folder in (guide_folder / name).iterdir() if folder.is_dir()} for name in ("images", "images24"))
+def test_the_second_corpus_shows_the_same_species_in_other_pictures_and_lacks_some(
+    guide_folder: Path,
+) -> None:
+    first, second = (
+        {
+            "_".join(folder.name.split("_")[1:]): folder
+            for folder in (guide_folder / name).iterdir()
+            if folder.is_dir()
+        }
+        for name in ("images", "images24")
+    )
     assert set(second) < set(first)
-    assert not {folder.name for folder in second.values()} & {folder.name for folder in first.values()}      # other numbers, as in iNaturalist 2024
-    pictures = [{hashlib.sha256(file.read_bytes()).hexdigest() for folder in each.values() for file in folder.glob("*.jpg")} for each in (first, second)]
+    assert not {folder.name for folder in second.values()} & {
+        folder.name for folder in first.values()
+    }  # other numbers, as in iNaturalist 2024
+    pictures = [
+        {
+            hashlib.sha256(file.read_bytes()).hexdigest()
+            for folder in each.values()
+            for file in folder.glob("*.jpg")
+        }
+        for each in (first, second)
+    ]
     assert not pictures[0] & pictures[1]
     assert all(26 <= len(list(folder.glob("*.jpg"))) <= 34 for folder in second.values())
 
 
-def test_every_species_is_listed_and_has_an_article_that_tells_what_is_seen_from_outside_and_nothing_hidden(guide_folder: Path) -> None:
-    species = [invent_named(EDITIONS["small"].seed, kind, number) for number in range(2) for kind in KINDS]
-    assert read_species(guide_folder / "categories.json") == {each.scientific_name: each.common_name for each in species}
+def test_every_species_is_listed_and_has_an_article_that_tells_what_is_seen_from_outside_and_nothing_hidden(
+    guide_folder: Path,
+) -> None:
+    species = [
+        invent_named(EDITIONS["small"].seed, kind, number) for number in range(2) for kind in KINDS
+    ]
+    assert read_species(guide_folder / "categories.json") == {
+        each.scientific_name: each.common_name for each in species
+    }
     count, articles = read_articles(guide_folder / "articles")
     assert count == len(species)
     for each, article in zip(species, articles, strict=True):
         assert each.scientific_name in article.text
         seen = {each.outside.color, each.outside.second, each.outside.pattern}
-        words = set(re.findall(r"[a-z]+", article.text.split("\n", 1)[1].lower()))       # behind the opening, whose common name may hold colours
+        words = set(
+            re.findall(r"[a-z]+", article.text.split("\n", 1)[1].lower())
+        )  # behind the opening, whose common name may hold colours
         assert each.outside.color in words
         assert not words & ((set(COLORS) | set(PATTERNS)) - seen)
 
@@ -220,7 +292,9 @@ def test_every_species_is_listed_and_has_an_article_that_tells_what_is_seen_from
 def test_a_lesson_in_reading_tells_the_answer_in_one_passage_or_in_none() -> None:
     for number in range(30):
         told, silent = (read(f"test/{number}", tells) for tells in (True, False))
-        assert re.search(r"\(scientific name: .*?\)", told.question)[0] in silent.question      # the same species, perhaps asked otherwise
+        assert (
+            re.search(r"\(scientific name: .*?\)", told.question)[0] in silent.question
+        )  # the same species, perhaps asked otherwise
         assert silent.answer == UNKNOWN
         assert all(word in " ".join(told.passages) for word in told.answer.split(" and "))
         assert 1 <= len(told.passages) <= 10

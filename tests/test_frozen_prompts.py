@@ -1,7 +1,9 @@
-"""Every prompt of the Visual-RAG protocol is, letter for letter, what it was when it was frozen.
+"""Every prompt of the Visual-RAG protocol is, letter for letter, what it was when it
+was frozen.
 
-`tests/data/frozen_prompts.csv` holds a hash for each setting, k and m over all questions of the
-small Field Guide; `python tests/test_frozen_prompts.py` writes it anew, which changes the protocol.
+`tests/data/frozen_prompts.csv` holds a hash for each setting, k and m over all
+questions of the small Field Guide; `python tests/test_frozen_prompts.py` writes it
+anew, which changes the protocol.
 """
 
 from __future__ import annotations
@@ -19,7 +21,17 @@ from vrag_kit.building.folders import read_folders
 from vrag_kit.building.presence import _WORDINGS
 from vrag_kit.building.writing import question_prompt
 from vrag_kit.fieldguide import draw_field_guide
-from vrag_kit.generation import enough_clues, gt_clue, m_gt, m_in_k, non_clue, one_in_k, one_in_k_easy, top_k, zero_shot
+from vrag_kit.generation import (
+    enough_clues,
+    gt_clue,
+    m_gt,
+    m_in_k,
+    non_clue,
+    one_in_k,
+    one_in_k_easy,
+    top_k,
+    zero_shot,
+)
 from vrag_kit.generation.experiment import _prompt
 from vrag_kit.judging import judge_prompt
 from vrag_kit.retrieval import perfect_run
@@ -35,9 +47,16 @@ def test_no_prompt_has_changed_since_it_was_frozen(guide: Benchmark, guide_folde
 
 
 def prompt_hashes(guide: Benchmark, folder: Path) -> pd.DataFrame:
-    """One row for each kind of prompt: kind, k, m, prompts (how many), sha256 of all of them."""
+    """One row for each kind of prompt: kind, k, m, prompts (how many), sha256 of all of
+    them.
+    """
     kinds: dict[tuple[str, str, str], list[Prompt]] = defaultdict(list)
-    for kind, k, m, prompt in (*answer_prompts(guide), *text_prompts(guide), *judge_prompts(guide), *builder_prompts(guide, folder)):
+    for kind, k, m, prompt in (
+        *answer_prompts(guide),
+        *text_prompts(guide),
+        *judge_prompts(guide),
+        *builder_prompts(guide, folder),
+    ):
         kinds[kind, k, m].append(prompt)
     rows = [(*names, str(len(prompts)), digest(prompts)) for names, prompts in kinds.items()]
     return pd.DataFrame(rows, columns=["kind", "k", "m", "prompts", "sha256"])
@@ -59,15 +78,29 @@ def answer_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
     ]
     for context in contexts:
         yield context.setting, str(context.k), str(context.m or ""), _prompt(guide, context, None)
-        yield f"{context.setting} in one wording", str(context.k), str(context.m or ""), _prompt(guide, context, "several_images")
+        yield (
+            f"{context.setting} in one wording",
+            str(context.k),
+            str(context.m or ""),
+            _prompt(guide, context, "several_images"),
+        )
 
 
 def text_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
-    passages = {f"p{i}": Evidence(doc_id=f"p{i}", text=f"The text of passage {i}, with “quotes” and {{braces}}.") for i in range(10)}
-    library = Benchmark(name="library", fingerprint="", queries=guide.queries, corpus=passages, qrels={})
+    passages = {
+        f"p{i}": Evidence(
+            doc_id=f"p{i}", text=f"The text of passage {i}, with “quotes” and {{braces}}."
+        )
+        for i in range(10)
+    }
+    library = Benchmark(
+        name="library", fingerprint="", queries=guide.queries, corpus=passages, qrels={}
+    )
     for query_id in guide.queries:
         for k in (1, 10):
-            context = Context(query_id=query_id, setting="text_rag", k=k, doc_ids=tuple(passages)[:k])
+            context = Context(
+                query_id=query_id, setting="text_rag", k=k, doc_ids=tuple(passages)[:k]
+            )
             yield "text_rag", str(k), "", _prompt(library, context, None)
 
 
@@ -84,11 +117,28 @@ def builder_prompts(guide: Benchmark, folder: Path) -> Iterator[tuple[str, str, 
     for species in folders:
         yield "question writer", "", "", question_prompt(species, "It lives in meadows.")
         for wording, (write, _) in _WORDINGS.items():
-            yield f"coarse filter, {wording}", "", "", write(species, "hindwings", query.text, image)
+            yield (
+                f"coarse filter, {wording}",
+                "",
+                "",
+                write(species, "hindwings", query.text, image),
+            )
 
 
 def digest(prompts: list[Prompt]) -> str:
-    shown = [[(message.role, [part if isinstance(part, str) else {"image": Path(part.where).name} for part in message.parts]) for message in prompt] for prompt in prompts]
+    shown = [
+        [
+            (
+                message.role,
+                [
+                    part if isinstance(part, str) else {"image": Path(part.where).name}
+                    for part in message.parts
+                ],
+            )
+            for message in prompt
+        ]
+        for prompt in prompts
+    ]
     return hashlib.sha256(json.dumps(shown, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -97,5 +147,7 @@ if __name__ == "__main__":
 
     with tempfile.TemporaryDirectory() as made:
         place = draw_field_guide("small", Path(made) / "guide")
-        benchmark = load_visual_rag(place / "annotations.jsonl", place / "images", name="small guide")
+        benchmark = load_visual_rag(
+            place / "annotations.jsonl", place / "images", name="small guide"
+        )
         prompt_hashes(benchmark, place).to_csv(FROZEN, index=False, lineterminator="\n")

@@ -1,4 +1,6 @@
-"""gCUE against the paper's printed numbers, and its intervals against a slow inversion of the test that defines them."""
+"""gCUE against the paper's printed numbers, and its intervals against a slow inversion
+of the test that defines them.
+"""
 
 from __future__ import annotations
 
@@ -17,33 +19,48 @@ from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import gcue_printed
 
 
-@pytest.mark.parametrize(("model", "k", "lam", "expected"), [
-    ("Qwen2.5VL", 3, 0.5, (46.85 - 34.49) / (41.79 - 34.49)),       # B = (38.90 + 30.08) / 2 = 34.49; 12.36 / 7.30 = 1.693
-    ("GPT-4o", 3, 0.5, (48.95 - 34.355) / (59.81 - 34.355)),        # 14.595 / 25.455 = 0.573
-    ("GPT-4o", 3, 1.0, (48.95 - 53.74) / (59.81 - 53.74)),          # negative: −4.79 / 6.07 = −0.789
-    ("Claude", 3, 1.0, (48.05 - 54.28) / (56.79 - 54.28)),          # −6.23 / 2.51 = −2.482
-    ("Qwen2.5VL", 15, 1.0, (49.57 - 38.90) / (41.79 - 38.90)),      # large: 10.67 / 2.89 = 3.692
-    ("Qwen2.5VL", 15, 0.0, (49.57 - 30.08) / (41.79 - 30.08))])     # 19.49 / 11.71 = 1.664
-def test_gcue_agrees_with_a_hand_calculation_from_table_3(model: str, k: int, lam: float, expected: float) -> None:
+@pytest.mark.parametrize(
+    ("model", "k", "lam", "expected"),
+    [
+        (
+            "Qwen2.5VL",
+            3,
+            0.5,
+            (46.85 - 34.49) / (41.79 - 34.49),
+        ),  # B = (38.90 + 30.08) / 2 = 34.49; 12.36 / 7.30 = 1.693
+        ("GPT-4o", 3, 0.5, (48.95 - 34.355) / (59.81 - 34.355)),  # 14.595 / 25.455 = 0.573
+        ("GPT-4o", 3, 1.0, (48.95 - 53.74) / (59.81 - 53.74)),  # negative: −4.79 / 6.07 = −0.789
+        ("Claude", 3, 1.0, (48.05 - 54.28) / (56.79 - 54.28)),  # −6.23 / 2.51 = −2.482
+        ("Qwen2.5VL", 15, 1.0, (49.57 - 38.90) / (41.79 - 38.90)),  # large: 10.67 / 2.89 = 3.692
+        ("Qwen2.5VL", 15, 0.0, (49.57 - 30.08) / (41.79 - 30.08)),
+    ],
+)  # 19.49 / 11.71 = 1.664
+def test_gcue_agrees_with_a_hand_calculation_from_table_3(
+    model: str, k: int, lam: float, expected: float
+) -> None:
     table = gcue_printed(published("visual_rag", table=3)).set_index(["model", "k", "lambda"])
     assert table.loc[(model, k, lam), "value"] == pytest.approx(expected, rel=1e-9)
 
 
 def test_every_printed_accuracy_gives_a_gcue() -> None:
     table = gcue_printed(published("visual_rag", table=3))
-    assert len(table) == 3 * (6 * 6 + 2 * 5)                        # Pixtral and Llama have no k = 20
+    assert len(table) == 3 * (6 * 6 + 2 * 5)  # Pixtral and Llama have no k = 20
     assert table["value"].notna().all()
 
 
 def test_gcue_has_its_marks_where_they_belong() -> None:
-    assert gcue_of(0.6, 0.6, 0.3, 0.1, 0.5) == 1                    # nothing lost
-    assert gcue_of(0.2, 0.6, 0.3, 0.1, 0.5) == pytest.approx(0)     # nothing left
-    assert math.isnan(gcue_of(0.5, 0.2, 0.3, 0.1, 0.5))             # the clue does not help: undefined only here
+    assert gcue_of(0.6, 0.6, 0.3, 0.1, 0.5) == 1  # nothing lost
+    assert gcue_of(0.2, 0.6, 0.3, 0.1, 0.5) == pytest.approx(0)  # nothing left
+    assert math.isnan(
+        gcue_of(0.5, 0.2, 0.3, 0.1, 0.5)
+    )  # the clue does not help: undefined only here
     assert gcue_of(0.5, 0.2 + 1e-12, 0.3, 0.1, 0.5) > 1e9
 
 
 def brute_force(x: np.ndarray, y: np.ndarray, groups: list[str], ratio: float) -> bool:
-    """Whether "mean(x − ratio · y) = 0" is not rejected at 5 % by a t test on cluster sums."""
+    """Whether "mean(x − ratio · y) = 0" is not rejected at 5 % by a t test on cluster
+    sums.
+    """
     d = x - ratio * y
     sums = pd.Series(d - d.mean()).groupby(groups).sum()
     g = len(sums)
@@ -53,7 +70,9 @@ def brute_force(x: np.ndarray, y: np.ndarray, groups: list[str], ratio: float) -
 
 @given(st.integers(0, 10**6), st.integers(3, 12), st.floats(-0.5, 0.5))
 @settings(max_examples=60, deadline=None)
-def test_fieller_holds_exactly_the_ratios_that_a_t_test_does_not_reject(seed: int, n_groups: int, shift: float) -> None:
+def test_fieller_holds_exactly_the_ratios_that_a_t_test_does_not_reject(
+    seed: int, n_groups: int, shift: float
+) -> None:
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 4, n_groups)
     groups = [f"g{i}" for i, size in enumerate(sizes) for _ in range(size)]
@@ -64,13 +83,22 @@ def test_fieller_holds_exactly_the_ratios_that_a_t_test_does_not_reject(seed: in
     for r in [*np.linspace(-8, 8, 41), ratio.value]:
         inside = brute_force(x, y, groups, r)
         if ratio.interval.startswith("["):
-            expected, margin = ratio.ci_low <= r <= ratio.ci_high, min(abs(r - ratio.ci_low), abs(r - ratio.ci_high))
+            expected, margin = (
+                ratio.ci_low <= r <= ratio.ci_high,
+                min(abs(r - ratio.ci_low), abs(r - ratio.ci_high)),
+            )
         elif "∪" in ratio.interval:
-            low, high = (float(part) for part in (ratio.interval.split("]")[0].split(",")[1], ratio.interval.split("[")[1].split(",")[0]))
+            low, high = (
+                float(part)
+                for part in (
+                    ratio.interval.split("]")[0].split(",")[1],
+                    ratio.interval.split("[")[1].split(",")[0],
+                )
+            )
             expected, margin = r <= low or r >= high, min(abs(r - low), abs(r - high))
         else:
             expected, margin = True, 1.0
-        assert inside == expected or margin < 0.02                  # the written rays are rounded to 0.01
+        assert inside == expected or margin < 0.02  # the written rays are rounded to 0.01
 
 
 def test_a_denominator_near_zero_gives_an_unbounded_interval_and_says_so() -> None:
@@ -78,7 +106,9 @@ def test_a_denominator_near_zero_gives_an_unbounded_interval_and_says_so() -> No
     assert (ratio.ci_low, ratio.ci_high) == (-math.inf, math.inf)
     assert ratio.interval.startswith("(−∞")
     assert fieller([1.0, 0.0], [0.5, -0.5], list("ab")).interval == "undefined"
-    assert fieller([1.0, 1.0], [0.5, 0.5], ["a", "a"]).interval == "(−∞, ∞)"     # one cluster tells nothing
+    assert (
+        fieller([1.0, 1.0], [0.5, 0.5], ["a", "a"]).interval == "(−∞, ∞)"
+    )  # one cluster tells nothing
 
 
 def test_fieller_covers_the_true_ratio_about_as_often_as_it_says() -> None:
@@ -93,19 +123,37 @@ def test_fieller_covers_the_true_ratio_about_as_often_as_it_says() -> None:
 
 
 def judged(scores: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
-    return pd.DataFrame([("m", setting, k, draw, query_id, score, 0.0) for (setting, k), values in scores.items() for draw in (0, 1)
-                         for query_id, score in zip("abc", values, strict=True)], columns=["model", "setting", "k", "draw", "query_id", "score", "abstained"])
+    return pd.DataFrame(
+        [
+            ("m", setting, k, draw, query_id, score, 0.0)
+            for (setting, k), values in scores.items()
+            for draw in (0, 1)
+            for query_id, score in zip("abc", values, strict=True)
+        ],
+        columns=["model", "setting", "k", "draw", "query_id", "score", "abstained"],
+    )
 
 
 GROUPS = {"a": "s1", "b": "s2", "c": "s3"}
-ARMS = {("zero_shot", 0): [0, 0.5, 0.5], ("non_clue", 1): [0, 0, 0.5], ("gt_clue", 1): [1, 1, 0.5], ("one_in_k", 3): [1, 0.5, 1]}
+ARMS = {
+    ("zero_shot", 0): [0, 0.5, 0.5],
+    ("non_clue", 1): [0, 0, 0.5],
+    ("gt_clue", 1): [1, 1, 0.5],
+    ("one_in_k", 3): [1, 0.5, 1],
+}
 
 
 def test_gcue_of_answers_agrees_with_a_case_worked_by_hand() -> None:
     row = gcue(judged(ARMS), GROUPS, lambdas=[0.5]).iloc[0]
     # A_Z = 1/3, A_NC = 1/6, A_GT = 5/6, A_3 = 5/6: B = 1/4, (5/6 − 1/4) / (5/6 − 1/4) = 1
-    assert row[["a_zero_shot", "a_non_clue", "a_gt", "a_k"]].tolist() == pytest.approx([1 / 3, 1 / 6, 5 / 6, 5 / 6])
-    assert (row["value"], row["denominator"], row["n"]) == (pytest.approx(1), pytest.approx(7 / 12), 3)
+    assert row[["a_zero_shot", "a_non_clue", "a_gt", "a_k"]].tolist() == pytest.approx(
+        [1 / 3, 1 / 6, 5 / 6, 5 / 6]
+    )
+    assert (row["value"], row["denominator"], row["n"]) == (
+        pytest.approx(1),
+        pytest.approx(7 / 12),
+        3,
+    )
 
 
 def test_gcue_uses_only_queries_with_a_verdict_in_every_arm() -> None:
@@ -115,7 +163,13 @@ def test_gcue_uses_only_queries_with_a_verdict_in_every_arm() -> None:
 
 
 def test_gcue_without_an_arm_names_it() -> None:
-    with pytest.raises(VragError, match="gCUE of m needs the setting 'non_clue', which the answers lack; found zero_shot, gt_clue"):
+    with pytest.raises(
+        VragError,
+        match=(
+            "gCUE of m needs the setting 'non_clue', which the answers lack; found zero_shot,"
+            " gt_clue"
+        ),
+    ):
         gcue(judged({arm: values for arm, values in ARMS.items() if arm[0] != "non_clue"}), GROUPS)
 
 
@@ -125,16 +179,33 @@ def test_gcue_without_distractors_says_so_instead_of_an_empty_table() -> None:
 
 
 def test_a_denominator_that_is_only_rounding_gives_no_ratio() -> None:
-    assert math.isnan(gcue_of(0.5, 0.3, 0.1 + 0.2, 0.9, 1.0))         # 0.1 + 0.2 is not 0.3 in binary
-    row = gcue(judged({**ARMS, ("gt_clue", 1): [0.1, 0.2, 0.3], ("zero_shot", 0): [0.3, 0.2, 0.1]}), GROUPS, lambdas=[1.0]).iloc[0]
+    assert math.isnan(gcue_of(0.5, 0.3, 0.1 + 0.2, 0.9, 1.0))  # 0.1 + 0.2 is not 0.3 in binary
+    row = gcue(
+        judged({**ARMS, ("gt_clue", 1): [0.1, 0.2, 0.3], ("zero_shot", 0): [0.3, 0.2, 0.1]}),
+        GROUPS,
+        lambdas=[1.0],
+    ).iloc[0]
     assert math.isnan(row["value"])
     assert (row["ci_low"], row["ci_high"]) == (-math.inf, math.inf)
 
 
 def test_accuracy_keeps_draws_together_and_counts_failures_apart() -> None:
     table = judged(ARMS)
-    table.loc[(table["setting"] == "gt_clue") & (table["query_id"] == "a") & (table["draw"] == 1), ["score", "abstained"]] = math.nan
-    table.loc[(table["setting"] == "gt_clue") & (table["query_id"] == "b"), ["score", "abstained"]] = math.nan
-    row = accuracy(table.assign(status="ok"), GROUPS).query("setting == 'gt_clue' and metric == 'accuracy'").iloc[0]
-    assert (row["value"], row["n"], row["n_failed"]) == (0.75, 2, 3)     # a: 1 (one draw), c: 0.5; b has no verdict
+    table.loc[
+        (table["setting"] == "gt_clue") & (table["query_id"] == "a") & (table["draw"] == 1),
+        ["score", "abstained"],
+    ] = math.nan
+    table.loc[
+        (table["setting"] == "gt_clue") & (table["query_id"] == "b"), ["score", "abstained"]
+    ] = math.nan
+    row = (
+        accuracy(table.assign(status="ok"), GROUPS)
+        .query("setting == 'gt_clue' and metric == 'accuracy'")
+        .iloc[0]
+    )
+    assert (row["value"], row["n"], row["n_failed"]) == (
+        0.75,
+        2,
+        3,
+    )  # a: 1 (one draw), c: 0.5; b has no verdict
     assert per_query(table).query("setting == 'gt_clue' and query_id == 'b'")["value"].isna().all()

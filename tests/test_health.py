@@ -1,4 +1,6 @@
-"""`vrag check` of a benchmark names every bad row and every image that is missing, damaged or odd, once, and says by its exit code whether that is a fault."""
+"""`vrag check` of a benchmark names every bad row and every image that is missing,
+damaged or odd, once, and says by its exit code whether that is a fault.
+"""
 
 from __future__ import annotations
 
@@ -40,36 +42,71 @@ def check(*arguments: object) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def test_a_benchmark_without_faults_gives_an_empty_table(write_annotations: Write, tree: Path) -> None:
+def test_a_benchmark_without_faults_gives_an_empty_table(
+    write_annotations: Write, tree: Path
+) -> None:
     table = check_visual_rag(write_annotations({}, {"question": "Another?", **V2}), tree)
     assert list(table.columns) == ["kind", "where", "image", "found"]
     assert table.empty
 
 
-def test_every_fault_is_found_at_once_and_each_image_named_once_with_all_its_lines(write_annotations: Write, tree: Path) -> None:
+def test_every_fault_is_found_at_once_and_each_image_named_once_with_all_its_lines(
+    write_annotations: Write, tree: Path
+) -> None:
     damaged = tree / GOOSE / "b.jpg"
     damaged.write_bytes(damaged.read_bytes()[:200])
     (tree / GOOSE / "c.jpg").unlink()
     GREY.save(tree / GOOSE / "d.jpg")
-    table = check_visual_rag(write_annotations({}, "{", {"question": "Another?"}, {"answer": []}, {"question": "One more?", "images": {"../d.jpg": 1}}), tree)
-    assert findings(table) == [("row", "line 2", ""), ("row", "line 4", ""), ("row", "line 5", "d.jpg"), ("missing", "line 1, 3", "c.jpg"),
-                               ("damaged", "line 1, 3", "b.jpg"), ("odd", "line 1, 3", "d.jpg")]
+    table = check_visual_rag(
+        write_annotations(
+            {},
+            "{",
+            {"question": "Another?"},
+            {"answer": []},
+            {"question": "One more?", "images": {"../d.jpg": 1}},
+        ),
+        tree,
+    )
+    assert findings(table) == [
+        ("row", "line 2", ""),
+        ("row", "line 4", ""),
+        ("row", "line 5", "d.jpg"),
+        ("missing", "line 1, 3", "c.jpg"),
+        ("damaged", "line 1, 3", "b.jpg"),
+        ("odd", "line 1, 3", "d.jpg"),
+    ]
     assert table["found"][0].startswith("not JSON")
     assert table["found"][1] == "'answer' is [], expected a non-empty list."
     assert "points outside" in table["found"][2]
 
 
-def test_a_species_folder_that_is_not_there_and_a_file_with_another_ending_are_said(write_annotations: Write, tree: Path) -> None:
+def test_a_species_folder_that_is_not_there_and_a_file_with_another_ending_are_said(
+    write_annotations: Write, tree: Path
+) -> None:
     (tree / GOOSE / "a.jpg").rename(tree / GOOSE / "a.JPEG")
-    table = check_visual_rag(write_annotations({"images": {f"{GOOSE}/a.jpg": 1, "00002_Fungi/x.jpg": 0}}), tree)
+    table = check_visual_rag(
+        write_annotations({"images": {f"{GOOSE}/a.jpg": 1, "00002_Fungi/x.jpg": 0}}), tree
+    )
     assert dict(zip(table["image"], table["found"], strict=True)) == {
-        f"{GOOSE}/a.jpg": "not among the 4 files of its folder, but a.JPEG is", "00002_Fungi/x.jpg": "no such species folder"}
+        f"{GOOSE}/a.jpg": "not among the 4 files of its folder, but a.JPEG is",
+        "00002_Fungi/x.jpg": "no such species folder",
+    }
 
 
-@pytest.mark.parametrize(("content", "found"), [
-    (b"", "empty file"), (b"<html><body>404", "no picture of a known format; its 15 bytes begin with b'<html><body>'"), (None, "cannot be read (Is a directory)"),
-])
-def test_a_damaged_file_is_told_by_what_is_in_it(write_annotations: Write, tree: Path, content: bytes | None, found: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", "empty file"),
+        (
+            b"<html><body>404",
+            "no picture of a known format; its 15 bytes begin with b'<html><body>'",
+        ),
+        (None, "cannot be read (Is a directory)"),
+    ],
+)
+def test_a_damaged_file_is_told_by_what_is_in_it(
+    write_annotations: Write, tree: Path, content: bytes | None, found: str
+) -> None:
     (tree / GOOSE / "a.jpg").unlink()
     if content is None:
         (tree / GOOSE / "a.jpg").mkdir()
@@ -89,11 +126,18 @@ def fuzzed_avif() -> bytes:
 def unknown_dds() -> bytes:
     file = io.BytesIO()
     RGB.save(file, "DDS")
-    return file.getvalue()[:80] + struct.pack("<I", 4) + b"XXXX" + file.getvalue()[88:]  # a pixel format that nobody knows
+    return (
+        file.getvalue()[:80] + struct.pack("<I", 4) + b"XXXX" + file.getvalue()[88:]
+    )  # a pixel format that nobody knows
 
 
-@pytest.mark.parametrize(("make", "found"), [(fuzzed_avif, "Failed to decode frame 0"), (unknown_dds, "Unimplemented pixel format")])
-def test_whatever_a_decoder_raises_the_other_findings_stay(write_annotations: Write, tree: Path, make: Callable[[], bytes], found: str) -> None:
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [(fuzzed_avif, "Failed to decode frame 0"), (unknown_dds, "Unimplemented pixel format")],
+)
+def test_whatever_a_decoder_raises_the_other_findings_stay(
+    write_annotations: Write, tree: Path, make: Callable[[], bytes], found: str
+) -> None:
     (tree / GOOSE / "a.jpg").write_bytes(make())
     (tree / GOOSE / "b.jpg").unlink()
     table = check_visual_rag(write_annotations({}), tree)
@@ -110,45 +154,88 @@ def turned(orientation: int) -> Image.Exif:
 RGB = Image.new("RGB", (50, 40))
 
 
-@pytest.mark.parametrize(("picture", "options", "found"), [
-    (RGB, {"exif": turned(1)}, ""),
-    (RGB, {"exif": turned(6)}, "EXIF orientation 6"),
-    (GREY, {}, "grey, not RGB"),
-    (RGB.convert("CMYK"), {}, "CMYK, not RGB"),
-    (RGB.convert("P"), {"format": "PNG"}, "palette, not RGB; PNG in a file that ends in .jpg"),
-    (RGB.convert("RGBA"), {"format": "PNG"}, "alpha, not RGB; PNG in a file that ends in .jpg"),
-    (Image.fromarray(np.zeros((40, 40), np.uint16)), {"format": "PNG"}, "16 bits, not RGB; PNG in a file that ends in .jpg"),
-    (RGB, {"format": "GIF"}, "palette, not RGB; GIF in a file that ends in .jpg"),
-    (RGB, {"format": "MPO", "save_all": True, "append_images": [RGB]}, ""),
-    (Image.new("RGB", (32, 32)), {}, ""), (Image.new("RGB", (31, 40)), {}, "31 × 40 pixels"),
-    (Image.new("RGB", (200, 40)), {}, ""), (Image.new("RGB", (40, 201)), {}, "40 × 201 pixels"),
-    (Image.new("RGB", (8000, 1600)), {}, ""), (Image.new("RGB", (8001, 1700)), {}, "8001 × 1700 pixels"),
-])
-def test_an_odd_image_is_told_from_a_usual_one(write_annotations: Write, tree: Path, picture: Image.Image, options: dict, found: str) -> None:
+@pytest.mark.parametrize(
+    ("picture", "options", "found"),
+    [
+        (RGB, {"exif": turned(1)}, ""),
+        (RGB, {"exif": turned(6)}, "EXIF orientation 6"),
+        (GREY, {}, "grey, not RGB"),
+        (RGB.convert("CMYK"), {}, "CMYK, not RGB"),
+        (RGB.convert("P"), {"format": "PNG"}, "palette, not RGB; PNG in a file that ends in .jpg"),
+        (RGB.convert("RGBA"), {"format": "PNG"}, "alpha, not RGB; PNG in a file that ends in .jpg"),
+        (
+            Image.fromarray(np.zeros((40, 40), np.uint16)),
+            {"format": "PNG"},
+            "16 bits, not RGB; PNG in a file that ends in .jpg",
+        ),
+        (RGB, {"format": "GIF"}, "palette, not RGB; GIF in a file that ends in .jpg"),
+        (RGB, {"format": "MPO", "save_all": True, "append_images": [RGB]}, ""),
+        (Image.new("RGB", (32, 32)), {}, ""),
+        (Image.new("RGB", (31, 40)), {}, "31 × 40 pixels"),
+        (Image.new("RGB", (200, 40)), {}, ""),
+        (Image.new("RGB", (40, 201)), {}, "40 × 201 pixels"),
+        (Image.new("RGB", (8000, 1600)), {}, ""),
+        (Image.new("RGB", (8001, 1700)), {}, "8001 × 1700 pixels"),
+    ],
+)
+def test_an_odd_image_is_told_from_a_usual_one(
+    write_annotations: Write, tree: Path, picture: Image.Image, options: dict, found: str
+) -> None:
     picture.save(tree / GOOSE / "a.jpg", **{"format": "JPEG", **options})
     table = check_visual_rag(write_annotations({}), tree)
-    assert (findings(table), list(table["found"])) == (([("odd", "line 1", "a.jpg")], [found]) if found else ([], []))
+    assert (findings(table), list(table["found"])) == (
+        ([("odd", "line 1", "a.jpg")], [found]) if found else ([], [])
+    )
 
 
-def test_a_repeated_question_and_counts_that_the_labels_do_not_give_are_odd(write_annotations: Write, tree: Path) -> None:
-    table = check_visual_rag(write_annotations(V2, {**V2, "question": "Another?", "y_count": 3, "y_rate": 0.75}, V2), tree)
+def test_a_repeated_question_and_counts_that_the_labels_do_not_give_are_odd(
+    write_annotations: Write, tree: Path
+) -> None:
+    table = check_visual_rag(
+        write_annotations(V2, {**V2, "question": "Another?", "y_count": 3, "y_rate": 0.75}, V2),
+        tree,
+    )
     assert findings(table) == [("odd", "line 2", ""), ("odd", "line 2", ""), ("odd", "line 3", "")]
-    assert list(table["found"]) == ["y_count is 3, but 1 of 4 images are clues", "y_rate is 0.75, but 1 of 4 images are 0.25", "the same species and question as line 1"]
+    assert list(table["found"]) == [
+        "y_count is 3, but 1 of 4 images are clues",
+        "y_rate is 0.75, but 1 of 4 images are 0.25",
+        "the same species and question as line 1",
+    ]
 
 
-@pytest.mark.parametrize(("claim", "kind", "found"), [
-    ({"y_rate": float("nan")}, "row", "'y_rate' is nan, expected a number."), ({"y_count": True}, "row", "'y_count' is True, expected int."),
-    ({"is_changed_v2": "no"}, "odd", "is_changed_v2 is 'no', expected unchanged, updated_image_label, updated_qa"),
-    ({"y_rate": 10**400}, "odd", f"y_rate is {'1' + '0' * 59}, but 1 of 4 images are 0.25"), ({"y_rate": float("inf")}, "odd", "y_rate is inf, but 1 of 4 images are 0.25"),
-])
-def test_a_claim_of_v2_that_is_none_is_a_bad_row_and_one_that_cannot_be_is_odd(write_annotations: Write, tree: Path, claim: dict, kind: str, found: str) -> None:
+@pytest.mark.parametrize(
+    ("claim", "kind", "found"),
+    [
+        ({"y_rate": float("nan")}, "row", "'y_rate' is nan, expected a number."),
+        ({"y_count": True}, "row", "'y_count' is True, expected int."),
+        (
+            {"is_changed_v2": "no"},
+            "odd",
+            "is_changed_v2 is 'no', expected unchanged, updated_image_label, updated_qa",
+        ),
+        ({"y_rate": 10**400}, "odd", f"y_rate is {'1' + '0' * 59}, but 1 of 4 images are 0.25"),
+        ({"y_rate": float("inf")}, "odd", "y_rate is inf, but 1 of 4 images are 0.25"),
+    ],
+)
+def test_a_claim_of_v2_that_is_none_is_a_bad_row_and_one_that_cannot_be_is_odd(
+    write_annotations: Write, tree: Path, claim: dict, kind: str, found: str
+) -> None:
     table = check_visual_rag(write_annotations({**V2, **claim}), tree)
-    assert list(zip(table["kind"], table["where"], table["found"], strict=True)) == [(kind, "line 1", found)]
+    assert list(zip(table["kind"], table["where"], table["found"], strict=True)) == [
+        (kind, "line 1", found)
+    ]
 
 
-def test_an_image_with_two_labels_in_one_row_makes_it_a_bad_one(write_annotations: Write, tree: Path) -> None:
+def test_an_image_with_two_labels_in_one_row_makes_it_a_bad_one(
+    write_annotations: Write, tree: Path
+) -> None:
     path = write_annotations({})
-    path.write_text(path.read_text(encoding="utf-8").replace(f'"{GOOSE}/a.jpg": 1', f'"{GOOSE}/a.jpg": 1, "{GOOSE}/a.jpg": 0'), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace(
+            f'"{GOOSE}/a.jpg": 1', f'"{GOOSE}/a.jpg": 1, "{GOOSE}/a.jpg": 0'
+        ),
+        encoding="utf-8",
+    )
     table = check_visual_rag(path, tree)
     assert findings(table) == [("row", "line 1", "")]
     assert table["found"][0].startswith(f"'{GOOSE}/a.jpg' stands twice in one object, as 1 and 0")
@@ -162,7 +249,11 @@ def test_a_byte_order_mark_is_no_fault(write_annotations: Write, tree: Path) -> 
 
 
 def test_rows_that_wait_for_a_question_are_odd(write_annotations: Write, tree: Path) -> None:
-    assert findings(check_visual_rag(write_annotations({}, {"question": "HOLD"}, {"question": "Hold what?"}), tree)) == [("odd", "line 2", "")]
+    assert findings(
+        check_visual_rag(
+            write_annotations({}, {"question": "HOLD"}, {"question": "Hold what?"}), tree
+        )
+    ) == [("odd", "line 2", "")]
 
 
 def test_an_empty_file_and_a_missing_image_folder_are_refused(tmp_path: Path, tree: Path) -> None:
@@ -173,37 +264,67 @@ def test_an_empty_file_and_a_missing_image_folder_are_refused(tmp_path: Path, tr
         check_visual_rag(tmp_path / "empty.jsonl", tmp_path / "nowhere")
 
 
-def test_more_images_than_are_handed_out_at_once_keep_their_findings(write_annotations: Write, tree: Path) -> None:
+def test_more_images_than_are_handed_out_at_once_keep_their_findings(
+    write_annotations: Write, tree: Path
+) -> None:
     names = [f"{number}.jpg" for number in range(2500)]
     small = tree / GOOSE / "small.jpg"
     Image.new("RGB", (40, 40)).save(small)
     for number, name in enumerate(names):
-        os.link(small, tree / GOOSE / name) if number % 500 else (tree / GOOSE / name).write_bytes(b"")
-    table = check_visual_rag(write_annotations({"images": {f"{GOOSE}/{name}": 1 for name in names}}), tree)
-    assert findings(table) == [("damaged", "line 1", f"{number}.jpg") for number in range(0, 2500, 500)]
+        (
+            os.link(small, tree / GOOSE / name)
+            if number % 500
+            else (tree / GOOSE / name).write_bytes(b"")
+        )
+    table = check_visual_rag(
+        write_annotations({"images": {f"{GOOSE}/{name}": 1 for name in names}}), tree
+    )
+    assert findings(table) == [
+        ("damaged", "line 1", f"{number}.jpg") for number in range(0, 2500, 500)
+    ]
 
 
 # the command
 
-def test_the_exit_code_is_1_for_faults_and_0_for_oddities(write_annotations: Write, tree: Path) -> None:
+
+def test_the_exit_code_is_1_for_faults_and_0_for_oddities(
+    write_annotations: Write, tree: Path
+) -> None:
     annotations = write_annotations({})
     assert check(annotations, tree)[0] == 0
     GREY.save(tree / GOOSE / "a.jpg")
     code, output = check(annotations, tree)
-    assert (code, "bad rows: 0, missing: 0, damaged: 0, odd: 1" in output, "grey, not RGB (1)" in output) == (0, True, True)
+    assert (
+        code,
+        "bad rows: 0, missing: 0, damaged: 0, odd: 1" in output,
+        "grey, not RGB (1)" in output,
+    ) == (0, True, True)
     (tree / GOOSE / "a.jpg").unlink()
     code, output = check(annotations, tree)
     assert (code, "bad rows: 0, missing: 1, damaged: 0, odd: 0" in output) == (1, True)
 
 
-def test_fifty_rows_are_printed_and_all_are_written(write_annotations: Write, tree: Path, tmp_path: Path) -> None:
-    images = {f"{GOOSE}/{name}": 1 for name in ["a.jpg", *(f"gone{number:04}.jpg" for number in range(1284))]}
+def test_fifty_rows_are_printed_and_all_are_written(
+    write_annotations: Write, tree: Path, tmp_path: Path
+) -> None:
+    images = {
+        f"{GOOSE}/{name}": 1
+        for name in ["a.jpg", *(f"gone{number:04}.jpg" for number in range(1284))]
+    }
     annotations, csv = write_annotations({"images": images}), tmp_path / "new" / "findings.csv"
     code, output = check(annotations, tree)
-    assert (code, output.count("gone"), "… and 1,234 more; --csv FILE writes all" in output) == (1, 50, True)
+    assert (code, output.count("gone"), "… and 1,234 more; --csv FILE writes all" in output) == (
+        1,
+        50,
+        True,
+    )
     code, output = check(annotations, tree, "--csv", csv)
     written = pd.read_csv(csv)
-    assert (list(written.columns), len(written), set(written["kind"])) == (["kind", "where", "image", "found"], 1284, {"missing"})
+    assert (list(written.columns), len(written), set(written["kind"])) == (
+        ["kind", "where", "image", "found"],
+        1284,
+        {"missing"},
+    )
     assert written["image"][1283] == f"{GOOSE}/gone1283.jpg"
 
 
@@ -215,6 +336,7 @@ def test_names_cannot_move_the_cursor(write_annotations: Write, tree: Path) -> N
 
 # one folder
 
+
 @pytest.fixture
 def data(write_annotations: Write, tree: Path) -> Path:
     """A folder with annotations.jsonl (v2) and images/."""
@@ -222,7 +344,9 @@ def data(write_annotations: Write, tree: Path) -> Path:
 
 
 @pytest.mark.parametrize("below", ["", "train", "images"])
-def test_a_folder_is_checked_whole_wherever_its_images_lie(data: Path, tree: Path, below: str) -> None:
+def test_a_folder_is_checked_whole_wherever_its_images_lie(
+    data: Path, tree: Path, below: str
+) -> None:
     if below != "images":
         (data / below).mkdir(exist_ok=True)
         shutil.move(tree / GOOSE, data / below / GOOSE)
@@ -237,30 +361,49 @@ def test_of_two_image_folders_the_one_with_the_images_is_taken(data: Path) -> No
     assert find_data(data).image_root == data / "images"
 
 
-def test_v1_and_v2_are_told_apart_by_their_keys_and_compared(data: Path, write_annotations: Write) -> None:
+def test_v1_and_v2_are_told_apart_by_their_keys_and_compared(
+    data: Path, write_annotations: Write
+) -> None:
     (data / "annotations.jsonl").rename(data / "a_new.jsonl")
     write_annotations({"answer": ["grey"]}).rename(data / "b_old.jsonl")
     (data / "log.jsonl").write_text('{"anything": 1}\n', encoding="utf-8")
     found = find_data(data)
-    assert (found.annotations.name, found.before and found.before.name) == ("a_new.jsonl", "b_old.jsonl")
+    assert (found.annotations.name, found.before and found.before.name) == (
+        "a_new.jsonl",
+        "b_old.jsonl",
+    )
     code, output = check(data, "--csv", data / "all.csv")
     assert (code, "other answers in 1" in output, "[grey → black]" in output) == (0, True, True)
     assert list(pd.read_csv(data / "all_changes.csv")["change"]) == ["answers"]
     assert pd.read_csv(data / "all_image_changes.csv").empty
-    assert check(data / "a_new.jsonl", data / "images", "--before", data / "b_old.jsonl")[1] == check(data)[1]
+    assert (
+        check(data / "a_new.jsonl", data / "images", "--before", data / "b_old.jsonl")[1]
+        == check(data)[1]
+    )
 
 
-def test_bad_rows_of_either_version_leave_the_rest_to_be_compared(write_annotations: Write, tree: Path, tmp_path: Path) -> None:
+def test_bad_rows_of_either_version_leave_the_rest_to_be_compared(
+    write_annotations: Write, tree: Path, tmp_path: Path
+) -> None:
     images = {f"{GOOSE}/{name}.jpg": int(name in "ab") for name in "abcd"}
     old = write_annotations({}, "{", {"question": "Another?"}).rename(tmp_path / "old.txt")
     new = write_annotations({"images": images}, {"answer": "black"}, "[]", {"question": "Another?"})
-    alone, (code, output) = check(new, tree), check(new, tree, "--before", old, "--csv", tmp_path / "all.csv")
+    alone, (code, output) = (
+        check(new, tree),
+        check(new, tree, "--before", old, "--csv", tmp_path / "all.csv"),
+    )
     assert (alone[0], code) == (1, 1)
     assert "2 queries in v1, 2 in v2: 0 only in v1, 0 only in v2, 1 the same" in output
     assert "3 bad rows are in neither count, and compared with nothing." in output
-    assert [line.split()[:3] for line in output.splitlines() if "bad row " in line] == [["2", "bad", "row"], ["3", "bad", "row"], ["2", "bad", "row"]]
+    assert [line.split()[:3] for line in output.splitlines() if "bad row " in line] == [
+        ["2", "bad", "row"],
+        ["3", "bad", "row"],
+        ["2", "bad", "row"],
+    ]
     flips = pd.read_csv(tmp_path / "all_image_changes.csv")
-    assert list(zip(flips["image"], flips["v1"], flips["v2"], strict=True)) == [(f"{GOOSE}/b.jpg", 0, 1)]
+    assert list(zip(flips["image"], flips["v1"], flips["v2"], strict=True)) == [
+        (f"{GOOSE}/b.jpg", 0, 1)
+    ]
 
 
 def test_a_first_row_that_is_broken_does_not_hide_the_file(data: Path) -> None:
@@ -270,21 +413,36 @@ def test_a_first_row_that_is_broken_does_not_hide_the_file(data: Path) -> None:
     assert (code, "bad rows: 1" in output) == (1, True)
 
 
-def test_a_folder_without_annotations_with_three_or_without_images_says_what_is_there(data: Path, tree: Path) -> None:
+def test_a_folder_without_annotations_with_three_or_without_images_says_what_is_there(
+    data: Path, tree: Path
+) -> None:
     code, output = check(tree)
     assert (code, "no annotation file" in output, f"{GOOSE}/" in output) == (2, True, True)
     row = json.loads((data / "annotations.jsonl").read_text(encoding="utf-8"))
     for name in ("b", "c"):
-        (data / f"{name}.jsonl").write_text(json.dumps({key: value for key, value in row.items() if key not in V2}), encoding="utf-8")
+        (data / f"{name}.jsonl").write_text(
+            json.dumps({key: value for key, value in row.items() if key not in V2}),
+            encoding="utf-8",
+        )
     code, output = check(data)
-    assert (code, "3 annotation files: annotations.jsonl (v2), b.jsonl (v1), c.jsonl (v1)" in output) == (2, True)
+    assert (
+        code,
+        "3 annotation files: annotations.jsonl (v2), b.jsonl (v1), c.jsonl (v1)" in output,
+    ) == (2, True)
     (data / "b.jsonl").unlink()
     shutil.rmtree(tree)
     code, output = check(data)
-    assert (code, "no image folder" in output, GOOSE in output, "annotations.jsonl, c.jsonl" in output) == (2, True, True, True)
+    assert (
+        code,
+        "no image folder" in output,
+        GOOSE in output,
+        "annotations.jsonl, c.jsonl" in output,
+    ) == (2, True, True, True)
 
 
-def test_a_parameter_file_takes_no_options_of_a_benchmark_and_a_lone_file_needs_its_images(data: Path) -> None:
+def test_a_parameter_file_takes_no_options_of_a_benchmark_and_a_lone_file_needs_its_images(
+    data: Path,
+) -> None:
     code, output = check("params/demo.yaml", "--csv", "x.csv")
     assert (code, "parameter file" in output) == (2, True)
     code, output = check(data / "annotations.jsonl")

@@ -1,4 +1,6 @@
-"""Annotations are read as they are written, and every mistake in them is named by file and line."""
+"""Annotations are read as they are written, and every mistake in them is named by file
+and line.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +21,37 @@ Write = Callable[..., Path]
 GOOSE = "00001_Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta_leucopsis"
 
 
-def test_a_v1_row_becomes_one_query_with_its_images_as_candidates(write_annotations: Write, tree: Path) -> None:
+def test_a_v1_row_becomes_one_query_with_its_images_as_candidates(
+    write_annotations: Write, tree: Path
+) -> None:
     benchmark = load_visual_rag(write_annotations({}), tree)
     (query,) = benchmark.queries.values()
-    assert (query.text, query.answers, query.group) == ("What color are the feet of the goose?", ("black",), "Branta leucopsis")
+    assert (query.text, query.answers, query.group) == (
+        "What color are the feet of the goose?",
+        ("black",),
+        "Branta leucopsis",
+    )
     assert query.metadata["version"] == "v1"
     assert benchmark.candidates(query.query_id) == tuple(f"{GOOSE}/{name}.jpg" for name in "abcd")
     assert benchmark.relevant(query.query_id) == (f"{GOOSE}/a.jpg",)
 
 
 def test_a_v2_row_keeps_its_extra_keys(write_annotations: Write, tree: Path) -> None:
-    benchmark = load_visual_rag(write_annotations({"y_rate": 0.25, "y_count": 1, "is_changed_v2": "no"}), tree)
+    benchmark = load_visual_rag(
+        write_annotations({"y_rate": 0.25, "y_count": 1, "is_changed_v2": "no"}), tree
+    )
     (query,) = benchmark.queries.values()
-    assert (query.metadata["version"], query.metadata["y_rate"], query.metadata["y_count"], query.metadata["is_changed_v2"]) == ("v2", 0.25, 1, "no")
+    assert (
+        query.metadata["version"],
+        query.metadata["y_rate"],
+        query.metadata["y_count"],
+        query.metadata["is_changed_v2"],
+    ) == ("v2", 0.25, 1, "no")
 
 
-def test_query_ids_do_not_move_when_rows_are_added_or_reordered(write_annotations: Write, tree: Path) -> None:
+def test_query_ids_do_not_move_when_rows_are_added_or_reordered(
+    write_annotations: Write, tree: Path
+) -> None:
     first = {"question": "What color are the feet?"}
     second = {"question": "What color is the bill?"}
     alone = load_visual_rag(write_annotations(first), tree)
@@ -42,12 +59,21 @@ def test_query_ids_do_not_move_when_rows_are_added_or_reordered(write_annotation
     assert set(alone.queries) < set(both.queries)
 
 
-def test_the_fingerprint_changes_with_a_label_and_not_with_the_folder(write_annotations: Write, tree: Path, tmp_path: Path) -> None:
+def test_the_fingerprint_changes_with_a_label_and_not_with_the_folder(
+    write_annotations: Write, tree: Path, tmp_path: Path
+) -> None:
     before = load_visual_rag(write_annotations({}), tree).fingerprint
     other = tmp_path / "elsewhere"
     tree.rename(other)
     assert load_visual_rag(write_annotations({}), other).fingerprint == before
-    changed = {"images": {f"{GOOSE}/a.jpg": 1, f"{GOOSE}/b.jpg": 1, f"{GOOSE}/c.jpg": 0, f"{GOOSE}/d.jpg": 0}}
+    changed = {
+        "images": {
+            f"{GOOSE}/a.jpg": 1,
+            f"{GOOSE}/b.jpg": 1,
+            f"{GOOSE}/c.jpg": 0,
+            f"{GOOSE}/d.jpg": 0,
+        }
+    }
     assert load_visual_rag(write_annotations(changed), other).fingerprint != before
 
 
@@ -62,28 +88,51 @@ def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Bench
         guide.subset([first, "nonsense"])
 
 
-@pytest.mark.parametrize(("bad", "words"), [
-    ("{not json", ["line 2", "not JSON", "one JSON object a line"]),
-    ("[1, 2]", ["line 2", "found a JSON list"]),
-    ('{"question": "Q?", "answer": ["a"], "sn": "S s"}', ["line 2", "no key 'images'", "'question', 'answer', 'sn'"]),
-    ({"answer": []}, ["line 2", "'answer' is []"]),
-    ({"answer": "black"}, ["line 2", "'answer' is 'black'", "list"]),
-    ({"y_count": "3"}, ["line 2", "'y_count' is '3'", "int"]),
-    ({"y_count": True}, ["line 2", "'y_count' is True", "int"]),
-    ({"y_rate": float("nan")}, ["line 2", "'y_rate' is nan", "a number"]),
-    (f'{{"question": "Q?", "answer": ["a"], "sn": "S s", "images": {{"{GOOSE}/a.jpg": 1, "{GOOSE}/a.jpg": 0}}}}', ["line 2", "a.jpg' stands twice in one object, as 1 and 0"]),
-    ('{"question": "Q?", "answer": ["a"], "sn": "S s", "images": ' + "9" * 5000 + "}", ["line 2", "not JSON that can be read"]),
-    ("[" * 100_000, ["line 2", "not JSON"]),
-    ({"images": {f"{GOOSE}/a.jpg": 2}}, ["line 2", "a.jpg", "label 2", "1 (clue) or 0"]),
-    ({"images": {f"{GOOSE}/a.jpg": True}}, ["line 2", "label True"]),
-    ({"images": {f"{GOOSE}/a.jpg": 0, f"{GOOSE}/b.jpg": 0}}, ["line 2", "no clue", "all 2 labels are 0"]),
-    ({"images": {f"{GOOSE}/zzz.jpg": 1}}, ["line 2", "zzz.jpg", "4 files there", "vrag check"]),
-    ({"images": {"09999_Fungi/a.jpg": 1}}, ["line 2", "no species folder '09999_Fungi'", "image_root"]),
-    ({"images": {"../secret/a.jpg": 1}}, ["line 2", "points outside"]),
-    ({"images": {"/etc/passwd": 1}}, ["line 2", "points outside"]),
-    ({"images": {f"{GOOSE}/a b.jpg": 1}}, ["line 2", "white space"]),
-])
-def test_a_bad_row_is_refused_by_line_with_what_was_found_and_expected(write_annotations: Write, tree: Path, bad: object, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ("{not json", ["line 2", "not JSON", "one JSON object a line"]),
+        ("[1, 2]", ["line 2", "found a JSON list"]),
+        (
+            '{"question": "Q?", "answer": ["a"], "sn": "S s"}',
+            ["line 2", "no key 'images'", "'question', 'answer', 'sn'"],
+        ),
+        ({"answer": []}, ["line 2", "'answer' is []"]),
+        ({"answer": "black"}, ["line 2", "'answer' is 'black'", "list"]),
+        ({"y_count": "3"}, ["line 2", "'y_count' is '3'", "int"]),
+        ({"y_count": True}, ["line 2", "'y_count' is True", "int"]),
+        ({"y_rate": float("nan")}, ["line 2", "'y_rate' is nan", "a number"]),
+        (
+            (
+                f'{{"question": "Q?", "answer": ["a"], "sn": "S s", "images": {{"{GOOSE}/a.jpg": 1,'
+                f' "{GOOSE}/a.jpg": 0}}}}'
+            ),
+            ["line 2", "a.jpg' stands twice in one object, as 1 and 0"],
+        ),
+        (
+            '{"question": "Q?", "answer": ["a"], "sn": "S s", "images": ' + "9" * 5000 + "}",
+            ["line 2", "not JSON that can be read"],
+        ),
+        ("[" * 100_000, ["line 2", "not JSON"]),
+        ({"images": {f"{GOOSE}/a.jpg": 2}}, ["line 2", "a.jpg", "label 2", "1 (clue) or 0"]),
+        ({"images": {f"{GOOSE}/a.jpg": True}}, ["line 2", "label True"]),
+        (
+            {"images": {f"{GOOSE}/a.jpg": 0, f"{GOOSE}/b.jpg": 0}},
+            ["line 2", "no clue", "all 2 labels are 0"],
+        ),
+        ({"images": {f"{GOOSE}/zzz.jpg": 1}}, ["line 2", "zzz.jpg", "4 files there", "vrag check"]),
+        (
+            {"images": {"09999_Fungi/a.jpg": 1}},
+            ["line 2", "no species folder '09999_Fungi'", "image_root"],
+        ),
+        ({"images": {"../secret/a.jpg": 1}}, ["line 2", "points outside"]),
+        ({"images": {"/etc/passwd": 1}}, ["line 2", "points outside"]),
+        ({"images": {f"{GOOSE}/a b.jpg": 1}}, ["line 2", "white space"]),
+    ],
+)
+def test_a_bad_row_is_refused_by_line_with_what_was_found_and_expected(
+    write_annotations: Write, tree: Path, bad: object, words: list[str]
+) -> None:
     path = write_annotations({}, bad)
     with pytest.raises(VragError) as caught:
         load_visual_rag(path, tree)
@@ -92,16 +141,26 @@ def test_a_bad_row_is_refused_by_line_with_what_was_found_and_expected(write_ann
         assert word in str(caught.value)
 
 
-def test_an_image_named_twice_with_one_label_and_a_byte_order_mark_change_nothing(write_annotations: Write, tree: Path) -> None:
+def test_an_image_named_twice_with_one_label_and_a_byte_order_mark_change_nothing(
+    write_annotations: Write, tree: Path
+) -> None:
     path = write_annotations({})
     before = load_visual_rag(path, tree)
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(f'"{GOOSE}/a.jpg": 1'.encode(), f'"{GOOSE}/a.jpg": 1, "{GOOSE}/a.jpg": 1'.encode()))
+    path.write_bytes(
+        b"\xef\xbb\xbf"
+        + path.read_bytes().replace(
+            f'"{GOOSE}/a.jpg": 1'.encode(), f'"{GOOSE}/a.jpg": 1, "{GOOSE}/a.jpg": 1'.encode()
+        )
+    )
     assert path.read_bytes().count(b"a.jpg") == 2
     after = load_visual_rag(path, tree)
     assert (after.qrels, after.fingerprint) == (before.qrels, before.fingerprint)
 
 
-@pytest.mark.parametrize(("content", "word"), [(b"", "no queries found"), (b"\n\n", "no queries found"), (b"\xff\xfe\x00", "not UTF-8")])
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [(b"", "no queries found"), (b"\n\n", "no queries found"), (b"\xff\xfe\x00", "not UTF-8")],
+)
 def test_a_file_that_holds_no_queries_is_refused(tmp_path: Path, content: bytes, word: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(content)
@@ -126,13 +185,20 @@ def test_pictures_are_upright_and_rgb(write_annotations: Write, tree: Path) -> N
 
 
 def test_a_picture_of_16_bits_keeps_its_shades(tmp_path: Path) -> None:
-    Image.fromarray((np.arange(256, dtype=np.uint16) * 257).reshape(16, 16)).save(tmp_path / "deep.png")
+    Image.fromarray((np.arange(256, dtype=np.uint16) * 257).reshape(16, 16)).save(
+        tmp_path / "deep.png"
+    )
     picture = np.asarray(ImageFile(tmp_path / "deep.png").open())
     np.testing.assert_array_equal(picture[..., 0], np.arange(256).reshape(16, 16))
 
 
-def test_statistics_agree_with_a_count_of_the_raw_rows(guide: Benchmark, guide_folder: Path) -> None:
-    rows = [json.loads(line) for line in (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()]
+def test_statistics_agree_with_a_count_of_the_raw_rows(
+    guide: Benchmark, guide_folder: Path
+) -> None:
+    rows = [
+        json.loads(line)
+        for line in (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     table = statistics(guide).set_index("statistic")["value"]
     pairs, clues = sum(len(r["images"]) for r in rows), sum(sum(r["images"].values()) for r in rows)
     assert table["queries"] == len(rows)
@@ -143,17 +209,41 @@ def test_statistics_agree_with_a_count_of_the_raw_rows(guide: Benchmark, guide_f
     assert table["rows whose y_count is not the number of clues"] == 0
 
 
-@pytest.mark.parametrize(("question", "kind"), [
-    ("What color are the hindwings of Sensitive Fern Borer Moth (scientific name: Papaipema inquaesita) which are usually covered by the forewings?", "color"),
-    ("When wings of Barnacle Goose (Branta leucopsis) are folded, they display mottled pattern; do same pattern appear on underside of spreading wings?", "yes/no"),
-    ("What pattern is on the belly?", "pattern"), ("How many toes are there?", "count"), ("What is the shape of the seed?", "shape"), ("Where is it?", "other"),
-])
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        (
+            (
+                "What color are the hindwings of Sensitive Fern Borer Moth (scientific name:"
+                " Papaipema inquaesita) which are usually covered by the forewings?"
+            ),
+            "color",
+        ),
+        (
+            (
+                "When wings of Barnacle Goose (Branta leucopsis) are folded, they display mottled"
+                " pattern; do same pattern appear on underside of spreading wings?"
+            ),
+            "yes/no",
+        ),
+        ("What pattern is on the belly?", "pattern"),
+        ("How many toes are there?", "count"),
+        ("What is the shape of the seed?", "shape"),
+        ("Where is it?", "other"),
+    ],
+)
 def test_question_kinds_follow_the_documented_rule(question: str, kind: str) -> None:
     assert question_kind(question) == kind
 
 
-@pytest.mark.parametrize(("folder", "category"), [
-    (GOOSE, "birds"), ("00002_Plantae_Tracheophyta_Magnoliopsida_A_B_C_d", "plants"), ("00003_Animalia_Annelida_Clitellata_A_B_C_d", "other animals"), ("photos", "other"),
-])
+@pytest.mark.parametrize(
+    ("folder", "category"),
+    [
+        (GOOSE, "birds"),
+        ("00002_Plantae_Tracheophyta_Magnoliopsida_A_B_C_d", "plants"),
+        ("00003_Animalia_Annelida_Clitellata_A_B_C_d", "other animals"),
+        ("photos", "other"),
+    ],
+)
 def test_organism_categories_come_from_the_folder_name(folder: str, category: str) -> None:
     assert organism_category(folder) == category

@@ -1,4 +1,6 @@
-"""Metrics agree with trec_eval, with scikit-learn, with hand calculations, and with brute force."""
+"""Metrics agree with trec_eval, with scikit-learn, with hand calculations, and with
+brute force.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,31 @@ from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import CUTOFFS, evaluate, make_run, mean_metrics, perfect_run, random_reference
+from vrag_kit.retrieval import (
+    CUTOFFS,
+    evaluate,
+    make_run,
+    mean_metrics,
+    perfect_run,
+    random_reference,
+)
 
 Labels = dict[str, dict[str, int]]
 Scores = dict[str, dict[str, float]]
 
 
 def value(table: pd.DataFrame, query_id: str, metric: str, k: int) -> float:
-    return float(table[(table["query_id"] == query_id) & (table["metric"] == metric) & (table["k"] == k)]["value"].iloc[0])
+    return float(
+        table[(table["query_id"] == query_id) & (table["metric"] == metric) & (table["k"] == k)][
+            "value"
+        ].iloc[0]
+    )
 
 
 def run_of(scores: Scores) -> pd.DataFrame:
-    return make_run((query, doc, score) for query, docs in scores.items() for doc, score in docs.items())
+    return make_run(
+        (query, doc, score) for query, docs in scores.items() for doc, score in docs.items()
+    )
 
 
 def label_orders(pool: int, relevant: int) -> list[list[int]]:
@@ -39,31 +54,45 @@ def label_orders(pool: int, relevant: int) -> list[list[int]]:
 
 @st.composite
 def judged_runs(draw: st.DrawFn, top_label: int = 1) -> tuple[Labels, Scores]:
-    """Two queries over up to 50 documents; few distinct scores, so that ties are everywhere."""
+    """Two queries over up to 50 documents; few distinct scores, so that ties are
+    everywhere.
+    """
     docs = [f"d{i:02d}" for i in range(draw(st.integers(1, 50)))]
     labels = {q: {d: draw(st.integers(0, top_label)) for d in docs} for q in ("q1", "q2")}
-    scores = {q: {d: draw(st.sampled_from([0.0, 0.25, 0.5, 1.0])) for d in draw(st.permutations(docs))} for q in ("q1", "q2")}
+    scores = {
+        q: {d: draw(st.sampled_from([0.0, 0.25, 0.5, 1.0])) for d in draw(st.permutations(docs))}
+        for q in ("q1", "q2")
+    }
     return labels, scores
 
 
 @settings(max_examples=60, deadline=None)
 @given(judged_runs(top_label=3))
-def test_recall_hit_and_ndcg_agree_with_trec_eval_ties_included(case: tuple[Labels, Scores]) -> None:
+def test_recall_hit_and_ndcg_agree_with_trec_eval_ties_included(
+    case: tuple[Labels, Scores],
+) -> None:
     labels, scores = case
     ours = evaluate(run_of(scores), labels)
     names = {"recall": "recall", "hit": "success", "ndcg": "ndcg_cut"}
-    theirs = pytrec_eval.RelevanceEvaluator(labels, {f"{name}.{','.join(map(str, CUTOFFS))}" for name in names.values()}).evaluate(scores)
+    theirs = pytrec_eval.RelevanceEvaluator(
+        labels, {f"{name}.{','.join(map(str, CUTOFFS))}" for name in names.values()}
+    ).evaluate(scores)
     for query, metric, k in itertools.product(labels, names, CUTOFFS):
         got = value(ours, query, metric, k)
         if any(labels[query].values()):
-            assert got == pytest.approx(theirs[query][f"{names[metric]}_{k}"], abs=1e-9), (metric, k)
+            assert got == pytest.approx(theirs[query][f"{names[metric]}_{k}"], abs=1e-9), (
+                metric,
+                k,
+            )
         else:
             assert math.isnan(got)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 1), min_size=30, max_size=60), st.randoms(use_true_random=False))
-def test_visual_rag_ndcg_is_scikit_learns_on_the_same_30(relevance: list[int], random: object) -> None:
+def test_visual_rag_ndcg_is_scikit_learns_on_the_same_30(
+    relevance: list[int], random: object
+) -> None:
     scores = np.linspace(1, 0, len(relevance))
     labels = {"q": {f"d{i:02d}": r for i, r in enumerate(relevance)}}
     ours = evaluate(run_of({"q": {f"d{i:02d}": s for i, s in enumerate(scores)}}), labels)
@@ -81,7 +110,8 @@ def test_a_case_worked_by_hand() -> None:
     table = evaluate(run_of({"q": {"b": 3.0, "x": 2.0, "a": 1.0}}), labels, cutoffs=(1, 3))
     assert value(table, "q", "recall", 3) == pytest.approx(2 / 3)
     assert value(table, "q", "hit_count", 3) == 2
-    # DCG@3 = 1/log2(2) + 1/log2(4) = 1.5; best of all three = 1 + 0.63093 + 0.5; best of the retrieved two = 1 + 0.63093
+    # DCG@3 = 1/log2(2) + 1/log2(4) = 1.5; best of all three = 1 + 0.63093 + 0.5; best of the
+    # retrieved two = 1 + 0.63093
     assert value(table, "q", "ndcg", 3) == pytest.approx(1.5 / 2.1309297536)
     assert value(table, "q", "ndcg_visual_rag", 3) == pytest.approx(1.5 / 1.6309297536)
 
@@ -96,9 +126,13 @@ def test_a_perfect_run_scores_its_bound() -> None:
         assert value(table, "q", "hit_count", k) == min(k, 7)
 
 
-def test_a_query_without_relevant_documents_is_left_out_and_one_without_results_counts_as_zero() -> None:
+def test_a_query_without_relevant_documents_is_left_out_and_one_without_results_counts_as_zero() -> (
+    None
+):
     labels = {"answered": {"a": 1}, "empty": {"a": 0}, "missing": {"a": 1}}
-    means = mean_metrics(evaluate(run_of({"answered": {"a": 1.0}, "empty": {"a": 1.0}}), labels, cutoffs=(1,))).set_index("metric")
+    means = mean_metrics(
+        evaluate(run_of({"answered": {"a": 1.0}, "empty": {"a": 1.0}}), labels, cutoffs=(1,))
+    ).set_index("metric")
     assert (means.loc["recall", "value"], means.loc["recall", "n"]) == (0.5, 2)
 
 
@@ -113,9 +147,18 @@ def test_a_run_of_other_queries_is_refused() -> None:
 def test_the_random_reference_is_the_mean_over_every_order(pool: int, relevant: int) -> None:
     labels = {"q": {f"d{i}": int(i < relevant) for i in range(pool)}}
     cutoffs = (1, 2, 5)
-    runs = [evaluate(run_of({"q": {f"d{i}": -place for place, i in enumerate(order)}}), labels, cutoffs=cutoffs) for order in label_orders(pool, relevant)]
+    runs = [
+        evaluate(
+            run_of({"q": {f"d{i}": -place for place, i in enumerate(order)}}),
+            labels,
+            cutoffs=cutoffs,
+        )
+        for order in label_orders(pool, relevant)
+    ]
     expected = pd.concat(runs).groupby(["metric", "k"])["value"].mean()
-    ours = random_reference(labels, {"q": pool}, cutoffs=cutoffs).set_index(["metric", "k"])["value"]
+    ours = random_reference(labels, {"q": pool}, cutoffs=cutoffs).set_index(["metric", "k"])[
+        "value"
+    ]
     for key, mean in expected.items():
         assert ours[key] == pytest.approx(mean, abs=1e-9), key
 
@@ -123,10 +166,15 @@ def test_the_random_reference_is_the_mean_over_every_order(pool: int, relevant: 
 def test_the_random_reference_for_a_large_pool_agrees_with_sampling() -> None:
     labels = {f"d{i:03d}": int(i < 12) for i in range(240)}
     rng = np.random.default_rng(0)
-    samples = evaluate(run_of({f"q{n}": dict(zip(labels, rng.random(240), strict=True)) for n in range(1500)}), {f"q{n}": labels for n in range(1500)})
+    samples = evaluate(
+        run_of({f"q{n}": dict(zip(labels, rng.random(240), strict=True)) for n in range(1500)}),
+        {f"q{n}": labels for n in range(1500)},
+    )
     ours = random_reference({"q": labels}, {"q": 240}).set_index(["metric", "k"])["value"]
     for key, values in samples.groupby(["metric", "k"])["value"]:
-        assert ours[key] == pytest.approx(values.mean(), abs=4.5 * values.std() / math.sqrt(1500) + 1e-9), key
+        assert ours[key] == pytest.approx(
+            values.mean(), abs=4.5 * values.std() / math.sqrt(1500) + 1e-9
+        ), key
 
 
 def test_the_random_reference_refuses_graded_labels() -> None:

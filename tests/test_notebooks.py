@@ -1,4 +1,7 @@
-"""Notebooks are thin, stripped, and declare what the parameter files set. (nbval runs them: see `make test`.)"""
+"""Notebooks are thin, stripped, and declare what the parameter files set.
+
+(nbval runs them: see `make test`.)
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,13 @@ def test_a_notebook_is_thin(path: Path) -> None:
     cells = code_cells(path)
     assert len(cells) <= 12
     for cell in cells:
-        assert len(cell.source.splitlines()) <= (24 if "parameters" in cell.metadata.get("tags", []) else 14), cell.source
-        assert not any(isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While) for node in ast.walk(ast.parse(cell.source)))
+        assert len(cell.source.splitlines()) <= (
+            24 if "parameters" in cell.metadata.get("tags", []) else 14
+        ), cell.source
+        assert not any(
+            isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While)
+            for node in ast.walk(ast.parse(cell.source))
+        )
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)

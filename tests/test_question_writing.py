@@ -1,4 +1,6 @@
-"""Questions written by a template or a language model: what it is asked, how its words are read, what is screened out, and the file that a person edits."""
+"""Questions written by a template or a language model: what it is asked, how its words
+are read, what is screened out, and the file that a person edits.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,13 @@ from vrag_kit.benchmarks.visual_rag import query_id_of
 from vrag_kit.building.folders import SpeciesFolder, read_folders
 from vrag_kit.building.parsing import ParsedQuestion, parse_questions
 from vrag_kit.building.questions import questions_file, read_questions, save_questions
-from vrag_kit.building.screening import asks_for_eggs, asks_for_size, compares, is_told, screen_questions
+from vrag_kit.building.screening import (
+    asks_for_eggs,
+    asks_for_size,
+    compares,
+    is_told,
+    screen_questions,
+)
 from vrag_kit.building.template_writer import PARTS, write_by_template
 from vrag_kit.building.writing import COLUMNS, PAPER, question_prompt, write_questions
 from vrag_kit.errors import VragError
@@ -29,121 +37,252 @@ from vrag_kit.fieldguide.traits import invent, stream
 from vrag_kit.generation import AnswerStore
 
 GRASS = "rescuegrass (scientific name: Bromus catharticus)"
-PROTOTYPES = "\n".join([
-    "1. Does rescuegrass (scientific name: *Bromus catharticus*) have a visible ligule when the leaf sheath is gently parted, and if so, what is its shape? "
-    "(Explanation: The ligule is a thin membrane at the junction of leaf blade and sheath, typically hidden in standard photos) (Feature: shape of ligule)",
-    "2. During the flowering stage of rescuegrass (scientific name: *Bromus catharticus*), what color do the exposed anthers display? "
-    "(Explanation: The anthers are only briefly visible and require a closer or angled view) (Feature: color of anthers)",
-    "3. Is there any distinct pattern or texture on the backside of the spikelets of rescuegrass (scientific name: *Bromus catharticus*), "
-    "observable only when the spikelets are lifted or spread apart? (Feature: pattern on backside of spikelets)",
-    "4. When the plant is fully mature, how does the collar region (the area where the leaf blade meets the sheath) of rescuegrass (scientific name: *Bromus catharticus*) "
-    "appear from the underside view? (Explanation: This area may be covered by overlapping leaves in typical photos) (Feature: shape/appearance of collar region)"])
+PROTOTYPES = "\n".join(
+    [
+        (
+            "1. Does rescuegrass (scientific name: *Bromus catharticus*) have a visible ligule when"
+            " the leaf sheath is gently parted, and if so, what is its shape? (Explanation: The"
+            " ligule is a thin membrane at the junction of leaf blade and sheath, typically hidden"
+            " in standard photos) (Feature: shape of ligule)"
+        ),
+        (
+            "2. During the flowering stage of rescuegrass (scientific name: *Bromus catharticus*),"
+            " what color do the exposed anthers display? (Explanation: The anthers are only briefly"
+            " visible and require a closer or angled view) (Feature: color of anthers)"
+        ),
+        (
+            "3. Is there any distinct pattern or texture on the backside of the spikelets of"
+            " rescuegrass (scientific name: *Bromus catharticus*), observable only when the"
+            " spikelets are lifted or spread apart? (Feature: pattern on backside of spikelets)"
+        ),
+        (
+            "4. When the plant is fully mature, how does the collar region (the area where the leaf"
+            " blade meets the sheath) of rescuegrass (scientific name: *Bromus catharticus*) appear"
+            " from the underside view? (Explanation: This area may be covered by overlapping leaves"
+            " in typical photos) (Feature: shape/appearance of collar region)"
+        ),
+    ]
+)
 """The prototype queries that appendix C shows."""
 COLOR = f"What color are the anthers of {GRASS}?"
 
 
-def folder(scientific: str = "Bromus catharticus", common: str = "rescuegrass", lineage: tuple[str, ...] = ()) -> SpeciesFolder:
+def folder(
+    scientific: str = "Bromus catharticus",
+    common: str = "rescuegrass",
+    lineage: tuple[str, ...] = (),
+) -> SpeciesFolder:
     name = "_".join([*lineage, *scientific.split()])
-    return SpeciesFolder(name=name, scientific=scientific, common=common, lineage=lineage, images=(f"{name}/a.jpg",))
+    return SpeciesFolder(
+        name=name, scientific=scientific, common=common, lineage=lineage, images=(f"{name}/a.jpg",)
+    )
 
 
 def page(description: str, scientific: str = "Bromus catharticus") -> Page:
-    return Page(scientific, "scientific name", Article(scientific, (("", f"{scientific} is a grass."), ("Description", description), ("Uses", "Forage."))))
+    return Page(
+        scientific,
+        "scientific name",
+        Article(
+            scientific,
+            (("", f"{scientific} is a grass."), ("Description", description), ("Uses", "Forage.")),
+        ),
+    )
 
 
 def candidates(*questions: tuple[str, str], species: str = "Bromus catharticus") -> pd.DataFrame:
-    return pd.DataFrame([(query_id_of(species, question), species, "rescuegrass", "f", question, "", feature, "me", "") for question, feature in questions], columns=COLUMNS)
+    return pd.DataFrame(
+        [
+            (
+                query_id_of(species, question),
+                species,
+                "rescuegrass",
+                "f",
+                question,
+                "",
+                feature,
+                "me",
+                "",
+            )
+            for question, feature in questions
+        ],
+        columns=COLUMNS,
+    )
 
 
 # Reading a writer's words
 
+
 def test_the_papers_prototype_queries_are_read() -> None:
     found = parse_questions(PROTOTYPES)
     assert [each.problem for each in found] == [""] * 4
-    assert [each.feature for each in found] == ["shape of ligule", "color of anthers", "pattern on backside of spikelets", "shape/appearance of collar region"]
-    assert found[0].question == f"Does {GRASS} have a visible ligule when the leaf sheath is gently parted, and if so, what is its shape?"
-    assert found[1].explanation == "The anthers are only briefly visible and require a closer or angled view"
+    assert [each.feature for each in found] == [
+        "shape of ligule",
+        "color of anthers",
+        "pattern on backside of spikelets",
+        "shape/appearance of collar region",
+    ]
+    assert (
+        found[0].question
+        == f"Does {GRASS} have a visible ligule when the leaf sheath is gently parted, and if so,"
+        " what is its shape?"
+    )
+    assert (
+        found[1].explanation
+        == "The anthers are only briefly visible and require a closer or angled view"
+    )
     assert found[2].explanation == ""
-    assert found[3].question.startswith("When the plant is fully mature, how does the collar region (the area where the leaf blade meets the sheath) of rescuegrass")
+    assert found[3].question.startswith(
+        "When the plant is fully mature, how does the collar region (the area where the leaf blade"
+        " meets the sheath) of rescuegrass"
+    )
 
 
-@pytest.mark.parametrize("example", [*PAPER["examples"], *PAPER["examples_ours"]["examples"]], ids=lambda example: example["scientific"])
+@pytest.mark.parametrize(
+    "example",
+    [*PAPER["examples"], *PAPER["examples_ours"]["examples"]],
+    ids=lambda example: example["scientific"],
+)
 def test_every_example_shown_to_the_model_is_read_and_passes_the_screen(example: dict) -> None:
-    found = parse_questions("\n\n".join(f"{n}. {question}" for n, question in enumerate(example["questions"], start=1)))
+    found = parse_questions(
+        "\n\n".join(f"{n}. {question}" for n, question in enumerate(example["questions"], start=1))
+    )
     assert len(found) == len(example["questions"])
     for each, shown in zip(found, example["questions"], strict=True):
         assert shown.startswith(each.question)
         assert (each.question[-1], each.problem) == ("?", "")
         assert f"(Feature: {each.feature})" in shown
         assert (f"(Explanation: {each.explanation})" in shown) == ("Explanation" in shown)
-    assert set(screen_questions(candidates(*((each.question, each.feature) for each in found), species=example["scientific"]), {})["dropped"]) == {""}
+    assert set(
+        screen_questions(
+            candidates(
+                *((each.question, each.feature) for each in found), species=example["scientific"]
+            ),
+            {},
+        )["dropped"]
+    ) == {""}
 
 
 READ = ParsedQuestion(COLOR, "they hang out (briefly)", "color of anthers")
 
 
-@pytest.mark.parametrize("words", [
-    f"{COLOR} (Explanation: they hang out (briefly)) (Feature: color of anthers)",
-    f"{COLOR} (Feature: color of anthers) (Explanation: they hang out (briefly))",
-    f"1) {COLOR} [Explanation: they hang out (briefly)] [feature: color of anthers]",
-    f"- **{COLOR}** *(Explanation: they hang out (briefly))* **(FEATURE: color of anthers)**",
-    f"**1.** **{COLOR.replace('Bromus catharticus', '_Bromus catharticus_')}**\n   - **Explanation:** they hang out (briefly)\n   - **Feature:** color of anthers",
-    f"Question 1: {COLOR}\nExplanation: they hang out (briefly)\nFeature: color of anthers",
-    f"1. Question: {COLOR}\n\n(Explanation: they hang out (briefly))\n\n(Feature: color of anthers)?",
-    f"“{COLOR}” (Explanation: they hang out (briefly)) (Feature: color of anthers)",
-    f"1. {COLOR} (Explanation: they hang out (briefly); Feature: color of anthers)",
-    f"1. {COLOR[:-1]} (Explanation: they hang out (briefly)) (Feature: color of anthers)?",
-    f"1. What color are the anthers (Explanation: they hang out (briefly)) of {GRASS}? (Feature: color of anthers)",
-    f"1. {COLOR} (Explanation: they hang out (briefly)) (Feature: color of anthers) Answer: yellow.",
-    f"1. {COLOR} They are yellow. (Explanation: they hang out (briefly)) (Answer: yellow) (Feature: color of anthers)",
-    f"1. What color are the anthers\n   of {GRASS}?\n   (Explanation: they hang out (briefly)) (Feature: color\n   of anthers)",
-    f"<think>What could I ask? (Feature: none)</think>\nSure! Here are some questions:\n\n## Flowers\n"
-    f"* {COLOR} (Explanation: they hang out (briefly)) (Feature: color of anthers)\n\nI hope these help.",
-    f"{COLOR}（Explanation：they hang out (briefly)）（Feature：color of anthers）",
-], ids=range(16))
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"{COLOR} (Explanation: they hang out (briefly)) (Feature: color of anthers)",
+        f"{COLOR} (Feature: color of anthers) (Explanation: they hang out (briefly))",
+        f"1) {COLOR} [Explanation: they hang out (briefly)] [feature: color of anthers]",
+        f"- **{COLOR}** *(Explanation: they hang out (briefly))* **(FEATURE: color of anthers)**",
+        (
+            f"**1.** **{COLOR.replace('Bromus catharticus', '_Bromus catharticus_')}**\n   -"
+            " **Explanation:** they hang out (briefly)\n   - **Feature:** color of anthers"
+        ),
+        f"Question 1: {COLOR}\nExplanation: they hang out (briefly)\nFeature: color of anthers",
+        (
+            f"1. Question: {COLOR}\n\n(Explanation: they hang out (briefly))\n\n(Feature: color of"
+            " anthers)?"
+        ),
+        f"“{COLOR}” (Explanation: they hang out (briefly)) (Feature: color of anthers)",
+        f"1. {COLOR} (Explanation: they hang out (briefly); Feature: color of anthers)",
+        f"1. {COLOR[:-1]} (Explanation: they hang out (briefly)) (Feature: color of anthers)?",
+        (
+            f"1. What color are the anthers (Explanation: they hang out (briefly)) of {GRASS}?"
+            " (Feature: color of anthers)"
+        ),
+        (
+            f"1. {COLOR} (Explanation: they hang out (briefly)) (Feature: color of anthers) Answer:"
+            " yellow."
+        ),
+        (
+            f"1. {COLOR} They are yellow. (Explanation: they hang out (briefly)) (Answer: yellow)"
+            " (Feature: color of anthers)"
+        ),
+        (
+            f"1. What color are the anthers\n   of {GRASS}?\n   (Explanation: they hang out"
+            " (briefly)) (Feature: color\n   of anthers)"
+        ),
+        (
+            "<think>What could I ask? (Feature: none)</think>\nSure! Here are some"
+            f" questions:\n\n## Flowers\n* {COLOR} (Explanation: they hang out (briefly)) (Feature:"
+            " color of anthers)\n\nI hope these help."
+        ),
+        f"{COLOR}（Explanation：they hang out (briefly)）（Feature：color of anthers）",
+    ],
+    ids=range(16),
+)
 def test_the_form_is_read_however_a_model_writes_it(words: str) -> None:
     assert parse_questions(words) == [READ]
 
 
 def test_a_bracket_without_a_name_is_the_explanation() -> None:
-    assert parse_questions(f"1. {COLOR} (anthers bear the pollen) (Feature: color of anthers)") == [ParsedQuestion(COLOR, "anthers bear the pollen", "color of anthers")]
+    assert parse_questions(f"1. {COLOR} (anthers bear the pollen) (Feature: color of anthers)") == [
+        ParsedQuestion(COLOR, "anthers bear the pollen", "color of anthers")
+    ]
 
 
 def test_several_questions_are_told_apart_with_and_without_numbers_and_on_one_line() -> None:
-    lines = [f"What {what} the seed of {GRASS}? (Feature: {what} of seed)" for what in ("color is", "shape is", "pattern is on")]
+    lines = [
+        f"What {what} the seed of {GRASS}? (Feature: {what} of seed)"
+        for what in ("color is", "shape is", "pattern is on")
+    ]
     bare = parse_questions("\n".join(lines))
-    assert [each.feature for each in bare] == ["color is of seed", "shape is of seed", "pattern is on of seed"]
-    assert parse_questions(" ".join(f"{n}. {line}" for n, line in enumerate(lines, start=1))) == bare
+    assert [each.feature for each in bare] == [
+        "color is of seed",
+        "shape is of seed",
+        "pattern is on of seed",
+    ]
+    assert (
+        parse_questions(" ".join(f"{n}. {line}" for n, line in enumerate(lines, start=1))) == bare
+    )
     assert parse_questions("\n\n".join(f"- {line}" for line in lines)) == bare
 
 
 def test_a_bracket_that_is_forgotten_before_the_next_question_is_let_pass() -> None:
-    found = parse_questions(f"1. {COLOR} (Feature: color of anthers\n2. {COLOR} (Feature: color of anthers)")
+    found = parse_questions(
+        f"1. {COLOR} (Feature: color of anthers\n2. {COLOR} (Feature: color of anthers)"
+    )
     assert [(each.feature, each.problem) for each in found] == [("color of anthers", "")] * 2
 
 
 def test_headings_between_questions_are_let_pass() -> None:
-    block = f"### 1. The anthers\n**Question:** {COLOR}\n**Explanation:** they hang out (briefly)\n**Feature:** color of anthers\n\n---\n"
-    assert parse_questions(f"Certainly! Below are questions about *Bromus catharticus*:\n\n{block}\n{block}\nLet me know.") == [READ, READ]
+    block = (
+        f"### 1. The anthers\n**Question:** {COLOR}\n**Explanation:** they hang out"
+        " (briefly)\n**Feature:** color of anthers\n\n---\n"
+    )
+    assert parse_questions(
+        f"Certainly! Below are questions about *Bromus catharticus*:\n\n{block}\n{block}\nLet me"
+        " know."
+    ) == [READ, READ]
 
 
-@pytest.mark.parametrize(("words", "problem"), [
-    (f"1. {COLOR}", "no feature"),
-    (f"1. {COLOR} (Feature: )", "no feature"),
-    (f"1. {COLOR} (Explanation: they hang out)", "no feature"),
-    ("1. Describe the gills. (Feature: gills)", "no question mark"),
-    ("1. What color are the ant", "no question mark"),
-    ("What color are the ant", "no question mark"),
-    (f"1. {COLOR} (Feature: color of ant", "cut off: its last bracket is open"),
-    (f"1. {COLOR} (Explanation: they ha", "no feature"),
-])
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (f"1. {COLOR}", "no feature"),
+        (f"1. {COLOR} (Feature: )", "no feature"),
+        (f"1. {COLOR} (Explanation: they hang out)", "no feature"),
+        ("1. Describe the gills. (Feature: gills)", "no question mark"),
+        ("1. What color are the ant", "no question mark"),
+        ("What color are the ant", "no question mark"),
+        (f"1. {COLOR} (Feature: color of ant", "cut off: its last bracket is open"),
+        (f"1. {COLOR} (Explanation: they ha", "no feature"),
+    ],
+)
 def test_what_cannot_be_used_is_returned_with_its_problem(words: str, problem: str) -> None:
     good = f"{COLOR} (Feature: color of anthers)\n"
     first, last = parse_questions(good + words)
     assert (first.problem, last.problem) == ("", problem)
 
 
-@pytest.mark.parametrize("words", ["", "I cannot help with that.", "Scientific name: Bromus catharticus\nCommon name: Grass\nQuestion:", "(Explanation: alone)", "1.\n2.\n- "])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "I cannot help with that.",
+        "Scientific name: Bromus catharticus\nCommon name: Grass\nQuestion:",
+        "(Explanation: alone)",
+        "1.\n2.\n- ",
+    ],
+)
 def test_words_without_a_question_hold_none(words: str) -> None:
     assert parse_questions(words) == []
 
@@ -153,15 +292,41 @@ PLAIN = st.lists(WORD, min_size=1, max_size=6).map(" ".join)
 BRACKETED = st.builds(lambda a, b: f"{a} ({b})", PLAIN, PLAIN)
 
 
-@given(st.lists(st.tuples(st.one_of(PLAIN, BRACKETED), st.one_of(st.just(""), PLAIN, BRACKETED), st.one_of(PLAIN, BRACKETED)), min_size=1, max_size=4),
-       st.sampled_from(["{n}. {q}", "- {q}", "{q}", "* **{n})** {q}"]), st.booleans(), st.sampled_from(["(", "["]), st.sampled_from([" ", "\n", "\n  "]))
-def test_what_is_written_in_the_form_is_read_back(questions: list[tuple[str, str, str]], line: str, reverse: bool, bracket: str, between: str) -> None:
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(PLAIN, BRACKETED),
+            st.one_of(st.just(""), PLAIN, BRACKETED),
+            st.one_of(PLAIN, BRACKETED),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from(["{n}. {q}", "- {q}", "{q}", "* **{n})** {q}"]),
+    st.booleans(),
+    st.sampled_from(["(", "["]),
+    st.sampled_from([" ", "\n", "\n  "]),
+)
+def test_what_is_written_in_the_form_is_read_back(
+    questions: list[tuple[str, str, str]], line: str, reverse: bool, bracket: str, between: str
+) -> None:
     close = {"(": ")", "[": "]"}[bracket]
     written = []
     for n, (question, explanation, feature) in enumerate(questions, start=1):
-        fields = [*([f"{bracket}Explanation: {explanation}{close}"] if explanation else []), f"{bracket}Feature: {feature}{close}"]
-        written.append(line.format(n=n, q=between.join([f"What {question}?", *(reversed(fields) if reverse else fields)])))
-    assert parse_questions("\n".join(written)) == [ParsedQuestion(f"What {question}?", explanation, feature) for question, explanation, feature in questions]
+        fields = [
+            *([f"{bracket}Explanation: {explanation}{close}"] if explanation else []),
+            f"{bracket}Feature: {feature}{close}",
+        ]
+        written.append(
+            line.format(
+                n=n,
+                q=between.join([f"What {question}?", *(reversed(fields) if reverse else fields)]),
+            )
+        )
+    assert parse_questions("\n".join(written)) == [
+        ParsedQuestion(f"What {question}?", explanation, feature)
+        for question, explanation, feature in questions
+    ]
 
 
 @given(st.text("What?()[]: FeatureExplanation\n1.-*_“”a", max_size=80))
@@ -174,104 +339,239 @@ def test_any_words_are_read_as_usable_questions_or_with_a_problem(words: str) ->
 
 # Screening
 
+
 def test_each_candidate_is_dropped_for_its_first_reason_and_the_others_go_on() -> None:
-    table = screen_questions(candidates(
-        (f"What color are the anthers of {GRASS}?", "color of anthers"), ("What color are the glumes of rescuegrass?", "color of glumes"),
-        (f"How long is the ligule of {GRASS}?", "length of ligule"), (f"What color are the eggs on {GRASS}?", "color of eggs"),
-        (f"Is the ligule of {GRASS} paler than that of other grasses?", "color of ligule"), (f"What color is the seed of {GRASS}?", "color of seed"),
-        (f"What is the main colour of the anther in {GRASS}?", "main colour of the anther"), (f"What shape do the anthers of {GRASS} have?", "shape of anthers")),
-        {"Bromus catharticus": "The seeds are colored in red. Its anthers are short."})
-    assert table["dropped"].tolist() == ["", "does not name the species", "asks for a size", "asks for eggs, nests or webs", "compares with another species",
-                                         "told in the paragraph", "asks again for the same feature", ""]
+    table = screen_questions(
+        candidates(
+            (f"What color are the anthers of {GRASS}?", "color of anthers"),
+            ("What color are the glumes of rescuegrass?", "color of glumes"),
+            (f"How long is the ligule of {GRASS}?", "length of ligule"),
+            (f"What color are the eggs on {GRASS}?", "color of eggs"),
+            (f"Is the ligule of {GRASS} paler than that of other grasses?", "color of ligule"),
+            (f"What color is the seed of {GRASS}?", "color of seed"),
+            (f"What is the main colour of the anther in {GRASS}?", "main colour of the anther"),
+            (f"What shape do the anthers of {GRASS} have?", "shape of anthers"),
+        ),
+        {"Bromus catharticus": "The seeds are colored in red. Its anthers are short."},
+    )
+    assert table["dropped"].tolist() == [
+        "",
+        "does not name the species",
+        "asks for a size",
+        "asks for eggs, nests or webs",
+        "compares with another species",
+        "told in the paragraph",
+        "asks again for the same feature",
+        "",
+    ]
 
 
 def test_what_was_dropped_before_keeps_its_reason_and_does_not_count_as_asked() -> None:
-    table = candidates((COLOR, "color of anthers"), (f"{COLOR[:-1]} now?", "color of anthers")).assign(dropped=["no luck", ""])
+    table = candidates(
+        (COLOR, "color of anthers"), (f"{COLOR[:-1]} now?", "color of anthers")
+    ).assign(dropped=["no luck", ""])
     assert screen_questions(table, {})["dropped"].tolist() == ["no luck", ""]
 
 
 def test_words_that_are_repeated_go_on_once_whatever_feature_is_named() -> None:
-    assert screen_questions(candidates((COLOR, "color of anthers"), (COLOR, "anthers")), {})["dropped"].tolist() == ["", "asks again for the same feature"]
+    assert screen_questions(candidates((COLOR, "color of anthers"), (COLOR, "anthers")), {})[
+        "dropped"
+    ].tolist() == ["", "asks again for the same feature"]
 
 
 def test_two_species_may_be_asked_for_the_same_feature() -> None:
-    other = candidates(("What color are the anthers of Poa annua?", "color of anthers"), species="Poa annua")
-    assert set(screen_questions(pd.concat([candidates((COLOR, "color of anthers")), other]), {})["dropped"]) == {""}
+    other = candidates(
+        ("What color are the anthers of Poa annua?", "color of anthers"), species="Poa annua"
+    )
+    assert set(
+        screen_questions(pd.concat([candidates((COLOR, "color of anthers")), other]), {})["dropped"]
+    ) == {""}
 
 
-@pytest.mark.parametrize(("question", "feature", "asks"), [
-    ("How long is the tail of X?", "tail", True), ("What is the average wingspan of X?", "wingspan", True), ("What size are the spores of X?", "spores", True),
-    ("When spread, how wide are the wings of X?", "wings", True), ("How many centimeters is the tail of X?", "tail", True),
-    ("Which area do the scales of X fill?", "area of scales", True),
-    ("What is the tail of X like?", "tail length", True),
-    ("What color is the stripe along the full length of the wing of X?", "color of stripe along the length of the wing", False),
-    ("How does the collar region (the area where the blade meets the sheath) of X appear?", "shape of collar region", False),
-    ("Is there a fringe of hairs on the collar of X?", "collar area", False),
-    ("What color is the area around the eye of X?", "color of the eye area", False), ("What shape is the tail of X, which is 3 cm long?", "shape of tail", False),
-    ("How many spots are on the wing of X?", "number of spots", False)])
+@pytest.mark.parametrize(
+    ("question", "feature", "asks"),
+    [
+        ("How long is the tail of X?", "tail", True),
+        ("What is the average wingspan of X?", "wingspan", True),
+        ("What size are the spores of X?", "spores", True),
+        ("When spread, how wide are the wings of X?", "wings", True),
+        ("How many centimeters is the tail of X?", "tail", True),
+        ("Which area do the scales of X fill?", "area of scales", True),
+        ("What is the tail of X like?", "tail length", True),
+        (
+            "What color is the stripe along the full length of the wing of X?",
+            "color of stripe along the length of the wing",
+            False,
+        ),
+        (
+            "How does the collar region (the area where the blade meets the sheath) of X appear?",
+            "shape of collar region",
+            False,
+        ),
+        ("Is there a fringe of hairs on the collar of X?", "collar area", False),
+        ("What color is the area around the eye of X?", "color of the eye area", False),
+        ("What shape is the tail of X, which is 3 cm long?", "shape of tail", False),
+        ("How many spots are on the wing of X?", "number of spots", False),
+    ],
+)
 def test_sizes_are_told_from_words_of_size(question: str, feature: str, asks: bool) -> None:
     assert asks_for_size(question, feature) is asks
 
 
-@pytest.mark.parametrize(("question", "feature", "asks"), [
-    ("What color are the eggs of X?", "color of eggs", True), ("What shape is the web that X spins?", "shape of web", True), ("What is the nest of X made of?", "material", True),
-    ("What color is the belly of X, which shows only while it sits on its nest?", "color of belly", False),
-    ("When guarding eggs, what color is the mouth of X?", "color of mouth when guarding eggs", False), ("What color are the webbed feet of X?", "color of webbed feet", False),
-    ("What color is the egg-shaped spot on the wing of X?", "color of egg-shaped spot", False)])
-def test_eggs_and_nests_are_told_from_the_time_of_breeding(question: str, feature: str, asks: bool) -> None:
+@pytest.mark.parametrize(
+    ("question", "feature", "asks"),
+    [
+        ("What color are the eggs of X?", "color of eggs", True),
+        ("What shape is the web that X spins?", "shape of web", True),
+        ("What is the nest of X made of?", "material", True),
+        (
+            "What color is the belly of X, which shows only while it sits on its nest?",
+            "color of belly",
+            False,
+        ),
+        (
+            "When guarding eggs, what color is the mouth of X?",
+            "color of mouth when guarding eggs",
+            False,
+        ),
+        ("What color are the webbed feet of X?", "color of webbed feet", False),
+        ("What color is the egg-shaped spot on the wing of X?", "color of egg-shaped spot", False),
+    ],
+)
+def test_eggs_and_nests_are_told_from_the_time_of_breeding(
+    question: str, feature: str, asks: bool
+) -> None:
     assert asks_for_eggs(question, feature) is asks
 
 
-@pytest.mark.parametrize(("question", "expected"), [
-    ("Is the belly of X paler than in other species?", True), ("How does the tail of X differ from that of closely related gulls?", True),
-    ("What marks X's wing unlike other moths?", True), ("Which has the longer bill, A (scientific name: Aba aba) or B (scientific name: Bab bab)?", True),
-    ("Does the larva of X resemble those of similar butterflies?", True),
-    ("Does the upper beak or lower beak of XXX bird have darker color?", False), ("Is the hindwing of X darker than the forewing?", False),
-    ("Are the toes of X paler than the other parts of its foot?", False), ("Compared with its back, what color is the belly of X?", False),
-    ("What color are the wings of the bird-like flower X?", False)])
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Is the belly of X paler than in other species?", True),
+        ("How does the tail of X differ from that of closely related gulls?", True),
+        ("What marks X's wing unlike other moths?", True),
+        (
+            (
+                "Which has the longer bill, A (scientific name: Aba aba) or B (scientific name: Bab"
+                " bab)?"
+            ),
+            True,
+        ),
+        ("Does the larva of X resemble those of similar butterflies?", True),
+        ("Does the upper beak or lower beak of XXX bird have darker color?", False),
+        ("Is the hindwing of X darker than the forewing?", False),
+        ("Are the toes of X paler than the other parts of its foot?", False),
+        ("Compared with its back, what color is the belly of X?", False),
+        ("What color are the wings of the bird-like flower X?", False),
+    ],
+)
 def test_other_species_are_told_from_parts_of_one_individual(question: str, expected: bool) -> None:
     assert compares(question) is expected
 
 
-@pytest.mark.parametrize(("feature", "paragraph", "told"), [
-    ("color of the seed", "The seeds are colored in red.", True), ("color of the seed pod", "The plant have symbolic seed pods.", False),           # the paper's own two
-    ("shape of the seed pod", "Its seed pods are round.", True), ("color of the seed pod", "Its seed pods are round.", False),
-    ("pattern of the undersides of the wings", "The underside of the wing is spotted.", True), ("texture of leaves", "The leaves are hairy below.", True),
-    ("color of the hindwings", "The forewings are brown. The hindwings are seldom seen.", False), ("color of hindwings", "Forewings brown; hindwings not described.", False),
-    ("color of the larva", "The larvae are bright green with yellow stripes.", True), ("pattern of larva", "The larvae are bright green.", False),
-    ("color of undertail covert viewing from front", "The undertail coverts are yellow.", True), ("collar region", "The collar region is green.", False),
-    ("color of anthers", "", False)])
-def test_what_the_paragraph_tells_is_seen_by_its_words(feature: str, paragraph: str, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("feature", "paragraph", "told"),
+    [
+        ("color of the seed", "The seeds are colored in red.", True),
+        (
+            "color of the seed pod",
+            "The plant have symbolic seed pods.",
+            False,
+        ),  # the paper's own two
+        ("shape of the seed pod", "Its seed pods are round.", True),
+        ("color of the seed pod", "Its seed pods are round.", False),
+        ("pattern of the undersides of the wings", "The underside of the wing is spotted.", True),
+        ("texture of leaves", "The leaves are hairy below.", True),
+        (
+            "color of the hindwings",
+            "The forewings are brown. The hindwings are seldom seen.",
+            False,
+        ),
+        ("color of hindwings", "Forewings brown; hindwings not described.", False),
+        ("color of the larva", "The larvae are bright green with yellow stripes.", True),
+        ("pattern of larva", "The larvae are bright green.", False),
+        ("color of undertail covert viewing from front", "The undertail coverts are yellow.", True),
+        ("collar region", "The collar region is green.", False),
+        ("color of anthers", "", False),
+    ],
+)
+def test_what_the_paragraph_tells_is_seen_by_its_words(
+    feature: str, paragraph: str, told: bool
+) -> None:
     assert is_told(feature, paragraph) is told
 
 
 # Writers
 
+
 def test_the_template_writer_asks_once_about_each_part_of_the_most_specific_rank() -> None:
-    moth = folder("Noctua pronuba", "Large Yellow Underwing", ("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Noctuidae"))
+    moth = folder(
+        "Noctua pronuba",
+        "Large Yellow Underwing",
+        ("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Noctuidae"),
+    )
     assert write_by_template(moth).splitlines() == [
-        "1. What is the main color of the hindwings of Large Yellow Underwing (scientific name: Noctua pronuba), which are usually covered by the forewings? "
-        "(Feature: main color of the hindwings)",
-        "2. What pattern do the undersides of the wings of Large Yellow Underwing (scientific name: Noctua pronuba) show, which show only when the wings are closed over the back? "
-        "(Feature: pattern of the undersides of the wings)"]
-    mushroom = folder("Amanita muscaria", "", ("Fungi", "Basidiomycota", "Agaricomycetes", "Agaricales", "Amanitaceae"))
-    assert "What pattern does the flesh of Amanita muscaria show, which shows only when the cap is cut open?" in write_by_template(mushroom)
-    snake = folder("Vipera berus", "Adder", ("Animalia", "Chordata", "Reptilia", "Squamata", "Viperidae"))
+        (
+            "1. What is the main color of the hindwings of Large Yellow Underwing (scientific name:"
+            " Noctua pronuba), which are usually covered by the forewings? (Feature: main color of"
+            " the hindwings)"
+        ),
+        (
+            "2. What pattern do the undersides of the wings of Large Yellow Underwing (scientific"
+            " name: Noctua pronuba) show, which show only when the wings are closed over the back?"
+            " (Feature: pattern of the undersides of the wings)"
+        ),
+    ]
+    mushroom = folder(
+        "Amanita muscaria",
+        "",
+        ("Fungi", "Basidiomycota", "Agaricomycetes", "Agaricales", "Amanitaceae"),
+    )
+    assert (
+        "What pattern does the flesh of Amanita muscaria show, which shows only when the cap is cut"
+        " open?" in write_by_template(mushroom)
+    )
+    snake = folder(
+        "Vipera berus", "Adder", ("Animalia", "Chordata", "Reptilia", "Squamata", "Viperidae")
+    )
     assert "throat fan" not in write_by_template(snake)
 
 
-@pytest.mark.parametrize("lineage", [
-    "Animalia_Chordata_Aves_Passeriformes_Corvidae", "Animalia_Arthropoda_Insecta_Lepidoptera_Nymphalidae", "Animalia_Arthropoda_Insecta_Odonata_Aeshnidae",
-    "Animalia_Chordata_Actinopterygii_Perciformes_Labridae", "Animalia_Chordata_Reptilia_Squamata_Dactyloidae", "Animalia_Chordata_Reptilia_Testudines_Emydidae",
-    "Animalia_Chordata_Amphibia_Anura_Hylidae", "Animalia_Chordata_Mammalia_Rodentia_Sciuridae", "Animalia_Arthropoda_Arachnida_Araneae_Salticidae",
-    "Animalia_Mollusca_Gastropoda_Stylommatophora_Helicidae", "Animalia_Cnidaria_Anthozoa_Actiniaria_Actiniidae", "Plantae_Tracheophyta_Magnoliopsida_Fabales_Fabaceae",
-    "Plantae_Tracheophyta_Liliopsida_Poales_Poaceae", "Plantae_Tracheophyta_Polypodiopsida_Polypodiales_Pteridaceae", "Plantae_Bryophyta_Bryopsida_Pottiales_Pottiaceae",
-    "Fungi_Basidiomycota_Agaricomycetes_Agaricales_Amanitaceae", "Fungi_Ascomycota_Lecanoromycetes_Teloschistales_Teloschistaceae"])
-def test_the_template_writers_words_pass_the_parser_and_the_screen_for_every_real_lineage(lineage: str, tmp_path: Path) -> None:
-    table = write_questions("template", [folder("Genus species", "Some Name", tuple(lineage.split("_")))], {}, tmp_path)
+@pytest.mark.parametrize(
+    "lineage",
+    [
+        "Animalia_Chordata_Aves_Passeriformes_Corvidae",
+        "Animalia_Arthropoda_Insecta_Lepidoptera_Nymphalidae",
+        "Animalia_Arthropoda_Insecta_Odonata_Aeshnidae",
+        "Animalia_Chordata_Actinopterygii_Perciformes_Labridae",
+        "Animalia_Chordata_Reptilia_Squamata_Dactyloidae",
+        "Animalia_Chordata_Reptilia_Testudines_Emydidae",
+        "Animalia_Chordata_Amphibia_Anura_Hylidae",
+        "Animalia_Chordata_Mammalia_Rodentia_Sciuridae",
+        "Animalia_Arthropoda_Arachnida_Araneae_Salticidae",
+        "Animalia_Mollusca_Gastropoda_Stylommatophora_Helicidae",
+        "Animalia_Cnidaria_Anthozoa_Actiniaria_Actiniidae",
+        "Plantae_Tracheophyta_Magnoliopsida_Fabales_Fabaceae",
+        "Plantae_Tracheophyta_Liliopsida_Poales_Poaceae",
+        "Plantae_Tracheophyta_Polypodiopsida_Polypodiales_Pteridaceae",
+        "Plantae_Bryophyta_Bryopsida_Pottiales_Pottiaceae",
+        "Fungi_Basidiomycota_Agaricomycetes_Agaricales_Amanitaceae",
+        "Fungi_Ascomycota_Lecanoromycetes_Teloschistales_Teloschistaceae",
+    ],
+)
+def test_the_template_writers_words_pass_the_parser_and_the_screen_for_every_real_lineage(
+    lineage: str, tmp_path: Path
+) -> None:
+    table = write_questions(
+        "template", [folder("Genus species", "Some Name", tuple(lineage.split("_")))], {}, tmp_path
+    )
     assert 1 <= len(table) <= 3
     assert set(table["dropped"]) == {""}
-    assert table["question"].str.contains("Some Name (scientific name: Genus species)", regex=False).all()
+    assert (
+        table["question"]
+        .str.contains("Some Name (scientific name: Genus species)", regex=False)
+        .all()
+    )
 
 
 @pytest.mark.parametrize("rank", PARTS)
@@ -282,75 +582,158 @@ def test_every_rank_of_the_table_gives_questions_that_go_on(rank: str, tmp_path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_template_asks_about_the_field_guides_organisms_in_the_words_its_models_know(kind: str) -> None:
-    species = invent(kind, KINDS[kind].noun, tuple(part.name for part in KINDS[kind].hidden), stream("template", kind))
+def test_the_template_asks_about_the_field_guides_organisms_in_the_words_its_models_know(
+    kind: str,
+) -> None:
+    species = invent(
+        kind,
+        KINDS[kind].noun,
+        tuple(part.name for part in KINDS[kind].hidden),
+        stream("template", kind),
+    )
     first, second = KINDS[kind].hidden
-    species = replace(species, hidden={**species.hidden, first.name: replace(species.hidden[first.name], pattern="spotted")})
-    found = parse_questions(write_by_template(folder(species.scientific_name, species.common_name, KINDS[kind].lineage)))
-    assert [each.question for each in found] == [ask(species, first, "color").text, ask(species, second, "pattern").text]
+    species = replace(
+        species,
+        hidden={
+            **species.hidden,
+            first.name: replace(species.hidden[first.name], pattern="spotted"),
+        },
+    )
+    found = parse_questions(
+        write_by_template(folder(species.scientific_name, species.common_name, KINDS[kind].lineage))
+    )
+    assert [each.question for each in found] == [
+        ask(species, first, "color").text,
+        ask(species, second, "pattern").text,
+    ]
 
 
-def test_a_folder_that_the_template_writer_does_not_know_has_a_row_that_says_so(tmp_path: Path) -> None:
+def test_a_folder_that_the_template_writer_does_not_know_has_a_row_that_says_so(
+    tmp_path: Path,
+) -> None:
     (row,) = write_questions("template", [folder("red bicycle", "")], {}, tmp_path).itertuples()
     assert (row.question_id, row.question) == ("", "")
-    assert row.dropped == "the template writer knows no parts of red bicycle; give a model as `writer`, or fill in question and feature here and empty this cell"
+    assert (
+        row.dropped
+        == "the template writer knows no parts of red bicycle; give a model as `writer`, or fill in"
+        " question and feature here and empty this cell"
+    )
 
 
-def test_the_field_guides_species_get_two_questions_each(guide_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_field_guides_species_get_two_questions_each(
+    guide_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     names = read_species(guide_folder / "categories.json")
     _, articles = read_articles(guide_folder / "articles")
-    table = write_questions("template", read_folders(guide_folder / "images", names), match_pages(names, articles), tmp_path)
+    table = write_questions(
+        "template",
+        read_folders(guide_folder / "images", names),
+        match_pages(names, articles),
+        tmp_path,
+    )
     assert table.columns.tolist() == COLUMNS
     assert table.groupby("species").size().tolist() == [2] * 12
     assert set(table["dropped"]) == {""}
     assert table["question_id"].is_unique
-    assert "questions by template: 24 of 24 go on, about 12 of 12 species" in capsys.readouterr().out
+    assert (
+        "questions by template: 24 of 24 go on, about 12 of 12 species" in capsys.readouterr().out
+    )
 
 
 def test_a_model_is_told_the_papers_instructions_the_names_and_the_paragraph() -> None:
     ((message,),) = [question_prompt(folder(), "It has loose\npanicles. {braces} stay.")]
     (text,) = message.parts
-    for words in ("features that may not be usually found in photos", "Please avoid questions regarding eggs, nests, nets, etc.", "it's green anyway",
-                  "(Feature: color of ***)", "Diastictis fracturalis", "Ptiliogonyx cinereus"):
+    for words in (
+        "features that may not be usually found in photos",
+        "Please avoid questions regarding eggs, nests, nets, etc.",
+        "it's green anyway",
+        "(Feature: color of ***)",
+        "Diastictis fracturalis",
+        "Ptiliogonyx cinereus",
+    ):
         assert words in text
-    assert text.endswith("Now, please generate questions for the given scientific name.\n\nScientific name: Bromus catharticus\nCommon Name: rescuegrass\n"
-                         "Wiki Paragraph: It has loose panicles. {braces} stay.\nQuestion:")
+    assert text.endswith(
+        "Now, please generate questions for the given scientific name.\n\nScientific name: Bromus"
+        " catharticus\nCommon Name: rescuegrass\nWiki Paragraph: It has loose panicles. {braces}"
+        " stay.\nQuestion:"
+    )
     bare = question_prompt(folder(common=""), "")[0].parts[0]
-    assert bare.endswith("Scientific name: Bromus catharticus\nWiki Paragraph: (none was found)\nQuestion:")
+    assert bare.endswith(
+        "Scientific name: Bromus catharticus\nWiki Paragraph: (none was found)\nQuestion:"
+    )
 
 
 def at(server: StrangeServer, **options: object) -> dict[str, object]:
-    return {"model": f"writer@{server.url}", "decoding": "greedy", "timeout": 2.0, "retries": 0, **options}
+    return {
+        "model": f"writer@{server.url}",
+        "decoding": "greedy",
+        "timeout": 2.0,
+        "retries": 0,
+        **options,
+    }
 
 
-def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_models_words_become_candidates_and_it_is_asked_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     named = [folder(), folder("Poa annua", "meadow grass")]
     pages = {"Bromus catharticus": page("Its anthers are yellow.")}
-    plans = {"Scientific name: Bromus catharticus\nCommon": [f"say {PROTOTYPES}\n5. How long are the awns of {GRASS}? (Feature: length of awns)\n6. What color are the"],
-             "Scientific name: Poa annua": ["say 1. What shape is the seed of meadow grass (scientific name: Poa annua)? (Feature: shape of seed)"]}
+    plans = {
+        "Scientific name: Bromus catharticus\nCommon": [
+            f"say {PROTOTYPES}\n5. How long are the awns of {GRASS}? (Feature: length of awns)\n6."
+            " What color are the"
+        ],
+        "Scientific name: Poa annua": [
+            "say 1. What shape is the seed of meadow grass (scientific name: Poa annua)? (Feature:"
+            " shape of seed)"
+        ],
+    }
     with StrangeServer(plans) as server:
         table = write_questions(at(server), named, pages, tmp_path)
         assert table["species"].tolist() == ["Bromus catharticus"] * 6 + ["Poa annua"]
-        assert table["dropped"].tolist() == ["", "told in the paragraph", "", "", "asks for a size", "no question mark", ""]
+        assert table["dropped"].tolist() == [
+            "",
+            "told in the paragraph",
+            "",
+            "",
+            "asks for a size",
+            "no question mark",
+            "",
+        ]
         assert table["question_id"][0] == query_id_of("Bromus catharticus", table["question"][0])
         assert set(table["writer"]) == {"writer"}
         out = capsys.readouterr().out
         assert "questions by writer: 4 of 7 go on, about 2 of 2 species" in out
         assert "  dropped 1 times: told in the paragraph" in out
         asked = [text_in(request) for request in server.requests]
-        assert sum("Wiki Paragraph: Bromus catharticus is a grass. Its anthers are yellow.\n" in text for text in asked) == 1
+        assert (
+            sum(
+                "Wiki Paragraph: Bromus catharticus is a grass. Its anthers are yellow.\n" in text
+                for text in asked
+            )
+            == 1
+        )
         pd.testing.assert_frame_equal(write_questions(at(server), named, pages, tmp_path), table)
         assert len(server.requests) == len(asked)
     with AnswerStore(tmp_path / "answers.sqlite") as store:
         assert "2 answers, 0 failures" in repr(store)
 
 
-def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(tmp_path: Path) -> None:
+def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
+    tmp_path: Path,
+) -> None:
     named = [folder(name, "") for name in ("Silent a", "Chatty b", "Refusing c", "Good d", "Cut e")]
     good = "What color is the seed of Good d? (Feature: color of seed)"
-    plans = {"Silent a": ["status 500 down", f"say {good.replace('Good d', 'Silent a')}"], "Chatty b": ["say I do not know that species."], "Refusing c": ["refusal"],
-             "Good d": [f"say {good}"], "Cut e": ["truncated"]}
-    with StrangeServer({f"Scientific name: {name}": plan for name, plan in plans.items()}) as server:
+    plans = {
+        "Silent a": ["status 500 down", f"say {good.replace('Good d', 'Silent a')}"],
+        "Chatty b": ["say I do not know that species."],
+        "Refusing c": ["refusal"],
+        "Good d": [f"say {good}"],
+        "Cut e": ["truncated"],
+    }
+    with StrangeServer(
+        {f"Scientific name: {name}": plan for name, plan in plans.items()}
+    ) as server:
         table = write_questions(at(server), named, {}, tmp_path)
         assert table["species"].tolist() == [each.scientific for each in named]
         assert table["question"].tolist() == ["", "", "", "What color is the seed of Good d?", ""]
@@ -363,12 +746,16 @@ def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(t
         assert again["dropped"][0] == ""
 
 
-def test_any_local_model_can_write_and_one_that_babbles_writes_no_question_that_goes_on(tmp_path: Path) -> None:
+def test_any_local_model_can_write_and_one_that_babbles_writes_no_question_that_goes_on(
+    tmp_path: Path,
+) -> None:
     model = build("qwen2_5_vl", tmp_path / "tiny")
     config = json.loads((model / "config.json").read_text())
     config["text_config"]["max_position_embeddings"] = 8192
     (model / "config.json").write_text(json.dumps(config))
-    table = write_questions({"model": str(model), "decoding": "greedy"}, [folder()], {}, tmp_path, max_new_tokens=4)
+    table = write_questions(
+        {"model": str(model), "decoding": "greedy"}, [folder()], {}, tmp_path, max_new_tokens=4
+    )
     assert len(table) >= 1
     assert "" not in set(table["dropped"])
 
@@ -385,7 +772,13 @@ HEADER = ",".join(COLUMNS) + "\n"
 
 
 def rows(*changes: dict[str, str]) -> list[dict[str, str]]:
-    good = dict(zip(COLUMNS, ["", "Bromus catharticus", "", "", COLOR, "", "color of anthers", "Ada", ""], strict=True))
+    good = dict(
+        zip(
+            COLUMNS,
+            ["", "Bromus catharticus", "", "", COLOR, "", "color of anthers", "Ada", ""],
+            strict=True,
+        )
+    )
     return [{**good, **change} for change in changes]
 
 
@@ -394,62 +787,149 @@ def write(path: Path, *changes: dict[str, str]) -> Path:
     return path
 
 
-TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n")).map(str.strip)
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n")).map(
+    str.strip
+)
 
 
-@given(st.lists(st.tuples(TEXT.filter(bool), TEXT, TEXT.filter(bool), TEXT), unique_by=lambda row: row[0], max_size=4))
+@given(
+    st.lists(
+        st.tuples(TEXT.filter(bool), TEXT, TEXT.filter(bool), TEXT),
+        unique_by=lambda row: row[0],
+        max_size=4,
+    )
+)
 @settings(max_examples=40, deadline=None)
-def test_questions_of_any_words_are_read_back_as_they_were_saved(tmp_path_factory: pytest.TempPathFactory, words: list[tuple[str, str, str, str]]) -> None:
+def test_questions_of_any_words_are_read_back_as_they_were_saved(
+    tmp_path_factory: pytest.TempPathFactory, words: list[tuple[str, str, str, str]]
+) -> None:
     path, one = tmp_path_factory.mktemp("questions") / "q.csv", folder()
-    saved = pd.DataFrame([(query_id_of(one.scientific, question), one.scientific, one.common, one.name, question, explanation, feature, "template", dropped)
-                          for question, explanation, feature, dropped in words], columns=COLUMNS, dtype=object)
+    saved = pd.DataFrame(
+        [
+            (
+                query_id_of(one.scientific, question),
+                one.scientific,
+                one.common,
+                one.name,
+                question,
+                explanation,
+                feature,
+                "template",
+                dropped,
+            )
+            for question, explanation, feature, dropped in words
+        ],
+        columns=COLUMNS,
+        dtype=object,
+    )
     save_questions(path, saved)
     pd.testing.assert_frame_equal(read_questions(path, [one]), saved)
 
 
-def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, one, made = tmp_path / "new" / "questions.csv", folder(), []
 
     def make() -> pd.DataFrame:
         made.append(1)
-        return candidates((COLOR, "color of anthers"), (f"What shape is the seed of {GRASS}?", "shape of seed"))
+        return candidates(
+            (COLOR, "color of anthers"), (f"What shape is the seed of {GRASS}?", "shape of seed")
+        )
 
     first = questions_file(path, make, [one])
     assert f"2 of 2 questions (by me) written to {path}" in capsys.readouterr().out
-    edited = path.read_text(encoding="utf-8").replace("What shape is the seed", "Which shape has the seed")
+    edited = path.read_text(encoding="utf-8").replace(
+        "What shape is the seed", "Which shape has the seed"
+    )
     edited = edited.replace('"color of anthers","me",""', '"color of anthers","me","too easy"')
     path.write_text(edited, encoding="utf-8")
     second = questions_file(path, make, [one])
-    assert f"1 of 2 questions (by me) read from {path}; delete it to have them written anew" in capsys.readouterr().out
+    assert (
+        f"1 of 2 questions (by me) read from {path}; delete it to have them written anew"
+        in capsys.readouterr().out
+    )
     assert len(made) == 1
     assert second["dropped"].tolist() == ["too easy", ""]
     assert second["question_id"][0] == first["question_id"][0]
-    assert second["question_id"][1] == query_id_of(one.scientific, f"Which shape has the seed of {GRASS}?") != first["question_id"][1]
+    assert (
+        second["question_id"][1]
+        == query_id_of(one.scientific, f"Which shape has the seed of {GRASS}?")
+        != first["question_id"][1]
+    )
     assert path.read_text(encoding="utf-8") == edited
 
 
-def test_a_species_whose_writer_failed_is_written_anew_and_what_a_person_left_stays(tmp_path: Path) -> None:
+def test_a_species_whose_writer_failed_is_written_anew_and_what_a_person_left_stays(
+    tmp_path: Path,
+) -> None:
     path, one = tmp_path / "q.csv", folder()
-    other = SpeciesFolder(name="other", scientific="Aira caryophyllea", common="", lineage=(), images=("other/a.jpg",))
+    other = SpeciesFolder(
+        name="other", scientific="Aira caryophyllea", common="", lineage=(), images=("other/a.jpg",)
+    )
     good = candidates((COLOR, "color of anthers"))
-    failed = pd.DataFrame([("", other.scientific, "", other.name, "", "", "", "model", "no answer: timeout")], columns=COLUMNS)
-    later = pd.DataFrame([("", other.scientific, "", other.name, "What color is it, Aira caryophyllea?", "", "color", "model", "")], columns=COLUMNS)
+    failed = pd.DataFrame(
+        [("", other.scientific, "", other.name, "", "", "", "model", "no answer: timeout")],
+        columns=COLUMNS,
+    )
+    later = pd.DataFrame(
+        [
+            (
+                "",
+                other.scientific,
+                "",
+                other.name,
+                "What color is it, Aira caryophyllea?",
+                "",
+                "color",
+                "model",
+                "",
+            )
+        ],
+        columns=COLUMNS,
+    )
     questions_file(path, lambda: pd.concat([good, failed]), [one, other])
-    path.write_text(path.read_text(encoding="utf-8").replace("color of anthers", "color of the anthers"), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("color of anthers", "color of the anthers"),
+        encoding="utf-8",
+    )
     again = questions_file(path, lambda: pd.concat([good, later]), [one, other])
-    assert again[["feature", "dropped"]].to_numpy().tolist() == [["color of the anthers", ""], ["color", ""]]
-    pd.testing.assert_frame_equal(questions_file(path, lambda: 1 / 0, [one, other]), again)      # nothing failed: nobody is asked
+    assert again[["feature", "dropped"]].to_numpy().tolist() == [
+        ["color of the anthers", ""],
+        ["color", ""],
+    ]
+    pd.testing.assert_frame_equal(
+        questions_file(path, lambda: 1 / 0, [one, other]), again
+    )  # nothing failed: nobody is asked
 
 
 def test_a_persons_own_row_needs_only_species_question_feature_and_name(tmp_path: Path) -> None:
     (row,) = read_questions(write(tmp_path / "q.csv", {}), [folder()]).itertuples(index=False)
-    assert tuple(row) == (query_id_of("Bromus catharticus", COLOR), "Bromus catharticus", "rescuegrass", "Bromus_catharticus", COLOR, "", "color of anthers", "Ada", "")
+    assert tuple(row) == (
+        query_id_of("Bromus catharticus", COLOR),
+        "Bromus catharticus",
+        "rescuegrass",
+        "Bromus_catharticus",
+        COLOR,
+        "",
+        "color of anthers",
+        "Ada",
+        "",
+    )
 
 
-@pytest.mark.parametrize("spoil", [
-    lambda text: b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode(), lambda text: text.replace(",", ";").encode(), lambda text: (text + ",,,,,,,,\n\n").encode()],
-    ids=["with a mark and other line ends", "with semicolons", "with empty lines"])
-def test_a_file_that_a_spreadsheet_saved_is_read(tmp_path: Path, spoil: Callable[[str], bytes]) -> None:
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode(),
+        lambda text: text.replace(",", ";").encode(),
+        lambda text: (text + ",,,,,,,,\n\n").encode(),
+    ],
+    ids=["with a mark and other line ends", "with semicolons", "with empty lines"],
+)
+def test_a_file_that_a_spreadsheet_saved_is_read(
+    tmp_path: Path, spoil: Callable[[str], bytes]
+) -> None:
     path = write(tmp_path / "q.csv", {"dropped": "no photo"}, {})
     path.write_bytes(spoil(path.read_text(encoding="utf-8")))
     assert read_questions(path, [folder()])["dropped"].tolist() == ["no photo", ""]
@@ -461,31 +941,59 @@ def test_columns_may_stand_in_any_order(tmp_path: Path) -> None:
     assert read_questions(path, [folder()])["question"].tolist() == [COLOR]
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ([{}, {"species": "Bromus catharticu"}], r"line 3: found the species 'Bromus catharticu', which has no folder; expected one that has, such as 'Bromus catharticus'"),
-    ([{"question": " "}], r"line 2: the question is empty; fill it in, or say in `dropped`"),
-    ([{"feature": ""}], r"line 2: the feature is empty"),
-    ([{"writer": ""}], r"line 2: the writer is empty"),
-    ([{"explanation": "two\nlines"}, {}], r"line 4: 'What color are the anthers.*' stands in line 3 already"),
-])
-def test_a_row_that_cannot_be_used_is_refused_with_its_line(tmp_path: Path, changes: list[dict[str, str]], message: str) -> None:
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            [{}, {"species": "Bromus catharticu"}],
+            (
+                r"line 3: found the species 'Bromus catharticu', which has no folder; expected one"
+                r" that has, such as 'Bromus catharticus'"
+            ),
+        ),
+        ([{"question": " "}], r"line 2: the question is empty; fill it in, or say in `dropped`"),
+        ([{"feature": ""}], r"line 2: the feature is empty"),
+        ([{"writer": ""}], r"line 2: the writer is empty"),
+        (
+            [{"explanation": "two\nlines"}, {}],
+            r"line 4: 'What color are the anthers.*' stands in line 3 already",
+        ),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_refused_with_its_line(
+    tmp_path: Path, changes: list[dict[str, str]], message: str
+) -> None:
     with pytest.raises(VragError, match=rf"q\.csv {message}"):
         read_questions(write(tmp_path / "q.csv", *changes), [folder()])
 
 
 def test_a_dropped_row_may_be_unfinished_or_stand_there_twice(tmp_path: Path) -> None:
-    path = write(tmp_path / "q.csv", {"question": "", "feature": "", "dropped": "no answer"}, {"dropped": "twice"}, {})
-    assert read_questions(path, [folder()])["question_id"].tolist() == ["", *[query_id_of("Bromus catharticus", COLOR)] * 2]
+    path = write(
+        tmp_path / "q.csv",
+        {"question": "", "feature": "", "dropped": "no answer"},
+        {"dropped": "twice"},
+        {},
+    )
+    assert read_questions(path, [folder()])["question_id"].tolist() == [
+        "",
+        *[query_id_of("Bromus catharticus", COLOR)] * 2,
+    ]
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    (HEADER.replace("feature", "features"), r"line 1: found no column 'feature', expected question_id, species"),
-    (HEADER.replace("dropped", "dropped,notes"), r"line 1: found the column 'notes'"),
-    ("", r"line 1: found no column 'question_id'"),
-    (HEADER + "a,b\n", r"line 2: found 2 values, expected 9"),
-    (HEADER + '"a"b\n', r"line 2: not CSV"),
-    (HEADER.encode() + b"caf\xe9\n", r"line 2: not UTF-8 \(byte"),
-])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            HEADER.replace("feature", "features"),
+            r"line 1: found no column 'feature', expected question_id, species",
+        ),
+        (HEADER.replace("dropped", "dropped,notes"), r"line 1: found the column 'notes'"),
+        ("", r"line 1: found no column 'question_id'"),
+        (HEADER + "a,b\n", r"line 2: found 2 values, expected 9"),
+        (HEADER + '"a"b\n', r"line 2: not CSV"),
+        (HEADER.encode() + b"caf\xe9\n", r"line 2: not UTF-8 \(byte"),
+    ],
+)
 def test_a_bad_file_is_refused(tmp_path: Path, content: str | bytes, message: str) -> None:
     (tmp_path / "q.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(VragError, match=rf"q\.csv:? {message}"):
@@ -493,5 +1001,11 @@ def test_a_bad_file_is_refused(tmp_path: Path, content: str | bytes, message: st
 
 
 def test_a_file_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"none\.csv: questions cannot be read \(No such file or directory\)\. Have them written by `questions_file`"):
+    with pytest.raises(
+        VragError,
+        match=(
+            r"none\.csv: questions cannot be read \(No such file or directory\)\. Have them written"
+            r" by `questions_file`"
+        ),
+    ):
         read_questions(tmp_path / "none.csv", [folder()])

@@ -1,4 +1,6 @@
-"""The report: one page with every table and figure, that loads nothing, runs nothing, and says what is missing, failed or old."""
+"""The report: one page with every table and figure, that loads nothing, runs nothing,
+and says what is missing, failed or old.
+"""
 
 from __future__ import annotations
 
@@ -21,39 +23,82 @@ from vrag_kit.errors import VragError
 from vrag_kit.runner.markup import markdown, tables
 from vrag_kit.runner.report import write_report
 
-PARAMETERS = 'benchmark_name = "Little guide"  # in titles\nfigures_dir = "figures"          # PNG, SVG and CSV go here\nk = 1                            # images & more'
+PARAMETERS = (
+    'benchmark_name = "Little guide"  # in titles\nfigures_dir = "figures"          # PNG, SVG and'
+    " CSV go here\nk = 1                            # images & more"
+)
 GOOD = [
-    "# What it asks (Table 1)\n\nWhy: `p_holm` and <script>alert(1)</script>, see [the paper](https://example.org/x).",
-    "import sys\nimport pandas as pd\nimport ipywidgets\nfrom IPython.display import SVG\n"
-    "from vrag_kit.plotting import save_figure\nfrom vrag_kit.plotting.style import new_figure",
-    "## Progress only\n", "sys.stdout.write('embedding: 3 of 9\\n'); sys.stderr.write('a warning\\n');",
-    "## A table\n\nOf $x_1^2$ images.", "# NBVAL_CHECK_OUTPUT\nprint(k, 'images')",
+    (
+        "# What it asks (Table 1)\n\nWhy: `p_holm` and <script>alert(1)</script>, see [the"
+        " paper](https://example.org/x)."
+    ),
+    (
+        "import sys\nimport pandas as pd\nimport ipywidgets\nfrom IPython.display import SVG\n"
+        "from vrag_kit.plotting import save_figure\nfrom vrag_kit.plotting.style import new_figure"
+    ),
+    "## Progress only\n",
+    "sys.stdout.write('embedding: 3 of 9\\n'); sys.stderr.write('a warning\\n');",
+    "## A table\n\nOf $x_1^2$ images.",
+    "# NBVAL_CHECK_OUTPUT\nprint(k, 'images')",
     "pd.DataFrame({'answer': ['<script>alert(2)</script>', 'red'], 'value': [1.5, -2.0]})",
-    "pd.DataFrame({'answer': ['<script>alert(3)</script>', '<img src=http://example.org/x.png onerror=alert(4)>']}).style",
-    "## A figure", "figure, _ = new_figure(1, 2, (4, 2))\nsave_figure(figure, figures_dir, \"01_good\", pd.DataFrame({'value': [1]}))", "figure",
-    "SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(5)</script></svg>')", "ipywidgets.IntSlider()", "## What to notice\n\n* A thing.",
+    (
+        "pd.DataFrame({'answer': ['<script>alert(3)</script>', '<img src=http://example.org/x.png"
+        " onerror=alert(4)>']}).style"
+    ),
+    "## A figure",
+    (
+        'figure, _ = new_figure(1, 2, (4, 2))\nsave_figure(figure, figures_dir, "01_good",'
+        " pd.DataFrame({'value': [1]}))"
+    ),
+    "figure",
+    "SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(5)</script></svg>')",
+    "ipywidgets.IntSlider()",
+    "## What to notice\n\n* A thing.",
 ]
-BAD = ["# What fails", "print('before')", "## Here", "ratio = 1 / 0", "print('after')", "## What to notice\n\nNothing that holds."]
+BAD = [
+    "# What fails",
+    "print('before')",
+    "## Here",
+    "ratio = 1 / 0",
+    "print('after')",
+    "## What to notice\n\nNothing that holds.",
+]
 DYING = ["# What dies", "import os\nos._exit(9)", "## What to notice\n\nNothing that lives."]
 
 
 def save(path: Path, cells: list[str]) -> None:
-    first, *others = [new_markdown_cell(text) if text.startswith(("# W", "## ")) else new_code_cell(text) for text in cells]
-    book = new_notebook(cells=[first, new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}), *others])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    first, *others = [
+        new_markdown_cell(text) if text.startswith(("# W", "## ")) else new_code_cell(text)
+        for text in cells
+    ]
+    book = new_notebook(
+        cells=[first, new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}), *others]
+    )
+    book.metadata["kernelspec"] = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
     nbformat.write(book, path)
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project after a run of three notebooks: one that ends well, one that fails, one whose kernel dies."""
+    """A project after a run of three notebooks: one that ends well, one that fails, one
+    whose kernel dies.
+    """
     project = tmp_path_factory.mktemp("project")
     for name in ("notebooks", "params", "figures"):
         (project / name).mkdir()
     for name, cells in (("01_good", GOOD), ("02_bad", BAD), ("03_dying", DYING)):
         save(project / "notebooks" / f"{name}.ipynb", cells)
     (project / "params" / "p.yaml").write_text("k: 20\n", encoding="utf-8")
-    subprocess.run([sys.executable, "-m", "vrag_kit.runner", "run", "params/p.yaml", "--jobs", "3"], cwd=project, capture_output=True, check=False)
+    subprocess.run(
+        [sys.executable, "-m", "vrag_kit.runner", "run", "params/p.yaml", "--jobs", "3"],
+        cwd=project,
+        capture_output=True,
+        check=False,
+    )
     return project
 
 
@@ -98,9 +143,15 @@ def article(html: str, stem: str) -> str:
 
 def test_the_page_loads_nothing_and_runs_nothing(project: Path) -> None:
     html, page = report()
-    assert not {"script", "link", "iframe", "object", "embed", "base", "svg", "form"} & {tag for tag, _ in page.tags}
+    assert not {"script", "link", "iframe", "object", "embed", "base", "svg", "form"} & {
+        tag for tag, _ in page.tags
+    }
     for tag, attributes in page.tags:
-        assert not [name for name in attributes if name.startswith("on") or name in ("srcset", "background", "data", "action", "poster")], tag
+        assert not [
+            name
+            for name in attributes
+            if name.startswith("on") or name in ("srcset", "background", "data", "action", "poster")
+        ], tag
         assert attributes.get("src", "data:image/").startswith("data:image/")
         assert attributes.get("href", "#").startswith("#")
     assert "@import" not in html
@@ -120,8 +171,20 @@ def test_every_link_has_its_target_and_headings_are_in_order(project: Path) -> N
 
 def test_text_tables_and_figures_stand_in_the_order_of_the_notebook(project: Path) -> None:
     body = article(report()[0], "01_good")
-    marks = ["What it asks (Table 1)</h2>", "<code>p_holm</code>", "<h3>A table</h3>", "<pre>20 images</pre>", "&lt;script&gt;alert(2)", "<h3>A figure</h3>", "data:image/png",
-             "<figcaption>01_good", "<figcaption>A figure", "An interactive part", "<li>A thing.</li>", "Code of this notebook"]
+    marks = [
+        "What it asks (Table 1)</h2>",
+        "<code>p_holm</code>",
+        "<h3>A table</h3>",
+        "<pre>20 images</pre>",
+        "&lt;script&gt;alert(2)",
+        "<h3>A figure</h3>",
+        "data:image/png",
+        "<figcaption>01_good",
+        "<figcaption>A figure",
+        "An interactive part",
+        "<li>A thing.</li>",
+        "Code of this notebook",
+    ]
     places = [body.index(mark) for mark in marks]
     assert places == sorted(places)
     assert "embedding: 3 of 9" not in body.split("Code of this notebook")[0]
@@ -133,14 +196,21 @@ def test_what_data_hold_is_shown_as_text_and_addresses_are_words(project: Path) 
     _, page = report()
     assert "<script>alert(1)</script>" in page.text  # typed in Markdown
     assert "<script>alert(2)</script>" in page.text  # in a cell of a table, which pandas escapes
-    assert "alert(3)" not in page.text.split("Code of this notebook")[0]  # in a styled table, where pandas does not
+    assert (
+        "alert(3)" not in page.text.split("Code of this notebook")[0]
+    )  # in a styled table, where pandas does not
     assert "the paper (https://example.org/x)" in page.text
 
 
 def test_a_figure_is_the_notebooks_picture_and_has_a_description(project: Path) -> None:
     _, page = report()
     book = nbformat.read(project / "runs" / "p" / "01_good.ipynb", as_version=4)
-    (png,) = [output.data["image/png"] for cell in book.cells for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
+    (png,) = [
+        output.data["image/png"]
+        for cell in book.cells
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
     (shown,) = [image for image in page.all("img") if image["src"].startswith("data:image/png")]
     assert base64.b64decode(shown["src"].split(",")[1]) == base64.b64decode(png)
     assert shown["alt"] == "A figure: figure 01_good"
@@ -150,18 +220,32 @@ def test_a_figure_is_the_notebooks_picture_and_has_a_description(project: Path) 
 def test_parameters_have_their_values_meanings_and_who_set_them(project: Path) -> None:
     body = article(report()[0], "01_good")
     assert '<td class="set">k</td><td><code>20</code></td><td>images &amp; more</td>' in body
-    assert "<td>benchmark_name</td><td><code>&#39;Little guide&#39;</code></td><td>in titles</td>" in body
+    assert (
+        "<td>benchmark_name</td><td><code>&#39;Little guide&#39;</code></td><td>in titles</td>"
+        in body
+    )
 
 
 def test_the_top_names_benchmark_parameter_file_dates_versions_and_states(project: Path) -> None:
     html, page = report()
     top = html.split("<main>")[0]
-    end = nbformat.read(project / "runs" / "p" / "01_good.ipynb", as_version=4).metadata.papermill.end_time
-    for word in ("<h1>Visual RAG: Little guide</h1>", "<code>params/p.yaml</code>", f"{end[:10]} {end[11:16]} UTC", f"Python {sys.version.split()[0]}"):
+    end = nbformat.read(
+        project / "runs" / "p" / "01_good.ipynb", as_version=4
+    ).metadata.papermill.end_time
+    for word in (
+        "<h1>Visual RAG: Little guide</h1>",
+        "<code>params/p.yaml</code>",
+        f"{end[:10]} {end[11:16]} UTC",
+        f"Python {sys.version.split()[0]}",
+    ):
         assert word in top
     for name in ("vrag_kit", "torch", "transformers"):
         assert f"{name} {version(name)}" in top
-    assert re.findall(r'<td class="state [^"]*">([^<]*)<', top) == ["done", "failed", "not finished"]
+    assert re.findall(r'<td class="state [^"]*">([^<]*)<', top) == [
+        "done",
+        "failed",
+        "not finished",
+    ]
     assert 'vrag_kit.load_results("figures")' in page.text
     assert "01_good.csv" in page.text
 
@@ -183,9 +267,15 @@ def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> 
     (project / "runs" / "p" / "02_bad.ipynb").write_text('{"cells": [', encoding="utf-8")
     (project / "runs" / "p" / "03_dying.ipynb").unlink()
     _, chapters = write_report(Path("params/p.yaml"))
-    assert [chapter.state for chapter in chapters] == ["older than the notebook", "not readable", "not run"]
+    assert [chapter.state for chapter in chapters] == [
+        "older than the notebook",
+        "not readable",
+        "not run",
+    ]
     (project / "params" / "p.yaml").write_text("k: 3\n", encoding="utf-8")
-    assert "made with other parameters than the parameter file now gives" in article(report()[0], "01_good")
+    assert "made with other parameters than the parameter file now gives" in article(
+        report()[0], "01_good"
+    )
 
 
 def test_the_same_runs_give_the_same_bytes(project: Path) -> None:
@@ -193,7 +283,20 @@ def test_the_same_runs_give_the_same_bytes(project: Path) -> None:
 
 
 def test_the_command_writes_where_it_is_told_and_says_what_is_on_the_page(project: Path) -> None:
-    done = subprocess.run([sys.executable, "-m", "vrag_kit.runner", "report", "params/p.yaml", "--to", "sent/page.html"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "vrag_kit.runner",
+            "report",
+            "params/p.yaml",
+            "--to",
+            "sent/page.html",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert (project / "sent" / "page.html").read_text(encoding="utf-8") == report()[0]
     assert "01_good: done\n02_bad: Failed: ZeroDivisionError" in done.stdout
@@ -202,32 +305,58 @@ def test_the_command_writes_where_it_is_told_and_says_what_is_on_the_page(projec
 
 def test_without_a_run_it_says_what_to_run_first(project: Path) -> None:
     (project / "params" / "q.yaml").write_text("k: 2\n", encoding="utf-8")
-    with pytest.raises(VragError, match=r"runs/q: holds no executed notebook yet\. Run `vrag run params/q\.yaml` first\."):
+    with pytest.raises(
+        VragError,
+        match=r"runs/q: holds no executed notebook yet\. Run `vrag run params/q\.yaml` first\.",
+    ):
         write_report(Path("params/q.yaml"))
     with pytest.raises(VragError, match="no such parameter file"):
         write_report(Path("params/none.yaml"))
-    with pytest.raises(VragError, match=r"the report cannot be written .* Name another file by --to"):
+    with pytest.raises(
+        VragError, match=r"the report cannot be written .* Name another file by --to"
+    ):
         write_report(Path("params/p.yaml"), Path("figures"))
 
 
-@pytest.mark.parametrize("html", [
-    "<td><a href='javascript:alert(1)'>k</a></td>", "<svg onload=alert(1)><script>x</script></svg>", "<img src='http://example.org/x.png' alt='x'>", "<p onclick='alert(1)'>p</p>",
-    "<style>@import url(http://example.org)</style>", "<iframe src='data:text/html,<script>1</script>'></iframe>", "<scr<script>x</script>ipt>alert(1)</script>",
-    "<img src='data:text/html,x' alt=x>", "<table class='set' style='background: url(http://example.org)'><td>1</td></table>",
-    "<!-- <script>x</script> -->", "<math><style><img src=x onerror=y>",
-])
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<td><a href='javascript:alert(1)'>k</a></td>",
+        "<svg onload=alert(1)><script>x</script></svg>",
+        "<img src='http://example.org/x.png' alt='x'>",
+        "<p onclick='alert(1)'>p</p>",
+        "<style>@import url(http://example.org)</style>",
+        "<iframe src='data:text/html,<script>1</script>'></iframe>",
+        "<scr<script>x</script>ipt>alert(1)</script>",
+        "<img src='data:text/html,x' alt=x>",
+        "<table class='set' style='background: url(http://example.org)'><td>1</td></table>",
+        "<!-- <script>x</script> -->",
+        "<math><style><img src=x onerror=y>",
+    ],
+)
 def test_nothing_in_a_table_can_run_or_load(html: str) -> None:
     page = Page(str(tables(html, "name")))
     kept = {(tag, name) for tag, attributes in page.tags[1:] for name in attributes}
     assert kept <= {("td", "class"), ("th", "class")}
-    assert not {"script", "style", "a", "svg", "img", "iframe", "math"} & {tag for tag, _ in page.tags}
+    assert not {"script", "style", "a", "svg", "img", "iframe", "math"} & {
+        tag for tag, _ in page.tags
+    }
 
 
 def test_columns_of_numbers_are_marked_headings_included() -> None:
-    table = pd.DataFrame({"answer": ["12", "red"], "p": [0.5, float("nan")], "ours": ["43.2 [29.8, 56.6]", ""], "none": ["", ""],
-                          "some": ["43.2 [29.8, 56.6]", "1.5 [0, 2] (n = 70, 1 failed)"]},
-                         index=pd.MultiIndex.from_tuples([("top-k", 1), ("top-k", 2)], names=["setting", "k"]))
-    cells = re.findall(r'<t[dh](?: rowspan="2")?(?: class="(\w+)")?>([^<]*)<', str(tables(table.to_html(), "name")))
+    table = pd.DataFrame(
+        {
+            "answer": ["12", "red"],
+            "p": [0.5, float("nan")],
+            "ours": ["43.2 [29.8, 56.6]", ""],
+            "none": ["", ""],
+            "some": ["43.2 [29.8, 56.6]", "1.5 [0, 2] (n = 70, 1 failed)"],
+        },
+        index=pd.MultiIndex.from_tuples([("top-k", 1), ("top-k", 2)], names=["setting", "k"]),
+    )
+    cells = re.findall(
+        r'<t[dh](?: rowspan="2")?(?: class="(\w+)")?>([^<]*)<', str(tables(table.to_html(), "name"))
+    )
     classes = {text: name for name, text in cells}
     assert {classes[text] for text in ("answer", "12", "red", "none", "top-k", "setting")} == {""}
     assert {classes[text] for text in ("p", "0.5", "NaN", "ours")} == {"number"}
@@ -235,13 +364,30 @@ def test_columns_of_numbers_are_marked_headings_included() -> None:
 
 
 def test_a_picture_in_a_table_stays_when_the_notebook_holds_it() -> None:
-    page = Page(str(tables('<figure><img src="data:image/png;base64,AAAA" alt="a clue" width="9"><figcaption>clue</figcaption></figure>', "name")))
+    page = Page(
+        str(
+            tables(
+                '<figure><img src="data:image/png;base64,AAAA" alt="a clue"'
+                ' width="9"><figcaption>clue</figcaption></figure>',
+                "name",
+            )
+        )
+    )
     assert page.all("img") == [{"src": "data:image/png;base64,AAAA", "alt": "a clue"}]
 
 
 def test_formulas_are_drawn_and_what_cannot_be_is_shown_as_typed() -> None:
-    page = Page(str(markdown("With $\\frac{A_k - B}{A_{GT} - B}$ it is\n\n$$x^2$$\n\nbut $\\begin{matrix}1\\end{matrix}$; it costs $3 and $4.")))
+    page = Page(
+        str(
+            markdown(
+                "With $\\frac{A_k - B}{A_{GT} - B}$ it is\n\n$$x^2$$\n\nbut"
+                " $\\begin{matrix}1\\end{matrix}$; it costs $3 and $4."
+            )
+        )
+    )
     assert [image["alt"] for image in page.all("img")] == ["\\frac{A_k - B}{A_{GT} - B}", "x^2"]
-    assert all(b"<path" in base64.b64decode(image["src"].split(",")[1]) for image in page.all("img"))
+    assert all(
+        b"<path" in base64.b64decode(image["src"].split(",")[1]) for image in page.all("img")
+    )
     assert "$\\begin{matrix}1\\end{matrix}$" in page.text
     assert "it costs $3 and $4." in page.text

@@ -1,4 +1,6 @@
-"""All results as one table: what the notebooks saved is what comes back, in types that say what it is."""
+"""All results as one table: what the notebooks saved is what comes back, in types that
+say what it is.
+"""
 
 from __future__ import annotations
 
@@ -22,28 +24,72 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_what_save_figure_writes_is_what_load_results_reads(tmp_path: Path) -> None:
-    answers = pd.DataFrame({"source": "Guide", "model": ["a", "b"], "setting": "one_in_k", "k": [3, 5], "metric": "accuracy", "value": [12.5, 100 / 3], "ci_low": [10.0, np.nan],
-                            "ci_high": [15.0, np.inf], "n": [81, 80], "n_failed": [0, 1], "unit": "percent"})
-    found = pd.DataFrame({"retriever": "clip", "k": 1, "metric": ["hit", "recall"], "value": [1.0, 2.0], "n": 81, "unit": "percent"})
+    answers = pd.DataFrame(
+        {
+            "source": "Guide",
+            "model": ["a", "b"],
+            "setting": "one_in_k",
+            "k": [3, 5],
+            "metric": "accuracy",
+            "value": [12.5, 100 / 3],
+            "ci_low": [10.0, np.nan],
+            "ci_high": [15.0, np.inf],
+            "n": [81, 80],
+            "n_failed": [0, 1],
+            "unit": "percent",
+        }
+    )
+    found = pd.DataFrame(
+        {
+            "retriever": "clip",
+            "k": 1,
+            "metric": ["hit", "recall"],
+            "value": [1.0, 2.0],
+            "n": 81,
+            "unit": "percent",
+        }
+    )
     save_figure(Figure(), tmp_path, "03_answers", answers)
     save_figure(Figure(), tmp_path, "02_found", found)
     results = load_results(tmp_path)
-    assert list(results.columns) == ["experiment", "source", "model", "retriever", "setting", "k", "metric", "value", "ci_low", "ci_high", "n", "n_failed", "unit"]
+    assert list(results.columns) == [
+        "experiment",
+        "source",
+        "model",
+        "retriever",
+        "setting",
+        "k",
+        "metric",
+        "value",
+        "ci_low",
+        "ci_high",
+        "n",
+        "n_failed",
+        "unit",
+    ]
     assert list(results["experiment"]) == ["02_found", "02_found", "03_answers", "03_answers"]
     for name, table in (("02_found", found), ("03_answers", answers)):
-        back = results.loc[results["experiment"] == name, list(table.columns)].reset_index(drop=True)
-        pd.testing.assert_frame_equal(back, table, check_dtype=False, rtol=1e-5)  # six digits are written
+        back = results.loc[results["experiment"] == name, list(table.columns)].reset_index(
+            drop=True
+        )
+        pd.testing.assert_frame_equal(
+            back, table, check_dtype=False, rtol=1e-5
+        )  # six digits are written
 
 
 def test_rows_and_columns_are_those_of_the_files_that_the_demo_left() -> None:
     files = {file.stem: pd.read_csv(file) for file in (ROOT / "figures").glob("*.csv")}
     results = load_results(ROOT / "figures")
-    assert results["experiment"].value_counts().to_dict() == {name: len(table) for name, table in files.items()}
+    assert results["experiment"].value_counts().to_dict() == {
+        name: len(table) for name, table in files.items()
+    }
     assert set(results) == {"experiment"}.union(*files.values())
     for name, table in files.items():
         if "value" not in table:
             continue  # the audit prints two values a row
-        np.testing.assert_allclose(results.loc[results["experiment"] == name, "value"], table["value"])
+        np.testing.assert_allclose(
+            results.loc[results["experiment"] == name, "value"], table["value"]
+        )
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -51,7 +97,9 @@ def write(folder: Path, name: str, text: str) -> Path:
     return folder
 
 
-def test_names_that_look_like_missing_values_stay_names_and_empty_numbers_are_missing(tmp_path: Path) -> None:
+def test_names_that_look_like_missing_values_stay_names_and_empty_numbers_are_missing(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, "01_a.csv", 'model,value,note\nNone,1,x\nNA,,\nnan,3,7\n"",4,\n7,5,8\n')
     write(tmp_path, "02_b.csv", "value,n\n6,2\n")
     results = load_results(tmp_path)
@@ -61,7 +109,11 @@ def test_names_that_look_like_missing_values_stay_names_and_empty_numbers_are_mi
 
 
 def test_counts_are_whole_numbers_and_what_is_not_whole_stays_a_fraction(tmp_path: Path) -> None:
-    write(tmp_path, "01_a.csv", "k,m,draw,value,n,n_failed,n_read,p,significant,query_id\n1,1,0,5,81,0,7,1,True,12\n3,,1,6,80,inf,8,2,False,\n")
+    write(
+        tmp_path,
+        "01_a.csv",
+        "k,m,draw,value,n,n_failed,n_read,p,significant,query_id\n1,1,0,5,81,0,7,1,True,12\n3,,1,6,80,inf,8,2,False,\n",
+    )
     types = load_results(tmp_path).dtypes.astype(str).to_dict()
     assert {types[name] for name in ("k", "m", "draw", "n", "n_read")} == {"Int64"}
     assert {types[name] for name in ("value", "n_failed", "p")} == {"float64"}
@@ -70,30 +122,46 @@ def test_counts_are_whole_numbers_and_what_is_not_whole_stays_a_fraction(tmp_pat
 
 
 @settings(max_examples=30, deadline=None)
-@given(names=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")), min_size=1), value=st.floats(allow_nan=False))
-def test_any_name_and_any_number_come_back(tmp_path_factory: pytest.TempPathFactory, names: list[str], value: float) -> None:
+@given(
+    names=st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")), min_size=1
+    ),
+    value=st.floats(allow_nan=False),
+)
+def test_any_name_and_any_number_come_back(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], value: float
+) -> None:
     folder = tmp_path_factory.mktemp("results")
-    pd.DataFrame({"model": names, "value": value}).to_csv(folder / "01_a.csv", index=False, lineterminator="\n")
+    pd.DataFrame({"model": names, "value": value}).to_csv(
+        folder / "01_a.csv", index=False, lineterminator="\n"
+    )
     results = load_results(folder)
     assert list(results["model"]) == names
     assert list(results["value"]) == pytest.approx([value] * len(names), rel=1e-12)
 
 
 def test_a_table_without_rows_adds_its_columns_only(tmp_path: Path) -> None:
-    results = load_results(write(write(tmp_path, "01_a.csv", "model,value\n"), "02_b.csv", "k,value\n1,2\n"))
+    results = load_results(
+        write(write(tmp_path, "01_a.csv", "model,value\n"), "02_b.csv", "k,value\n1,2\n")
+    )
     assert (list(results), len(results)) == (["experiment", "model", "k", "value"], 1)
 
 
-@pytest.mark.parametrize(("content", "words"), [
-    ("", ["01_a.csv: it is empty", "expected a line of column names"]),
-    ("k,value\n1,2\n3\n", ["01_a.csv data row 2: found 1 cells, expected 2"]),
-    ("k,value\n1,2,3\n", ["01_a.csv data row 1: found 3 cells, expected 2"]),
-    ("k,value\n1,2\n1,high\n", ["01_a.csv data row 2: value is 'high', expected a number"]),
-    ('k,value\n1,"2\n', ["01_a.csv: not a readable table", "unexpected end of data"]),
-    ("k,k\n1,2\n", ["01_a.csv: its columns are k, k; expected different names"]),
-    ("experiment,k\n1,2\n", ["none called experiment"]),
-])
-def test_a_damaged_file_is_named_with_what_is_wrong_and_what_to_do(tmp_path: Path, content: str, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", ["01_a.csv: it is empty", "expected a line of column names"]),
+        ("k,value\n1,2\n3\n", ["01_a.csv data row 2: found 1 cells, expected 2"]),
+        ("k,value\n1,2,3\n", ["01_a.csv data row 1: found 3 cells, expected 2"]),
+        ("k,value\n1,2\n1,high\n", ["01_a.csv data row 2: value is 'high', expected a number"]),
+        ('k,value\n1,"2\n', ["01_a.csv: not a readable table", "unexpected end of data"]),
+        ("k,k\n1,2\n", ["01_a.csv: its columns are k, k; expected different names"]),
+        ("experiment,k\n1,2\n", ["none called experiment"]),
+    ],
+)
+def test_a_damaged_file_is_named_with_what_is_wrong_and_what_to_do(
+    tmp_path: Path, content: str, words: list[str]
+) -> None:
     with pytest.raises(VragError) as error:
         load_results(write(tmp_path, "01_a.csv", content))
     for word in [*words, "Delete it and run its notebook again."]:
@@ -107,13 +175,19 @@ def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_results_says_what_to_run(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"no such folder of results. Run `vrag run params/demo\.yaml` first"):
+    with pytest.raises(
+        VragError, match=r"no such folder of results. Run `vrag run params/demo\.yaml` first"
+    ):
         load_results(tmp_path / "figures")
-    with pytest.raises(VragError, match=r"holds no results, which are files like 03_baselines\.csv"):
+    with pytest.raises(
+        VragError, match=r"holds no results, which are files like 03_baselines\.csv"
+    ):
         load_results(write(tmp_path, "notes.csv", "k\n1\n"))
 
 
-def test_a_relative_folder_is_found_in_the_project_from_the_folder_of_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_folder_is_found_in_the_project_from_the_folder_of_notebooks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("notebooks", "params", "figures"):
         (tmp_path / name).mkdir()
     write(tmp_path / "figures", "01_a.csv", "value\n1\n")
@@ -122,7 +196,10 @@ def test_a_relative_folder_is_found_in_the_project_from_the_folder_of_notebooks(
 
 
 def test_importing_the_package_loads_no_library_until_results_are_asked_for() -> None:
-    code = "import sys, vrag_kit; heavy = {'pandas', 'torch', 'numpy'}; assert not heavy & set(sys.modules)"
+    code = (
+        "import sys, vrag_kit; heavy = {'pandas', 'torch', 'numpy'}; assert not heavy &"
+        " set(sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert "load_results" in dir(vrag_kit)
     with pytest.raises(AttributeError, match="it has load_results"):

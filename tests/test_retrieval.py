@@ -25,7 +25,9 @@ Build = Callable[..., Path]
 
 
 class ColorEncoder:
-    """Embeds a picture as its mean colour and a query as the colour it names; counts what it encodes."""
+    """Embeds a picture as its mean colour and a query as the colour it names; counts
+    what it encodes.
+    """
 
     name, fingerprint, normalized = "color", "0" * 64, False
 
@@ -36,7 +38,9 @@ class ColorEncoder:
         self.bad: float | None = None
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        return np.array([json.loads(query.text) for query in queries], dtype=np.float32).reshape(-1, 3)
+        return np.array([json.loads(query.text) for query in queries], dtype=np.float32).reshape(
+            -1, 3
+        )
 
     def prepare(self, document: Evidence) -> Any:
         assert document.image is not None
@@ -55,8 +59,13 @@ class ColorEncoder:
 def pictures(folder: Path, count: int) -> list[Evidence]:
     folder.mkdir(exist_ok=True)
     for i in range(count):
-        Image.new("RGB", (4, 4), (i % 250, (7 * i) % 250, (13 * i) % 250)).save(folder / f"{i:03d}.png")
-    return [Evidence(doc_id=f"{folder.name}/{i:03d}.png", image=ImageFile(folder / f"{i:03d}.png")) for i in range(count)]
+        Image.new("RGB", (4, 4), (i % 250, (7 * i) % 250, (13 * i) % 250)).save(
+            folder / f"{i:03d}.png"
+        )
+    return [
+        Evidence(doc_id=f"{folder.name}/{i:03d}.png", image=ImageFile(folder / f"{i:03d}.png"))
+        for i in range(count)
+    ]
 
 
 def ask(color: Sequence[float], query_id: str = "q") -> Query:
@@ -78,7 +87,9 @@ def test_only_new_and_changed_pictures_are_embedded_again(tmp_path: Path) -> Non
     embed_documents(ColorEncoder(), documents, tmp_path / "store")
     Image.new("RGB", (5, 5), (255, 0, 0)).save(tmp_path / "x" / "002.png")
     encoder = ColorEncoder()
-    embeddings = embed_documents(encoder, [*documents, *pictures(tmp_path / "y", 2)], tmp_path / "store")
+    embeddings = embed_documents(
+        encoder, [*documents, *pictures(tmp_path / "y", 2)], tmp_path / "store"
+    )
     assert encoder.encoded == 3
     np.testing.assert_allclose(embeddings.vectors(["x/002.png"]), [[256, 1, 1]])
 
@@ -88,17 +99,24 @@ def test_a_changed_text_of_the_same_length_is_embedded_again(tmp_path: Path) -> 
         def prepare(self, document: Evidence) -> Any:
             return np.array([ord(letter) for letter in document.text or ""], np.float32)
 
-    before, after = (embed_documents(Letters(), [Evidence(doc_id="x", text=text)], tmp_path / "store") for text in ("owl", "elk"))
+    before, after = (
+        embed_documents(Letters(), [Evidence(doc_id="x", text=text)], tmp_path / "store")
+        for text in ("owl", "elk")
+    )
     np.testing.assert_array_equal(before.vectors(["x"]), [[ord(letter) for letter in "owl"]])
     np.testing.assert_array_equal(after.vectors(["x"]), [[ord(letter) for letter in "elk"]])
 
 
 def test_the_manifest_records_the_prompts(tmp_path: Path) -> None:
     folder = embed_documents(ColorEncoder(), pictures(tmp_path / "x", 2), tmp_path / "store").folder
-    assert json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["prompts"] == {"query": "the colour {text}"}
+    assert json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["prompts"] == {
+        "query": "the colour {text}"
+    }
 
 
-def test_an_interrupted_run_goes_on_from_its_last_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_goes_on_from_its_last_shard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("vrag_kit.retrieval.embeddings.SHARD", 8)
     documents = pictures(tmp_path / "x", 30)
     stopped = ColorEncoder()
@@ -109,10 +127,14 @@ def test_an_interrupted_run_goes_on_from_its_last_shard(tmp_path: Path, monkeypa
     embeddings = embed_documents(resumed, documents, tmp_path / "store", batch_size=4)
     assert resumed.encoded == 30 - 16  # 20 were embedded, 16 of them in finished shards of 8
     fresh = embed_documents(ColorEncoder(), documents, tmp_path / "other")
-    np.testing.assert_array_equal(embeddings.vectors(embeddings.doc_ids), fresh.vectors(fresh.doc_ids))
+    np.testing.assert_array_equal(
+        embeddings.vectors(embeddings.doc_ids), fresh.vectors(fresh.doc_ids)
+    )
 
 
-def test_a_truncated_shard_is_noticed_and_embedded_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_truncated_shard_is_noticed_and_embedded_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     documents = pictures(tmp_path / "x", 6)
     folder = embed_documents(ColorEncoder(), documents, tmp_path / "store").folder
     (shard,) = folder.glob("*.npy")
@@ -126,14 +148,18 @@ def test_a_truncated_shard_is_noticed_and_embedded_again(tmp_path: Path, capsys:
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 0.0])
-def test_a_vector_that_is_not_a_direction_is_an_error_that_names_the_document(tmp_path: Path, bad: float) -> None:
+def test_a_vector_that_is_not_a_direction_is_an_error_that_names_the_document(
+    tmp_path: Path, bad: float
+) -> None:
     encoder = ColorEncoder()
     encoder.bad = bad
     with pytest.raises(VragError, match=r"x/000\.png"):
         embed_documents(encoder, pictures(tmp_path / "x", 3), tmp_path / "store")
 
 
-def test_a_damaged_picture_stops_the_run_and_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_picture_stops_the_run_and_keeps_what_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("vrag_kit.retrieval.embeddings.SHARD", 4)
     documents = pictures(tmp_path / "x", 12)
     (tmp_path / "x" / "010.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
@@ -157,20 +183,32 @@ def test_a_store_that_cannot_be_written_is_an_error_that_names_it(tmp_path: Path
         embed_documents(ColorEncoder(), pictures(tmp_path / "x", 2), blocked)
 
 
-def test_search_agrees_with_a_plain_loop_over_candidates_and_over_the_whole_corpus(tmp_path: Path) -> None:
+def test_search_agrees_with_a_plain_loop_over_candidates_and_over_the_whole_corpus(
+    tmp_path: Path,
+) -> None:
     documents = pictures(tmp_path / "x", 40)
     encoder, rng = ColorEncoder(), np.random.default_rng(0)
     embeddings = embed_documents(encoder, documents, tmp_path / "store")
     queries = [ask(rng.normal(size=3), f"q{i}") for i in range(4)]
-    pools = {"q0": None, "q1": tuple(d.doc_id for d in documents[:15]), "q2": tuple(d.doc_id for d in documents[10:30]), "q3": None}
+    pools = {
+        "q0": None,
+        "q1": tuple(d.doc_id for d in documents[:15]),
+        "q2": tuple(d.doc_id for d in documents[10:30]),
+        "q3": None,
+    }
     run = FlatRetriever(encoder, embeddings, pools.__getitem__).search(queries, 10)
     for query in queries:
         names = pools[query.query_id] or embeddings.doc_ids
-        scores = {name: float(np.dot(encoder.encode_queries([query])[0], embeddings.vectors([name])[0])) for name in names}
+        scores = {
+            name: float(np.dot(encoder.encode_queries([query])[0], embeddings.vectors([name])[0]))
+            for name in names
+        }
         best = sorted(scores, key=scores.__getitem__, reverse=True)[:10]
         found = run[run["query_id"] == query.query_id]
         assert list(found["doc_id"]) == best
-        np.testing.assert_allclose(found["score"], [scores[name] for name in best], rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(
+            found["score"], [scores[name] for name in best], rtol=1e-4, atol=1e-3
+        )
 
 
 def test_ties_at_the_cut_are_broken_by_doc_id_descending(tmp_path: Path) -> None:
@@ -178,60 +216,102 @@ def test_ties_at_the_cut_are_broken_by_doc_id_descending(tmp_path: Path) -> None
     folder.mkdir()
     for i in range(20):
         Image.new("RGB", (4, 4), (9, 9, 9)).save(folder / f"{i:03d}.png")
-    documents = [Evidence(doc_id=f"x/{i:03d}.png", image=ImageFile(folder / f"{i:03d}.png")) for i in range(20)]
+    documents = [
+        Evidence(doc_id=f"x/{i:03d}.png", image=ImageFile(folder / f"{i:03d}.png"))
+        for i in range(20)
+    ]
     encoder = ColorEncoder()
-    run = FlatRetriever(encoder, embed_documents(encoder, documents, tmp_path / "store"), lambda _: None).search([ask([1, 1, 1])], 3)
+    run = FlatRetriever(
+        encoder, embed_documents(encoder, documents, tmp_path / "store"), lambda _: None
+    ).search([ask([1, 1, 1])], 3)
     assert list(run["doc_id"]) == ["x/019.png", "x/018.png", "x/017.png"]
 
 
 def test_k_beyond_the_candidates_is_an_error_that_says_how_many_there_are(tmp_path: Path) -> None:
     encoder = ColorEncoder()
-    retriever = FlatRetriever(encoder, embed_documents(encoder, pictures(tmp_path / "x", 5), tmp_path / "store"), lambda _: None)
+    retriever = FlatRetriever(
+        encoder,
+        embed_documents(encoder, pictures(tmp_path / "x", 5), tmp_path / "store"),
+        lambda _: None,
+    )
     with pytest.raises(VragError, match="'q' has 5 candidates, fewer than k = 6"):
         retriever.search([ask([1, 0, 0])], 6)
     with pytest.raises(VragError, match="0 queries"):
         retriever.search([], 3)
 
 
-def test_a_query_vector_that_is_not_a_direction_is_an_error_that_names_the_query(tmp_path: Path) -> None:
+def test_a_query_vector_that_is_not_a_direction_is_an_error_that_names_the_query(
+    tmp_path: Path,
+) -> None:
     encoder = ColorEncoder()
-    retriever = FlatRetriever(encoder, embed_documents(encoder, pictures(tmp_path / "x", 3), tmp_path / "store"), lambda _: None)
+    retriever = FlatRetriever(
+        encoder,
+        embed_documents(encoder, pictures(tmp_path / "x", 3), tmp_path / "store"),
+        lambda _: None,
+    )
     with pytest.raises(VragError, match="the embedding of 'overflown' has length nan"):
         retriever.search([ask([1, 0, 0]), ask([float("nan"), 0, 0], "overflown")], 1)
 
 
-@pytest.mark.parametrize(("resize_mode", "size"), [("shortest", (90, 61)), ("shortest", (61, 90)), ("shortest", (64, 64)), ("squash", (90, 61))])
-def test_a_local_checkpoint_embeds_as_open_clip_itself_does(checkpoint: Build, tmp_path: Path, resize_mode: str, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("resize_mode", "size"),
+    [("shortest", (90, 61)), ("shortest", (61, 90)), ("shortest", (64, 64)), ("squash", (90, 61))],
+)
+def test_a_local_checkpoint_embeds_as_open_clip_itself_does(
+    checkpoint: Build, tmp_path: Path, resize_mode: str, size: tuple[int, int]
+) -> None:
     folder = checkpoint(resize_mode=resize_mode)
     rng = np.random.default_rng(1)
-    Image.fromarray(rng.integers(0, 255, (*size, 3), dtype=np.uint8)).resize((size[1] * 3, size[0] * 3)).save(tmp_path / "p.jpg", quality=95)
+    Image.fromarray(rng.integers(0, 255, (*size, 3), dtype=np.uint8)).resize(
+        (size[1] * 3, size[0] * 3)
+    ).save(tmp_path / "p.jpg", quality=95)
     encoder = load_open_clip(str(folder))
     document = Evidence(doc_id="p", image=ImageFile(tmp_path / "p.jpg"))
     model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
     with torch.inference_mode():
         pixels = transform(Image.open(tmp_path / "p.jpg").convert("RGB"))
         image = model.eval().encode_image(pixels[None], normalize=True).numpy()
-        text = model.encode_text(open_clip.get_tokenizer(f"local-dir:{folder}")(["a blue bird"]), normalize=True).numpy()
+        text = model.encode_text(
+            open_clip.get_tokenizer(f"local-dir:{folder}")(["a blue bird"]), normalize=True
+        ).numpy()
     ours = encoder.prepare(document).float() / 255
-    mean, std = (torch.tensor(model.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std"))
+    mean, std = (
+        torch.tensor(model.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std")
+    )
     assert (ours - (pixels * std + mean)).abs().max() <= 1 / 255 + 1e-4
     assert float((encoder.encode_documents([encoder.prepare(document)]) * image).sum()) > 0.999
-    np.testing.assert_allclose(encoder.encode_queries([Query(query_id="q", text="a blue bird")]), text, atol=1e-5)
+    np.testing.assert_allclose(
+        encoder.encode_queries([Query(query_id="q", text="a blue bird")]), text, atol=1e-5
+    )
 
 
-@pytest.mark.parametrize("kind", ["upright", "turned", "grey", "palette", "transparent", "16-bit", "cmyk", "webp"])
+@pytest.mark.parametrize(
+    "kind", ["upright", "turned", "grey", "palette", "transparent", "16-bit", "cmyk", "webp"]
+)
 def test_every_kind_of_picture_is_decoded_as_pillow_does_upright_and_rgb(kind: str) -> None:
     import io
 
     from vrag_kit.benchmarks import decode
     from vrag_kit.retrieval.encoders import decode_rgb
 
-    picture = Image.fromarray(np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8)).resize((60, 40))
+    picture = Image.fromarray(
+        np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8)
+    ).resize((60, 40))
     exif = Image.Exif()
     exif[0x0112] = 6
-    options = {"format": "JPEG", "quality": 95, "exif": exif} if kind == "turned" else {"format": "JPEG", "quality": 95} if kind in ("upright", "cmyk") else {"format": "PNG"}
+    options = (
+        {"format": "JPEG", "quality": 95, "exif": exif}
+        if kind == "turned"
+        else {"format": "JPEG", "quality": 95}
+        if kind in ("upright", "cmyk")
+        else {"format": "PNG"}
+    )
     mode = {"grey": "L", "palette": "P", "transparent": "RGBA", "cmyk": "CMYK"}.get(kind, "RGB")
-    converted = Image.fromarray(np.asarray(picture.convert("L")).astype(np.uint16) * 257) if kind == "16-bit" else picture.convert(mode)
+    converted = (
+        Image.fromarray(np.asarray(picture.convert("L")).astype(np.uint16) * 257)
+        if kind == "16-bit"
+        else picture.convert(mode)
+    )
     file = io.BytesIO()
     converted.save(file, **({"format": "WEBP", "lossless": True} if kind == "webp" else options))
     theirs = torch.from_numpy(np.array(decode(file.getvalue(), kind))).permute(2, 0, 1)
@@ -241,7 +321,11 @@ def test_every_kind_of_picture_is_decoded_as_pillow_does_upright_and_rgb(kind: s
 
 
 def test_the_fingerprint_tells_weights_and_preprocessing_apart(checkpoint: Build) -> None:
-    folders = [checkpoint("one"), checkpoint("two", seed=1), checkpoint("three", resize_mode="squash")]
+    folders = [
+        checkpoint("one"),
+        checkpoint("two", seed=1),
+        checkpoint("three", resize_mode="squash"),
+    ]
     prints = [load_open_clip(str(folder)).fingerprint for folder in folders]
     assert len(set(prints)) == 3
     assert load_open_clip(str(folders[0])).fingerprint == prints[0]
@@ -255,19 +339,28 @@ def test_a_checkpoint_with_nan_weights_is_refused_by_tensor_name(checkpoint: Bui
         load_open_clip(str(checkpoint(damage=poison)))
 
 
-def test_a_quickgelu_mismatch_is_an_error_and_not_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quickgelu_mismatch_is_an_error_and_not_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     weights = tmp_path / "openai.safetensors"
     monkeypatch.setattr(open_clip.factory, "download_pretrained", lambda *_, **__: str(weights))
     from safetensors.torch import save_file
 
-    save_file({k: v.contiguous() for k, v in open_clip.create_model("RN50").state_dict().items()}, weights)
+    save_file(
+        {k: v.contiguous() for k, v in open_clip.create_model("RN50").state_dict().items()}, weights
+    )
     with pytest.raises(VragError, match=r"QuickGELU mismatch.*RN50-quickgelu/openai"):
         load_open_clip("RN50/openai")
 
 
-@pytest.mark.parametrize(("spec", "words"), [
-    ("ViT-L-14-337/openai", "unknown retriever"), ("ViT-L-14-336-quickgelu/closedai", "unknown pretrained tag 'closedai'.*openai"), ("no/such/folder", "unknown retriever"),
-])
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("ViT-L-14-337/openai", "unknown retriever"),
+        ("ViT-L-14-336-quickgelu/closedai", "unknown pretrained tag 'closedai'.*openai"),
+        ("no/such/folder", "unknown retriever"),
+    ],
+)
 def test_an_unknown_model_is_refused_with_what_there_is(spec: str, words: str) -> None:
     with pytest.raises(VragError, match=words):
         load_open_clip(spec)
@@ -285,10 +378,15 @@ def test_a_checkpoint_without_weights_is_refused(checkpoint: Build) -> None:
         load_open_clip(str(folder))
 
 
-def test_the_shipped_retrievers_beat_a_random_order_on_the_small_guide(guide: Benchmark, tmp_path: Path) -> None:
+def test_the_shipped_retrievers_beat_a_random_order_on_the_small_guide(
+    guide: Benchmark, tmp_path: Path
+) -> None:
     from vrag_kit.retrieval import RANDOM, score_runs, search_all
 
-    names = ["vrag_kit/fieldguide/weights/field-guide-clip-64", "vrag_kit/fieldguide/weights/field-guide-clip-32"]
+    names = [
+        "vrag_kit/fieldguide/weights/field-guide-clip-64",
+        "vrag_kit/fieldguide/weights/field-guide-clip-32",
+    ]
     scores = score_runs(guide, search_all(guide, names, k=30, cache_dir=tmp_path))
     recall = scores.query("metric == 'recall' and k == 5").groupby("retriever")["value"].mean()
     assert recall["field-guide-clip-64"] > 1.5 * recall[RANDOM]
@@ -297,23 +395,27 @@ def test_the_shipped_retrievers_beat_a_random_order_on_the_small_guide(guide: Be
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX resource limits")
 def test_a_disk_that_takes_no_more_is_an_error_that_says_what_is_kept(tmp_path: Path) -> None:
-    """The operating system refuses files over 100 kB, as a full disk would; the first shards fit, a later one does not."""
+    """The operating system refuses files over 100 kB, as a full disk would; the first
+    shards fit, a later one does not.
+    """
     script = f"""
 import resource, sys
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import test_retrieval as t
 import vrag_kit.retrieval.embeddings as store
-documents = t.pictures(Path({str(tmp_path / 'x')!r}), 40)
+documents = t.pictures(Path({str(tmp_path / "x")!r}), 40)
 store.SHARD = 8
 class Wide(t.ColorEncoder):
     def encode_documents(self, prepared):
         rows = super().encode_documents(prepared)
         return t.np.tile(rows, (1, 400 if self.encoded <= 24 else 40_000))
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-store.embed_documents(Wide(), documents, {str(tmp_path / 'store')!r}, batch_size=8)
+store.embed_documents(Wide(), documents, {str(tmp_path / "store")!r}, batch_size=8)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "embeddings cannot be stored (File too large)" in done.stderr
     assert "finished shards are kept" in done.stderr

@@ -1,4 +1,6 @@
-"""ROUGE-1 recall is what the package gives; rank correlations agree with SciPy; the paper's ROUGE tables are read as printed."""
+"""ROUGE-1 recall is what the package gives; rank correlations agree with SciPy; the
+paper's ROUGE tables are read as printed.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,23 @@ def test_recall_agrees_with_a_case_worked_by_hand() -> None:
     assert rouge_recall("It is white and red", ["black and white"]) == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize(("answer", "expected"), [("black", 1), ("It is black.", 1), ("Black", 0), ("black, mostly", 0), ("blackish", 0), ("black black", 1)])
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("black", 1),
+        ("It is black.", 1),
+        ("Black", 0),
+        ("black, mostly", 0),
+        ("blackish", 0),
+        ("black black", 1),
+    ],
+)
 def test_only_the_same_letters_are_the_same_word(answer: str, expected: float) -> None:
     assert rouge_recall(answer, ["black"]) == expected
 
 
 def test_a_word_said_twice_in_the_reference_counts_once() -> None:
-    assert rouge_recall("red", ["red red green"]) == 0.5                # the distinct words are red and green
+    assert rouge_recall("red", ["red red green"]) == 0.5  # the distinct words are red and green
 
 
 def test_of_several_references_the_best_counts() -> None:
@@ -47,12 +59,14 @@ def test_of_several_references_the_best_counts() -> None:
 
 
 def test_the_package_is_the_papers_version() -> None:
-    assert version("rouge") == "1.0.1"                                   # footnote 8
+    assert version("rouge") == "1.0.1"  # footnote 8
 
 
 @given(TEXTS, st.lists(TEXTS, max_size=3))
 @settings(deadline=None)
-def test_recall_is_the_packages_and_where_the_package_refuses_0_or_nan(answer: str, references: list[str]) -> None:
+def test_recall_is_the_packages_and_where_the_package_refuses_0_or_nan(
+    answer: str, references: list[str]
+) -> None:
     recalls, refused = [], ""
     for reference in references:
         try:
@@ -66,66 +80,115 @@ def test_recall_is_the_packages_and_where_the_package_refuses_0_or_nan(answer: s
 
 
 def words(text: str) -> set[str]:
-    return {word for sentence in text.split(".") if sentence for word in (sentence.split() or [""])}
+    return {word for sentence in text.split(".") if sentence for word in sentence.split() or [""]}
 
 
 @given(TEXTS.filter(lambda text: text.strip(".")), TEXTS.filter(lambda text: text.strip(".")))
 @settings(deadline=None)
-def test_recall_is_the_share_of_distinct_words_between_full_stops_and_spaces(answer: str, reference: str) -> None:
-    assert rouge_recall(answer, [reference]) == pytest.approx(len(words(reference) & words(answer)) / len(words(reference)))
+def test_recall_is_the_share_of_distinct_words_between_full_stops_and_spaces(
+    answer: str, reference: str
+) -> None:
+    assert rouge_recall(answer, [reference]) == pytest.approx(
+        len(words(reference) & words(answer)) / len(words(reference))
+    )
 
 
-def test_an_answer_without_words_recalls_nothing_and_without_references_there_is_nothing_to_recall() -> None:
+def test_an_answer_without_words_recalls_nothing_and_without_references_there_is_nothing_to_recall() -> (
+    None
+):
     assert rouge_recall("", ["black"]) == rouge_recall("...", ["black"]) == 0
     assert math.isnan(rouge_recall("black", []))
     assert math.isnan(rouge_recall("black", ["", "."]))
     assert rouge_recall("black", [".", "black"]) == 1
 
 
-def test_failed_questions_have_no_rouge_and_never_zero(write_annotations: Callable[..., Path], tree: Path) -> None:
+def test_failed_questions_have_no_rouge_and_never_zero(
+    write_annotations: Callable[..., Path], tree: Path
+) -> None:
     benchmark = load_visual_rag(write_annotations({"answer": ["dark black", "black"]}), tree)
     (query_id,) = benchmark.queries
-    answers = pd.DataFrame({"query_id": [query_id] * 4, "answer": ["black", None, "", "dark red"], "status": ["ok", "timeout", "ok", "ok"]})
+    answers = pd.DataFrame(
+        {
+            "query_id": [query_id] * 4,
+            "answer": ["black", None, "", "dark red"],
+            "status": ["ok", "timeout", "ok", "ok"],
+        }
+    )
     np.testing.assert_array_equal(rouge_all(benchmark, answers)["rouge"], [1.0, np.nan, 0.0, 0.5])
 
 
-def test_a_row_that_is_no_answer_to_a_query_is_refused(write_annotations: Callable[..., Path], tree: Path) -> None:
+def test_a_row_that_is_no_answer_to_a_query_is_refused(
+    write_annotations: Callable[..., Path], tree: Path
+) -> None:
     benchmark = load_visual_rag(write_annotations({}), tree)
     (query_id,) = benchmark.queries
-    for row in ({"query_id": "other", "answer": "black"}, {"query_id": query_id, "answer": math.nan}):
-        with pytest.raises(VragError, match=r"row 0 of the answers: found query .* expected a query of visual-rag and a text"):
+    for row in (
+        {"query_id": "other", "answer": "black"},
+        {"query_id": query_id, "answer": math.nan},
+    ):
+        with pytest.raises(
+            VragError,
+            match=r"row 0 of the answers: found query .* expected a query of visual-rag and a text",
+        ):
             rouge_all(benchmark, pd.DataFrame([{**row, "status": "ok"}]))
 
 
 def test_means_are_over_queries_and_count_the_answers_without_a_value() -> None:
-    table = pd.DataFrame({"model": "m", "setting": "gt_clue", "k": 1, "query_id": list("aabbc"), "rouge": [1.0, 0.5, 0.25, np.nan, np.nan]})
+    table = pd.DataFrame(
+        {
+            "model": "m",
+            "setting": "gt_clue",
+            "k": 1,
+            "query_id": list("aabbc"),
+            "rouge": [1.0, 0.5, 0.25, np.nan, np.nan],
+        }
+    )
     row = column_means(table, ["rouge"], {"a": "s", "b": "t", "c": "u"}).iloc[0]
     # a: (1 + 0.5) / 2 = 0.75, b: 0.25, c has none: (0.75 + 0.25) / 2
     assert (row["metric"], row["value"], row["n"], row["n_failed"]) == ("rouge", 0.5, 2, 2)
-    assert (row["ci_low"], row["ci_high"]) == (0.25, 0.75)                # the bootstrap draws a alone, b alone, or both
+    assert (row["ci_low"], row["ci_high"]) == (
+        0.25,
+        0.75,
+    )  # the bootstrap draws a alone, b alone, or both
 
 
 def ratings(seed: int, n: int = 40, groups: int = 8) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Two columns with many ties, correlated within groups."""
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 5, n) / 4
-    return x, np.round(np.clip(x + rng.normal(0, 0.4, n), 0, 1) * 2) / 2, [f"s{i}" for i in rng.integers(0, groups, n)]
+    return (
+        x,
+        np.round(np.clip(x + rng.normal(0, 0.4, n), 0, 1) * 2) / 2,
+        [f"s{i}" for i in rng.integers(0, groups, n)],
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_measures_agree_with_scipy_and_scikit_learn(seed: int) -> None:
     x, y, groups = ratings(seed)
-    assert association(x, y, groups, measure="spearman").value == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert association(x, y, groups, measure="kendall").value == pytest.approx(stats.kendalltau(x, y).statistic)
-    assert association(x, y, groups, measure="kappa").value == pytest.approx(cohen_kappa_score((4 * x).astype(int), (4 * y).astype(int)))
+    assert association(x, y, groups, measure="spearman").value == pytest.approx(
+        stats.spearmanr(x, y).statistic
+    )
+    assert association(x, y, groups, measure="kendall").value == pytest.approx(
+        stats.kendalltau(x, y).statistic
+    )
+    assert association(x, y, groups, measure="kappa").value == pytest.approx(
+        cohen_kappa_score((4 * x).astype(int), (4 * y).astype(int))
+    )
 
 
 def test_the_interval_is_that_of_a_slow_bootstrap_over_groups() -> None:
     x, y, groups = ratings(3)
     names = np.unique(groups)
-    draws = np.random.default_rng(5).multinomial(len(names), np.full(len(names), 1 / len(names)), size=1000)
+    draws = np.random.default_rng(5).multinomial(
+        len(names), np.full(len(names), 1 / len(names)), size=1000
+    )
     members = [np.flatnonzero(np.array(groups) == name) for name in names]
-    slow = [stats.spearmanr(x[rows], y[rows]).statistic for times in draws for rows in [np.concatenate([np.tile(m, t) for m, t in zip(members, times, strict=True)])]]
+    slow = [
+        stats.spearmanr(x[rows], y[rows]).statistic
+        for times in draws
+        for rows in [np.concatenate([np.tile(m, t) for m, t in zip(members, times, strict=True)])]
+    ]
     ours = association(x, y, groups, measure="spearman", seed=5)
     assert (ours.ci_low, ours.ci_high) == pytest.approx(tuple(np.quantile(slow, [0.025, 0.975])))
     assert (ours.n, ours.n_failed) == (40, 0)
@@ -139,18 +202,27 @@ def test_pairs_without_a_value_are_left_out_and_counted() -> None:
     assert (ours.n, ours.n_failed) == (36, 4)
 
 
-def test_where_nothing_varies_there_is_no_correlation_and_where_nothing_differs_no_interval() -> None:
-    constant, empty = association([1, 1, 1], [0, 1, 0], list("abc"), measure="spearman"), association([np.nan], [1.0], ["a"], measure="kappa")
+def test_where_nothing_varies_there_is_no_correlation_and_where_nothing_differs_no_interval() -> (
+    None
+):
+    constant, empty = (
+        association([1, 1, 1], [0, 1, 0], list("abc"), measure="spearman"),
+        association([np.nan], [1.0], ["a"], measure="kappa"),
+    )
     assert math.isnan(constant.value)
     assert (math.isnan(empty.value), empty.n, empty.n_failed) == (True, 0, 1)
     perfect = association([0, 1, 0, 1], [0, 1, 0, 1], list("abcd"), measure="kappa")
     assert perfect.value == 1
     assert math.isnan(perfect.ci_low)
-    assert math.isnan(association([0, 1, 1], [1, 1, 0], ["a"] * 3, measure="kappa").ci_low)     # one group tells nothing
+    assert math.isnan(
+        association([0, 1, 1], [1, 1, 0], ["a"] * 3, measure="kappa").ci_low
+    )  # one group tells nothing
 
 
 def test_an_unknown_measure_and_uneven_lengths_are_refused() -> None:
-    with pytest.raises(VragError, match="no measure 'pearson'; expected one of kappa, spearman, kendall"):
+    with pytest.raises(
+        VragError, match="no measure 'pearson'; expected one of kappa, spearman, kendall"
+    ):
         association([1.0], [1.0], ["a"], measure="pearson")
     with pytest.raises(VragError, match="2 and 1 values but 2 groups"):
         association([1.0, 2.0], [1.0], ["a", "b"], measure="kappa")
@@ -161,9 +233,15 @@ def test_rouge_follows_the_judge_as_scipy_says_model_by_model() -> None:
     for seed, model in enumerate(["m", "n"]):
         x, y, groups = ratings(seed)
         parts.append(pd.DataFrame({"model": model, "query_id": groups, "rouge": x, "score": y}))
-    table = rouge_follows(pd.concat(parts), {f"s{i}": f"s{i}" for i in range(8)}).set_index(["model", "measure"])
-    assert table.loc[("n", "spearman"), "value"] == pytest.approx(stats.spearmanr(parts[1]["rouge"], parts[1]["score"]).statistic)
-    assert table.loc[("m", "kendall"), "value"] == pytest.approx(stats.kendalltau(parts[0]["rouge"], parts[0]["score"]).statistic)
+    table = rouge_follows(pd.concat(parts), {f"s{i}": f"s{i}" for i in range(8)}).set_index(
+        ["model", "measure"]
+    )
+    assert table.loc[("n", "spearman"), "value"] == pytest.approx(
+        stats.spearmanr(parts[1]["rouge"], parts[1]["score"]).statistic
+    )
+    assert table.loc[("m", "kendall"), "value"] == pytest.approx(
+        stats.kendalltau(parts[0]["rouge"], parts[0]["score"]).statistic
+    )
     assert (table["ci_low"] < table["value"]).all()
     assert (table["value"] < table["ci_high"]).all()
 
@@ -175,21 +253,36 @@ def test_the_papers_rouge_has_one_number_for_every_cell_of_table_3() -> None:
     assert len(rouge) == 124
     values = rouge.set_index(keys)["value"]
     # (18.79 + 19.29 + 18.74 + 19.70 + 18.91) / 5 = 19.086
-    assert (values["Phi4-MM", "gt_clue", 1], values["Qwen2.5VL", "one_in_k", 3], values["Claude", "top_k", 20]) == (19.09, 7.13, 37.95)
+    assert (
+        values["Phi4-MM", "gt_clue", 1],
+        values["Qwen2.5VL", "one_in_k", 3],
+        values["Claude", "top_k", 20],
+    ) == (19.09, 7.13, 37.95)
 
 
 def paper_arms() -> pd.DataFrame:
-    return pd.concat([printed(published("visual_rag", table=3)), printed(rouge_published())], ignore_index=True)
+    return pd.concat(
+        [printed(published("visual_rag", table=3)), printed(rouge_published())], ignore_index=True
+    )
 
 
 def test_arms_are_correlated_within_models_or_across_them() -> None:
     arms = paper_arms()
     wide = arms.pivot_table(index=["model", "setting", "k"], columns="metric", values="value")
-    within, across = arm_correlation(arms, ["model"]).set_index("model"), arm_correlation(arms, ["setting", "k"]).set_index(["setting", "k"])
-    assert within.loc["GPT-4o", "value"] == pytest.approx(stats.spearmanr(*wide.loc["GPT-4o"].T.to_numpy()).statistic)
-    assert within["n"].to_dict() == {model: 14 if model in ("Pixtral", "Llama3.2-V") else 16 for model in within.index}
+    within, across = (
+        arm_correlation(arms, ["model"]).set_index("model"),
+        arm_correlation(arms, ["setting", "k"]).set_index(["setting", "k"]),
+    )
+    assert within.loc["GPT-4o", "value"] == pytest.approx(
+        stats.spearmanr(*wide.loc["GPT-4o"].T.to_numpy()).statistic
+    )
+    assert within["n"].to_dict() == {
+        model: 14 if model in ("Pixtral", "Llama3.2-V") else 16 for model in within.index
+    }
     part = wide.xs(("non_clue", 1), level=("setting", "k"))
-    assert across.loc[("non_clue", 1), "value"] == pytest.approx(stats.spearmanr(*part.T.to_numpy()).statistic)
+    assert across.loc[("non_clue", 1), "value"] == pytest.approx(
+        stats.spearmanr(*part.T.to_numpy()).statistic
+    )
 
 
 def test_two_models_tell_nothing_across_models() -> None:
@@ -200,11 +293,20 @@ def test_two_models_tell_nothing_across_models() -> None:
 
 def test_the_rouge_figure_has_a_point_for_every_arm_and_a_legend_for_its_own_models() -> None:
     arms = paper_arms()
-    ours = arms.query("model == 'GPT-4o'").assign(model="mine", ci_low=arms["value"] - 2, ci_high=arms["value"] + 1, n=80)
+    ours = arms.query("model == 'GPT-4o'").assign(
+        model="mine", ci_low=arms["value"] - 2, ci_high=arms["value"] + 1, n=80
+    )
     left, right = rouge_figure({"mine": ours, "paper": arms}).axes
     wide = arms.pivot_table(index=["model", "setting", "k"], columns="metric", values="value")
-    drawn = {(float(x), float(y)) for line in right.lines for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
+    drawn = {
+        (float(x), float(y))
+        for line in right.lines
+        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+    }
     assert drawn == set(wide[["accuracy", "rouge"]].itertuples(index=False, name=None))
-    assert (left.get_title(), right.get_title()) == ("mine: 16 arms (n = 80)", "paper: 124 arms (n = 374)")
+    assert (left.get_title(), right.get_title()) == (
+        "mine: 16 arms (n = 80)",
+        "paper: 124 arms (n = 374)",
+    )
     assert [text.get_text() for text in left.get_legend().get_texts()] == ["mine"]
     assert (right.get_xlabel(), right.get_ylabel()) == ("Accuracy (%)", "ROUGE-1 recall (%)")

@@ -1,4 +1,6 @@
-"""The runner: refuses what no notebook declares, skips what is done, goes on after a failure, and names the failing cell."""
+"""The runner: refuses what no notebook declares, skips what is done, goes on after a
+failure, and names the failing cell.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,17 @@ import pytest
 
 
 def notebook(path: Path, parameters: str, *cells: str) -> None:
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}), *map(nbformat.v4.new_code_cell, cells)])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    book = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}),
+            *map(nbformat.v4.new_code_cell, cells),
+        ]
+    )
+    book.metadata["kernelspec"] = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
     nbformat.write(book, path)
 
 
@@ -25,16 +36,30 @@ def project(tmp_path: Path) -> Path:
     for name in ("notebooks", "params", "figures"):
         (tmp_path / name).mkdir()
     figures = str(tmp_path / "figures")
-    notebook(tmp_path / "notebooks" / "01_one.ipynb", f"figures_dir = {figures!r}\nk = 1\nshare = 0.5",
-             "from pathlib import Path\nPath(figures_dir, '01_one.csv').write_text(str(k))\nprint('k is', k)")
-    notebook(tmp_path / "notebooks" / "02_two.ipynb", f"figures_dir = {figures!r}\nsource = ''",
-             "from pathlib import Path\nPath(figures_dir, '02_two.csv').write_text(Path(source).read_text() if source else 'none')")
+    notebook(
+        tmp_path / "notebooks" / "01_one.ipynb",
+        f"figures_dir = {figures!r}\nk = 1\nshare = 0.5",
+        "from pathlib import Path\nPath(figures_dir, '01_one.csv').write_text(str(k))\nprint('k"
+        " is', k)",
+    )
+    notebook(
+        tmp_path / "notebooks" / "02_two.ipynb",
+        f"figures_dir = {figures!r}\nsource = ''",
+        "from pathlib import Path\nPath(figures_dir,"
+        " '02_two.csv').write_text(Path(source).read_text() if source else 'none')",
+    )
     (tmp_path / "params" / "p.yaml").write_text("k: 2\n", encoding="utf-8")
     return tmp_path
 
 
 def vrag(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "vrag_kit.runner", *arguments], cwd=project, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "vrag_kit.runner", *arguments],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_notebooks_get_their_own_parameters_and_a_second_run_skips_them(project: Path) -> None:
@@ -52,7 +77,9 @@ def test_notebooks_get_their_own_parameters_and_a_second_run_skips_them(project:
 
 def test_a_changed_input_file_runs_the_notebook_again(project: Path) -> None:
     (project / "rows.txt").write_text("old", encoding="utf-8")
-    (project / "params" / "p.yaml").write_text(f"source: {project / 'rows.txt'}\n", encoding="utf-8")
+    (project / "params" / "p.yaml").write_text(
+        f"source: {project / 'rows.txt'}\n", encoding="utf-8"
+    )
     vrag(project, "run", "params/p.yaml", "--only", "02")
     (project / "rows.txt").write_text("new", encoding="utf-8")
     vrag(project, "run", "params/p.yaml", "--only", "02")
@@ -75,13 +102,18 @@ def test_a_kernel_that_dies_is_reported_with_its_cell(project: Path) -> None:
     assert "cell 2 `import os`: the kernel died" in done.stdout
 
 
-@pytest.mark.parametrize(("content", "words"), [
-    ("kk: 2\n", ["no notebook declares 'kk'", "figures_dir, k, share, source"]),
-    ("k: ten\n", ["k is 'ten' (str)", "01_one.ipynb expects int, as in k = 1"]),
-    ("k: [\n", ["p.yaml line 2", "not YAML"]),
-    ("- k\n", ["found a list"]),
-])
-def test_a_bad_parameter_file_is_refused_before_anything_runs(project: Path, content: str, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("kk: 2\n", ["no notebook declares 'kk'", "figures_dir, k, share, source"]),
+        ("k: ten\n", ["k is 'ten' (str)", "01_one.ipynb expects int, as in k = 1"]),
+        ("k: [\n", ["p.yaml line 2", "not YAML"]),
+        ("- k\n", ["found a list"]),
+    ],
+)
+def test_a_bad_parameter_file_is_refused_before_anything_runs(
+    project: Path, content: str, words: list[str]
+) -> None:
     (project / "params" / "p.yaml").write_text(content, encoding="utf-8")
     done = vrag(project, "run", "params/p.yaml")
     assert done.returncode == 2
@@ -96,14 +128,20 @@ def test_a_whole_number_fits_a_parameter_that_is_a_fraction(project: Path) -> No
 
 
 def test_unknown_files_notebooks_and_job_counts_are_refused(project: Path) -> None:
-    assert "no such parameter file. Found here: params/p.yaml" in vrag(project, "run", "params/q.yaml").stderr
+    assert (
+        "no such parameter file. Found here: params/p.yaml"
+        in vrag(project, "run", "params/q.yaml").stderr
+    )
     assert "no notebook '07'" in vrag(project, "run", "params/p.yaml", "--only", "07").stderr
     assert "--jobs is 0" in vrag(project, "run", "params/p.yaml", "--jobs", "0").stderr
 
 
 def test_two_jobs_do_what_one_does(project: Path) -> None:
     assert vrag(project, "run", "params/p.yaml", "--jobs", "2").returncode == 0
-    assert sorted(path.name for path in (project / "figures").iterdir()) == ["01_one.csv", "02_two.csv"]
+    assert sorted(path.name for path in (project / "figures").iterdir()) == [
+        "01_one.csv",
+        "02_two.csv",
+    ]
 
 
 def test_check_lists_problems_and_exits_with_1(project: Path) -> None:
@@ -121,11 +159,22 @@ def test_a_runs_folder_that_cannot_be_written_is_an_error(project: Path) -> None
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_stopping_the_runner_stops_its_notebooks_and_the_next_run_goes_on(project: Path, how: signal.Signals) -> None:
+def test_stopping_the_runner_stops_its_notebooks_and_the_next_run_goes_on(
+    project: Path, how: signal.Signals
+) -> None:
     alive = project / "alive.txt"
-    notebook(project / "notebooks" / "02_two.ipynb", "source = ''",
-             f"import time\nfor i in range(100):\n    open({str(alive)!r}, 'a').write('x')\n    time.sleep(0.1)")
-    process = subprocess.Popen([sys.executable, "-m", "vrag_kit.runner", "run", "params/p.yaml"], cwd=project, start_new_session=True, stdout=subprocess.DEVNULL)
+    notebook(
+        project / "notebooks" / "02_two.ipynb",
+        "source = ''",
+        f"import time\nfor i in range(100):\n    open({str(alive)!r}, 'a').write('x')\n   "
+        " time.sleep(0.1)",
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vrag_kit.runner", "run", "params/p.yaml"],
+        cwd=project,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+    )
     deadline = time.monotonic() + 60
     while not alive.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -138,4 +187,6 @@ def test_stopping_the_runner_stops_its_notebooks_and_the_next_run_goes_on(projec
     notebook(project / "notebooks" / "02_two.ipynb", "source = ''", "print('done')")
     again = vrag(project, "run", "params/p.yaml")
     assert again.returncode == 0
-    assert again.stdout.count("unchanged since its last run") == 1  # 01 was finished before the stop
+    assert (
+        again.stdout.count("unchanged since its last run") == 1
+    )  # 01 was finished before the stop

@@ -1,4 +1,6 @@
-"""A real `transformers serve` on this machine answers exactly as the same model does here, pictures included."""
+"""A real `transformers serve` on this machine answers exactly as the same model does
+here, pictures included.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,20 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     log = (tmp_path_factory.mktemp("serve") / "log").open("w+")
-    command = [str(Path(sys.executable).parent / "transformers"), "serve", str(MODEL), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
-    process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    command = [
+        str(Path(sys.executable).parent / "transformers"),
+        "serve",
+        str(MODEL),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--device",
+        "cpu",
+    ]
+    process = subprocess.Popen(
+        command, stdout=log, stderr=log, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+    )
     try:
         for _ in range(600):
             try:
@@ -43,13 +57,34 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.wait(30)
 
 
-def test_served_answers_equal_those_in_process(served: str, guide: Benchmark, tmp_path: Path) -> None:
-    few = guide.subset([list(guide.queries)[place] for place in (0, 1, 2, 3, 11, 14)])       # two of which silence this model among twenty images
-    contexts = zero_shot(few) + gt_clue(few, draws=1) + non_clue(few, draws=1) + one_in_k(few, ks=[5, 20], draws=1)
-    remote = {"model": f"{MODEL}@{served}", "server": "transformers", "name": "served", "concurrency": 2}
-    table = ask_models([str(MODEL), remote], few, contexts, tmp_path, decoding="greedy", max_new_tokens=16)
-    here, there = (table[table["model"] == name].reset_index(drop=True) for name in ("field-guide-vlm-few", "served"))
+def test_served_answers_equal_those_in_process(
+    served: str, guide: Benchmark, tmp_path: Path
+) -> None:
+    few = guide.subset(
+        [list(guide.queries)[place] for place in (0, 1, 2, 3, 11, 14)]
+    )  # two of which silence this model among twenty images
+    contexts = (
+        zero_shot(few)
+        + gt_clue(few, draws=1)
+        + non_clue(few, draws=1)
+        + one_in_k(few, ks=[5, 20], draws=1)
+    )
+    remote = {
+        "model": f"{MODEL}@{served}",
+        "server": "transformers",
+        "name": "served",
+        "concurrency": 2,
+    }
+    table = ask_models(
+        [str(MODEL), remote], few, contexts, tmp_path, decoding="greedy", max_new_tokens=16
+    )
+    here, there = (
+        table[table["model"] == name].reset_index(drop=True)
+        for name in ("field-guide-vlm-few", "served")
+    )
     assert (there["status"] == here["status"]).all(), there["status"].unique()
     assert there["answer"].fillna("").tolist() == here["answer"].fillna("").tolist()
     assert here["answer"].nunique() > 3
-    assert 0 < (here["status"] != "ok").sum() < 6            # among twenty images it sometimes says nothing, in both
+    assert (
+        0 < (here["status"] != "ok").sum() < 6
+    )  # among twenty images it sometimes says nothing, in both

@@ -1,4 +1,6 @@
-"""Which images a question gets: draws that are nested, paired and stable, and the wording that goes with them."""
+"""Which images a question gets: draws that are nested, paired and stable, and the
+wording that goes with them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,20 @@ from hypothesis import strategies as st
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.generation import enough_clues, first_clue, gt_clue, m_gt, m_in_k, non_clue, one_in_k, one_in_k_easy, render, template_of, top_k, zero_shot
+from vrag_kit.generation import (
+    enough_clues,
+    first_clue,
+    gt_clue,
+    m_gt,
+    m_in_k,
+    non_clue,
+    one_in_k,
+    one_in_k_easy,
+    render,
+    template_of,
+    top_k,
+    zero_shot,
+)
 from vrag_kit.retrieval import make_run, perfect_run
 from vrag_kit.types import Benchmark, Context, Evidence, Query
 
@@ -20,19 +35,33 @@ from vrag_kit.types import Benchmark, Context, Evidence, Query
 def benchmark(clues: int, others: int) -> Benchmark:
     docs = [f"c{i}" for i in range(clues)] + [f"n{i}" for i in range(others)]
     names = ("q1", "q2")
-    return Benchmark(name="b", fingerprint="f", queries={q: Query(query_id=q, text="What?", group=q) for q in names}, corpus={d: Evidence(doc_id=d) for d in docs},
-                     qrels={q: {d: int(d.startswith("c")) for d in docs} for q in names}, pools={q: tuple(docs) for q in names})
+    return Benchmark(
+        name="b",
+        fingerprint="f",
+        queries={q: Query(query_id=q, text="What?", group=q) for q in names},
+        corpus={d: Evidence(doc_id=d) for d in docs},
+        qrels={q: {d: int(d.startswith("c")) for d in docs} for q in names},
+        pools={q: tuple(docs) for q in names},
+    )
 
 
-def by_draw(contexts: list[Context], query_id: str = "q1") -> dict[tuple[int, int], tuple[str, ...]]:
+def by_draw(
+    contexts: list[Context], query_id: str = "q1"
+) -> dict[tuple[int, int], tuple[str, ...]]:
     return {(c.draw, c.k): c.doc_ids for c in contexts if c.query_id == query_id}
 
 
 @given(st.integers(1, 8), st.integers(19, 40), st.integers(0, 99))
 @settings(max_examples=30, deadline=None)
-def test_one_in_k_holds_one_clue_first_and_is_nested_over_k(clues: int, others: int, seed: int) -> None:
+def test_one_in_k_holds_one_clue_first_and_is_nested_over_k(
+    clues: int, others: int, seed: int
+) -> None:
     b = benchmark(clues, others)
-    contexts, single, distractors = by_draw(one_in_k(b, seed=seed)), by_draw(gt_clue(b, seed=seed)), by_draw(non_clue(b, seed=seed))
+    contexts, single, distractors = (
+        by_draw(one_in_k(b, seed=seed)),
+        by_draw(gt_clue(b, seed=seed)),
+        by_draw(non_clue(b, seed=seed)),
+    )
     for draw in range(5):
         previous: tuple[str, ...] = ()
         for k in (3, 5, 7, 10, 15, 20):
@@ -41,8 +70,10 @@ def test_one_in_k_holds_one_clue_first_and_is_nested_over_k(clues: int, others: 
             assert [d[0] for d in docs] == ["c"] + ["n"] * (k - 1)
             assert docs[: len(previous)] == previous
             previous = docs
-        assert contexts[draw, 3][0] == single[draw, 1][0]          # the clue of a draw is one and the same in both settings
-        assert contexts[draw, 3][1] == distractors[draw, 1][0]     # and so is its first non-clue
+        assert (
+            contexts[draw, 3][0] == single[draw, 1][0]
+        )  # the clue of a draw is one and the same in both settings
+        assert contexts[draw, 3][1] == distractors[draw, 1][0]  # and so is its first non-clue
 
 
 @given(st.integers(1, 8))
@@ -56,11 +87,22 @@ def test_draws_use_every_clue_before_any_comes_again(clues: int) -> None:
 def test_adding_a_query_or_a_document_or_a_k_moves_nothing_else() -> None:
     b = benchmark(3, 300)
     before = by_draw(one_in_k(b))
-    larger = replace(b, queries={**b.queries, "q0": Query(query_id="q0", text="?")}, qrels={**b.qrels, "q0": b.qrels["q1"]}, pools={**b.pools, "q0": b.pools["q1"]})
+    larger = replace(
+        b,
+        queries={**b.queries, "q0": Query(query_id="q0", text="?")},
+        qrels={**b.qrels, "q0": b.qrels["q1"]},
+        pools={**b.pools, "q0": b.pools["q1"]},
+    )
     assert by_draw(one_in_k(larger)) == before
-    assert {key: docs for key, docs in by_draw(one_in_k(b, ks=(3, 4, 5, 7, 10, 15, 20))).items() if key[1] != 4} == before
+    assert {
+        key: docs
+        for key, docs in by_draw(one_in_k(b, ks=(3, 4, 5, 7, 10, 15, 20))).items()
+        if key[1] != 4
+    } == before
     unused = (set(b.corpus) - {d for docs in before.values() for d in docs}).pop()
-    smaller = replace(b, pools={q: tuple(d for d in docs if d != unused) for q, docs in b.pools.items()})
+    smaller = replace(
+        b, pools={q: tuple(d for d in docs if d != unused) for q, docs in b.pools.items()}
+    )
     assert by_draw(one_in_k(smaller)) == before
 
 
@@ -72,9 +114,14 @@ def test_draws_and_seeds_differ() -> None:
 
 
 @pytest.mark.parametrize(("position", "expected"), [(0, 0), (1, 1), (-1, 4), (4, 4)])
-def test_the_clue_can_be_moved_and_the_others_keep_their_order(position: int, expected: int) -> None:
+def test_the_clue_can_be_moved_and_the_others_keep_their_order(
+    position: int, expected: int
+) -> None:
     b = benchmark(2, 30)
-    (moved,), (first,) = ([c.doc_ids for c in one_in_k(b, ks=[5], draws=1, clue_position=p) if c.query_id == "q1"] for p in (position, 0))
+    (moved,), (first,) = (
+        [c.doc_ids for c in one_in_k(b, ks=[5], draws=1, clue_position=p) if c.query_id == "q1"]
+        for p in (position, 0)
+    )
     assert moved[expected] == first[0]
     assert [d for d in moved if d[0] == "n"] == list(first[1:])
 
@@ -87,13 +134,22 @@ def test_top_k_takes_the_first_of_a_run() -> None:
     assert contexts[0, 1] == contexts[0, 3][:1]
 
 
-def test_too_few_images_are_named_with_what_to_do(write_annotations: Callable[..., Path], tree: Path) -> None:
+def test_too_few_images_are_named_with_what_to_do(
+    write_annotations: Callable[..., Path], tree: Path
+) -> None:
     folder = next(tree.iterdir()).name
-    only_clues = load_visual_rag(write_annotations({"images": {f"{folder}/{n}.jpg": 1 for n in "abcd"}}), tree)
-    with pytest.raises(VragError, match="has 0 images that are no clue, fewer than the 1 asked for"):
+    only_clues = load_visual_rag(
+        write_annotations({"images": {f"{folder}/{n}.jpg": 1 for n in "abcd"}}), tree
+    )
+    with pytest.raises(
+        VragError, match="has 0 images that are no clue, fewer than the 1 asked for"
+    ):
         non_clue(only_clues)
     few = load_visual_rag(write_annotations({}), tree)
-    with pytest.raises(VragError, match=r"has 3 images that are no clue, fewer than the 4 asked for\. Ask for a smaller k"):
+    with pytest.raises(
+        VragError,
+        match=r"has 3 images that are no clue, fewer than the 4 asked for\. Ask for a smaller k",
+    ):
         one_in_k(few, ks=[5])
     with pytest.raises(VragError, match=r"fewer than k = 5\. Search deeper"):
         top_k(few, perfect_run(few.qrels), ks=[5])
@@ -104,16 +160,29 @@ def test_too_few_images_are_named_with_what_to_do(write_annotations: Callable[..
 def test_the_wording_is_the_papers() -> None:
     context = Context(query_id="q", setting="zero_shot", k=0)
     (message,) = render(template_of(context), "Why?")
-    assert message.parts == ("Please answer the question regarding a visual feature of an organism (animal, plant, etc.). "
-                             "Please follow the answer format: “Answer: {answer_text}”\nQuestion: Why?\n",)
+    assert message.parts == (
+        (
+            "Please answer the question regarding a visual feature of an organism (animal, plant,"
+            " etc.). Please follow the answer format: “Answer: {answer_text}”\nQuestion: Why?\n"
+        ),
+    )
 
 
-@pytest.mark.parametrize(("setting", "k", "words"), [
-    ("gt_clue", 1, "it is likely to contain the key information"), ("non_clue", 1, "a image regarding that organism. Please"),
-    ("top_k", 1, "a image regarding that organism. Please"), ("top_k", 3, "or even none of them can be used"),
-    ("one_in_k", 3, "or even none of them can be used"), ("one_in_k", 1, "or even none of them can be used")])
+@pytest.mark.parametrize(
+    ("setting", "k", "words"),
+    [
+        ("gt_clue", 1, "it is likely to contain the key information"),
+        ("non_clue", 1, "a image regarding that organism. Please"),
+        ("top_k", 1, "a image regarding that organism. Please"),
+        ("top_k", 3, "or even none of them can be used"),
+        ("one_in_k", 3, "or even none of them can be used"),
+        ("one_in_k", 1, "or even none of them can be used"),
+    ],
+)
 def test_each_setting_has_its_wording(setting: str, k: int, words: str) -> None:
-    assert words in str(render(template_of(Context(query_id="q", setting=setting, k=k)), "Why?")[0].parts[0])
+    assert words in str(
+        render(template_of(Context(query_id="q", setting=setting, k=k)), "Why?")[0].parts[0]
+    )
 
 
 def test_zero_shot_shows_nothing() -> None:
@@ -121,7 +190,10 @@ def test_zero_shot_shows_nothing() -> None:
 
 
 def test_an_unknown_setting_is_refused() -> None:
-    with pytest.raises(VragError, match="no template for the setting 'zeroshot'; expected one of zero_shot, gt_clue"):
+    with pytest.raises(
+        VragError,
+        match="no template for the setting 'zeroshot'; expected one of zero_shot, gt_clue",
+    ):
         template_of(Context(query_id="q", setting="zeroshot", k=0))
 
 
@@ -129,21 +201,36 @@ def several(groups: int, images: int) -> Benchmark:
     """One query a group, the first image of each its only clue."""
     docs = {g: [f"g{g}-{i}" for i in range(images)] for g in range(groups)}
     queries = {f"q{g}": Query(query_id=f"q{g}", text="What?", group=f"g{g}") for g in range(groups)}
-    return Benchmark(name="b", fingerprint="f", queries=queries, corpus={d: Evidence(doc_id=d) for each in docs.values() for d in each},
-                     qrels={f"q{g}": {d: int(d.endswith("-0")) for d in each} for g, each in docs.items()}, pools={f"q{g}": tuple(each) for g, each in docs.items()})
+    return Benchmark(
+        name="b",
+        fingerprint="f",
+        queries=queries,
+        corpus={d: Evidence(doc_id=d) for each in docs.values() for d in each},
+        qrels={f"q{g}": {d: int(d.endswith("-0")) for d in each} for g, each in docs.items()},
+        pools={f"q{g}": tuple(each) for g, each in docs.items()},
+    )
 
 
 @given(st.integers(5, 9), st.integers(20, 30), st.integers(0, 9))
 @settings(max_examples=20, deadline=None)
-def test_m_clues_are_those_of_fewer_clues_and_one_more_alone_and_among_others(clues: int, others: int, seed: int) -> None:
+def test_m_clues_are_those_of_fewer_clues_and_one_more_alone_and_among_others(
+    clues: int, others: int, seed: int
+) -> None:
     b = benchmark(clues, others)
-    alone, mixed = by_draw(m_gt(b, seed=seed)), {(c.draw, c.m): c.doc_ids for c in m_in_k(b, seed=seed) if c.query_id == "q1"}
+    alone, mixed = (
+        by_draw(m_gt(b, seed=seed)),
+        {(c.draw, c.m): c.doc_ids for c in m_in_k(b, seed=seed) if c.query_id == "q1"},
+    )
     single, one = by_draw(gt_clue(b, seed=seed)), by_draw(one_in_k(b, ks=[10], seed=seed))
     for draw in range(5):
         assert alone[draw, 1] == single[draw, 1]
         assert mixed[draw, 1] == one[draw, 10]
         for m in (1, 2, 3, 4, 5):
-            assert len(set(alone[draw, m])) == m == len([d for d in mixed[draw, m] if d.startswith("c")])
+            assert (
+                len(set(alone[draw, m]))
+                == m
+                == len([d for d in mixed[draw, m] if d.startswith("c")])
+            )
             assert mixed[draw, m][:m] == alone[draw, m]
             assert len(set(mixed[draw, m])) == 10
             assert alone[draw, m][: m - 1] == alone[draw, max(1, m - 1)][: m - 1]
@@ -161,7 +248,9 @@ def test_queries_with_too_few_clues_are_left_out_for_every_m_alike() -> None:
 
 @given(st.integers(3, 30), st.integers(2, 6))
 @settings(max_examples=20, deadline=None)
-def test_easy_negatives_are_of_other_species_as_many_as_possible_and_the_clue_is_that_of_one_in_k(groups: int, images: int) -> None:
+def test_easy_negatives_are_of_other_species_as_many_as_possible_and_the_clue_is_that_of_one_in_k(
+    groups: int, images: int
+) -> None:
     b = several(groups, max(images, 20))
     most = min(20, (groups - 1) * images + 1)
     ks = sorted({3, most})
@@ -183,19 +272,34 @@ def test_too_few_images_of_other_species_are_an_error() -> None:
 
 def test_the_first_clue_of_a_run_is_the_best_ranked_one() -> None:
     b = several(2, 4)
-    run = make_run([("q0", "g0-3", 0.9), ("q0", "g0-0", 0.5), ("q1", "g1-2", 0.9), ("q1", "g1-1", 0.8)])
+    run = make_run(
+        [("q0", "g0-3", 0.9), ("q0", "g0-0", 0.5), ("q1", "g1-2", 0.9), ("q1", "g1-1", 0.8)]
+    )
     assert [(c.query_id, c.doc_ids) for c in first_clue(b, run)] == [("q0", ("g0-0",))]
 
 
 def test_passages_are_numbered_behind_the_question_and_announced_as_passages() -> None:
-    ((message),) = render("text_passages", "What color?", passages=["The goose. It is grey.", "A fern."])
+    (message,) = render(
+        "text_passages", "What color?", passages=["The goose. It is grey.", "A fern."]
+    )
     (text,) = message.parts
     assert "passages from an encyclopedia" in text
-    assert text.endswith("Question: What color?\nPassage 1: The goose. It is grey.\nPassage 2: A fern.\n")
+    assert text.endswith(
+        "Question: What color?\nPassage 1: The goose. It is grey.\nPassage 2: A fern.\n"
+    )
     assert template_of(Context(query_id="q", setting="text_rag", k=10)) == "text_passages"
 
 
-@pytest.mark.parametrize(("setting", "k", "template"), [("m_gt", 1, "clue_image"), ("m_gt", 2, "several_images"), ("m_in_k", 10, "several_images"),
-                                                        ("one_in_k_easy", 3, "several_images")])
-def test_the_ablations_are_asked_in_the_wording_of_what_they_are_compared_with(setting: str, k: int, template: str) -> None:
+@pytest.mark.parametrize(
+    ("setting", "k", "template"),
+    [
+        ("m_gt", 1, "clue_image"),
+        ("m_gt", 2, "several_images"),
+        ("m_in_k", 10, "several_images"),
+        ("one_in_k_easy", 3, "several_images"),
+    ],
+)
+def test_the_ablations_are_asked_in_the_wording_of_what_they_are_compared_with(
+    setting: str, k: int, template: str
+) -> None:
     assert template_of(Context(query_id="q", setting=setting, k=k)) == template

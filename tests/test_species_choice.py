@@ -1,4 +1,6 @@
-"""Which species are asked about: those of whose articles summary and description are at most half (appendix C)."""
+"""Which species are asked about: those of whose articles summary and description are at
+most half (appendix C).
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vrag_kit.benchmarks import Article, Page, match_pages, parse_article, read_articles, read_species
+from vrag_kit.benchmarks import (
+    Article,
+    Page,
+    match_pages,
+    parse_article,
+    read_articles,
+    read_species,
+)
 from vrag_kit.building.folders import SpeciesFolder, read_folders
 from vrag_kit.building.species import choose_species, described, described_share
 from vrag_kit.errors import VragError
 
-GRASS = parse_article("Bromus catharticus", """Bromus catharticus is a species of brome grass.
+GRASS = parse_article(
+    "Bromus catharticus",
+    """Bromus catharticus is a species of brome grass.
 
 == Appearance ==
 It has loose panicles.
@@ -27,11 +38,18 @@ It is sown as forage in many countries.
 
 == References ==
 A flora.
-""")
+""",
+)
 
 
 def folder(scientific: str) -> SpeciesFolder:
-    return SpeciesFolder(name=scientific.replace(" ", "_"), scientific=scientific, common="Rescuegrass", lineage=(), images=("a/a.jpg", "a/b.jpg"))
+    return SpeciesFolder(
+        name=scientific.replace(" ", "_"),
+        scientific=scientific,
+        common="Rescuegrass",
+        lineage=(),
+        images=("a/a.jpg", "a/b.jpg"),
+    )
 
 
 def page(*sections: tuple[str, str]) -> Page:
@@ -39,22 +57,50 @@ def page(*sections: tuple[str, str]) -> Page:
 
 
 def test_the_share_is_that_of_the_opening_and_the_description_in_the_whole_page() -> None:
-    # opening 47 characters, Appearance 22; the page: these, three more texts (14 + 39 + 8), four headings (10 + 9 + 4 + 10), and 8 breaks between
-    assert described_share(GRASS) == pytest.approx((47 + 22) / (47 + 22 + 14 + 39 + 8 + 10 + 9 + 4 + 10 + 8))
-    assert described(GRASS) == "Bromus catharticus is a species of brome grass.\nIt has loose panicles."
+    # opening 47 characters, Appearance 22; the page: these, three more texts (14 + 39 + 8),
+    # four headings (10 + 9 + 4 + 10), and 8 breaks between
+    assert described_share(GRASS) == pytest.approx(
+        (47 + 22) / (47 + 22 + 14 + 39 + 8 + 10 + 9 + 4 + 10 + 8)
+    )
+    assert (
+        described(GRASS)
+        == "Bromus catharticus is a species of brome grass.\nIt has loose panicles."
+    )
 
 
-@pytest.mark.parametrize(("share", "chosen"), [(0.49, True), (0.5, True), (0.51, False), (1.0, False)])
-def test_a_species_is_chosen_up_to_the_limit_and_the_reason_is_told(share: float, chosen: bool) -> None:
+@pytest.mark.parametrize(
+    ("share", "chosen"), [(0.49, True), (0.5, True), (0.51, False), (1.0, False)]
+)
+def test_a_species_is_chosen_up_to_the_limit_and_the_reason_is_told(
+    share: float, chosen: bool
+) -> None:
     shown = round(1000 * share)
-    more = (("R", "x" * (1000 - shown - 3)),) if share < 1 else ()                # the heading and two breaks are three characters
-    (row,) = choose_species([folder("Genus species")], {"Genus species": page(("", "x" * shown), *more)}).itertuples()
+    more = (
+        (("R", "x" * (1000 - shown - 3)),) if share < 1 else ()
+    )  # the heading and two breaks are three characters
+    (row,) = choose_species(
+        [folder("Genus species")], {"Genus species": page(("", "x" * shown), *more)}
+    ).itertuples()
     assert (row.share, row.chosen) == (pytest.approx(share), chosen)
-    assert row.why == f"summary and description are {share:.1%} of the article, {'at most' if chosen else 'more than'} 50%"
+    assert (
+        row.why == f"summary and description are {share:.1%} of the article,"
+        f" {'at most' if chosen else 'more than'} 50%"
+    )
 
 
-@given(st.lists(st.tuples(st.sampled_from(["", "Description", "MORPHOLOGY", "Uses", "References"]), st.text("ab ", min_size=1, max_size=30)), min_size=1, max_size=6))
-def test_every_share_is_in_range_and_what_is_described_is_never_longer_than_the_page(sections: list[tuple[str, str]]) -> None:
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["", "Description", "MORPHOLOGY", "Uses", "References"]),
+            st.text("ab ", min_size=1, max_size=30),
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_every_share_is_in_range_and_what_is_described_is_never_longer_than_the_page(
+    sections: list[tuple[str, str]],
+) -> None:
     article = Article("t", tuple(sections))
     assert 0 <= described_share(article) <= 1
     assert len(described(article)) <= len(article.text)
@@ -65,7 +111,11 @@ def test_a_species_without_an_article_is_not_chosen_unless_there_are_none_at_all
     table = choose_species(both, {"Genus species": page(("", "short"), ("Uses", "long " * 20))})
     assert table["chosen"].tolist() == [True, False]
     assert math.isnan(table["share"][1])
-    assert (table["title"][1], table["words"][1], table["why"][1]) == ("", 0, "no article found: nothing tells how well it is described")
+    assert (table["title"][1], table["words"][1], table["why"][1]) == (
+        "",
+        0,
+        "no article found: nothing tells how well it is described",
+    )
     alone = choose_species(both, {})
     assert alone["chosen"].all()
     assert set(alone["why"]) == {"no articles given"}
@@ -78,15 +128,33 @@ def test_an_empty_article_tells_nothing() -> None:
 
 
 def test_no_folders_give_no_rows_and_a_limit_is_a_share() -> None:
-    assert choose_species([], {}).columns.tolist() == ["folder", "species", "common", "images", "title", "words", "share", "chosen", "why"]
-    with pytest.raises(VragError, match=r"the limit on summary and description is 50; expected a share of the article from 0 to 1"):
+    assert choose_species([], {}).columns.tolist() == [
+        "folder",
+        "species",
+        "common",
+        "images",
+        "title",
+        "words",
+        "share",
+        "chosen",
+        "why",
+    ]
+    with pytest.raises(
+        VragError,
+        match=(
+            r"the limit on summary and description is 50; expected a share of the article from 0"
+            r" to 1"
+        ),
+    ):
         choose_species([], {}, limit=50)
 
 
 def test_of_the_field_guide_some_species_are_chosen_at_the_papers_limit(guide_folder: Path) -> None:
     names = read_species(guide_folder / "categories.json")
     _, articles = read_articles(guide_folder / "articles")
-    table = choose_species(read_folders(guide_folder / "images", names), match_pages(names, articles))
+    table = choose_species(
+        read_folders(guide_folder / "images", names), match_pages(names, articles)
+    )
     assert len(table) == 12
     assert 0 < table["chosen"].sum() < 12
     assert (table["chosen"] == (table["share"] <= 0.5)).all()

@@ -1,4 +1,6 @@
-"""The answer store: asked once, kept once, whatever dies; and clear words for a bad file or disk."""
+"""The answer store: asked once, kept once, whatever dies; and clear words for a bad
+file or disk.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +35,29 @@ SCRIPT = Path(__file__).parent / "asking_process.py"
 
 @pytest.fixture
 def questions(write_annotations: Callable[..., Path], tree: Path) -> Path:
-    write_annotations(*({"question": f"What color are the feet of the goose, number {n}?"} for n in range(4)))
+    write_annotations(
+        *({"question": f"What color are the feet of the goose, number {n}?"} for n in range(4))
+    )
     return tree
 
 
 def answer(answer_id: str, raw: str | None = "Answer: red", status: str = "ok") -> Answer:
-    return Answer(answer_id=answer_id, raw=raw, status=status, fields={"answer": "red"} if raw else {}, sent={"model": "m"})
+    return Answer(
+        answer_id=answer_id,
+        raw=raw,
+        status=status,
+        fields={"answer": "red"} if raw else {},
+        sent={"model": "m"},
+    )
 
 
 def start_two(store: Path, tree: Path, calls: Path | str) -> list[subprocess.Popen[str]]:
     """Two processes that begin to ask at the same moment."""
     command = [sys.executable, str(SCRIPT), str(store), str(tree), str(calls)]
-    pair = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    pair = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
     for process in pair:
         assert process.stdout.readline() == "ready\n"
     for process in pair:
@@ -53,24 +66,32 @@ def start_two(store: Path, tree: Path, calls: Path | str) -> list[subprocess.Pop
     return pair
 
 
-def test_a_finished_experiment_is_read_back_without_a_model_call(questions: Path, tmp_path: Path) -> None:
+def test_a_finished_experiment_is_read_back_without_a_model_call(
+    questions: Path, tmp_path: Path
+) -> None:
     first = ask(tmp_path / "a.sqlite", questions, tmp_path / "calls")
     asked = (tmp_path / "calls").read_text().splitlines()
     again = ask(tmp_path / "a.sqlite", questions, tmp_path / "calls")
     pd.testing.assert_frame_equal(first, again)
     assert (tmp_path / "calls").read_text().splitlines() == asked
-    assert max(Counter(asked).values()) == 1            # the one clue of a query is drawn five times and asked once
+    assert (
+        max(Counter(asked).values()) == 1
+    )  # the one clue of a query is drawn five times and asked once
     assert len(asked) == first["answer_id"].nunique() < len(first)
 
 
-def storm(store: Path, tree: Path, target: Path | str, calls: Callable[[], int]) -> tuple[int, list[int]]:
-    """Kill pairs of processes that ask, again and again at random moments; returns (kills at work, calls after each round)."""
+def storm(
+    store: Path, tree: Path, target: Path | str, calls: Callable[[], int]
+) -> tuple[int, list[int]]:
+    """Kill pairs of processes that ask, again and again at random moments; returns
+    (kills at work, calls after each round).
+    """
     rng, kills, progress = random.Random("kill"), 0, [0]
     for _ in range(6):
         pair = start_two(store, tree, target)
         deadline = time.monotonic() + 60
         while calls() == progress[-1] and time.monotonic() < deadline and pair[0].poll() is None:
-            time.sleep(0.02)                                # until one of them is at work
+            time.sleep(0.02)  # until one of them is at work
         for process in pair:
             time.sleep(rng.uniform(0.0, 0.2))
             if process.poll() is None:
@@ -81,22 +102,30 @@ def storm(store: Path, tree: Path, target: Path | str, calls: Callable[[], int])
     return kills, progress
 
 
-def test_killed_at_random_moments_two_processes_lose_and_double_nothing(questions: Path, tmp_path: Path) -> None:
+def test_killed_at_random_moments_two_processes_lose_and_double_nothing(
+    questions: Path, tmp_path: Path
+) -> None:
     undisturbed = ask(tmp_path / "calm.sqlite", questions, tmp_path / "calm-calls", seconds=0)
     store, calls = tmp_path / "stormy.sqlite", tmp_path / "calls"
     calls.write_text("")
     kills, progress = storm(store, questions, calls, lambda: len(calls.read_text().split()))
     final = ask(store, questions, calls)
     assert kills >= 6
-    assert progress[1] < progress[2] < progress[3] < final["answer_id"].nunique()   # they were killed at work, not before or after
+    assert (
+        progress[1] < progress[2] < progress[3] < final["answer_id"].nunique()
+    )  # they were killed at work, not before or after
     pd.testing.assert_frame_equal(final, undisturbed)
     assert stored_ids(store) == sorted(set(final["answer_id"]))
     doubled = sum(count - 1 for count in Counter(calls.read_text().split()).values())
-    assert doubled <= 3 * kills                         # at most the batch in flight of each killed process is asked again
+    assert doubled <= 3 * kills  # at most the batch in flight of each killed process is asked again
 
 
-def test_killed_over_http_no_stored_answer_is_asked_for_again(write_annotations: Callable[..., Path], tree: Path, tmp_path: Path) -> None:
-    write_annotations(*({"question": f"What color are the feet of the goose, number {n}?"} for n in range(16)))
+def test_killed_over_http_no_stored_answer_is_asked_for_again(
+    write_annotations: Callable[..., Path], tree: Path, tmp_path: Path
+) -> None:
+    write_annotations(
+        *({"question": f"What color are the feet of the goose, number {n}?"} for n in range(16))
+    )
     store = tmp_path / "stormy.sqlite"
 
     class Watchful(StrangeServer):
@@ -107,12 +136,22 @@ def test_killed_over_http_no_stored_answer_is_asked_for_again(write_annotations:
         def begin(self, body: dict[str, Any]) -> str:
             if store.exists() and "Reply with the word" not in text_in(body):
                 with sqlite3.connect(store, timeout=60) as db:
-                    self.needless += [row[0] for row in db.execute("SELECT answer_id FROM answers WHERE raw = ?", (good_words(body),))]
+                    self.needless += [
+                        row[0]
+                        for row in db.execute(
+                            "SELECT answer_id FROM answers WHERE raw = ?", (good_words(body),)
+                        )
+                    ]
             return super().begin(body)
 
     with Watchful(seconds=0.15) as server:
+
         def asked() -> list[str]:
-            return [good_words(body) for body in list(server.requests) if "Reply with the word" not in text_in(body)]
+            return [
+                good_words(body)
+                for body in list(server.requests)
+                if "Reply with the word" not in text_in(body)
+            ]
 
         kills, progress = storm(store, tree, server.url, lambda: len(asked()))
         final = ask(store, tree, server.url)
@@ -121,7 +160,9 @@ def test_killed_over_http_no_stored_answer_is_asked_for_again(write_annotations:
         assert (final["status"] == "ok").all()
         assert stored_ids(store) == sorted(set(final["answer_id"]))
         assert server.needless == []
-        assert sum(count - 1 for count in Counter(asked()).values()) <= 3 * kills   # three calls at once in each process
+        assert (
+            sum(count - 1 for count in Counter(asked()).values()) <= 3 * kills
+        )  # three calls at once in each process
         before = len(asked())
         pd.testing.assert_frame_equal(ask(store, tree, server.url), final)
         assert len(asked()) == before
@@ -129,7 +170,9 @@ def test_killed_over_http_no_stored_answer_is_asked_for_again(write_annotations:
 
 def stored_ids(store: Path) -> list[str]:
     with sqlite3.connect(store) as db:
-        return sorted(row[0] for row in db.execute("SELECT answer_id FROM answers WHERE status = 'ok'"))
+        return sorted(
+            row[0] for row in db.execute("SELECT answer_id FROM answers WHERE status = 'ok'")
+        )
 
 
 def test_two_processes_at_once_share_the_work(questions: Path, tmp_path: Path) -> None:
@@ -140,7 +183,9 @@ def test_two_processes_at_once_share_the_work(questions: Path, tmp_path: Path) -
     assert max(Counter((tmp_path / "calls").read_text().split()).values()) == 1
 
 
-def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     class Moody(SlowModel):
         healthy = False
 
@@ -148,7 +193,10 @@ def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(ques
             replies = super().generate(prompts)
             return replies if self.healthy else [Reply(raw=None, status="timeout"), *replies[1:]]
 
-    benchmark, model = load_visual_rag(questions.parent / "annotations.jsonl", questions), Moody(tmp_path / "calls", 0)
+    benchmark, model = (
+        load_visual_rag(questions.parent / "annotations.jsonl", questions),
+        Moody(tmp_path / "calls", 0),
+    )
     with AnswerStore(tmp_path / "a.sqlite") as store:
         first = ask_all(model, benchmark, zero_shot(benchmark), store)
         assert list(first["status"]) == ["timeout", "ok", "ok", "ok"]
@@ -156,11 +204,16 @@ def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(ques
         assert "4 new, 0 by another process, 1 failed" in capsys.readouterr().out
         model.healthy = True
         pd.testing.assert_frame_equal(ask_all(model, benchmark, zero_shot(benchmark), store), first)
-        assert (ask_all(model, benchmark, zero_shot(benchmark), store, retry_failures=True)["status"] == "ok").all()
+        assert (
+            ask_all(model, benchmark, zero_shot(benchmark), store, retry_failures=True)["status"]
+            == "ok"
+        ).all()
         assert len((tmp_path / "calls").read_text().split()) == 5
 
 
-def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(tmp_path: Path) -> None:
+def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(
+    tmp_path: Path,
+) -> None:
     holder, other = (AnswerStore(tmp_path / "a.sqlite", lease=1.5) for _ in range(2))
     assert holder.claim(["x", "y"]) == ["x", "y"]
     with holder.renewing():
@@ -169,7 +222,7 @@ def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(tm
     time.sleep(2)
     assert other.claim(["x"]) == ["x"]
     holder.write([answer("y")], {"y": []})
-    holder.close()                                       # gives back nothing of the other's
+    holder.close()  # gives back nothing of the other's
     with AnswerStore(tmp_path / "a.sqlite") as third:
         assert third.claim(["x", "y"]) == []
     other.close()
@@ -181,11 +234,13 @@ def test_a_failure_is_asked_again_by_one_of_two_processes(tmp_path: Path) -> Non
         seen = second.failures(["x", "y"])
         assert first.claim(["x"]) == []
         assert first.claim(["x"], again=first.failures(["x"])) == ["x"]
-        assert second.claim(["x"], again=seen) == []          # it is being asked
+        assert second.claim(["x"], again=seen) == []  # it is being asked
         first.write([answer("x", None, "timeout")], {"x": []})
         with AnswerStore(tmp_path / "a.sqlite") as third:
             third.write([answer("x", None, "timeout")], {"x": []})
-            assert second.claim(["x"], again=seen) == []      # it was asked again by another, and has failed again
+            assert (
+                second.claim(["x"], again=seen) == []
+            )  # it was asked again by another, and has failed again
 
 
 def test_a_store_of_version_1_opens_and_keeps_its_answers(tmp_path: Path) -> None:
@@ -194,23 +249,35 @@ def test_a_store_of_version_1_opens_and_keeps_its_answers(tmp_path: Path) -> Non
     with sqlite3.connect(tmp_path / "a.sqlite") as db:
         db.execute("DROP TABLE pictures")
         db.execute("DROP TABLE spending")
-        db.execute("CREATE TABLE pictures (place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL, PRIMARY KEY (place, stamp)) WITHOUT ROWID")
+        db.execute(
+            "CREATE TABLE pictures (place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL,"
+            " PRIMARY KEY (place, stamp)) WITHOUT ROWID"
+        )
         db.execute("UPDATE about SET version = 1")
     Image.new("RGB", (4, 5)).save(tmp_path / "a.png")
     with AnswerStore(tmp_path / "a.sqlite") as store:
         assert store.read(["x"]) == {"x": answer("x")}
-        assert store.pictures([ImageFile(tmp_path / "a.png")])[str(tmp_path / "a.png")].size == (4, 5)
+        assert store.pictures([ImageFile(tmp_path / "a.png")])[str(tmp_path / "a.png")].size == (
+            4,
+            5,
+        )
 
 
 def test_a_late_answer_does_not_replace_the_first(tmp_path: Path) -> None:
     with AnswerStore(tmp_path / "a.sqlite") as store:
         store.write([answer("x", "Answer: red")], {"x": []})
         store.write([answer("x", "Answer: blue"), answer("y", None, "timeout")], {"x": [], "y": []})
-        assert store.read(["x", "y", "z"]) == {"x": answer("x", "Answer: red"), "y": answer("y", None, "timeout")}
+        assert store.read(["x", "y", "z"]) == {
+            "x": answer("x", "Answer: red"),
+            "y": answer("y", None, "timeout"),
+        }
 
 
 def test_an_empty_answer_is_never_stored_as_a_good_one(tmp_path: Path) -> None:
-    with AnswerStore(tmp_path / "a.sqlite") as store, pytest.raises(VragError, match="have the status 'ok' but no words"):
+    with (
+        AnswerStore(tmp_path / "a.sqlite") as store,
+        pytest.raises(VragError, match="have the status 'ok' but no words"),
+    ):
         store.write([answer("x", "  ")], {"x": []})
 
 
@@ -222,12 +289,37 @@ def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
     a, same, other = image("a.png", 1), image("b.png", 1), image("c.png", 2)
     pixels = {i.where: Picture(pixel_hash(i.open()), (4, 4)) for i in (a, same, other)}
 
-    def key(*parts: object, fingerprint: str = "f", decoding: dict[str, object] | None = None, sample: int = 0, role: str = "user") -> str:
-        return answer_key(fingerprint, (Message(role=role, parts=parts),), decoding or {"do_sample": False}, sample, pixels)[0]
+    def key(
+        *parts: object,
+        fingerprint: str = "f",
+        decoding: dict[str, object] | None = None,
+        sample: int = 0,
+        role: str = "user",
+    ) -> str:
+        return answer_key(
+            fingerprint,
+            (Message(role=role, parts=parts),),
+            decoding or {"do_sample": False},
+            sample,
+            pixels,
+        )[0]
 
-    assert key("what?", a) == key("what?", same)         # another file with the same pixels is the same question
-    different = [key("what?", a), key("what?", other), key("what", a), key("what?"), key(a, "what?"), key("what?", a, other), key("what?", other, a),
-                 key("what?", a, fingerprint="g"), key("what?", a, sample=1), key("what?", a, decoding={"do_sample": True}), key("what?", a, role="system")]
+    assert key("what?", a) == key(
+        "what?", same
+    )  # another file with the same pixels is the same question
+    different = [
+        key("what?", a),
+        key("what?", other),
+        key("what", a),
+        key("what?"),
+        key(a, "what?"),
+        key("what?", a, other),
+        key("what?", other, a),
+        key("what?", a, fingerprint="g"),
+        key("what?", a, sample=1),
+        key("what?", a, decoding={"do_sample": True}),
+        key("what?", a, role="system"),
+    ]
     assert len(set(different)) == len(different)
 
 
@@ -266,18 +358,26 @@ def test_another_database_is_refused(tmp_path: Path) -> None:
         AnswerStore(tmp_path / "a.sqlite")
 
 
-@pytest.mark.parametrize("damage", [lambda data: b"hello " * 400, lambda data: data[:4096] + os.urandom(len(data) - 4096)])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda data: b"hello " * 400, lambda data: data[:4096] + os.urandom(len(data) - 4096)],
+)
 def test_a_damaged_store_is_named(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "a.sqlite"
     with AnswerStore(path) as store:
         store.write([answer(f"{i:064}") for i in range(200)], {f"{i:064}": [] for i in range(200)})
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(VragError, match=r"a\.sqlite: not a readable answer store .* Restore a copy, or move the file away"):
+    with pytest.raises(
+        VragError,
+        match=r"a\.sqlite: not a readable answer store .* Restore a copy, or move the file away",
+    ):
         AnswerStore(path)
 
 
 def test_a_folder_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"this is a folder; expected a file in it, such as .*answers.sqlite"):
+    with pytest.raises(
+        VragError, match=r"this is a folder; expected a file in it, such as .*answers.sqlite"
+    ):
         AnswerStore(tmp_path)
 
 
@@ -300,7 +400,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore
 from vrag_kit.types import Answer
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-store = AnswerStore({str(tmp_path / 'a.sqlite')!r})
+store = AnswerStore({str(tmp_path / "a.sqlite")!r})
 store.write([Answer(answer_id="first", raw="Answer: red", status="ok")], {{"first": []}})
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 try:

@@ -1,4 +1,6 @@
-"""WebQA's published files are read as their authors lay them out: questions that images answer, captions, and pictures one line at a time."""
+"""WebQA's published files are read as their authors lay them out: questions that images
+answer, captions, and pictures one line at a time.
+"""
 
 from __future__ import annotations
 
@@ -30,25 +32,52 @@ def jpeg(color: tuple[int, int, int]) -> bytes:
 
 
 def fact(line: int, **changes: Any) -> dict[str, Any]:
-    return {"image_id": 30000000 + line, "caption": f"Theatre {line} in the year 190{line}.", "title": f"Theatre {line}", "url": "", "imgUrl": "", **changes}
+    return {
+        "image_id": 30000000 + line,
+        "caption": f"Theatre {line} in the year 190{line}.",
+        "title": f"Theatre {line}",
+        "url": "",
+        "imgUrl": "",
+        **changes,
+    }
 
 
 def question(**changes: Any) -> dict[str, Any]:
-    return {"Q": '"What pattern do the lines of the theatre form?"', "A": ['"They form a zigzag."'], "topic": "theatres", "split": "val", "Qcate": "Others", "Guid": "a1",
-            "img_posFacts": [fact(2)], "img_negFacts": [fact(0), fact(3)], "txt_posFacts": [], "txt_negFacts": [], **changes}
+    return {
+        "Q": '"What pattern do the lines of the theatre form?"',
+        "A": ['"They form a zigzag."'],
+        "topic": "theatres",
+        "split": "val",
+        "Qcate": "Others",
+        "Guid": "a1",
+        "img_posFacts": [fact(2)],
+        "img_negFacts": [fact(0), fact(3)],
+        "txt_posFacts": [],
+        "txt_negFacts": [],
+        **changes,
+    }
 
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write the three files with four pictures, one in each colour, and the given questions (by Guid); returns the paths of the annotations and of imgs.tsv."""
+    """Write the three files with four pictures, one in each colour, and the given
+    questions (by Guid); returns the paths of the annotations and of imgs.tsv.
+    """
 
     def build(questions: object = None, folder: str = "webqa") -> tuple[Path, Path]:
         root = tmp_path / folder
         root.mkdir(exist_ok=True)
-        lines = [f"{30000000 + i}\t".encode() + base64.b64encode(jpeg(color)) + b"\n" for i, color in enumerate(COLORS)]
+        lines = [
+            f"{30000000 + i}\t".encode() + base64.b64encode(jpeg(color)) + b"\n"
+            for i, color in enumerate(COLORS)
+        ]
         (root / "imgs.tsv").write_bytes(b"".join(lines))
-        (root / "imgs.lineidx").write_text("".join(f"{sum(map(len, lines[:i]))}\n" for i in range(len(lines))), encoding="ascii")
-        (root / "WebQA_train_val.json").write_text(json.dumps({"a1": question()} if questions is None else questions), encoding="utf-8")
+        (root / "imgs.lineidx").write_text(
+            "".join(f"{sum(map(len, lines[:i]))}\n" for i in range(len(lines))), encoding="ascii"
+        )
+        (root / "WebQA_train_val.json").write_text(
+            json.dumps({"a1": question()} if questions is None else questions), encoding="utf-8"
+        )
         return root / "WebQA_train_val.json", root / "imgs.tsv"
 
     return build
@@ -60,18 +89,39 @@ def picture(benchmark: Benchmark, doc_id: str) -> TsvImage:
     return image
 
 
-def test_a_question_becomes_a_query_over_the_whole_corpus_with_its_positive_images_as_relevant(write: Write) -> None:
+def test_a_question_becomes_a_query_over_the_whole_corpus_with_its_positive_images_as_relevant(
+    write: Write,
+) -> None:
     benchmark = load_webqa(*write())
     (query,) = benchmark.queries.values()
-    assert (query.query_id, query.text, query.answers) == ("a1", "What pattern do the lines of the theatre form?", ("They form a zigzag.",))
+    assert (query.query_id, query.text, query.answers) == (
+        "a1",
+        "What pattern do the lines of the theatre form?",
+        ("They form a zigzag.",),
+    )
     assert benchmark.qrels == {"a1": {"30000002": 1, "30000000": 0, "30000003": 0}}
     assert benchmark.candidates("a1") is None
-    assert {doc_id: document.text for doc_id, document in benchmark.corpus.items()} == {f"3000000{i}": f"Theatre {i} in the year 190{i}." for i in (2, 0, 3)}
+    assert {doc_id: document.text for doc_id, document in benchmark.corpus.items()} == {
+        f"3000000{i}": f"Theatre {i} in the year 190{i}." for i in (2, 0, 3)
+    }
 
 
-def test_questions_of_other_splits_and_those_that_texts_answer_are_left_out_with_their_images(write: Write) -> None:
-    text = question(Guid="b2", img_posFacts=[], img_negFacts=[fact(1)], txt_posFacts=[{"fact": "A fact.", "snippet_id": "b2_0", "title": "T", "url": ""}])
-    files = write({"a1": question(), "b2": text, "c3": question(Guid="c3", split="train", img_posFacts=[fact(1)], img_negFacts=[])})
+def test_questions_of_other_splits_and_those_that_texts_answer_are_left_out_with_their_images(
+    write: Write,
+) -> None:
+    text = question(
+        Guid="b2",
+        img_posFacts=[],
+        img_negFacts=[fact(1)],
+        txt_posFacts=[{"fact": "A fact.", "snippet_id": "b2_0", "title": "T", "url": ""}],
+    )
+    files = write(
+        {
+            "a1": question(),
+            "b2": text,
+            "c3": question(Guid="c3", split="train", img_posFacts=[fact(1)], img_negFacts=[]),
+        }
+    )
     assert list(load_webqa(*files).queries) == ["a1"]
     assert "30000001" not in load_webqa(*files).corpus
     assert list(load_webqa(*files, split="train").queries) == ["c3"]
@@ -84,20 +134,47 @@ def test_the_cluster_of_a_question_is_its_topic_or_where_it_has_none_its_guid(wr
     assert benchmark.groups == {"a1": "theatres", "b2": "b2", "c3": "c3"}
 
 
-def test_ids_may_be_texts_and_an_image_that_is_positive_and_negative_is_positive(write: Write) -> None:
-    benchmark = load_webqa(*write({"a1": question(img_posFacts=[fact(2, image_id="30000002")], img_negFacts=[fact(2), fact(1)])}))
+def test_ids_may_be_texts_and_an_image_that_is_positive_and_negative_is_positive(
+    write: Write,
+) -> None:
+    benchmark = load_webqa(
+        *write(
+            {
+                "a1": question(
+                    img_posFacts=[fact(2, image_id="30000002")], img_negFacts=[fact(2), fact(1)]
+                )
+            }
+        )
+    )
     assert benchmark.qrels["a1"] == {"30000002": 1, "30000001": 0}
 
 
-def test_an_image_without_a_caption_has_its_title_and_one_named_twice_its_first_caption(write: Write) -> None:
-    benchmark = load_webqa(*write({"a1": question(img_negFacts=[fact(0, caption=" "), fact(2, caption="Another caption.")])}))
-    assert (benchmark.corpus["30000000"].text, benchmark.corpus["30000002"].text) == ("Theatre 0", "Theatre 2 in the year 1902.")
+def test_an_image_without_a_caption_has_its_title_and_one_named_twice_its_first_caption(
+    write: Write,
+) -> None:
+    benchmark = load_webqa(
+        *write(
+            {
+                "a1": question(
+                    img_negFacts=[fact(0, caption=" "), fact(2, caption="Another caption.")]
+                )
+            }
+        )
+    )
+    assert (benchmark.corpus["30000000"].text, benchmark.corpus["30000002"].text) == (
+        "Theatre 0",
+        "Theatre 2 in the year 1902.",
+    )
 
 
 def test_every_picture_is_that_of_its_own_line(write: Write) -> None:
-    annotations, images = write({"a1": question(img_posFacts=[fact(3), fact(1)], img_negFacts=[fact(0), fact(2)])})
+    annotations, images = write(
+        {"a1": question(img_posFacts=[fact(3), fact(1)], img_negFacts=[fact(0), fact(2)])}
+    )
     benchmark = load_webqa(annotations, images)
-    whole = dict(line.split("\t") for line in images.read_text(encoding="ascii").splitlines())  # the slow way: all lines at once
+    whole = dict(
+        line.split("\t") for line in images.read_text(encoding="ascii").splitlines()
+    )  # the slow way: all lines at once
     for i, color in enumerate(COLORS):
         image = picture(benchmark, f"3000000{i}")
         assert image.data() == base64.b64decode(whole[f"3000000{i}"])
@@ -106,9 +183,14 @@ def test_every_picture_is_that_of_its_own_line(write: Write) -> None:
 
 
 @given(contents=st.lists(st.binary(max_size=60), min_size=1, max_size=6))
-def test_any_bytes_come_back_from_their_line(contents: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_bytes_come_back_from_their_line(
+    contents: list[bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path, offset = tmp_path_factory.mktemp("tsv") / "imgs.tsv", 0
-    lines = [f"{30000000 + i}\t".encode() + base64.b64encode(content) + b"\n" for i, content in enumerate(contents)]
+    lines = [
+        f"{30000000 + i}\t".encode() + base64.b64encode(content) + b"\n"
+        for i, content in enumerate(contents)
+    ]
     path.write_bytes(b"".join(lines))
     for i, (line, content) in enumerate(zip(lines, contents, strict=True)):
         assert TsvImage(path, 30000000 + i, offset).data() == content
@@ -125,24 +207,47 @@ def test_only_the_line_of_a_picture_is_read_however_large_the_file(write: Write)
     assert picture(load_webqa(annotations, images), "30000001").data() == jpeg(COLORS[1])
 
 
-@pytest.mark.parametrize(("content", "words"), [
-    ([], ["found a JSON list", "an object for each Guid"]),
-    ({"a1": []}, ["an object for each Guid"]),
-    ({"a1": question(split="train")}, ["no question of split 'val'", "'train' (1)"]),
-    ({"a1": question(img_posFacts=[])}, ["no question of split 'val' has an image in img_posFacts"]),
-    ({"a 1": question()}, ["'a 1'", "white space"]),
-    ({"a1": {"Q": "?", "A": [], "split": "val", "img_Facts": []}}, ["'a1'", "no key 'img_posFacts'", "WebQA_test.json has no labels"]),
-    ({"a1": question(Q=["?"])}, ["'Q' is ['?'], expected a text"]),
-    ({"a1": question(Q='""')}, ["'Q' is '\"\"'", "expected a question"]),
-    ({"a1": question(A="zigzag")}, ["'A' is 'zigzag', expected a list"]),
-    ({"a1": question(img_negFacts={})}, ["'img_negFacts' is {}, expected a list"]),
-    ({"a1": question(img_negFacts=[fact(0), "x"])}, ["img_negFacts number 2", "'image_id' is None"]),
-    ({"a1": question(img_posFacts=[fact(0, image_id="d_0")])}, ["img_posFacts number 1", "'image_id' is 'd_0'", "such as 30000007"]),
-    ({"a1": question(img_posFacts=[fact(0, image_id=True)])}, ["'image_id' is True"]),
-    ({"a1": question(img_posFacts=[fact(0, caption="", title=None)])}, ["image 30000000", "neither 'caption' nor 'title'"]),
-    ({"a1": question(img_posFacts=[fact(4)])}, ["image 30000004 would be in line 4", "has 4 lines", "7z x"]),
-])
-def test_what_is_wrong_in_the_annotations_is_named_by_question_and_key(write: Write, content: object, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ([], ["found a JSON list", "an object for each Guid"]),
+        ({"a1": []}, ["an object for each Guid"]),
+        ({"a1": question(split="train")}, ["no question of split 'val'", "'train' (1)"]),
+        (
+            {"a1": question(img_posFacts=[])},
+            ["no question of split 'val' has an image in img_posFacts"],
+        ),
+        ({"a 1": question()}, ["'a 1'", "white space"]),
+        (
+            {"a1": {"Q": "?", "A": [], "split": "val", "img_Facts": []}},
+            ["'a1'", "no key 'img_posFacts'", "WebQA_test.json has no labels"],
+        ),
+        ({"a1": question(Q=["?"])}, ["'Q' is ['?'], expected a text"]),
+        ({"a1": question(Q='""')}, ["'Q' is '\"\"'", "expected a question"]),
+        ({"a1": question(A="zigzag")}, ["'A' is 'zigzag', expected a list"]),
+        ({"a1": question(img_negFacts={})}, ["'img_negFacts' is {}, expected a list"]),
+        (
+            {"a1": question(img_negFacts=[fact(0), "x"])},
+            ["img_negFacts number 2", "'image_id' is None"],
+        ),
+        (
+            {"a1": question(img_posFacts=[fact(0, image_id="d_0")])},
+            ["img_posFacts number 1", "'image_id' is 'd_0'", "such as 30000007"],
+        ),
+        ({"a1": question(img_posFacts=[fact(0, image_id=True)])}, ["'image_id' is True"]),
+        (
+            {"a1": question(img_posFacts=[fact(0, caption="", title=None)])},
+            ["image 30000000", "neither 'caption' nor 'title'"],
+        ),
+        (
+            {"a1": question(img_posFacts=[fact(4)])},
+            ["image 30000004 would be in line 4", "has 4 lines", "7z x"],
+        ),
+    ],
+)
+def test_what_is_wrong_in_the_annotations_is_named_by_question_and_key(
+    write: Write, content: object, words: list[str]
+) -> None:
     annotations, images = write(content)
     with pytest.raises(VragError) as caught:
         load_webqa(annotations, images)
@@ -170,26 +275,43 @@ def test_a_missing_or_broken_file_is_named(write: Write) -> None:
 def test_a_file_of_images_that_ends_early_is_noticed_when_it_is_loaded(write: Write) -> None:
     annotations, images = write()
     images.write_bytes(images.read_bytes()[:100])
-    with pytest.raises(VragError, match=r"image 30000002 begins at byte .*ends at 100: it is incomplete"):
+    with pytest.raises(
+        VragError, match=r"image 30000002 begins at byte .*ends at 100: it is incomplete"
+    ):
         load_webqa(annotations, images)
 
 
-@pytest.mark.parametrize(("line", "words"), [
-    (b"30000003\t/9j/", r"begins with b'30000003', expected the image's id"), (b"no tab at all", "expected the image's id and a tab"),
-    (b"30000002\t/9j/?!", "not base64"), (b"30000002\t" + base64.b64encode(b"no picture"), "not a readable picture"), (b"30000002\t", r"not a readable picture.*0 bytes"),
-])
-def test_a_broken_line_is_an_error_that_names_file_and_image(write: Write, line: bytes, words: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"30000003\t/9j/", r"begins with b'30000003', expected the image's id"),
+        (b"no tab at all", "expected the image's id and a tab"),
+        (b"30000002\t/9j/?!", "not base64"),
+        (b"30000002\t" + base64.b64encode(b"no picture"), "not a readable picture"),
+        (b"30000002\t", r"not a readable picture.*0 bytes"),
+    ],
+)
+def test_a_broken_line_is_an_error_that_names_file_and_image(
+    write: Write, line: bytes, words: str
+) -> None:
     annotations, images = write()
     image = picture(load_webqa(annotations, images), "30000002")
     content = images.read_bytes()
     images.write_bytes(content[: image.offset] + line + b"\n" + content[image.offset :])
-    with pytest.raises(VragError, match=rf"imgs\.tsv, image 30000002 at byte {image.offset:,}: .*{words}"):
+    with pytest.raises(
+        VragError, match=rf"imgs\.tsv, image 30000002 at byte {image.offset:,}: .*{words}"
+    ):
         image.open()
 
 
-def test_pictures_get_a_new_stamp_when_the_file_is_replaced_and_each_has_its_own(write: Write) -> None:
+def test_pictures_get_a_new_stamp_when_the_file_is_replaced_and_each_has_its_own(
+    write: Write,
+) -> None:
     annotations, images = write()
-    before = [picture(load_webqa(annotations, images), doc_id).stamp for doc_id in ("30000000", "30000002")]
+    before = [
+        picture(load_webqa(annotations, images), doc_id).stamp
+        for doc_id in ("30000000", "30000002")
+    ]
     images.write_bytes(images.read_bytes() + b"\n")
     assert len({*before, picture(load_webqa(annotations, images), "30000000").stamp}) == 3
     image = picture(load_webqa(annotations, images), "30000000")
@@ -199,23 +321,44 @@ def test_pictures_get_a_new_stamp_when_the_file_is_replaced_and_each_has_its_own
             look()
 
 
-def test_the_fingerprint_changes_with_a_label_or_a_caption_and_not_with_the_folder(write: Write) -> None:
+def test_the_fingerprint_changes_with_a_label_or_a_caption_and_not_with_the_folder(
+    write: Write,
+) -> None:
     before = load_webqa(*write())
     assert load_webqa(*write(folder="elsewhere")).fingerprint == before.fingerprint
-    label, caption = question(img_posFacts=[fact(0)], img_negFacts=[fact(2), fact(3)]), question(img_posFacts=[fact(2, caption="Something else.")])
-    assert len({before.fingerprint, *(load_webqa(*write({"a1": row})).fingerprint for row in (label, caption))}) == 3
+    label, caption = (
+        question(img_posFacts=[fact(0)], img_negFacts=[fact(2), fact(3)]),
+        question(img_posFacts=[fact(2, caption="Something else.")]),
+    )
+    assert (
+        len(
+            {
+                before.fingerprint,
+                *(load_webqa(*write({"a1": row})).fingerprint for row in (label, caption)),
+            }
+        )
+        == 3
+    )
 
 
 def test_captions_only_asks_the_same_questions_of_texts_alone(write: Write) -> None:
     benchmark = load_webqa(*write())
     captions = captions_only(benchmark)
-    assert (captions.queries, captions.qrels, captions.groups) == (benchmark.queries, benchmark.qrels, benchmark.groups)
-    assert [(d.doc_id, d.text, d.image) for d in captions.corpus.values()] == [(d.doc_id, d.text, None) for d in benchmark.corpus.values()]
+    assert (captions.queries, captions.qrels, captions.groups) == (
+        benchmark.queries,
+        benchmark.qrels,
+        benchmark.groups,
+    )
+    assert [(d.doc_id, d.text, d.image) for d in captions.corpus.values()] == [
+        (d.doc_id, d.text, None) for d in benchmark.corpus.values()
+    ]
     assert captions.fingerprint != benchmark.fingerprint
     assert all(document.image for document in benchmark.corpus.values())
 
 
 def test_captions_only_refuses_a_document_without_text() -> None:
-    benchmark = Benchmark(name="bare", fingerprint="", queries={}, corpus={"d": Evidence(doc_id="d")}, qrels={})
+    benchmark = Benchmark(
+        name="bare", fingerprint="", queries={}, corpus={"d": Evidence(doc_id="d")}, qrels={}
+    )
     with pytest.raises(VragError, match="bare: document 'd' has no text"):
         captions_only(benchmark)

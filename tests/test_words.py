@@ -1,4 +1,6 @@
-"""Word matching ranks by shared words, rare ones more, and agrees with the definition written out."""
+"""Word matching ranks by shared words, rare ones more, and agrees with the definition
+written out.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +17,32 @@ from vrag_kit.types import Benchmark, Evidence, Query
 
 def asked(question: str, *texts: str) -> Benchmark:
     corpus = {f"d{i}": Evidence(doc_id=f"d{i}", text=text) for i, text in enumerate(texts)}
-    return Benchmark(name="words", fingerprint="", queries={"q": Query(query_id="q", text=question)}, corpus=corpus, qrels={"q": {"d0": 1}})
+    return Benchmark(
+        name="words",
+        fingerprint="",
+        queries={"q": Query(query_id="q", text=question)},
+        corpus=corpus,
+        qrels={"q": {"d0": 1}},
+    )
 
 
 def test_scores_are_the_cosines_of_tf_idf_weights() -> None:
     texts = ["the goose and the owl", "The goose", "a grey heron, the heron of the fen"]
     counts = [Counter(re.findall(r"\w+", text.lower())) for text in texts]
     known = sorted(set().union(*counts))
-    idf = {word: math.log((1 + 3) / (1 + sum(word in count for count in counts))) + 1 for word in known}
+    idf = {
+        word: math.log((1 + 3) / (1 + sum(word in count for count in counts))) + 1 for word in known
+    }
 
     def vector(count: Counter[str]) -> list[float]:
         raw = [count[word] * idf[word] for word in known]
         return [value / math.hypot(*raw) for value in raw]
 
     question = vector(Counter({"heron": 1, "the": 1, "goose": 1}))  # "Ibis" is in no document
-    expected = {f"d{i}": sum(a * b for a, b in zip(question, vector(count), strict=True)) for i, count in enumerate(counts)}
+    expected = {
+        f"d{i}": sum(a * b for a, b in zip(question, vector(count), strict=True))
+        for i, count in enumerate(counts)
+    }
     run = word_run(asked("Ibis, HERON: the goose", *texts), k=3)
     assert dict(zip(run["doc_id"], run["score"], strict=True)) == pytest.approx(expected, rel=1e-9)
     assert list(run["doc_id"]) == sorted(expected, key=lambda doc_id: -expected[doc_id])

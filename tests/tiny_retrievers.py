@@ -1,4 +1,6 @@
-"""Tiny retrievers with random weights, in the layout of the real ones: config, weights, tokenizer, preprocessing; written by the real classes."""
+"""Tiny retrievers with random weights, in the layout of the real ones: config, weights,
+tokenizer, preprocessing; written by the real classes.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +12,52 @@ import numpy as np
 
 from vrag_kit.types import Evidence, Query
 
-TEXTS = ["What color are the hindwings of the moth?", "A goose has black feet and a white belly.", "Find me an everyday image that matches the given caption:"]
-_SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+TEXTS = [
+    "What color are the hindwings of the moth?",
+    "A goose has black feet and a white belly.",
+    "Find me an everyday image that matches the given caption:",
+]
+_SMALL = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
 
 
 QUESTIONS = ["What color are the hindwings of the moth?", "a goose", "Black feet, white belly"]
-PROMPTS = {"query_prompt": "Find: {text}", "document_prompt": "<|image_pad|> Represent the given image."}
+PROMPTS = {
+    "query_prompt": "Find: {text}",
+    "document_prompt": "<|image_pad|> Represent the given image.",
+}
 SEQUENTIAL = {**PROMPTS, "positions": "sequential"}
 FAMILIES = ["clip", "siglip", "siglip2", "qwen2_vl", "lora", "bert", "sentences"]
 
 
 def clip(folder: Path, *, seed: int = 0, act: str = "quick_gelu", image_size: int = 32) -> Path:
-    """A CLIPModel of transformers with a byte-level tokenizer that begins and ends texts as CLIP's does."""
+    """A CLIPModel of transformers with a byte-level tokenizer that begins and ends
+    texts as CLIP's does.
+    """
     from transformers import CLIPConfig, CLIPImageProcessor, CLIPModel
 
     tokenizer = _byte_tokenizer(["<pad>", "<|startoftext|>", "<|endoftext|>"], length=77, wrap=True)
-    text = {**_SMALL, "vocab_size": len(tokenizer), "max_position_embeddings": 77, "hidden_act": act, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
-    config = CLIPConfig(text_config=text, vision_config={**_SMALL, "image_size": image_size, "patch_size": 8, "hidden_act": act}, projection_dim=24)
-    images = CLIPImageProcessor(size={"shortest_edge": image_size}, crop_size={"height": image_size, "width": image_size})
+    text = {
+        **_SMALL,
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": 77,
+        "hidden_act": act,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "pad_token_id": 0,
+    }
+    config = CLIPConfig(
+        text_config=text,
+        vision_config={**_SMALL, "image_size": image_size, "patch_size": 8, "hidden_act": act},
+        projection_dim=24,
+    )
+    images = CLIPImageProcessor(
+        size={"shortest_edge": image_size}, crop_size={"height": image_size, "width": image_size}
+    )
     return _save(folder, seed, lambda: _louder(CLIPModel(config)), tokenizer, images)
 
 
@@ -36,45 +66,142 @@ def siglip(folder: Path, *, seed: int = 0) -> Path:
     from transformers import SiglipConfig, SiglipImageProcessor, SiglipModel
 
     tokenizer = _byte_tokenizer(["<pad>"], length=16)
-    text = {**_SMALL, "vocab_size": len(tokenizer), "max_position_embeddings": 16, "projection_size": 32, "pad_token_id": 0, "bos_token_id": None, "eos_token_id": None}
-    config = SiglipConfig(text_config=text, vision_config={**_SMALL, "image_size": 32, "patch_size": 8})
-    return _save(folder, seed, lambda: _louder(SiglipModel(config)), tokenizer, SiglipImageProcessor(size={"height": 32, "width": 32}))
+    text = {
+        **_SMALL,
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": 16,
+        "projection_size": 32,
+        "pad_token_id": 0,
+        "bos_token_id": None,
+        "eos_token_id": None,
+    }
+    config = SiglipConfig(
+        text_config=text, vision_config={**_SMALL, "image_size": 32, "patch_size": 8}
+    )
+    return _save(
+        folder,
+        seed,
+        lambda: _louder(SiglipModel(config)),
+        tokenizer,
+        SiglipImageProcessor(size={"height": 32, "width": 32}),
+    )
 
 
 def siglip2(folder: Path, *, seed: int = 0) -> Path:
-    """A Siglip2Model with pictures of their own shape (NaFlex): patches, a mask of the padding ones, and the grid's shape."""
+    """A Siglip2Model with pictures of their own shape (NaFlex): patches, a mask of the
+    padding ones, and the grid's shape.
+    """
     from transformers import Siglip2Config, Siglip2ImageProcessor, Siglip2Model, Siglip2Tokenizer
 
-    names = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", *(f"<0x{byte:02X}>" for byte in range(256))]
-    tokenizer = Siglip2Tokenizer(vocab={name: i for i, name in enumerate(names)}, padding_side="right", model_max_length=64)
-    text = {**_SMALL, "vocab_size": len(names), "max_position_embeddings": 64, "projection_size": 32, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 1}
-    config = Siglip2Config(text_config=text, vision_config={**_SMALL, "patch_size": 8, "num_patches": 16})
-    return _save(folder, seed, lambda: _louder(Siglip2Model(config)), tokenizer, Siglip2ImageProcessor(patch_size=8, max_num_patches=16))
+    names = [
+        "<pad>",
+        "<eos>",
+        "<bos>",
+        "<unk>",
+        "<mask>",
+        *(f"<0x{byte:02X}>" for byte in range(256)),
+    ]
+    tokenizer = Siglip2Tokenizer(
+        vocab={name: i for i, name in enumerate(names)}, padding_side="right", model_max_length=64
+    )
+    text = {
+        **_SMALL,
+        "vocab_size": len(names),
+        "max_position_embeddings": 64,
+        "projection_size": 32,
+        "pad_token_id": 0,
+        "bos_token_id": 2,
+        "eos_token_id": 1,
+    }
+    config = Siglip2Config(
+        text_config=text, vision_config={**_SMALL, "patch_size": 8, "num_patches": 16}
+    )
+    return _save(
+        folder,
+        seed,
+        lambda: _louder(Siglip2Model(config)),
+        tokenizer,
+        Siglip2ImageProcessor(patch_size=8, max_num_patches=16),
+    )
 
 
 def qwen2_vl(folder: Path, *, seed: int = 0) -> Path:
     """A Qwen2-VL for conditional generation, the architecture under VLM2Vec."""
-    from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration, Qwen2VLImageProcessor, Qwen2VLProcessor, Qwen2VLVideoProcessor
+    from transformers import (
+        Qwen2VLConfig,
+        Qwen2VLForConditionalGeneration,
+        Qwen2VLImageProcessor,
+        Qwen2VLProcessor,
+        Qwen2VLVideoProcessor,
+    )
 
     names = ["<|vision_start|>", "<|image_pad|>", "<|video_pad|>", "<|vision_end|>"]
     tokenizer = _byte_tokenizer(["<|endoftext|>", *names], length=512)
-    ids = dict(zip(("vision_start_token_id", "image_token_id", "video_token_id", "vision_end_token_id"), tokenizer.convert_tokens_to_ids(names), strict=True))
-    text = {**_SMALL, "num_key_value_heads": 2, "max_position_embeddings": 512, "vocab_size": len(tokenizer), "bos_token_id": None, "eos_token_id": 0, "pad_token_id": 0,
-            "rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0}}
-    vision = {"depth": 2, "embed_dim": 32, "hidden_size": 32, "num_heads": 2, "mlp_ratio": 2, "patch_size": 8, "spatial_merge_size": 2, "temporal_patch_size": 2}
-    images = Qwen2VLImageProcessor(patch_size=8, merge_size=2, temporal_patch_size=2, size={"shortest_edge": 16 * 16, "longest_edge": 64 * 64})
-    processor = Qwen2VLProcessor(images, tokenizer, Qwen2VLVideoProcessor(patch_size=8, merge_size=2, temporal_patch_size=2))
-    return _save(folder, seed, lambda: _louder(Qwen2VLForConditionalGeneration(Qwen2VLConfig(text_config=text, vision_config=vision, **ids))), processor)
+    ids = dict(
+        zip(
+            ("vision_start_token_id", "image_token_id", "video_token_id", "vision_end_token_id"),
+            tokenizer.convert_tokens_to_ids(names),
+            strict=True,
+        )
+    )
+    text = {
+        **_SMALL,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 512,
+        "vocab_size": len(tokenizer),
+        "bos_token_id": None,
+        "eos_token_id": 0,
+        "pad_token_id": 0,
+        "rope_parameters": {
+            "rope_type": "default",
+            "mrope_section": [2, 3, 3],
+            "rope_theta": 10000.0,
+        },
+    }
+    vision = {
+        "depth": 2,
+        "embed_dim": 32,
+        "hidden_size": 32,
+        "num_heads": 2,
+        "mlp_ratio": 2,
+        "patch_size": 8,
+        "spatial_merge_size": 2,
+        "temporal_patch_size": 2,
+    }
+    images = Qwen2VLImageProcessor(
+        patch_size=8,
+        merge_size=2,
+        temporal_patch_size=2,
+        size={"shortest_edge": 16 * 16, "longest_edge": 64 * 64},
+    )
+    processor = Qwen2VLProcessor(
+        images, tokenizer, Qwen2VLVideoProcessor(patch_size=8, merge_size=2, temporal_patch_size=2)
+    )
+    return _save(
+        folder,
+        seed,
+        lambda: _louder(
+            Qwen2VLForConditionalGeneration(
+                Qwen2VLConfig(text_config=text, vision_config=vision, **ids)
+            )
+        ),
+        processor,
+    )
 
 
 def lora(folder: Path, base: Path, *, seed: int = 0) -> Path:
-    """A LoRA adapter of `base` whose weights are not zero, with the base's processor beside it, as VLM2Vec ships it."""
+    """A LoRA adapter of `base` whose weights are not zero, with the base's processor
+    beside it, as VLM2Vec ships it.
+    """
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
     torch.manual_seed(seed)
-    model = get_peft_model(AutoModelForImageTextToText.from_pretrained(base), LoraConfig(r=4, lora_alpha=16, target_modules=["q_proj", "v_proj", "down_proj", "qkv"]))
+    model = get_peft_model(
+        AutoModelForImageTextToText.from_pretrained(base),
+        LoraConfig(r=4, lora_alpha=16, target_modules=["q_proj", "v_proj", "down_proj", "qkv"]),
+    )
     for name, weight in model.named_parameters():
         if ".lora_" in name:
             torch.nn.init.normal_(weight, std=0.3)
@@ -88,32 +215,55 @@ def bert(folder: Path, *, seed: int = 0) -> Path:
     from transformers import BertConfig, BertModel
 
     tokenizer = _word_tokenizer()
-    return _save(folder, seed, lambda: _louder(BertModel(BertConfig(**_SMALL, vocab_size=len(tokenizer), max_position_embeddings=64))), tokenizer)
+    return _save(
+        folder,
+        seed,
+        lambda: _louder(
+            BertModel(BertConfig(**_SMALL, vocab_size=len(tokenizer), max_position_embeddings=64))
+        ),
+        tokenizer,
+    )
 
 
-def sentences(folder: Path, *, seed: int = 0, prompts: dict[str, str] | None = None, normalize: bool = True) -> Path:
-    """A sentence-transformers folder: BERT, mean pooling, and unit length if `normalize`."""
+def sentences(
+    folder: Path, *, seed: int = 0, prompts: dict[str, str] | None = None, normalize: bool = True
+) -> Path:
+    """A sentence-transformers folder: BERT, mean pooling, and unit length if
+    `normalize`.
+    """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     transformer = Transformer(str(bert(folder.with_name(f"{folder.name}-bert"), seed=seed)))
     pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
-    SentenceTransformer(modules=[transformer, pooling, *([Normalize()] if normalize else [])], prompts=prompts, device="cpu").save_pretrained(str(folder))
+    SentenceTransformer(
+        modules=[transformer, pooling, *([Normalize()] if normalize else [])],
+        prompts=prompts,
+        device="cpu",
+    ).save_pretrained(str(folder))
     return folder
 
 
 def edit_json(path: Path, **changes: Any) -> None:
     """Change keys of a JSON file."""
-    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8")
+    path.write_text(
+        json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8"
+    )
 
 
 def edit_weights(path: Path, edit: Any) -> None:
-    """Hand the tensors of a safetensors file to `edit`, which changes the dictionary, and write them back."""
+    """Hand the tensors of a safetensors file to `edit`, which changes the dictionary,
+    and write them back.
+    """
     from safetensors.torch import load_file, save_file
 
     state = load_file(path)
     edit(state)
-    save_file({name: values.contiguous() for name, values in state.items()}, path, metadata={"format": "pt"})
+    save_file(
+        {name: values.contiguous() for name, values in state.items()},
+        path,
+        metadata={"format": "pt"},
+    )
 
 
 def _louder(model: Any) -> Any:
@@ -137,17 +287,39 @@ def _save(folder: Path, seed: int, build: Any, *parts: Any) -> Path:
 
 
 def _byte_tokenizer(special: list[str], *, length: int, wrap: bool = False) -> Any:
-    """Byte-level pairs; `special` begins with the padding token. `wrap` puts the next two around every text."""
+    """Byte-level pairs; `special` begins with the padding token.
+
+    `wrap` puts the next two around every text.
+    """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     bpe = Tokenizer(models.BPE())
-    bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    bpe.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=400, special_tokens=special, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    bpe.pre_tokenizer, bpe.decoder = (
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+        decoders.ByteLevel(),
+    )
+    bpe.train_from_iterator(
+        TEXTS,
+        trainers.BpeTrainer(
+            vocab_size=400,
+            special_tokens=special,
+            show_progress=False,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        ),
+    )
     if wrap:
-        bpe.post_processor = processors.TemplateProcessing(single=f"{special[1]} $A {special[2]}", special_tokens=[(special[1], 1), (special[2], 2)])
-    return PreTrainedTokenizerFast(tokenizer_object=bpe, pad_token=special[0], eos_token=special[2] if wrap else special[0], additional_special_tokens=special[1:],
-                                   model_max_length=length)
+        bpe.post_processor = processors.TemplateProcessing(
+            single=f"{special[1]} $A {special[2]}",
+            special_tokens=[(special[1], 1), (special[2], 2)],
+        )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=bpe,
+        pad_token=special[0],
+        eos_token=special[2] if wrap else special[0],
+        additional_special_tokens=special[1:],
+        model_max_length=length,
+    )
 
 
 def _word_tokenizer() -> Any:
@@ -156,10 +328,25 @@ def _word_tokenizer() -> Any:
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
     words = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    words.normalizer, words.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.BertPreTokenizer()
-    words.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=200, special_tokens=special, show_progress=False))
-    words.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    return PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", model_max_length=64)
+    words.normalizer, words.pre_tokenizer = (
+        normalizers.Lowercase(),
+        pre_tokenizers.BertPreTokenizer(),
+    )
+    words.train_from_iterator(
+        TEXTS,
+        trainers.WordPieceTrainer(vocab_size=200, special_tokens=special, show_progress=False),
+    )
+    words.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=words,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=64,
+    )
 
 
 def queries(texts: list[str] = QUESTIONS) -> list[Query]:
@@ -172,5 +359,9 @@ def embed(encoder: Any, documents: list[Evidence]) -> np.ndarray:
 
 def entry(retrievers_made: Path, family: str, **more: Any) -> dict[str, Any]:
     """The entry that loads a family's tiny checkpoint."""
-    options = {"qwen2_vl": SEQUENTIAL, "lora": SEQUENTIAL, "bert": {"pooling": "cls", "normalize": False}}.get(family, {})
+    options = {
+        "qwen2_vl": SEQUENTIAL,
+        "lora": SEQUENTIAL,
+        "bert": {"pooling": "cls", "normalize": False},
+    }.get(family, {})
     return {"model": str(retrievers_made / family), **options, **more}

@@ -11,12 +11,16 @@ __all__ = ["load_results"]
 
 
 def __getattr__(name: str) -> Any:
-    """`load_results`, imported when it is first used: `import vrag_kit` alone loads no library."""
+    """`load_results`, imported when it is first used: `import vrag_kit` alone loads no
+    library.
+    """
     if name == "load_results":
         from vrag_kit.analysis import load_results
 
         return load_results
-    raise AttributeError(f"module 'vrag_kit' has no attribute {name!r}; it has {', '.join(__all__)}")
+    raise AttributeError(
+        f"module 'vrag_kit' has no attribute {name!r}; it has {', '.join(__all__)}"
+    )
 
 
 def __dir__() -> list[str]:

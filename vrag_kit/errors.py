@@ -1,7 +1,11 @@
-"""The one error that users meet: it says where, what was found, what was expected, and what to do."""
+"""The one error that users meet: it says where, what was found, what was expected, and
+what to do.
+"""
 
 from __future__ import annotations
 
 
 class VragError(Exception):
-    """A mistake in data, parameters or setup that the user can mend; the command line prints it without a traceback."""
+    """A mistake in data, parameters or setup that the user can mend; the command line
+    prints it without a traceback.
+    """

@@ -1,4 +1,6 @@
-"""Write files so that a crash, a full disk or a second process never leaves half of one; wait for one another aloud."""
+"""Write files so that a crash, a full disk or a second process never leaves half of
+one; wait for one another aloud.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from filelock import FileLock, Timeout
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Put `content` (text as UTF-8) at `path`, replacing an older file only once the new one is complete; makes the folder."""
+    """Put `content` (text as UTF-8) at `path`, replacing an older file only once the
+    new one is complete; makes the folder.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -26,7 +30,9 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def one_at_a_time(folder: Path, work: str) -> Iterator[None]:
-    """Hold `folder` for this process; when another one has it, say so ("waiting: another process is …") and wait."""
+    """Hold `folder` for this process; when another one has it, say so ("waiting:
+    another process is …") and wait.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
     try:

@@ -1,4 +1,6 @@
-"""CSV files that people edit: read row by row with the number of its line, as any spreadsheet saves them; written whole."""
+"""CSV files that people edit: read row by row with the number of its line, as any
+spreadsheet saves them; written whole.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,16 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 
 
-def read_rows(path: Path, columns: Sequence[str], what: str, advice: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, values by column) of each row that holds something; the columns may stand in any order, with commas, semicolons or tabs between, as UTF-8 with or without a mark.
+def read_rows(
+    path: Path, columns: Sequence[str], what: str, advice: str
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line, values by column) of each row that holds something; the columns may stand
+    in any order, with commas, semicolons or tabs between, as UTF-8 with or without a
+    mark.
 
-    Raises `VragError` naming file and line for a missing, unknown or doubled column, and a row that is too long or too short; and for a file that cannot be read, where it
-    says that `what` cannot be read and gives the `advice`.
+    Raises `VragError` naming file and line for a missing, unknown or doubled column,
+    and a row that is too long or too short; and for a file that cannot be read, where
+    it says that `what` cannot be read and gives the `advice`.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -23,25 +30,42 @@ def read_rows(path: Path, columns: Sequence[str], what: str, advice: str) -> Ite
         raise VragError(f"{path}: {what} cannot be read ({error.strerror}). {advice}") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise VragError(f"{path} line {line}: not UTF-8 (byte {error.start}: {error.reason}). Save it as CSV in UTF-8.") from error
+        raise VragError(
+            f"{path} line {line}: not UTF-8 (byte {error.start}: {error.reason}). Save it as CSV in"
+            " UTF-8."
+        ) from error
     head = text.partition("\n")[0]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True
+    )
     try:
         header = next(reader, [])
         if sorted(header) != sorted(columns):
-            odd = [f"no column {name!r}" for name in columns if name not in header] or [f"the column {name!r}" for name in header if name not in columns] or ["a column twice"]
+            odd = (
+                [f"no column {name!r}" for name in columns if name not in header]
+                or [f"the column {name!r}" for name in header if name not in columns]
+                or ["a column twice"]
+            )
             raise VragError(f"{path} line 1: found {odd[0]}, expected {', '.join(columns)}.")
         for row in filter(any, reader):
             if len(row) != len(columns):
-                raise VragError(f"{path} line {reader.line_num}: found {len(row)} values, expected {len(columns)} ({', '.join(header)}). "
-                                f"A text with a separator in it stands in double quotes.")
+                raise VragError(
+                    f"{path} line {reader.line_num}: found {len(row)} values, expected"
+                    f" {len(columns)} ({', '.join(header)}). A text with a separator in it stands"
+                    " in double quotes."
+                )
             yield reader.line_num, dict(zip(header, row, strict=True))
     except csv.Error as error:
-        raise VragError(f"{path} line {reader.line_num}: not CSV ({error}); expected the columns {', '.join(columns)}, text with quotes doubled.") from error
+        raise VragError(
+            f"{path} line {reader.line_num}: not CSV ({error}); expected the columns"
+            f" {', '.join(columns)}, text with quotes doubled."
+        ) from error
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table that `read_rows` reads, replacing the file only once the new one is complete. Raises `OSError` when it cannot be written."""
+    """Write a table that `read_rows` reads, replacing the file only once the new one is
+    complete. Raises `OSError` when it cannot be written.
+    """
     content = io.StringIO(newline="")
     csv.writer(content, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([columns, *rows])
     write_file(path, content.getvalue())

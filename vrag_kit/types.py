@@ -1,7 +1,9 @@
-"""The words of the kit as frozen dataclasses: evidence, query, benchmark, context, prompt, answer, judgment.
+"""The words of the kit as frozen dataclasses: evidence, query, benchmark, context,
+prompt, answer, judgment.
 
-They are the smallest set that serves Visual-RAG, MRAG-Bench, MRAG-Suite and CRAG-MM. A question's
-journey is `Query` → run → `Context` → `Prompt` → `Answer` → `Judgment` → a row of a table.
+They are the smallest set that serves Visual-RAG, MRAG-Bench, MRAG-Suite and CRAG-MM. A
+question's journey is `Query` → run → `Context` → `Prompt` → `Answer` → `Judgment` → a
+row of a table.
 """
 
 from __future__ import annotations
@@ -28,21 +30,29 @@ class LazyImage(Protocol):
 
     @property
     def stamp(self) -> str:
-        """Changes whenever the stored bytes may have changed; part of the key of everything computed from the picture."""
+        """Changes whenever the stored bytes may have changed; part of the key of
+        everything computed from the picture.
+        """
 
     def data(self) -> bytes:
         """The encoded picture as stored; raises `VragError` when it cannot be read."""
 
     def open(self) -> Image.Image:
-        """The decoded picture: RGB, EXIF orientation applied; raises `VragError` when it is damaged."""
+        """The decoded picture: RGB, EXIF orientation applied; raises `VragError` when
+        it is damaged.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One document of a corpus: an image, a passage, a page, or an entry of a knowledge graph."""
+    """One document of a corpus: an image, a passage, a page, or an entry of a knowledge
+    graph.
+    """
 
     doc_id: DocId
-    """Unique in the corpus, without white space; for iNaturalist images "<species folder>/<uuid>.jpg"."""
+    """Unique in the corpus, without white space; for iNaturalist images "<species
+    folder>/<uuid>.jpg".
+    """
     image: LazyImage | None = None
     """What it shows; None for plain text."""
     text: str | None = None
@@ -56,11 +66,15 @@ class Query:
     """One question and what counts as an answer."""
 
     query_id: QueryId
-    """Unique in the benchmark, without white space; does not change when rows are added or removed."""
+    """Unique in the benchmark, without white space; does not change when rows are added
+    or removed.
+    """
     text: str
     """The question."""
     image: LazyImage | None = None
-    """The picture the question is asked about; None in Visual-RAG, whose queries are text only."""
+    """The picture the question is asked about; None in Visual-RAG, whose queries are
+    text only.
+    """
     answers: tuple[str, ...] = ()
     """Accepted answers, any one is right; empty only where a benchmark hides them."""
     choices: tuple[str, ...] = ()
@@ -68,7 +82,9 @@ class Query:
     entity: str = ""
     """What the question is about: the scientific name in Visual-RAG."""
     group: str = ""
-    """The cluster for statistics: queries of one group are not independent (the species in Visual-RAG)."""
+    """The cluster for statistics: queries of one group are not independent (the species
+    in Visual-RAG).
+    """
     conversation_id: str | None = None
     """The conversation this turn belongs to; None for single-turn questions."""
     turn: int = 0
@@ -84,13 +100,17 @@ class Benchmark:
     name: str
     """Short name for tables and file names."""
     fingerprint: str
-    """Hash of the annotations: two benchmarks with the same fingerprint ask the same questions of the same documents."""
+    """Hash of the annotations: two benchmarks with the same fingerprint ask the same
+    questions of the same documents.
+    """
     queries: Mapping[QueryId, Query]
     """All queries in the order of the annotations."""
     corpus: Mapping[DocId, Evidence]
     """All documents."""
     qrels: Mapping[QueryId, Mapping[DocId, int]]
-    """Relevance labels, 0 or more, of every judged document of every query; in Visual-RAG 1 marks a clue."""
+    """Relevance labels, 0 or more, of every judged document of every query; in
+    Visual-RAG 1 marks a clue.
+    """
     pools: Mapping[QueryId, tuple[DocId, ...]] | None = None
     """The documents that a query is searched in; None when it is the whole corpus."""
 
@@ -107,20 +127,37 @@ class Benchmark:
         return {query_id: query.group for query_id, query in self.queries.items()}
 
     def relevant(self, query_id: QueryId) -> tuple[DocId, ...]:
-        """The documents that answer `query_id` (label of at least 1), in the order of the annotations."""
+        """The documents that answer `query_id` (label of at least 1), in the order of
+        the annotations.
+        """
         return tuple(doc_id for doc_id, label in self.qrels[query_id].items() if label > 0)
 
     def subset(self, query_ids: Collection[QueryId]) -> Benchmark:
-        """The same benchmark with these queries only, in their order here; documents stay. Raises `VragError` for a query it does not have."""
+        """The same benchmark with these queries only, in their order here; documents
+        stay. Raises `VragError` for a query it does not have.
+        """
         if unknown := [query_id for query_id in query_ids if query_id not in self.queries]:
-            raise VragError(f"{self.name} has no query {unknown[0]!r}; its queries are {', '.join(list(self.queries)[:3])}, ….")
+            raise VragError(
+                f"{self.name} has no query {unknown[0]!r}; its queries are"
+                f" {', '.join(list(self.queries)[:3])}, …."
+            )
         kept = [query_id for query_id in self.queries if query_id in set(query_ids)]
         chosen = {"queries": self.queries, "qrels": self.qrels, "pools": self.pools}
-        parts = {name: None if table is None else {query_id: table[query_id] for query_id in kept} for name, table in chosen.items()}
-        return replace(self, fingerprint=hashlib.sha256("\n".join([self.fingerprint, *kept]).encode()).hexdigest(), **parts)  # type: ignore[arg-type]
+        parts = {
+            name: None if table is None else {query_id: table[query_id] for query_id in kept}
+            for name, table in chosen.items()
+        }
+        return replace(
+            self,
+            fingerprint=hashlib.sha256("\n".join([self.fingerprint, *kept]).encode()).hexdigest(),
+            **parts,
+        )  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        return f"Benchmark({self.name}@{self.fingerprint[:8]}, {len(self.queries):,} queries, {len(self.corpus):,} documents)"
+        return (
+            f"Benchmark({self.name}@{self.fingerprint[:8]}, {len(self.queries):,} queries,"
+            f" {len(self.corpus):,} documents)"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,13 +166,19 @@ class Context:
 
     query_id: QueryId
     setting: str
-    """How it was chosen: zero_shot, gt_clue, non_clue, top_k, one_in_k, m_gt, m_in_k, one_in_k_easy, text_rag."""
+    """How it was chosen: zero_shot, gt_clue, non_clue, top_k, one_in_k, m_gt, m_in_k,
+    one_in_k_easy, text_rag.
+    """
     k: int
     """Number of documents asked for; 0 for zero_shot."""
     m: int | None = None
-    """Number of clues that are guaranteed, in m_gt and m_in_k; None in the other settings."""
+    """Number of clues that are guaranteed, in m_gt and m_in_k; None in the other
+    settings.
+    """
     draw: int = 0
-    """Which random choice of documents this is, from 0 (the decoding's repetition is `Answer.sample`)."""
+    """Which random choice of documents this is, from 0 (the decoding's repetition is
+    `Answer.sample`).
+    """
     doc_ids: tuple[DocId, ...] = ()
     """The documents, first seen first; empty for zero_shot."""
 
@@ -159,7 +202,9 @@ class Answer:
     """What a model said, or why it said nothing."""
 
     answer_id: str
-    """Hash of everything that determines the answer: model, prompt, images, decoding, sample."""
+    """Hash of everything that determines the answer: model, prompt, images, decoding,
+    sample.
+    """
     sample: int = 0
     """Which repetition of the decoding this is; 0 when greedy."""
     raw: str | None
@@ -180,11 +225,14 @@ class Judgment:
 
     answer_id: str
     target: tuple[str, DocId] | None = None
-    """(claim, document) for claim-level judging; None when the whole answer is judged."""
+    """(claim, document) for claim-level judging; None when the whole answer is judged.
+    """
     label: str
     """The verdict in words; "" when unreadable."""
     score: float | None
-    """The verdict as a number, in [0, 1] for Visual-RAG, down to −1 for CRAG-MM; None when there is none, never 0 instead."""
+    """The verdict as a number, in [0, 1] for Visual-RAG, down to −1 for CRAG-MM; None
+    when there is none, never 0 instead.
+    """
     marks: frozenset[str] = frozenset()
     """Remarks such as "hallucination", "redundant", "abstention"."""
     raw: str | None = None

@@ -1,4 +1,6 @@
-"""Where things are: relative paths in parameters start at the project, wherever the notebook's kernel was started."""
+"""Where things are: relative paths in parameters start at the project, wherever the
+notebook's kernel was started.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,24 @@ from pathlib import Path
 
 
 def project_root() -> Path:
-    """The nearest folder, from the current one upward, that holds `notebooks` and `params`; else the current folder."""
+    """The nearest folder, from the current one upward, that holds `notebooks` and
+    `params`; else the current folder.
+    """
     here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / "notebooks").is_dir() and (folder / "params").is_dir()), here)
+    return next(
+        (
+            folder
+            for folder in (here, *here.parents)
+            if (folder / "notebooks").is_dir() and (folder / "params").is_dir()
+        ),
+        here,
+    )
 
 
 def path(name: str) -> Path:
-    """A path given in a parameter: absolute or below "~" as it is, otherwise from the project's root."""
+    """A path given in a parameter: absolute or below "~" as it is, otherwise from the
+    project's root.
+    """
     return project_root() / Path(name).expanduser()
 
 

@@ -1,6 +1,8 @@
-"""Answers a second, end to end against bare batched `generate`, and what reused vision features save: `python tests/timing/generation.py`.
+"""Answers a second, end to end against bare batched `generate`, and what reused vision
+features save: `python tests/timing/generation.py`.
 
-All ratios are within one run, medians of interleaved repetitions; nothing here is asserted.
+All ratios are within one run, medians of interleaved repetitions; nothing here is
+asserted.
 """
 
 from __future__ import annotations
@@ -18,7 +20,18 @@ import torch
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.fieldguide import draw_field_guide
-from vrag_kit.generation import AnswerStore, LocalGenerator, ask_all, gt_clue, load_generator, non_clue, one_in_k, render, template_of, zero_shot
+from vrag_kit.generation import (
+    AnswerStore,
+    LocalGenerator,
+    ask_all,
+    gt_clue,
+    load_generator,
+    non_clue,
+    one_in_k,
+    render,
+    template_of,
+    zero_shot,
+)
 from vrag_kit.generation.local.vision import Eyes
 from vrag_kit.types import Benchmark, Context, Prompt
 
@@ -27,7 +40,9 @@ BATCH, REPEATS = 32, 3
 
 
 def seconds(*tasks: Callable[[], object]) -> list[float]:
-    """Median wall time of each task; the tasks take turns, so that noise hits all alike."""
+    """Median wall time of each task; the tasks take turns, so that noise hits all
+    alike.
+    """
     times: list[list[float]] = [[] for _ in tasks]
     for _ in range(REPEATS):
         for task, spent in zip(tasks, times, strict=True):
@@ -39,27 +54,65 @@ def seconds(*tasks: Callable[[], object]) -> list[float]:
 
 
 def ready_inputs(generator: LocalGenerator, prompts: list[Prompt]) -> list[dict[str, Any]]:
-    """The same prompts as transformers' own processor prepares them, pixels included, in batches of like length."""
+    """The same prompts as transformers' own processor prepares them, pixels included,
+    in batches of like length.
+    """
     batches = []
     for start in range(0, len(prompts), BATCH):
-        conversations = [[{"role": message.role, "content": [{"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "image": part.open()}
-                                                             for part in message.parts]} for message in prompt] for prompt in prompts[start : start + BATCH]]
-        batches.append(dict(generator._processor.apply_chat_template(conversations, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
-                                                                     processor_kwargs={"padding": True})))
+        conversations = [
+            [
+                {
+                    "role": message.role,
+                    "content": [
+                        (
+                            {"type": "text", "text": part}
+                            if isinstance(part, str)
+                            else {"type": "image", "image": part.open()}
+                        )
+                        for part in message.parts
+                    ],
+                }
+                for message in prompt
+            ]
+            for prompt in prompts[start : start + BATCH]
+        ]
+        batches.append(
+            dict(
+                generator._processor.apply_chat_template(
+                    conversations,
+                    add_generation_prompt=True,
+                    tokenize=True,
+                    return_dict=True,
+                    return_tensors="pt",
+                    processor_kwargs={"padding": True},
+                )
+            )
+        )
     return batches
 
 
-def measure(generator: LocalGenerator, benchmark: Benchmark, contexts: list[Context], title: str) -> None:
+def measure(
+    generator: LocalGenerator, benchmark: Benchmark, contexts: list[Context], title: str
+) -> None:
     """One table row: end to end, bare generate, and the kit without reuse."""
     unique = {(c.query_id, template_of(c), c.doc_ids): c for c in contexts}
-    prompts = [render(template_of(c), benchmark.queries[c.query_id].text, [benchmark.corpus[d].image for d in c.doc_ids])  # type: ignore[misc]
-               for c in sorted(unique.values(), key=lambda c: len(c.doc_ids))]
+    prompts = [
+        render(
+            template_of(c),
+            benchmark.queries[c.query_id].text,
+            [benchmark.corpus[d].image for d in c.doc_ids],
+        )  # type: ignore[misc]
+        for c in sorted(unique.values(), key=lambda c: len(c.doc_ids))
+    ]
     inputs = ready_inputs(generator, prompts)
     model, processor = generator._model, generator._processor
 
     def whole(reuse: bool) -> None:
         generator.eyes = Eyes(model, processor, {}) if reuse else None
-        with tempfile.TemporaryDirectory() as folder, AnswerStore(Path(folder) / "answers.sqlite") as store:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            AnswerStore(Path(folder) / "answers.sqlite") as store,
+        ):
             ask_all(generator, benchmark, contexts, store, batch_size=BATCH)
 
     @torch.inference_mode()
@@ -70,8 +123,14 @@ def measure(generator: LocalGenerator, benchmark: Benchmark, contexts: list[Cont
     with_reuse, without, plain = seconds(lambda: whole(True), lambda: whole(False), bare)
     whole(True)
     n, eyes = len(prompts), generator.eyes
-    print(f"{title}: {n} prompts. end to end {n / with_reuse:.1f} answers/s / bare generate {n / plain:.1f} = {plain / with_reuse:.2f} (aim at least 0.85)")
-    print(f"    without reuse {n / without:.1f} answers/s: reuse is {without / with_reuse:.2f} times as fast; {eyes.looked:,} pictures looked at, {eyes.remembered:,} remembered")
+    print(
+        f"{title}: {n} prompts. end to end {n / with_reuse:.1f} answers/s / bare generate"
+        f" {n / plain:.1f} = {plain / with_reuse:.2f} (aim at least 0.85)"
+    )
+    print(
+        f"    without reuse {n / without:.1f} answers/s: reuse is {without / with_reuse:.2f} times"
+        f" as fast; {eyes.looked:,} pictures looked at, {eyes.remembered:,} remembered"
+    )
 
 
 if __name__ == "__main__":
@@ -81,4 +140,9 @@ if __name__ == "__main__":
     generator = load_generator(MODEL, decoding="greedy", max_new_tokens=16)
     baselines = zero_shot(benchmark) + gt_clue(benchmark) + non_clue(benchmark)
     measure(generator, benchmark, baselines, "baselines (0 or 1 image)")
-    measure(generator, benchmark, baselines + one_in_k(benchmark), "baselines and 1-in-k (up to 20 images)")
+    measure(
+        generator,
+        benchmark,
+        baselines + one_in_k(benchmark),
+        "baselines and 1-in-k (up to 20 images)",
+    )

@@ -1,6 +1,8 @@
-"""Where the time of retrieval goes, as ratios within one run: `python tests/timing/retrieval.py`.
+"""Where the time of retrieval goes, as ratios within one run: `python
+tests/timing/retrieval.py`.
 
-Machines are noisy, so each figure is the median of interleaved repetitions and nothing here is asserted.
+Machines are noisy, so each figure is the median of interleaved repetitions and nothing
+here is asserted.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ BATCH, WORKERS, REPEATS = 64, 2, 5
 
 
 def seconds(*tasks: Callable[[], object]) -> list[float]:
-    """Median wall time of each task; the tasks take turns, so that noise hits all alike."""
+    """Median wall time of each task; the tasks take turns, so that noise hits all
+    alike.
+    """
     times: list[list[float]] = [[] for _ in tasks]
     for _ in range(REPEATS):
         for task, spent in zip(tasks, times, strict=True):
@@ -48,9 +52,13 @@ def draw_pictures(folder: Path, count: int, size: int) -> list[Evidence]:
     documents = []
     for i in range(count):
         species = invent_named("benchmark", list(KINDS)[i % len(KINDS)], i)
-        view = sample_view(species, KINDS[species.kind].resting[0], 0.0, stream("benchmark", i), f"benchmark/{i}")
+        view = sample_view(
+            species, KINDS[species.kind].resting[0], 0.0, stream("benchmark", i), f"benchmark/{i}"
+        )
         photograph(species, view, size).save(folder / f"{i:04d}.jpg", quality=90)
-        documents.append(Evidence(doc_id=f"{folder.name}/{i:04d}.jpg", image=ImageFile(folder / f"{i:04d}.jpg")))
+        documents.append(
+            Evidence(doc_id=f"{folder.name}/{i:04d}.jpg", image=ImageFile(folder / f"{i:04d}.jpg"))
+        )
     return documents
 
 
@@ -73,18 +81,43 @@ def pipeline(encoder: OpenClipEncoder, documents: list[Evidence], title: str) ->
 
     forward()
     whole, alone, model = seconds(embed, decode, forward)
-    print(f"{title}: pipeline {whole:.2f} s / (decode alone {alone:.2f} s + model alone {model:.2f} s) = {whole / (alone + model):.2f}  (aim at most 1.15)")
+    print(
+        f"{title}: pipeline {whole:.2f} s / (decode alone {alone:.2f} s + model alone {model:.2f}"
+        f" s) = {whole / (alone + model):.2f}  (aim at most 1.15)"
+    )
 
 
 def preprocessing(documents: list[Evidence], title: str) -> None:
-    """Decoding and resizing against open_clip's own path through Pillow, one thread each."""
+    """Decoding and resizing against open_clip's own path through Pillow, one thread
+    each.
+    """
     encoder = load_open_clip(MODEL)
-    model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{Path(__file__).parents[2] / MODEL}")
-    mean, std = (torch.tensor(model.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std"))
+    model, _, transform = open_clip.create_model_and_transforms(
+        f"local-dir:{Path(__file__).parents[2] / MODEL}"
+    )
+    mean, std = (
+        torch.tensor(model.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std")
+    )
     files = [document.image.path for document in documents]  # type: ignore[union-attr]
-    theirs, ours = seconds(lambda: [transform(Image.open(file).convert("RGB")) for file in files], lambda: [encoder.prepare(document) for document in documents])
-    gap = max(float((encoder.prepare(d).float() / 255 - (transform(Image.open(f).convert("RGB")) * std + mean)).abs().max()) for d, f in zip(documents, files, strict=True))
-    print(f"{title}: open_clip's PIL path {theirs:.2f} s / ours {ours:.2f} s = {theirs / ours:.2f} times as fast; largest pixel difference {gap * 255:.2f}/255")
+    theirs, ours = seconds(
+        lambda: [transform(Image.open(file).convert("RGB")) for file in files],
+        lambda: [encoder.prepare(document) for document in documents],
+    )
+    gap = max(
+        float(
+            (
+                encoder.prepare(d).float() / 255
+                - (transform(Image.open(f).convert("RGB")) * std + mean)
+            )
+            .abs()
+            .max()
+        )
+        for d, f in zip(documents, files, strict=True)
+    )
+    print(
+        f"{title}: open_clip's PIL path {theirs:.2f} s / ours {ours:.2f} s = {theirs / ours:.2f}"
+        f" times as fast; largest pixel difference {gap * 255:.2f}/255"
+    )
 
 
 def search_and_metrics() -> None:
@@ -93,42 +126,83 @@ def search_and_metrics() -> None:
 
     rng = np.random.default_rng(0)
     names = [f"d{i:03d}" for i in range(250)]
-    vectors, queries = rng.normal(size=(250, 512)).astype(np.float32), rng.normal(size=(300, 512)).astype(np.float32)
+    vectors, queries = (
+        rng.normal(size=(250, 512)).astype(np.float32),
+        rng.normal(size=(300, 512)).astype(np.float32),
+    )
     index = faiss.IndexFlatIP(512)
     index.add(vectors)
-    loop, fast = seconds(lambda: [sorted(((float(np.dot(q, v)), n) for v, n in zip(vectors, names, strict=True)), reverse=True)[:30] for q in queries],
-                         lambda: [nearest(index, names, q, 30) for q in queries])
+    loop, fast = seconds(
+        lambda: [
+            sorted(
+                ((float(np.dot(q, v)), n) for v, n in zip(vectors, names, strict=True)),
+                reverse=True,
+            )[:30]
+            for q in queries
+        ],
+        lambda: [nearest(index, names, q, 30) for q in queries],
+    )
     print(f"search: plain loop {loop:.2f} s / FAISS {fast:.3f} s = {loop / fast:.0f} times as fast")
-    run = make_run((f"q{i}", name, float(score)) for i, q in enumerate(queries) for name, score in nearest(index, names, q, 30))
+    run = make_run(
+        (f"q{i}", name, float(score))
+        for i, q in enumerate(queries)
+        for name, score in nearest(index, names, q, 30)
+    )
     labels = {f"q{i}": {name: int(rng.random() < 0.06) for name in names} for i in range(300)}
     labels = {query: {**row, names[0]: 1} for query, row in labels.items()}
     loop, fast = seconds(lambda: plain_metrics(run, labels), lambda: evaluate(run, labels))
-    print(f"metrics: plain loop {loop:.2f} s / arrays {fast:.3f} s = {loop / fast:.1f} times as fast")
+    print(
+        f"metrics: plain loop {loop:.2f} s / arrays {fast:.3f} s = {loop / fast:.1f} times as fast"
+    )
 
 
-def plain_metrics(run: object, labels: dict[str, dict[str, int]]) -> dict[tuple[str, int], list[float]]:
-    """Recall, hit, hit count and both nDCGs the obvious way: a loop over queries and cut-offs."""
+def plain_metrics(
+    run: object, labels: dict[str, dict[str, int]]
+) -> dict[tuple[str, int], list[float]]:
+    """Recall, hit, hit count and both nDCGs the obvious way: a loop over queries and
+    cut-offs.
+    """
     ranked: dict[str, list[str]] = {}
     for query_id, doc_id, _, _ in run.itertuples(index=False):  # type: ignore[attr-defined]
         ranked.setdefault(query_id, []).append(doc_id)
     values: dict[tuple[str, int], list[float]] = {}
     for query_id, docs in ranked.items():
-        gains, relevant = [labels[query_id].get(d, 0) for d in docs], sorted(labels[query_id].values(), reverse=True)
+        gains, relevant = (
+            [labels[query_id].get(d, 0) for d in docs],
+            sorted(labels[query_id].values(), reverse=True),
+        )
         for k in (1, 5, 10, 20, 30):
-            dcg, ideal, again = (sum(g / np.log2(r + 2) for r, g in enumerate(order[:k])) for order in (gains, relevant, sorted(gains[:30], reverse=True)))
-            for metric, value in (("recall", sum(gains[:k]) / sum(relevant)), ("hit", float(any(gains[:k]))), ("hit_count", sum(gains[:k])),
-                                  ("ndcg", dcg / ideal), ("ndcg_visual_rag", dcg / again if again else 0.0)):
+            dcg, ideal, again = (
+                sum(g / np.log2(r + 2) for r, g in enumerate(order[:k]))
+                for order in (gains, relevant, sorted(gains[:30], reverse=True))
+            )
+            for metric, value in (
+                ("recall", sum(gains[:k]) / sum(relevant)),
+                ("hit", float(any(gains[:k]))),
+                ("hit_count", sum(gains[:k])),
+                ("ndcg", dcg / ideal),
+                ("ndcg_visual_rag", dcg / again if again else 0.0),
+            ):
                 values.setdefault((metric, k), []).append(value)
     return values
 
 
 if __name__ == "__main__":
-    print(f"{torch.get_num_threads()} torch threads, {WORKERS} decoding threads, batches of {BATCH}, median of {REPEATS}")
+    print(
+        f"{torch.get_num_threads()} torch threads, {WORKERS} decoding threads, batches of {BATCH},"
+        f" median of {REPEATS}"
+    )
     with tempfile.TemporaryDirectory() as scratch:
         for count, size in ((2048, 160), (1024, 500)):
             pictures = draw_pictures(Path(scratch) / str(size), count, size)
-            pipeline(load_open_clip(MODEL), pictures, f"{count} pictures of {size} px, the demo's model")
+            pipeline(
+                load_open_clip(MODEL), pictures, f"{count} pictures of {size} px, the demo's model"
+            )
             preprocessing(pictures[:256], f"preprocessing {size} px")
-        large = OpenClipEncoder(open_clip.create_model("ViT-B-32"), open_clip.get_tokenizer("ViT-B-32"), name="ViT-B-32 with random weights")
+        large = OpenClipEncoder(
+            open_clip.create_model("ViT-B-32"),
+            open_clip.get_tokenizer("ViT-B-32"),
+            name="ViT-B-32 with random weights",
+        )
         pipeline(large, pictures[:192], f"192 pictures of {size} px, {large.name}")
     search_and_metrics()

@@ -1,12 +1,33 @@
-"""Analysis: intervals over clusters, paired tests, accuracy, gCUE, and the papers' own numbers."""
+"""Analysis: intervals over clusters, paired tests, accuracy, gCUE, and the papers' own
+numbers.
+"""
 
-from vrag_kit.analysis.abstention import change_over_k, change_printed, detect_abstention, detector_agreement, selective_accuracy, selective_printed
+from vrag_kit.analysis.abstention import (
+    change_over_k,
+    change_printed,
+    detect_abstention,
+    detector_agreement,
+    selective_accuracy,
+    selective_printed,
+)
 from vrag_kit.analysis.accuracy import accuracy, best_top_k, column_means, over_draws, per_query
-from vrag_kit.analysis.agreement import READINGS, agreement, agreement_table, confusion, gains_beside_bias, pairs_of
+from vrag_kit.analysis.agreement import (
+    READINGS,
+    agreement,
+    agreement_table,
+    confusion,
+    gains_beside_bias,
+    pairs_of,
+)
 from vrag_kit.analysis.association import association
 from vrag_kit.analysis.cases import error_cases, kinds_of_answers
 from vrag_kit.analysis.comparison import compare
-from vrag_kit.analysis.error_budget import accuracy_given_clue, error_budget, first_clue_rank, mean_budget
+from vrag_kit.analysis.error_budget import (
+    accuracy_given_clue,
+    error_budget,
+    first_clue_rank,
+    mean_budget,
+)
 from vrag_kit.analysis.gcue import Ratio, fieller, gcue, gcue_of
 from vrag_kit.analysis.intervals import Estimate, estimate, summarise
 from vrag_kit.analysis.percent import in_percent
@@ -16,42 +37,42 @@ from vrag_kit.analysis.rouge import arm_correlation, rouge_follows
 from vrag_kit.analysis.settings_table import settings_table
 
 __all__ = [
-           "READINGS",
-           "Estimate",
-           "Ratio",
-           "accuracy",
-           "accuracy_given_clue",
-           "agreement",
-           "agreement_table",
-           "arm_correlation",
-           "association",
-           "best_top_k",
-           "change_over_k",
-           "change_printed",
-           "column_means",
-           "compare",
-           "confusion",
-           "corrected_accuracy",
-           "detect_abstention",
-           "detector_agreement",
-           "error_budget",
-           "error_cases",
-           "estimate",
-           "fieller",
-           "first_clue_rank",
-           "gains_beside_bias",
-           "gcue",
-           "gcue_of",
-           "in_percent",
-           "kinds_of_answers",
-           "load_results",
-           "mean_budget",
-           "over_draws",
-           "pairs_of",
-           "per_query",
-           "rouge_follows",
-           "selective_accuracy",
-           "selective_printed",
-           "settings_table",
-           "summarise",
+    "READINGS",
+    "Estimate",
+    "Ratio",
+    "accuracy",
+    "accuracy_given_clue",
+    "agreement",
+    "agreement_table",
+    "arm_correlation",
+    "association",
+    "best_top_k",
+    "change_over_k",
+    "change_printed",
+    "column_means",
+    "compare",
+    "confusion",
+    "corrected_accuracy",
+    "detect_abstention",
+    "detector_agreement",
+    "error_budget",
+    "error_cases",
+    "estimate",
+    "fieller",
+    "first_clue_rank",
+    "gains_beside_bias",
+    "gcue",
+    "gcue_of",
+    "in_percent",
+    "kinds_of_answers",
+    "load_results",
+    "mean_budget",
+    "over_draws",
+    "pairs_of",
+    "per_query",
+    "rouge_follows",
+    "selective_accuracy",
+    "selective_printed",
+    "settings_table",
+    "summarise",
 ]

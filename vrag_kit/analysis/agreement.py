@@ -1,7 +1,9 @@
-"""How far a judge agrees with people: under every reading of "partial", with linear-weighted kappa and the judge's signed bias, each with an interval.
+"""How far a judge agrees with people: under every reading of "partial", with
+linear-weighted kappa and the judge's signed bias, each with an interval.
 
-The paper compares 200 answers (Table 9) and says "partially correct as wildcard match, macro-F1 0.92", which can be read in many ways. A reading
-is data: for each pair of labels, what it counts as.
+The paper compares 200 answers (Table 9) and says "partially correct as wildcard match,
+macro-F1 0.92", which can be read in many ways. A reading is data: for each pair of
+labels, what it counts as.
 """
 
 from __future__ import annotations
@@ -17,108 +19,198 @@ from vrag_kit.judging.labels import LABELS
 
 STRICT = "strict"
 READINGS = {
-    STRICT:                                                        "tt tp tf  pt pp pf  ft fp ff",
-    "any partial matches; kept as the human's label":              "tt tt tf  pp pp pp  ft ff ff",
-    "any partial matches; kept as the judge's label":              "tt pp tf  tt pp ff  ft pp ff",
-    "any partial matches; kept as the other label":                "tt tt tf  tt pp ff  ft ff ff",
-    "any partial matches; both partial left out":                  "tt tt tf  tt -- ff  ft ff ff",
-    "any partial left out":                                        "tt -- tf  -- -- --  ft -- ff",
-    "the judge's partial matches":                                 "tt tt tf  pt pp pf  ft ff ff",
-    "the human's partial matches":                                 "tt tp tf  tt pp ff  ft fp ff",
-    "the judge's partial matches; the human's left out":           "tt tt tf  -- -- --  ft ff ff",
-    "the human's partial matches; the judge's left out":           "tt -- tf  tt -- ff  ft -- ff",
-    "partial is true":                                             "tt tt tf  tt tt tf  ft ft ff",
-    "partial is false":                                            "tt tf tf  ft ff ff  ft ff ff",
+    STRICT: "tt tp tf  pt pp pf  ft fp ff",
+    "any partial matches; kept as the human's label": "tt tt tf  pp pp pp  ft ff ff",
+    "any partial matches; kept as the judge's label": "tt pp tf  tt pp ff  ft pp ff",
+    "any partial matches; kept as the other label": "tt tt tf  tt pp ff  ft ff ff",
+    "any partial matches; both partial left out": "tt tt tf  tt -- ff  ft ff ff",
+    "any partial left out": "tt -- tf  -- -- --  ft -- ff",
+    "the judge's partial matches": "tt tt tf  pt pp pf  ft ff ff",
+    "the human's partial matches": "tt tp tf  tt pp ff  ft fp ff",
+    "the judge's partial matches; the human's left out": "tt tt tf  -- -- --  ft ff ff",
+    "the human's partial matches; the judge's left out": "tt -- tf  tt -- ff  ft -- ff",
+    "partial is true": "tt tt tf  tt tt tf  ft ft ff",
+    "partial is false": "tt tf tf  ft ff ff  ft ff ff",
 }
-"""Reading → what each pair counts as, (human, judge) in initials; "--" is left out. Rows of three: the human says true, partial, false; within, the judge does."""
-METRICS = {"accuracy": "accuracy", "macro_f1": "macro-F1", "kappa": "kappa (linear)", "bias": "judge's bias"}
+"""Reading → what each pair counts as, (human, judge) in initials; "--" is left out.
+
+Rows of three: the human says true, partial, false; within, the judge does.
+"""
+METRICS = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro-F1",
+    "kappa": "kappa (linear)",
+    "bias": "judge's bias",
+}
 _INITIALS = "tpf"
-_APART = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))  # how many steps two labels lie apart
+_APART = np.abs(
+    np.subtract.outer(np.arange(3), np.arange(3))
+)  # how many steps two labels lie apart
 
 
 def pairs_of(counts: pd.DataFrame) -> pd.DataFrame:
-    """A confusion matrix as one row an answer: human, judge, score, group; from the columns human, judge and count of `published("visual_rag", table=9)`.
+    """A confusion matrix as one row an answer: human, judge, score, group; from the
+    columns human, judge and count of `published("visual_rag", table=9)`.
 
-    Which answers are of one species it does not tell, so that each is its own group; the judge's score is that of its label. Raises `VragError` for an unknown label.
+    Which answers are of one species it does not tell, so that each is its own group;
+    the judge's score is that of its label. Raises `VragError` for an unknown label.
     """
     if unknown := sorted({*counts["human"], *counts["judge"]} - set(LABELS)):
-        raise VragError(f"found the label {unknown[0]!r} in the confusion matrix, expected {', '.join(LABELS)}.")
-    rows = counts.loc[counts.index.repeat(counts["count"]), ["human", "judge"]].reset_index(drop=True)
+        raise VragError(
+            f"found the label {unknown[0]!r} in the confusion matrix, expected {', '.join(LABELS)}."
+        )
+    rows = counts.loc[counts.index.repeat(counts["count"]), ["human", "judge"]].reset_index(
+        drop=True
+    )
     return rows.assign(score=rows["judge"].map(LABELS), group=[f"answer {n}" for n in rows.index])
 
 
 def confusion(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Answers by the human's label (rows) and the judge's (columns), both in the order true, partial, false; 0 where there is none."""
-    return pd.crosstab(pairs["human"], pairs["judge"]).reindex(index=list(LABELS), columns=list(LABELS), fill_value=0)
+    """Answers by the human's label (rows) and the judge's (columns), both in the order
+    true, partial, false; 0 where there is none.
+    """
+    return pd.crosstab(pairs["human"], pairs["judge"]).reindex(
+        index=list(LABELS), columns=list(LABELS), fill_value=0
+    )
 
 
 def agreement(pairs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
-    """Accuracy and macro-F1 under every reading, and linear-weighted kappa and bias of the labels as they are: reading, metric, value, ci_low, ci_high, n.
+    """Accuracy and macro-F1 under every reading, and linear-weighted kappa and bias of
+    the labels as they are: reading, metric, value, ci_low, ci_high, n.
 
-    `pairs` holds one row an answer: human, judge (labels), score (the judge's, in [0, 1]) and group. Macro-F1 is the mean over the labels that a reading uses and that
-    occur; kappa is in [−1, 1], NaN when both give one and the same label only; bias is the mean of the judge's score less the
-    human's, in [−1, 1]. n counts the answers that a reading keeps; without any, values are NaN. Intervals are bootstraps over groups, NaN where nothing varies; but an
-    accuracy of 0 or 1, and no bias on any answer, have the exact binomial bounds of `estimate`, the latter in both directions.
+    `pairs` holds one row an answer: human, judge (labels), score (the judge's, in [0,
+    1]) and group. Macro-F1 is the mean over the labels that a reading uses and that
+    occur; kappa is in [−1, 1], NaN when both give one and the same label only; bias is
+    the mean of the judge's score less the human's, in [−1, 1]. n counts the answers
+    that a reading keeps; without any, values are NaN. Intervals are bootstraps over
+    groups, NaN where nothing varies; but an accuracy of 0 or 1, and no bias on any
+    answer, have the exact binomial bounds of `estimate`, the latter in both directions.
     """
-    cells = 3 * pairs["human"].map(list(LABELS).index).to_numpy(int) + pairs["judge"].map(list(LABELS).index).to_numpy(int)
+    cells = 3 * pairs["human"].map(list(LABELS).index).to_numpy(int) + pairs["judge"].map(
+        list(LABELS).index
+    ).to_numpy(int)
     counts = np.bincount(cells, minlength=9).reshape(1, 9)
     resampled = _resampled_counts(cells, pairs["group"].to_numpy(), seed)
     rows: list[tuple[object, ...]] = []
     for reading, text in READINGS.items():
         codes = text.split()
-        right = np.array([np.nan if code == "--" else float(code[0] == code[1]) for code in codes])[cells]
+        right = np.array([np.nan if code == "--" else float(code[0] == code[1]) for code in codes])[
+            cells
+        ]
         accuracy, kept = estimate(right, pairs["group"], seed=seed), int(np.isfinite(right).sum())
         rows.append((reading, "accuracy", accuracy.value, accuracy.ci_low, accuracy.ci_high, kept))
-        rows.append((reading, "macro_f1", _macro_f1(counts, codes)[0], *_interval(_macro_f1(resampled, codes)), kept))
+        rows.append(
+            (
+                reading,
+                "macro_f1",
+                _macro_f1(counts, codes)[0],
+                *_interval(_macro_f1(resampled, codes)),
+                kept,
+            )
+        )
     rows.append((STRICT, "kappa", _kappa(counts)[0], *_interval(_kappa(resampled)), len(pairs)))
-    return pd.DataFrame([*rows, (STRICT, "bias", *_bias(pairs, seed), len(pairs))], columns=["reading", "metric", "value", "ci_low", "ci_high", "n"])
+    return pd.DataFrame(
+        [*rows, (STRICT, "bias", *_bias(pairs, seed), len(pairs))],
+        columns=["reading", "metric", "value", "ci_low", "ci_high", "n"],
+    )
 
 
 def agreement_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """`agreement` of each source as people read it: rows (source, reading), columns n and the metrics, cells "0.920 [0.880, 0.955]"."""
+    """`agreement` of each source as people read it: rows (source, reading), columns n
+    and the metrics, cells "0.920 [0.880, 0.955]".
+    """
     table = pd.concat(sources, names=["source"]).reset_index("source")
-    table = table.assign(cell=[f"{value:.3f}" + (f" [{low:.3f}, {high:.3f}]" if np.isfinite(low) else " (no interval)") if np.isfinite(value) else "undefined"
-                               for value, low, high in table[["value", "ci_low", "ci_high"]].itertuples(index=False)], metric=table["metric"].map(METRICS))
-    cells = table.pivot_table(index=["source", "reading", "n"], columns="metric", values="cell", aggfunc="first", sort=False).fillna("")
+    table = table.assign(
+        cell=[
+            (
+                f"{value:.3f}"
+                + (f" [{low:.3f}, {high:.3f}]" if np.isfinite(low) else " (no interval)")
+                if np.isfinite(value)
+                else "undefined"
+            )
+            for value, low, high in table[["value", "ci_low", "ci_high"]].itertuples(index=False)
+        ],
+        metric=table["metric"].map(METRICS),
+    )
+    cells = table.pivot_table(
+        index=["source", "reading", "n"],
+        columns="metric",
+        values="cell",
+        aggfunc="first",
+        sort=False,
+    ).fillna("")
     return cells.reset_index("n")[["n", *METRICS.values()]]
 
 
 def gains_beside_bias(paper: pd.DataFrame, bias: float) -> pd.DataFrame:
-    """What the clue gains every model over zero-shot in `published("visual_rag", table=3)`, smallest first: model, gain in points, and whether it is below `bias` (in [−1, 1])."""
-    value = paper[paper["setting"].isin(["zero_shot", "gt_clue"])].pivot(index="model", columns="setting", values="value")
+    """What the clue gains every model over zero-shot in `published("visual_rag",
+    table=3)`, smallest first: model, gain in points, and whether it is below `bias` (in
+    [−1, 1]).
+    """
+    value = paper[paper["setting"].isin(["zero_shot", "gt_clue"])].pivot(
+        index="model", columns="setting", values="value"
+    )
     gains = (value["gt_clue"] - value["zero_shot"]).rename("gain").sort_values().reset_index()
     return gains.assign(smaller_than_bias=gains["gain"].abs() < 100 * abs(bias))
 
 
 def _resampled_counts(cells: np.ndarray, groups: np.ndarray, seed: int) -> np.ndarray:
-    """Counts of the nine pairs of labels in every resample of whole groups, shape (resamples, 9)."""
+    """Counts of the nine pairs of labels in every resample of whole groups, shape
+    (resamples, 9).
+    """
     names, member = np.unique(groups, return_inverse=True)
     by_group = np.zeros((len(names), 9), int)
     np.add.at(by_group, (member, cells), 1)
-    return resampled_times(len(names), seed) @ by_group if len(names) else np.zeros((RESAMPLES, 9), int)
+    return (
+        resampled_times(len(names), seed) @ by_group
+        if len(names)
+        else np.zeros((RESAMPLES, 9), int)
+    )
 
 
 def _macro_f1(counts: np.ndarray, codes: list[str]) -> np.ndarray:
-    """Mean F1 over the labels of a reading, for counts of shape (resamples, 9); a label that neither gives has no F1, and is left out."""
+    """Mean F1 over the labels of a reading, for counts of shape (resamples, 9); a label
+    that neither gives has no F1, and is left out.
+    """
     scores = []
     for initial in _INITIALS:
-        as_human, as_judge = (np.array([code[side] == initial for code in codes]) for side in (0, 1))
+        as_human, as_judge = (
+            np.array([code[side] == initial for code in codes]) for side in (0, 1)
+        )
         given = counts @ as_human + counts @ as_judge
-        scores.append(np.divide(2 * (counts @ (as_human & as_judge)), given, out=np.full(len(counts), np.nan), where=given > 0))
+        scores.append(
+            np.divide(
+                2 * (counts @ (as_human & as_judge)),
+                given,
+                out=np.full(len(counts), np.nan),
+                where=given > 0,
+            )
+        )
     known = np.isfinite(scores).sum(axis=0)
-    return np.divide(np.nansum(scores, axis=0), known, out=np.full(len(counts), np.nan), where=known > 0)
+    return np.divide(
+        np.nansum(scores, axis=0), known, out=np.full(len(counts), np.nan), where=known > 0
+    )
 
 
 def _kappa(counts: np.ndarray) -> np.ndarray:
-    """Cohen's kappa with linear weights, for counts of shape (resamples, 9): 1 − observed / expected distance. Cohen (1968), Psychol. Bull. 70(4)."""
+    """Cohen's kappa with linear weights, for counts of shape (resamples, 9): 1 −
+    observed / expected distance. Cohen (1968), Psychol. Bull. 70(4).
+    """
     matrices = counts.reshape(-1, 3, 3)
     total, human, judge = matrices.sum(axis=(1, 2)), matrices.sum(axis=2), matrices.sum(axis=1)
     expected = np.einsum("ri,ij,rj->r", human, _APART, judge)
-    return 1 - np.divide(total * (matrices * _APART).sum(axis=(1, 2)), expected, out=np.full(len(matrices), np.nan), where=expected > 0)
+    return 1 - np.divide(
+        total * (matrices * _APART).sum(axis=(1, 2)),
+        expected,
+        out=np.full(len(matrices), np.nan),
+        where=expected > 0,
+    )
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
-    """The middle 95 % of a statistic over resamples, without those where it is undefined; NaN where it never varies, since a bootstrap then knows no doubt."""
+    """The middle 95 % of a statistic over resamples, without those where it is
+    undefined; NaN where it never varies, since a bootstrap then knows no doubt.
+    """
     known = values[np.isfinite(values)]
     if len(known) == 0 or np.ptp(known) == 0:
         return np.nan, np.nan

@@ -1,6 +1,7 @@
 """How far two columns of judgements go together, with intervals over clusters.
 
-Everything is computed from tables that count the pairs of values, so that a thousand resamples of ten thousand answers take a second.
+Everything is computed from tables that count the pairs of values, so that a thousand
+resamples of ten thousand answers take a second.
 """
 
 from __future__ import annotations
@@ -15,19 +16,35 @@ from vrag_kit.errors import VragError
 RESAMPLES = 1000
 
 
-def association(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, groups: Sequence[str], *, measure: str, seed: int = 0, level: float = 0.95) -> Estimate:
-    """Association of two paired columns in [−1, 1], with a percentile bootstrap interval over `groups`.
+def association(
+    x: Sequence[float] | np.ndarray,
+    y: Sequence[float] | np.ndarray,
+    groups: Sequence[str],
+    *,
+    measure: str,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Estimate:
+    """Association of two paired columns in [−1, 1], with a percentile bootstrap
+    interval over `groups`.
 
-    `measure` is "kappa" (Cohen's, for categories), "spearman" (rank correlation, ties share their mean rank) or "kendall" (tau-b). A pair
-    with a NaN is left out and counted in n_failed. The value is NaN when a column never changes (for kappa: when both hold one and the same value): then there is
-    nothing to go together. Whole groups are drawn with replacement, 1,000 times; draws without a value are left out. The interval is NaN for one
-    group, and when all draws have the same value: a bootstrap of perfect agreement knows no doubt. Raises `VragError` for another measure and for lengths that differ.
+    `measure` is "kappa" (Cohen's, for categories), "spearman" (rank correlation, ties
+    share their mean rank) or "kendall" (tau-b). A pair with a NaN is left out and
+    counted in n_failed. The value is NaN when a column never changes (for kappa: when
+    both hold one and the same value): then there is nothing to go together. Whole
+    groups are drawn with replacement, 1,000 times; draws without a value are left out.
+    The interval is NaN for one group, and when all draws have the same value: a
+    bootstrap of perfect agreement knows no doubt. Raises `VragError` for another
+    measure and for lengths that differ.
     """
     if measure not in MEASURES:
         raise VragError(f"there is no measure {measure!r}; expected one of {', '.join(MEASURES)}.")
     x, y, names = np.asarray(x, float), np.asarray(y, float), np.asarray(groups)
     if not len(x) == len(y) == len(names):
-        raise VragError(f"{len(x)} and {len(y)} values but {len(names)} groups; expected pairs of values, and one group a pair.")
+        raise VragError(
+            f"{len(x)} and {len(y)} values but {len(names)} groups; expected pairs of values, and"
+            " one group a pair."
+        )
     known = np.isfinite(x) & np.isfinite(y)
     failed = int((~known).sum())
     if not known.any():
@@ -35,15 +52,21 @@ def association(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray
     counts = _counts(x[known], y[known], names[known], square=measure == "kappa")
     value = float(MEASURES[measure](counts.sum(axis=0)[None])[0])
     times = resampled_times(len(counts), seed, RESAMPLES)
-    drawn = MEASURES[measure]((times @ counts.reshape(len(counts), -1)).reshape(-1, *counts.shape[1:]))
+    drawn = MEASURES[measure](
+        (times @ counts.reshape(len(counts), -1)).reshape(-1, *counts.shape[1:])
+    )
     drawn = drawn[np.isfinite(drawn)]
     doubtless = len(drawn) == 0 or np.ptp(drawn) < 1e-12
-    low, high = (np.nan, np.nan) if doubtless else np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    low, high = (
+        (np.nan, np.nan) if doubtless else np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    )
     return Estimate(value, float(low), float(high), int(known.sum()), failed)
 
 
 def _counts(x: np.ndarray, y: np.ndarray, names: np.ndarray, *, square: bool) -> np.ndarray:
-    """Number of pairs by group, value of x and value of y, ascending; shape (groups, values of x, values of y). `square`: both sides list the values of x and y."""
+    """Number of pairs by group, value of x and value of y, ascending; shape (groups,
+    values of x, values of y). `square`: both sides list the values of x and y.
+    """
     levels = [np.unique(np.concatenate([x, y]))] * 2 if square else [np.unique(x), np.unique(y)]
     clusters, member = np.unique(names, return_inverse=True)
     counts = np.zeros((len(clusters), len(levels[0]), len(levels[1])))
@@ -51,7 +74,8 @@ def _counts(x: np.ndarray, y: np.ndarray, names: np.ndarray, *, square: bool) ->
     return counts
 
 
-# Each measure takes counts of shape (tables, values of x, values of y) and gives one number a table.
+# Each measure takes counts of shape (tables, values of x, values of y) and gives one number a
+# table.
 
 
 def _kappa(counts: np.ndarray) -> np.ndarray:
@@ -88,4 +112,8 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.divide(above, below, out=np.full(len(above), np.nan), where=below > 1e-12)
 
 
-MEASURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"kappa": _kappa, "spearman": _spearman, "kendall": _kendall}
+MEASURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "kappa": _kappa,
+    "spearman": _spearman,
+    "kendall": _kendall,
+}

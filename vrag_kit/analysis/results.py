@@ -11,30 +11,60 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.workspace import path as project_path
 
-FIRST = ("experiment", "source", "model", "retriever", "setting", "k", "m", "draw", "metric", "value", "ci_low", "ci_high", "n", "n_failed", "unit")
-"""The columns that come first, in this order; the others follow as the files have them."""
+FIRST = (
+    "experiment",
+    "source",
+    "model",
+    "retriever",
+    "setting",
+    "k",
+    "m",
+    "draw",
+    "metric",
+    "value",
+    "ci_low",
+    "ci_high",
+    "n",
+    "n_failed",
+    "unit",
+)
+"""The columns that come first, in this order; the others follow as the files have them.
+"""
 _NAMES = ("experiment", "source", "model", "retriever", "setting", "metric", "unit")
 _COUNTS = ("k", "m", "draw", "n", "n_failed")
 _NUMBERS = (*_COUNTS, "value", "ci_low", "ci_high")
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:
-    """Every CSV that the notebooks saved in `folder` (`NN_name.csv`), one below the other; column `experiment` is the file's name.
+    """Every CSV that the notebooks saved in `folder` (`NN_name.csv`), one below the
+    other; column `experiment` is the file's name.
 
-    Rows are as in the files, columns those of any file, `FIRST` first. Counts (k, m, draw, n, n_…) are Int64 where all are whole; other numbers are
-    float64; True and False are boolean; text stays text, also "None" and "NA". Where a file has no such column or an empty cell, a number is NaN (or NA)
-    and a text is "". `folder` is looked for here and then in the project, as in a parameter file.
-    Raises `VragError` when it is not there or holds no such file, and, with file and row, for a file that is damaged.
+    Rows are as in the files, columns those of any file, `FIRST` first. Counts (k, m,
+    draw, n, n_…) are Int64 where all are whole; other numbers are float64; True and
+    False are boolean; text stays text, also "None" and "NA". Where a file has no such
+    column or an empty cell, a number is NaN (or NA) and a text is "". `folder` is
+    looked for here and then in the project, as in a parameter file. Raises `VragError`
+    when it is not there or holds no such file, and, with file and row, for a file that
+    is damaged.
     """
     place = Path(folder).expanduser()
     place = place if place.is_dir() else project_path(str(folder))
     if not place.is_dir():
-        raise VragError(f"{place}: no such folder of results. Run `vrag run params/demo.yaml` first, or name the `figures_dir` of your parameter file.")
+        raise VragError(
+            f"{place}: no such folder of results. Run `vrag run params/demo.yaml` first, or name"
+            " the `figures_dir` of your parameter file."
+        )
     files = sorted(place.glob("[0-9][0-9]_*.csv"))
     if not files:
-        raise VragError(f"{place}: holds no results, which are files like 03_baselines.csv. Run `vrag run params/demo.yaml` first, or name another folder.")
+        raise VragError(
+            f"{place}: holds no results, which are files like 03_baselines.csv. Run `vrag run"
+            " params/demo.yaml` first, or name another folder."
+        )
     results = pd.concat([_read(file) for file in files], ignore_index=True)
-    columns = [*(name for name in FIRST if name in results), *(name for name in results if name not in FIRST)]
+    columns = [
+        *(name for name in FIRST if name in results),
+        *(name for name in results if name not in FIRST),
+    ]
     return pd.DataFrame({name: _typed(results[name]) for name in columns})
 
 
@@ -49,15 +79,24 @@ def _read(file: Path) -> pd.DataFrame:
     if not header:
         raise VragError(f"{file}: it is empty; expected a line of column names. {again}")
     if "experiment" in header or len(set(header)) < len(header):
-        raise VragError(f"{file}: its columns are {', '.join(header)}; expected different names, and none called experiment, which is the file's name. {again}")
+        raise VragError(
+            f"{file}: its columns are {', '.join(header)}; expected different names, and none"
+            f" called experiment, which is the file's name. {again}"
+        )
     for number, row in enumerate(rows, start=1):
         if len(row) != len(header):
-            raise VragError(f"{file} data row {number}: found {len(row)} cells, expected {len(header)}, one for each column. {again}")
+            raise VragError(
+                f"{file} data row {number}: found {len(row)} cells, expected {len(header)}, one for"
+                f" each column. {again}"
+            )
     table = pd.DataFrame(rows, columns=header, dtype=str)
     for name in (name for name in _NUMBERS if name in table):
         wrong = (table[name] != "") & pd.to_numeric(table[name], errors="coerce").isna()
         if wrong.any():
-            raise VragError(f"{file} data row {wrong.argmax() + 1}: {name} is {table[name][wrong.argmax()]!r}, expected a number. {again}")
+            raise VragError(
+                f"{file} data row {wrong.argmax() + 1}: {name} is {table[name][wrong.argmax()]!r},"
+                f" expected a number. {again}"
+            )
     table.insert(0, "experiment", file.stem)
     return table
 
@@ -66,7 +105,11 @@ def _typed(cells: pd.Series) -> pd.Series:
     """The column in its type, told from its name and from all its cells."""
     cells = cells.fillna("")
     filled = cells[cells != ""]
-    if cells.name in _NAMES or str(cells.name).endswith("_id") or (cells.name not in _NUMBERS and filled.empty):
+    if (
+        cells.name in _NAMES
+        or str(cells.name).endswith("_id")
+        or (cells.name not in _NUMBERS and filled.empty)
+    ):
         return cells
     if filled.isin(["True", "False"]).all() and not filled.empty:
         return cells.map({"True": True, "False": False}).astype("boolean")

@@ -1,11 +1,38 @@
-"""Benchmarks: questions, documents and relevance labels, read from the files their authors publish."""
+"""Benchmarks: questions, documents and relevance labels, read from the files their
+authors publish.
+"""
 
 from vrag_kit.benchmarks.articles import Article, chunk_article, parse_article, read_articles
 from vrag_kit.benchmarks.images import ImageFile, decode, find_damaged
-from vrag_kit.benchmarks.knowledge import Page, knowledge_base, load_pages, match_pages, match_table, read_species
+from vrag_kit.benchmarks.knowledge import (
+    Page,
+    knowledge_base,
+    load_pages,
+    match_pages,
+    match_table,
+    read_species,
+)
 from vrag_kit.benchmarks.other_corpus import load_other_corpus
 from vrag_kit.benchmarks.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.webqa import TsvImage, captions_only, load_webqa
 
-__all__ = ["Article", "ImageFile", "Page", "TsvImage", "captions_only", "chunk_article", "decode", "find_damaged", "knowledge_base", "load_other_corpus",
-           "load_pages", "load_visual_rag", "load_webqa", "match_pages", "match_table", "parse_article", "read_articles", "read_species", ]
+__all__ = [
+    "Article",
+    "ImageFile",
+    "Page",
+    "TsvImage",
+    "captions_only",
+    "chunk_article",
+    "decode",
+    "find_damaged",
+    "knowledge_base",
+    "load_other_corpus",
+    "load_pages",
+    "load_visual_rag",
+    "load_webqa",
+    "match_pages",
+    "match_table",
+    "parse_article",
+    "read_articles",
+    "read_species",
+]

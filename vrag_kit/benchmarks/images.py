@@ -1,4 +1,6 @@
-"""Pictures read from files: always RGB, upright, decoded only when needed, never silently skipped."""
+"""Pictures read from files: always RGB, upright, decoded only when needed, never
+silently skipped.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ SUFFIXES = (".jpg", ".jpeg", ".png")
 
 def list_images(folder: Path) -> list[Path]:
     """The picture files in a folder, by name; hidden ones are left out."""
-    return sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and not path.name.startswith("."))
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,33 +63,52 @@ class ImageFile:
 
 
 def decode(data: bytes, where: str) -> Image.Image:
-    """Decode `data` to 8-bit RGB with EXIF orientation applied; raises `VragError` naming `where` when it is damaged."""
+    """Decode `data` to 8-bit RGB with EXIF orientation applied; raises `VragError`
+    naming `where` when it is damaged.
+    """
     try:
         with Image.open(io.BytesIO(data)) as image:
             upright = ImageOps.exif_transpose(image)
             if upright.mode.startswith("I"):  # 16 bits a pixel, which Pillow would clip to white
-                upright = Image.fromarray((np.asarray(upright).astype(np.uint32) >> 8).clip(0, 255).astype(np.uint8))
+                upright = Image.fromarray(
+                    (np.asarray(upright).astype(np.uint32) >> 8).clip(0, 255).astype(np.uint8)
+                )
             return upright.convert("RGB")
-    except Exception as error:  # each decoder raises what it likes for damaged bytes (AVIF RuntimeError, DDS NotImplementedError), and one file must not end the work on all
-        what = "of no known format" if isinstance(error, UnidentifiedImageError) else str(error) or type(error).__name__
-        raise VragError(f"{where}: not a readable picture ({what}; {len(data):,} bytes). Fetch the file again; `vrag check` lists every damaged one.") from error
+    # each decoder raises what it likes for damaged bytes (AVIF RuntimeError, DDS
+    # NotImplementedError), and one file must not end the work on all
+    except Exception as error:
+        what = (
+            "of no known format"
+            if isinstance(error, UnidentifiedImageError)
+            else str(error) or type(error).__name__
+        )
+        raise VragError(
+            f"{where}: not a readable picture ({what}; {len(data):,} bytes). Fetch the file again;"
+            " `vrag check` lists every damaged one."
+        ) from error
 
 
 def shrunk(size: tuple[int, int], side: int | None) -> tuple[int, int]:
-    """The size of a picture (width, height) when its longer side is brought to at most `side`; as it is for None."""
+    """The size of a picture (width, height) when its longer side is brought to at most
+    `side`; as it is for None.
+    """
     if side is None or max(size) <= side:
         return size
     return max(1, round(size[0] * side / max(size))), max(1, round(size[1] * side / max(size)))
 
 
 def shrink(picture: Image.Image, side: int | None) -> Image.Image:
-    """The picture with its longer side at most `side` pixels (Lanczos); itself when it is not larger."""
+    """The picture with its longer side at most `side` pixels (Lanczos); itself when it
+    is not larger.
+    """
     size = shrunk(picture.size, side)
     return picture if size == picture.size else picture.resize(size, Image.Resampling.LANCZOS)
 
 
 def find_damaged(images: Iterable[LazyImage], *, workers: int = 4) -> list[str]:
-    """Open every picture and return one message for each that is missing or damaged, in order."""
+    """Open every picture and return one message for each that is missing or damaged, in
+    order.
+    """
 
     def problem(image: LazyImage) -> str | None:
         try:
@@ -97,9 +122,14 @@ def find_damaged(images: Iterable[LazyImage], *, workers: int = 4) -> list[str]:
 
 
 def _unreadable(path: Path, error: OSError) -> VragError:
-    return VragError(f"{path}: cannot be read ({error.strerror}). Check that the image folder is complete; `vrag check` lists every missing file.")
+    return VragError(
+        f"{path}: cannot be read ({error.strerror}). Check that the image folder is complete; `vrag"
+        " check` lists every missing file."
+    )
 
 
 def pixel_hash(picture: Image.Image) -> str:
-    """Hash of a picture's size and pixels: the same picture in another file, or format of the same pixels, is the same picture."""
+    """Hash of a picture's size and pixels: the same picture in another file, or format
+    of the same pixels, is the same picture.
+    """
     return hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest()

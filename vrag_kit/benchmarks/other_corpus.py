@@ -1,4 +1,6 @@
-"""The same questions over other images of their species: an image folder without labels, such as iNaturalist 2024 (Visual-RAG, Table 5)."""
+"""The same questions over other images of their species: an image folder without
+labels, such as iNaturalist 2024 (Visual-RAG, Table 5).
+"""
 
 from __future__ import annotations
 
@@ -12,24 +14,59 @@ from vrag_kit.types import Benchmark, Evidence
 
 
 def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str) -> Benchmark:
-    """The queries of `benchmark` whose species has a folder in `image_root`, each searched in that folder's images; there are no labels, so qrels are empty.
+    """The queries of `benchmark` whose species has a folder in `image_root`, each
+    searched in that folder's images; there are no labels, so qrels are empty.
 
-    Folders are named as in iNaturalist, NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species; numbers may differ from those of the benchmark, the scientific name counts.
-    Queries without a folder are left out: `len(benchmark.queries)` before and after tells how many. Raises `VragError` when the folder is missing, or no species is found in it.
+    Folders are named as in iNaturalist,
+    NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species; numbers may differ from those
+    of the benchmark, the scientific name counts. Queries without a folder are left out:
+    `len(benchmark.queries)` before and after tells how many. Raises `VragError` when
+    the folder is missing, or no species is found in it.
     """
     root = Path(image_root)
     if not root.is_dir():
-        raise VragError(f"{root}: no such folder; expected the one that holds the second corpus' species folders (for iNaturalist archives usually 'train').")
-    folders = {" ".join(folder.name.split("_")[6:]): folder for folder in sorted(root.iterdir()) if folder.is_dir() and not folder.name.startswith(".")}
-    images = {species: tuple(list_images(folders[species]))
-              for species in {query.entity for query in benchmark.queries.values()} & set(folders)}
+        raise VragError(
+            f"{root}: no such folder; expected the one that holds the second corpus' species"
+            " folders (for iNaturalist archives usually 'train')."
+        )
+    folders = {
+        " ".join(folder.name.split("_")[6:]): folder
+        for folder in sorted(root.iterdir())
+        if folder.is_dir() and not folder.name.startswith(".")
+    }
+    images = {
+        species: tuple(list_images(folders[species]))
+        for species in {query.entity for query in benchmark.queries.values()} & set(folders)
+    }
     kept = [query_id for query_id, query in benchmark.queries.items() if images.get(query.entity)]
     if not kept:
-        raise VragError(f"{root}: none of its {len(folders)} folders is a species of {benchmark.name}, such as {next(iter(benchmark.queries.values())).entity!r}. "
-                        f"Expected folders like 'NNNNN_…_Genus_species'; is this the folder that holds them?")
-    documents = {species: [f"{path.parent.name}/{path.name}" for path in paths] for species, paths in sorted(images.items())}
-    corpus = {doc_id: Evidence(doc_id=doc_id, image=ImageFile(root / doc_id), metadata={"folder": doc_id.partition("/")[0]}) for ids in documents.values() for doc_id in ids}
+        raise VragError(
+            f"{root}: none of its {len(folders)} folders is a species of {benchmark.name}, such as"
+            f" {next(iter(benchmark.queries.values())).entity!r}. Expected folders like"
+            " 'NNNNN_…_Genus_species'; is this the folder that holds them?"
+        )
+    documents = {
+        species: [f"{path.parent.name}/{path.name}" for path in paths]
+        for species, paths in sorted(images.items())
+    }
+    corpus = {
+        doc_id: Evidence(
+            doc_id=doc_id,
+            image=ImageFile(root / doc_id),
+            metadata={"folder": doc_id.partition("/")[0]},
+        )
+        for ids in documents.values()
+        for doc_id in ids
+    }
     part = benchmark.subset(kept)
     digest = hashlib.sha256("\n".join([part.fingerprint, *corpus]).encode())
-    return replace(part, name=name, fingerprint=digest.hexdigest(), corpus=corpus, qrels={query_id: {} for query_id in part.queries},
-                   pools={query_id: tuple(documents[query.entity]) for query_id, query in part.queries.items()})
+    return replace(
+        part,
+        name=name,
+        fingerprint=digest.hexdigest(),
+        corpus=corpus,
+        qrels={query_id: {} for query_id in part.queries},
+        pools={
+            query_id: tuple(documents[query.entity]) for query_id, query in part.queries.items()
+        },
+    )

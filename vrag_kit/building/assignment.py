@@ -1,4 +1,6 @@
-"""What an annotator is given: questions, each with its images in a random order of the annotator's own."""
+"""What an annotator is given: questions, each with its images in a random order of the
+annotator's own.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from vrag_kit.building.log import Vote
 from vrag_kit.errors import VragError
 from vrag_kit.generation.contexts import ordered
 
-PAGE = 27   # images on the screen at once; the paper's "first 27" are the first page
-MANY = 9    # a question with more clues than this on the first page may be skipped (appendix C)
+PAGE = 27  # images on the screen at once; the paper's "first 27" are the first page
+MANY = 9  # a question with more clues than this on the first page may be skipped (appendix C)
 COLUMNS = ["question_id", "species", "folder", "question", "explanation", "feature", "rate"]
 
 
@@ -23,26 +25,30 @@ class Assignment:
     """One question with the images to look at."""
 
     question_id: str
-    species: str                    # scientific name
-    called: str                     # as people say it
+    species: str  # scientific name
+    called: str  # as people say it
     folder: str
     question: str
     explanation: str
     feature: str
-    rate: float                     # the coarse filter's estimate in [0, 1]; NaN if there is none
-    unjudged: int                   # images that it could not judge
-    images: tuple[str, ...]         # doc_ids in random order, never empty
-    remarks: Mapping[str, str]      # doc_id → what is said below it
-    proposal: str                   # an answer to begin with, or ""
-    ticked: frozenset[str]          # images that are ticked to begin with
+    rate: float  # the coarse filter's estimate in [0, 1]; NaN if there is none
+    unjudged: int  # images that it could not judge
+    images: tuple[str, ...]  # doc_ids in random order, never empty
+    remarks: Mapping[str, str]  # doc_id → what is said below it
+    proposal: str  # an answer to begin with, or ""
+    ticked: frozenset[str]  # images that are ticked to begin with
 
     def pages(self) -> list[tuple[str, ...]]:
         """The images in pages of `PAGE`, the last one shorter."""
-        return [self.images[start:start + PAGE] for start in range(0, len(self.images), PAGE)]
+        return [self.images[start : start + PAGE] for start in range(0, len(self.images), PAGE)]
 
     def to_see(self, vote: Vote | None) -> list[str]:
         """The images that were not on the screen yet, in order."""
-        return [doc_id for doc_id in self.images if vote is None or (doc_id not in vote.shown and doc_id not in vote.unreadable)]
+        return [
+            doc_id
+            for doc_id in self.images
+            if vote is None or (doc_id not in vote.shown and doc_id not in vote.unreadable)
+        ]
 
     def why_not_done(self, vote: Vote | None) -> str:
         """What is missing before the question can be done; "" if nothing is."""
@@ -55,34 +61,82 @@ class Assignment:
     def why_not_skipped(self, vote: Vote | None) -> str:
         """Why the question cannot be skipped; "" if it can."""
         clues = len(vote.clues & set(self.images[:PAGE])) if vote else 0
-        return "" if clues > MANY else f"too common? it may be skipped after more than {MANY} clues in the first {PAGE} images ({clues} so far)"
+        return (
+            ""
+            if clues > MANY
+            else (
+                f"too common? it may be skipped after more than {MANY} clues in the first {PAGE}"
+                f" images ({clues} so far)"
+            )
+        )
 
 
-def assignments(questions: pd.DataFrame, folders: Sequence[SpeciesFolder], annotator: str, *, seed: int = 0, disputes: Disputes | None = None) -> list[Assignment]:
-    """The rows of `questions` (columns question_id, species, folder, question, explanation, feature, rate), each with its folder's images in an order that seed, question and
-    annotator determine; a file added to the folder moves no other. A column `unjudged` tells how many images the rate leaves out.
+def assignments(
+    questions: pd.DataFrame,
+    folders: Sequence[SpeciesFolder],
+    annotator: str,
+    *,
+    seed: int = 0,
+    disputes: Disputes | None = None,
+) -> list[Assignment]:
+    """The rows of `questions` (columns question_id, species, folder, question,
+    explanation, feature, rate), each with its folder's images in an order that seed,
+    question and annotator determine; a file added to the folder moves no other. A
+    column `unjudged` tells how many images the rate leaves out.
 
-    With `disputes`, the images of a question are those that annotators differ on, with what they said. Raises `VragError` for a missing
-    column, no or a repeated question, a folder that is not in `folders`, an image that is not in its folder, and a rate outside [0, 1].
+    With `disputes`, the images of a question are those that annotators differ on, with
+    what they said. Raises `VragError` for a missing column, no or a repeated question,
+    a folder that is not in `folders`, an image that is not in its folder, and a rate
+    outside [0, 1].
     """
     if missing := [name for name in COLUMNS if name not in questions]:
-        raise VragError(f"the questions have no column {', '.join(missing)}; expected {', '.join(COLUMNS)}. A column `rate` of NaN says that no estimate is known.")
+        raise VragError(
+            f"the questions have no column {', '.join(missing)}; expected {', '.join(COLUMNS)}. A"
+            " column `rate` of NaN says that no estimate is known."
+        )
     if questions.empty:
-        raise VragError("there is no question to annotate; expected one row or more. Were all of them dropped? Their column `dropped` says why; write others into their file.")
+        raise VragError(
+            "there is no question to annotate; expected one row or more. Were all of them dropped?"
+            " Their column `dropped` says why; write others into their file."
+        )
     if twice := list(questions["question_id"][questions["question_id"].duplicated()]):
         raise VragError(f"the question {twice[0]!r} is there twice; expected each once.")
     by_name, found = {folder.name: folder for folder in folders}, []
-    for row in questions.assign(unjudged=questions.get("unjudged", 0))[[*COLUMNS, "unjudged"]].to_dict("records"):
-        name, only = row["question_id"], disputes.images.get(row["question_id"], ()) if disputes else None
+    for row in questions.assign(unjudged=questions.get("unjudged", 0))[
+        [*COLUMNS, "unjudged"]
+    ].to_dict("records"):
+        name, only = (
+            row["question_id"],
+            (disputes.images.get(row["question_id"], ()) if disputes else None),
+        )
         if (folder := by_name.get(row["folder"])) is None:
-            raise VragError(f"question {name!r}: found the folder {row['folder']!r}, which is none of the {len(by_name):,} species folders. Read them with `read_folders`.")
+            raise VragError(
+                f"question {name!r}: found the folder {row['folder']!r}, which is none of the"
+                f" {len(by_name):,} species folders. Read them with `read_folders`."
+            )
         if gone := next((doc_id for doc_id in only or () if doc_id not in folder.images), None):
-            raise VragError(f"question {name!r}: the image {gone!r} is not in the folder {folder.name}. Bring it back, or leave it out.")
+            raise VragError(
+                f"question {name!r}: the image {gone!r} is not in the folder {folder.name}. Bring"
+                " it back, or leave it out."
+            )
         if not pd.isna(row["rate"]) and not 0 <= row["rate"] <= 1:
-            raise VragError(f"question {name!r}: found the rate {row['rate']}, expected 0 to 1, or NaN if there is no estimate.")
+            raise VragError(
+                f"question {name!r}: found the rate {row['rate']}, expected 0 to 1, or NaN if there"
+                " is no estimate."
+            )
         order = ordered(folder.images if only is None else only, seed, name, annotator)
         if not order:
-            raise VragError(f"question {name!r}: there is no image to look at. Leave the question out.")
-        found.append(Assignment(**{**row, "rate": float(row["rate"])}, called=folder.called, images=tuple(order), remarks=disputes.remarks[name] if disputes else {},
-                                proposal=disputes.answers[name] if disputes else "", ticked=disputes.ticked[name] if disputes else frozenset()))
+            raise VragError(
+                f"question {name!r}: there is no image to look at. Leave the question out."
+            )
+        found.append(
+            Assignment(
+                **{**row, "rate": float(row["rate"])},
+                called=folder.called,
+                images=tuple(order),
+                remarks=disputes.remarks[name] if disputes else {},
+                proposal=disputes.answers[name] if disputes else "",
+                ticked=disputes.ticked[name] if disputes else frozenset(),
+            )
+        )
     return found

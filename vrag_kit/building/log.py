@@ -1,7 +1,10 @@
-"""What one annotator did, as an append-only file: one line of JSON an action, folded into one vote a question.
+"""What one annotator did, as an append-only file: one line of JSON an action, folded
+into one vote a question.
 
-Nothing is ever rewritten: a crash loses at most the line in flight, two open panels never overwrite each other, and the history is there with its times (UTC).
-The first line names the annotator. A line that a crash cut off stays; the next one written marks it as torn.
+Nothing is ever rewritten: a crash loses at most the line in flight, two open panels
+never overwrite each other, and the history is there with its times (UTC). The first
+line names the annotator. A line that a crash cut off stays; the next one written marks
+it as torn.
 """
 
 from __future__ import annotations
@@ -18,13 +21,27 @@ from vrag_kit.errors import VragError
 
 FORMAT = "vrag_kit annotation log, version 1"
 EVENTS: dict[str, dict[str, type]] = {
-    "opened": {"species": str, "folder": str, "question": str, "feature": str},   # so that the file stands alone
-    "seen": {"images": list, "unreadable": list},                                 # a page was on the screen; what of it could not be shown
-    "ticked": {"image": str}, "unticked": {"image": str},
-    "answered": {"text": str}, "suggested": {"text": str},
-    "done": {"shown": int, "clues": int}, "skipped": {"shown": int, "clues": int}, "reopened": {},
+    "opened": {
+        "species": str,
+        "folder": str,
+        "question": str,
+        "feature": str,
+    },  # so that the file stands alone
+    "seen": {
+        "images": list,
+        "unreadable": list,
+    },  # a page was on the screen; what of it could not be shown
+    "ticked": {"image": str},
+    "unticked": {"image": str},
+    "answered": {"text": str},
+    "suggested": {"text": str},
+    "done": {"shown": int, "clues": int},
+    "skipped": {"shown": int, "clues": int},
+    "reopened": {},
 }
-"""What can happen to a question → what its line holds beside time, event and question_id."""
+"""What can happen to a question → what its line holds beside time, event and
+question_id.
+"""
 TORN = {"event": "torn"}  # the line above was cut off
 
 
@@ -33,45 +50,70 @@ class Vote:
     """What one annotator has said about one question so far."""
 
     question_id: str
-    species: str                                # scientific name
+    species: str  # scientific name
     folder: str
     question: str
     feature: str
-    shown: tuple[str, ...] = ()                 # doc_ids that were on the screen, in order; a blank among them means no clue, an image added to the folder later is not here
-    clues: frozenset[str] = frozenset()         # those of `shown` that are ticked
+    shown: tuple[
+        str, ...
+        # doc_ids that were on the screen, in order; a blank among them means no clue, an image
+        # added to the folder later is not here
+    ] = ()
+    clues: frozenset[str] = frozenset()  # those of `shown` that are ticked
     answer: str = ""
-    suggestion: str = ""                        # a new question
-    status: str = "open"                        # "open", "done" or "skipped"
-    unreadable: frozenset[str] = frozenset()    # missing or damaged when their page was on the screen; neither clue nor not
+    suggestion: str = ""  # a new question
+    status: str = "open"  # "open", "done" or "skipped"
+    unreadable: frozenset[str] = (
+        frozenset()
+    )  # missing or damaged when their page was on the screen; neither clue nor not
 
     @property
     def labels(self) -> dict[str, int]:
-        """doc_id → 1 for a clue, 0 for a blank, for the images shown; empty unless the question is done."""
-        return {doc_id: int(doc_id in self.clues) for doc_id in self.shown} if self.status == "done" else {}
+        """doc_id → 1 for a clue, 0 for a blank, for the images shown; empty unless the
+        question is done.
+        """
+        return (
+            {doc_id: int(doc_id in self.clues) for doc_id in self.shown}
+            if self.status == "done"
+            else {}
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotationLog:
-    """An annotator's file as read: votes by question_id, in the order in which the questions were first opened."""
+    """An annotator's file as read: votes by question_id, in the order in which the
+    questions were first opened.
+    """
 
-    annotator: str                                          # "" while not even the first line is whole
+    annotator: str  # "" while not even the first line is whole
     votes: dict[str, Vote] = field(default_factory=dict)
-    torn: tuple[int, ...] = ()                              # numbers of lines that a crash cut off; they are left out
+    torn: tuple[int, ...] = ()  # numbers of lines that a crash cut off; they are left out
 
     def __repr__(self) -> str:
         decided = sum(vote.status != "open" for vote in self.votes.values())
-        return f"AnnotationLog({self.annotator}, {len(self.votes):,} questions, {decided:,} of them done or skipped)"
+        return (
+            f"AnnotationLog({self.annotator}, {len(self.votes):,} questions, {decided:,} of them"
+            " done or skipped)"
+        )
 
 
 def read_log(path: Path | str) -> AnnotationLog:
-    """Read an annotator's file and fold it into votes; a log cut anywhere reads as what was whole before the cut.
+    """Read an annotator's file and fold it into votes; a log cut anywhere reads as what
+    was whole before the cut.
 
-    A line that a crash cut off is left out and told. Raises `VragError` for a file that cannot be read or is no annotation log, and for any other wrong line, with its number.
+    A line that a crash cut off is left out and told. Raises `VragError` for a file that
+    cannot be read or is no annotation log, and for any other wrong line, with its
+    number.
     """
     data = _bytes_from(Path(path), 0)
-    rest = data[data.rfind(b"\n") + 1:]
+    rest = data[data.rfind(b"\n") + 1 :]
     cut_off = bool(rest) and _parsed(rest) is None
-    log = _fold(AnnotationLog(""), 0, data + b"\n" + json.dumps(TORN).encode() if cut_off else data, str(path))
+    log = _fold(
+        AnnotationLog(""),
+        0,
+        data + b"\n" + json.dumps(TORN).encode() if cut_off else data,
+        str(path),
+    )
     if not log.annotator and not _begun(rest):
         raise _no_log(path, rest)
     _tell(log, path)
@@ -79,12 +121,26 @@ def read_log(path: Path | str) -> AnnotationLog:
 
 
 class LogFile:
-    """An annotator's file to append to. `log` is what the file holds, also lines that another panel wrote, as of the last `append` or `refresh`."""
+    """An annotator's file to append to.
+
+    `log` is what the file holds, also lines that another panel wrote, as of the last
+    `append` or `refresh`.
+    """
 
     def __init__(self, path: Path | str, annotator: str) -> None:
-        """Opens the file, or makes it; raises `VragError` when it belongs to another annotator, cannot be written, or as `read_log`."""
-        if not annotator.strip() or annotator.startswith(".") or not annotator.isprintable() or set("/\\") & set(annotator):
-            raise VragError(f"found the annotator {annotator!r}; expected a name, which is kept in the file and may be that of a file: not empty, without slashes.")
+        """Opens the file, or makes it; raises `VragError` when it belongs to another
+        annotator, cannot be written, or as `read_log`.
+        """
+        if (
+            not annotator.strip()
+            or annotator.startswith(".")
+            or not annotator.isprintable()
+            or set("/\\") & set(annotator)
+        ):
+            raise VragError(
+                f"found the annotator {annotator!r}; expected a name, which is kept in the file and"
+                " may be that of a file: not empty, without slashes."
+            )
         self.path, self.annotator = Path(path), annotator
         self.log, self._lines, self._offset, self._rest = AnnotationLog(""), 0, 0, b""
         try:
@@ -96,38 +152,67 @@ class LogFile:
                 self._write([])
                 self.refresh()
         except OSError as error:
-            raise VragError(f"{path}: annotations cannot be written ({error.strerror}). Choose a file in a folder of your own.") from error
+            raise VragError(
+                f"{path}: annotations cannot be written ({error.strerror}). Choose a file in a"
+                " folder of your own."
+            ) from error
         _tell(self.log, path)
 
     def refresh(self) -> None:
-        """Fold in what was written since, by this panel or another. Raises `VragError` as `read_log`, and leaves `log` as it was."""
+        """Fold in what was written since, by this panel or another.
+
+        Raises `VragError` as `read_log`, and leaves `log` as it was.
+        """
         data = _bytes_from(self.path, self._offset)
         used = data.rfind(b"\n") + 1
         log, rest = _fold(self.log, self._lines, data[:used], str(self.path)), data[used:]
         if log.annotator not in ("", self.annotator):
-            raise VragError(f"{self.path}: found annotations of {log.annotator!r}, expected those of {self.annotator!r}. Use a file for each annotator.")
+            raise VragError(
+                f"{self.path}: found annotations of {log.annotator!r}, expected those of"
+                f" {self.annotator!r}. Use a file for each annotator."
+            )
         if not log.annotator and not _begun(rest):
             raise _no_log(self.path, rest)
-        self.log, self._lines, self._offset, self._rest = log, self._lines + data.count(b"\n"), self._offset + used, rest
+        self.log, self._lines, self._offset, self._rest = (
+            log,
+            self._lines + data.count(b"\n"),
+            self._offset + used,
+            rest,
+        )
 
     def append(self, question_id: str, event: str, **fields: Any) -> None:
-        """Put one action on disk, then read it back. Raises `VragError` for an action that makes no sense, with nothing written, and `OSError` when it cannot be written."""
+        """Put one action on disk, then read it back.
+
+        Raises `VragError` for an action that makes no sense, with nothing written, and
+        `OSError` when it cannot be written.
+        """
         self.refresh()
-        line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, "question_id": question_id, **fields}
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "event": event,
+            "question_id": question_id,
+            **fields,
+        }
         _apply(dict(self.log.votes), line, "the new line")
         self._write([line])
         self.refresh()
 
     def _write(self, lines: list[dict[str, Any]]) -> None:
-        """One write to the end of the file, on a fresh line and behind a header, both where they are missing."""
+        """One write to the end of the file, on a fresh line and behind a header, both
+        where they are missing.
+        """
         torn = [TORN] if self._rest and _parsed(self._rest) is None else []
         header = [] if self.log.annotator else [{"annotator": self.annotator, "format": FORMAT}]
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (*torn, *header, *lines))
+        text = "".join(
+            json.dumps(line, ensure_ascii=False) + "\n" for line in (*torn, *header, *lines)
+        )
         data = (b"\n" if self._rest else b"") + text.encode("utf-8", errors="replace")
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             if (written := os.write(descriptor, data)) < len(data):
-                raise OSError(None, f"{written} of {len(data)} bytes were written; is the disk full?")
+                raise OSError(
+                    None, f"{written} of {len(data)} bytes were written; is the disk full?"
+                )
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -137,22 +222,35 @@ def _bytes_from(path: Path, offset: int) -> bytes:
     try:
         with path.open("rb") as file:
             if file.seek(0, os.SEEK_END) < offset:
-                raise VragError(f"{path}: shorter than it was; something else wrote over it. Open the panel again to go on with what it holds now.")
+                raise VragError(
+                    f"{path}: shorter than it was; something else wrote over it. Open the panel"
+                    " again to go on with what it holds now."
+                )
             file.seek(offset)
             return file.read()
     except OSError as error:
-        raise VragError(f"{path}: annotations cannot be read ({error.strerror}). `annotate` makes such a file.") from error
+        raise VragError(
+            f"{path}: annotations cannot be read ({error.strerror}). `annotate` makes such a file."
+        ) from error
 
 
 def _fold(log: AnnotationLog, before: int, data: bytes, path: str) -> AnnotationLog:
     """The log with `data` folded in: whole lines, which come after `before` others."""
-    rows = [(number, raw, _parsed(raw)) for number, raw in enumerate(data.split(b"\n"), start=before + 1) if raw.strip()]
+    rows = [
+        (number, raw, _parsed(raw))
+        for number, raw in enumerate(data.split(b"\n"), start=before + 1)
+        if raw.strip()
+    ]
     annotator, votes, torn = log.annotator, dict(log.votes), list(log.torn)
-    for (number, raw, line), following in zip(rows, [*(row[2] for row in rows[1:]), None], strict=False):
+    for (number, raw, line), following in zip(
+        rows, [*(row[2] for row in rows[1:]), None], strict=False
+    ):
         if line is None and following == TORN:
             torn.append(number)
         elif line is None:
-            raise _bad(f"{path} line {number}", "no JSON object") if annotator else _no_log(path, raw)
+            raise (
+                _bad(f"{path} line {number}", "no JSON object") if annotator else _no_log(path, raw)
+            )
         elif not annotator or "format" in line:
             annotator = _annotator(line, annotator, path, number) if line != TORN else ""
         elif line != TORN:
@@ -164,9 +262,15 @@ def _annotator(line: Mapping[str, Any], before: str, path: str, number: int) -> 
     """The name in a header; two panels that open at the same moment both write one."""
     name = line.get("annotator")
     if line.get("format") != FORMAT or not isinstance(name, str) or not name:
-        raise VragError(f"{path} line {number}: not an annotation log; expected the first line {{\"annotator\": …, \"format\": \"{FORMAT}\"}}.")
+        raise VragError(
+            f'{path} line {number}: not an annotation log; expected the first line {{"annotator":'
+            f' …, "format": "{FORMAT}"}}.'
+        )
     if before not in ("", name):
-        raise VragError(f"{path} line {number}: found annotations of {name!r} below those of {before!r}. Keep a file for each annotator.")
+        raise VragError(
+            f"{path} line {number}: found annotations of {name!r} below those of {before!r}. Keep a"
+            " file for each annotator."
+        )
     return name
 
 
@@ -174,17 +278,32 @@ def _apply(votes: dict[str, Vote], line: Mapping[str, Any], where: str) -> None:
     """Fold one action into `votes`; raises `VragError` when it is not one."""
     event, question_id = line.get("event"), line.get("question_id")
     if event not in EVENTS or not isinstance(question_id, str):
-        raise _bad(where, f"the event {event!r} of the question {question_id!r}, which is none of {', '.join(EVENTS)}")
+        raise _bad(
+            where,
+            f"the event {event!r} of the question {question_id!r}, which is none of"
+            f" {', '.join(EVENTS)}",
+        )
     for name, kind in EVENTS[event].items():
         value = line.get(name)
-        if not isinstance(value, kind) or (kind is list and not all(isinstance(each, str) for each in value)):
-            raise _bad(where, f"{name} = {value!r} in the event {event!r}, which is no {'list of names' if kind is list else kind.__name__}")
+        if not isinstance(value, kind) or (
+            kind is list and not all(isinstance(each, str) for each in value)
+        ):
+            raise _bad(
+                where,
+                f"{name} = {value!r} in the event {event!r}, which is no"
+                f" {'list of names' if kind is list else kind.__name__}",
+            )
     if event != "opened" and question_id not in votes:
-        raise _bad(where, f"the event {event!r} of the question {question_id!r}, which was not opened before")
+        raise _bad(
+            where,
+            f"the event {event!r} of the question {question_id!r}, which was not opened before",
+        )
     if event == "ticked" and line["image"] not in votes[question_id].shown:
         raise _bad(where, f"a tick of {line['image']!r}, which was not on the screen before")
     opened = {name: line[name] for name in EVENTS["opened"]} if event == "opened" else {}
-    votes[question_id] = _changed(votes[question_id], line) if question_id in votes else Vote(question_id, **opened)
+    votes[question_id] = (
+        _changed(votes[question_id], line) if question_id in votes else Vote(question_id, **opened)
+    )
 
 
 def _changed(vote: Vote, line: Mapping[str, Any]) -> Vote:
@@ -218,7 +337,9 @@ def _parsed(raw: bytes) -> dict[str, Any] | None:
 
 def _tell(log: AnnotationLog, path: Path | str) -> None:
     for number in log.torn:
-        print(f"{path} line {number}: cut off by a crash while it was written, left out", flush=True)
+        print(
+            f"{path} line {number}: cut off by a crash while it was written, left out", flush=True
+        )
 
 
 def _begun(rest: bytes) -> bool:
@@ -227,9 +348,15 @@ def _begun(rest: bytes) -> bool:
 
 
 def _bad(where: str, found: str) -> VragError:
-    return VragError(f"{where}: found {found}; expected a line that `annotate` wrote. Nothing was changed; mend or delete this line.")
+    return VragError(
+        f"{where}: found {found}; expected a line that `annotate` wrote. Nothing was changed; mend"
+        " or delete this line."
+    )
 
 
 def _no_log(path: Path | str, found: bytes) -> VragError:
-    return VragError(f"{path}: not an annotation log; the first line is {found[:60].decode('utf-8', errors='replace')!r}, "
-                     f"expected {{\"annotator\": …, \"format\": \"{FORMAT}\"}}. Choose another file.")
+    return VragError(
+        f"{path}: not an annotation log; the first line is"
+        f" {found[:60].decode('utf-8', errors='replace')!r}, "
+        f'expected {{"annotator": …, "format": "{FORMAT}"}}. Choose another file.'
+    )

@@ -15,40 +15,108 @@ from vrag_kit.building.log import AnnotationLog
 def decisions_table(decisions: Sequence[Decision]) -> pd.DataFrame:
     """One row a question, in order.
 
-    Columns question_id, species, question, fate, why, estimated, clue_rate (both in [0, 1]), clues, images, annotators (who finished it), answers (both joined by " | ").
+    Columns question_id, species, question, fate, why, estimated, clue_rate (both in [0,
+    1]), clues, images, annotators (who finished it), answers (both joined by " | ").
     """
-    return pd.DataFrame([(each.question_id, each.species, each.question, each.fate, each.why, each.estimated, each.clue_rate, sum(each.labels.values()), len(each.labels),
-                          " | ".join(each.annotators), " | ".join(each.answers)) for each in decisions],
-                        columns=["question_id", "species", "question", "fate", "why", "estimated", "clue_rate", "clues", "images", "annotators", "answers"])
+    return pd.DataFrame(
+        [
+            (
+                each.question_id,
+                each.species,
+                each.question,
+                each.fate,
+                each.why,
+                each.estimated,
+                each.clue_rate,
+                sum(each.labels.values()),
+                len(each.labels),
+                " | ".join(each.annotators),
+                " | ".join(each.answers),
+            )
+            for each in decisions
+        ],
+        columns=[
+            "question_id",
+            "species",
+            "question",
+            "fate",
+            "why",
+            "estimated",
+            "clue_rate",
+            "clues",
+            "images",
+            "annotators",
+            "answers",
+        ],
+    )
 
 
 def suggestions(logs: Sequence[AnnotationLog]) -> pd.DataFrame:
-    """The new questions that annotators suggest: annotator, species, instead_of (the question they looked at), suggestion. Empty when there are none."""
-    rows = [(log.annotator, vote.species, vote.question, vote.suggestion) for log in logs for vote in log.votes.values() if vote.suggestion.strip()]
+    """The new questions that annotators suggest: annotator, species, instead_of (the
+    question they looked at), suggestion. Empty when there are none.
+    """
+    rows = [
+        (log.annotator, vote.species, vote.question, vote.suggestion)
+        for log in logs
+        for vote in log.votes.values()
+        if vote.suggestion.strip()
+    ]
     return pd.DataFrame(rows, columns=["annotator", "species", "instead_of", "suggestion"])
 
 
 def funnel(species: int, chosen: int, decisions: Sequence[Decision]) -> pd.DataFrame:
-    """What is left after each step, of so many species of which so many were chosen: columns step, what ("species" or "questions"), n."""
+    """What is left after each step, of so many species of which so many were chosen:
+    columns step, what ("species" or "questions"), n.
+    """
     ranks = [FATES.index(each.fate) for each in decisions]
-    rows = [("with a folder", "species", species), ("chosen", "species", chosen), ("written", "questions", len(ranks))]
-    rows += [(step, "questions", sum(rank < FATES.index(fate) for rank in ranks)) for step, fate in
-             (("past the screen", "dropped before"), ("past the coarse filter", "dropped by the filter"), ("annotated", "waits for adjudication"), ("kept", "too common"))]
+    rows = [
+        ("with a folder", "species", species),
+        ("chosen", "species", chosen),
+        ("written", "questions", len(ranks)),
+    ]
+    rows += [
+        (step, "questions", sum(rank < FATES.index(fate) for rank in ranks))
+        for step, fate in (
+            ("past the screen", "dropped before"),
+            ("past the coarse filter", "dropped by the filter"),
+            ("annotated", "waits for adjudication"),
+            ("kept", "too common"),
+        )
+    ]
     return pd.DataFrame(rows, columns=["step", "what", "n"])
 
 
-def filter_beside_annotators(presence: pd.DataFrame, decisions: Sequence[Decision], *, seed: int = 0) -> pd.DataFrame:
-    """How the coarse filter (`ask_presence`) does on images that annotators labelled, with 95 % intervals over species.
+def filter_beside_annotators(
+    presence: pd.DataFrame, decisions: Sequence[Decision], *, seed: int = 0
+) -> pd.DataFrame:
+    """How the coarse filter (`ask_presence`) does on images that annotators labelled,
+    with 95 % intervals over species.
 
-    Columns metric, value, ci_low, ci_high, n (images), n_failed (unjudged). "clues found" is the share of clues that it says are visible, "false alarms"
-    that of other images, both in [0, 1]; NaN where there are none.
+    Columns metric, value, ci_low, ci_high, n (images), n_failed (unjudged). "clues
+    found" is the share of clues that it says are visible, "false alarms" that of other
+    images, both in [0, 1]; NaN where there are none.
     """
     species = {each.question_id: each.species for each in decisions}
-    ticked = {(each.question_id, doc_id): label for each in decisions for doc_id, label in each.labels.items()}
-    labels = np.array([ticked.get(key, -1) for key in zip(presence["question_id"], presence["doc_id"], strict=True)])
+    ticked = {
+        (each.question_id, doc_id): label
+        for each in decisions
+        for doc_id, label in each.labels.items()
+    }
+    labels = np.array(
+        [
+            ticked.get(key, -1)
+            for key in zip(presence["question_id"], presence["doc_id"], strict=True)
+        ]
+    )
     rows = []
     for metric, label in (("clues found", 1), ("false alarms", 0)):
         part = presence[labels == label]
-        result = estimate(part["visible"].to_numpy(float), [species[question_id] for question_id in part["question_id"]], seed=seed)
-        rows.append((metric, result.value, result.ci_low, result.ci_high, result.n, result.n_failed))
+        result = estimate(
+            part["visible"].to_numpy(float),
+            [species[question_id] for question_id in part["question_id"]],
+            seed=seed,
+        )
+        rows.append(
+            (metric, result.value, result.ci_low, result.ci_high, result.n, result.n_failed)
+        )
     return pd.DataFrame(rows, columns=["metric", "value", "ci_low", "ci_high", "n", "n_failed"])

@@ -1,4 +1,6 @@
-"""Annotate by hand which images are clues: a grid of images below the question, every tick on disk at once (Visual-RAG, Figures 5 and 6, appendix C)."""
+"""Annotate by hand which images are clues: a grid of images below the question, every
+tick on disk at once (Visual-RAG, Figures 5 and 6, appendix C).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ FULL = 2048  # longest side of the full-size view, pixels
 
 
 class AnnotationPanel(anywidget.AnyWidget):
-    """The panel. `view` is what the screen shows, `receive` is what the browser calls; `annotate` makes one."""
+    """The panel.
+
+    `view` is what the screen shows, `receive` is what the browser calls; `annotate`
+    makes one.
+    """
 
     _esm = Path(__file__).with_name("panel.js")
     _css = Path(__file__).with_name("panel.css")
@@ -40,50 +46,103 @@ class AnnotationPanel(anywidget.AnyWidget):
         self.on_msg(lambda _, message, buffers: self.receive(message))
 
     def receive(self, message: Mapping[str, Any]) -> None:
-        """Do what the browser asks for. A message has a `type`, its fields, and the `question` (id) that was on the screen.
+        """Do what the browser asks for.
 
-        "seen" (page), "tick" (image, clue), "text", "done", "skip" and "reopen" go to the log; "question" (place) and "page" (page), both from 0, turn to another one; each of
-        them may bring what was typed (answer, suggestion), which is saved first. "thumbnails" and "picture" (image) send pictures. What could not be saved is told in the view,
-        which else stays as it was.
+        A message has a `type`, its fields, and the `question` (id) that was on the
+        screen.
+
+        "seen" (page), "tick" (image, clue), "text", "done", "skip" and "reopen" go to
+        the log; "question" (place) and "page" (page), both from 0, turn to another one;
+        each of them may bring what was typed (answer, suggestion), which is saved
+        first. "thumbnails" and "picture" (image) send pictures. What could not be saved
+        is told in the view, which else stays as it was.
         """
         if message["type"] == "thumbnails":
             for doc_id, data in self.work.thumbnails.items():
                 self.send({"type": "thumbnail", "image": doc_id}, [data])
         elif message["type"] == "picture":
             if message["image"] in self.work.thumbnails:
-                with suppress(VragError):  # the file vanished since; its thumbnail stays on the screen
-                    self.send({"type": "picture", "image": message["image"]}, [jpeg(ImageFile(self.work.image_root / message["image"]), FULL, quality=90)])
+                with suppress(
+                    VragError
+                ):  # the file vanished since; its thumbnail stays on the screen
+                    self.send(
+                        {"type": "picture", "image": message["image"]},
+                        [
+                            jpeg(
+                                ImageFile(self.work.image_root / message["image"]), FULL, quality=90
+                            )
+                        ],
+                    )
         else:
             said = self.work.do(message) or self.work.finished()
-            self.view = {"turn": self.view["turn"] + 1, "message": said, **self.work.view()}  # the turn makes it new to the browser even when nothing changed
+            self.view = {
+                "turn": self.view["turn"] + 1,
+                "message": said,
+                **self.work.view(),
+            }  # the turn makes it new to the browser even when nothing changed
 
 
-def annotate(questions: pd.DataFrame, folders: Sequence[SpeciesFolder], image_root: Path | str, path: Path | str, annotator: str, *, seed: int = 0,
-             disputes: Disputes | None = None) -> AnnotationPanel:
-    """A panel to tick the images of each question that are clues, and to answer it; every action goes to the file `path` at once.
+def annotate(
+    questions: pd.DataFrame,
+    folders: Sequence[SpeciesFolder],
+    image_root: Path | str,
+    path: Path | str,
+    annotator: str,
+    *,
+    seed: int = 0,
+    disputes: Disputes | None = None,
+) -> AnnotationPanel:
+    """A panel to tick the images of each question that are clues, and to answer it;
+    every action goes to the file `path` at once.
 
-    `questions` has the columns question_id, species, folder, question, explanation, feature and rate (the coarse filter's estimate, NaN if unknown). A file that exists is gone on
-    with, at the first question that is neither done nor skipped. Several annotators use a file each; seed, question and annotator determine the order of the images.
-    With `disputes` (from `find_disputes`) only what annotators differ on is shown, with what they said; what they agree on is ticked. Raises `VragError` as `assignments` and
-    `LogFile` do.
+    `questions` has the columns question_id, species, folder, question, explanation,
+    feature and rate (the coarse filter's estimate, NaN if unknown). A file that exists
+    is gone on with, at the first question that is neither done nor skipped. Several
+    annotators use a file each; seed, question and annotator determine the order of the
+    images. With `disputes` (from `find_disputes`) only what annotators differ on is
+    shown, with what they said; what they agree on is ticked. Raises `VragError` as
+    `assignments` and `LogFile` do.
     """
     tasks = assignments(questions, folders, annotator, seed=seed, disputes=disputes)
     return AnnotationPanel(Annotating(tasks, Path(image_root), LogFile(path, annotator)))
 
 
-def annotation_page(logs: Sequence[AnnotationLog], image_root: Path | str, *, questions: int = 3, clues: int = 6) -> HTML:
-    """The first `questions` of each log below one another, each with at most `clues` of its clues, to read without a kernel; all text is escaped."""
+def annotation_page(
+    logs: Sequence[AnnotationLog], image_root: Path | str, *, questions: int = 3, clues: int = 6
+) -> HTML:
+    """The first `questions` of each log below one another, each with at most `clues` of
+    its clues, to read without a kernel; all text is escaped.
+    """
     votes = [(log.annotator, vote) for log in logs for vote in list(log.votes.values())[:questions]]
-    return HTML("<hr>".join(_card(annotator, vote, Path(image_root), clues) for annotator, vote in votes) or "<p>no question was opened yet</p>")
+    return HTML(
+        "<hr>".join(_card(annotator, vote, Path(image_root), clues) for annotator, vote in votes)
+        or "<p>no question was opened yet</p>"
+    )
 
 
 def _card(annotator: str, vote: Vote, root: Path, most: int) -> str:
     clues = [doc_id for doc_id in vote.shown if doc_id in vote.clues]
-    rows = {"annotator": annotator, "species": vote.species, "feature": vote.feature, "status": vote.status, "answer": vote.answer, "suggested": vote.suggestion,
-            "clues": f"{len(clues)} of {len(vote.shown)} images shown" + (f"; {len(vote.unreadable)} could not be read" if vote.unreadable else "")}
-    table = "".join(f"<tr><td style='text-align:left;padding-right:1em'>{name}</td><td style='text-align:left'><b style='white-space:pre-wrap'>{escape(text)}</b></td></tr>"
-                    for name, text in rows.items() if text)
-    pictures = "".join(figure(ImageFile(root / doc_id), caption="clue", frame=CLUE) for doc_id in clues[:most])
+    rows = {
+        "annotator": annotator,
+        "species": vote.species,
+        "feature": vote.feature,
+        "status": vote.status,
+        "answer": vote.answer,
+        "suggested": vote.suggestion,
+        "clues": (
+            f"{len(clues)} of {len(vote.shown)} images shown"
+            + (f"; {len(vote.unreadable)} could not be read" if vote.unreadable else "")
+        ),
+    }
+    table = "".join(
+        f"<tr><td style='text-align:left;padding-right:1em'>{name}</td><td"
+        f" style='text-align:left'><b style='white-space:pre-wrap'>{escape(text)}</b></td></tr>"
+        for name, text in rows.items()
+        if text
+    )
+    pictures = "".join(
+        figure(ImageFile(root / doc_id), caption="clue", frame=CLUE) for doc_id in clues[:most]
+    )
     left = len(clues) - most
     more = f"<p>and {left} more clue{'' if left == 1 else 's'}</p>" if left > 0 else ""
     return f"<p><b>{escape(vote.question)}</b></p><table>{table}</table><div>{pictures}</div>{more}"

@@ -1,4 +1,6 @@
-"""Candidate questions in a CSV file that a person edits: words rewritten, questions dropped or added (the paper's human filtering and rewriting, appendix C)."""
+"""Candidate questions in a CSV file that a person edits: words rewritten, questions
+dropped or added (the paper's human filtering and rewriting, appendix C).
+"""
 
 from __future__ import annotations
 
@@ -15,49 +17,94 @@ from vrag_kit.tables import read_rows, write_rows
 from vrag_kit.workspace import shown
 
 
-def questions_file(path: Path | str, make: Callable[[], pd.DataFrame], folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
-    """The candidate questions in the file at `path`; where there is none, those that `make` gives are written there first.
+def questions_file(
+    path: Path | str, make: Callable[[], pd.DataFrame], folders: Sequence[SpeciesFolder]
+) -> pd.DataFrame:
+    """The candidate questions in the file at `path`; where there is none, those that
+    `make` gives are written there first.
 
-    So what a person edited is never written over. Only a species of which the file holds no question, since its writer failed, is written anew. Says what was done.
+    So what a person edited is never written over. Only a species of which the file
+    holds no question, since its writer failed, is written anew. Says what was done.
     Raises `VragError` as `read_questions` does, and when the file cannot be written.
     """
     path, made = Path(path), not Path(path).exists()
     questions = None if made else read_questions(path, folders)
-    empty = set() if questions is None else set(questions["species"]) - set(questions.loc[questions["question"] != "", "species"])
+    empty = (
+        set()
+        if questions is None
+        else set(questions["species"]) - set(questions.loc[questions["question"] != "", "species"])
+    )
     if questions is None or empty:
         fresh = make()
-        written = fresh if questions is None else pd.concat([questions[~questions["species"].isin(empty)], fresh[fresh["species"].isin(empty)]], ignore_index=True)
+        written = (
+            fresh
+            if questions is None
+            else pd.concat(
+                [questions[~questions["species"].isin(empty)], fresh[fresh["species"].isin(empty)]],
+                ignore_index=True,
+            )
+        )
         try:
             save_questions(path, written)
         except OSError as error:
-            raise VragError(f"{path}: the questions cannot be written ({error.strerror}). Choose another folder; what a model wrote is kept in its store.") from error
+            raise VragError(
+                f"{path}: the questions cannot be written ({error.strerror}). Choose another"
+                " folder; what a model wrote is kept in its store."
+            ) from error
         questions = read_questions(path, folders)
-    good, writers = int((questions["dropped"] == "").sum()), ", ".join(dict.fromkeys(questions["writer"]))
-    print(f"{good:,} of {len(questions):,} questions (by {writers}) " + (f"written to {shown(path)}; edit it, then run this again" if made
-          else f"read from {shown(path)}; delete it to have them written anew"), flush=True)
+    good, writers = (
+        int((questions["dropped"] == "").sum()),
+        ", ".join(dict.fromkeys(questions["writer"])),
+    )
+    print(
+        f"{good:,} of {len(questions):,} questions (by {writers}) "
+        + (
+            f"written to {shown(path)}; edit it, then run this again"
+            if made
+            else f"read from {shown(path)}; delete it to have them written anew"
+        ),
+        flush=True,
+    )
     return questions
 
 
 def save_questions(path: Path | str, candidates: pd.DataFrame) -> None:
-    """Write candidate questions as `read_questions` reads them, replacing the file only once the new one is complete. Raises `OSError` when it cannot be written."""
+    """Write candidate questions as `read_questions` reads them, replacing the file only
+    once the new one is complete. Raises `OSError` when it cannot be written.
+    """
     write_rows(Path(path), COLUMNS, candidates[COLUMNS].itertuples(index=False))
 
 
 def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
-    """The candidate questions in a CSV file, as a person left them: columns as `write_questions` gives them, in any order; commas or semicolons between.
+    """The candidate questions in a CSV file, as a person left them: columns as
+    `write_questions` gives them, in any order; commas or semicolons between.
 
-    Each question_id is made anew of species and words, so that it may be left empty and follows what is rewritten; folder and common name are those of the species. Raises
-    `VragError` naming the line for a column that is missing or unknown, a row that is too long or too short, a species without a folder, a row without a writer, and, of rows
-    that are not dropped, one without question or feature, and a question that stands there twice; and for a file that is missing or not UTF-8.
+    Each question_id is made anew of species and words, so that it may be left empty and
+    follows what is rewritten; folder and common name are those of the species. Raises
+    `VragError` naming the line for a column that is missing or unknown, a row that is
+    too long or too short, a species without a folder, a row without a writer, and, of
+    rows that are not dropped, one without question or feature, and a question that
+    stands there twice; and for a file that is missing or not UTF-8.
     """
     known = {folder.scientific: folder for folder in folders}
     lines: dict[str, int] = {}
     rows = []
-    for number, row in read_rows(Path(path), COLUMNS, "questions", "Have them written by `questions_file`, or give the path of another file."):
+    for number, row in read_rows(
+        Path(path),
+        COLUMNS,
+        "questions",
+        "Have them written by `questions_file`, or give the path of another file.",
+    ):
         where = f"{path} line {number}"
         checked = _checked({name: value.strip() for name, value in row.items()}, known, where)
-        if not checked["dropped"] and (first := lines.setdefault(checked["question_id"], number)) != number:
-            raise VragError(f"{where}: {checked['question']!r} stands in line {first} already; keep one of them, or say in `dropped` why not to go on with the other.")
+        if (
+            not checked["dropped"]
+            and (first := lines.setdefault(checked["question_id"], number)) != number
+        ):
+            raise VragError(
+                f"{where}: {checked['question']!r} stands in line {first} already; keep one of"
+                " them, or say in `dropped` why not to go on with the other."
+            )
         rows.append(checked)
     return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
 
@@ -66,11 +113,20 @@ def _checked(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -
     """The row with question_id, folder and common name filled in."""
     folder = known.get(row["species"])
     if folder is None:
-        raise VragError(f"{where}: found the species {row['species']!r}, which has no folder; expected one that has, such as {', '.join(map(repr, list(known)[:3]))}.")
+        raise VragError(
+            f"{where}: found the species {row['species']!r}, which has no folder; expected one that"
+            f" has, such as {', '.join(map(repr, list(known)[:3]))}."
+        )
     if not row["writer"]:
-        raise VragError(f"{where}: the writer is empty; expected who wrote the question: a model, \"template\" or your name.")
+        raise VragError(
+            f'{where}: the writer is empty; expected who wrote the question: a model, "template" or'
+            " your name."
+        )
     for name in ("question", "feature"):
         if not row[name] and not row["dropped"]:
-            raise VragError(f"{where}: the {name} is empty; fill it in, or say in `dropped` why not to go on with this row.")
+            raise VragError(
+                f"{where}: the {name} is empty; fill it in, or say in `dropped` why not to go on"
+                " with this row."
+            )
     question_id = query_id_of(folder.scientific, row["question"]) if row["question"] else ""
     return {**row, "question_id": question_id, "folder": folder.name, "common": folder.common}

@@ -1,4 +1,6 @@
-"""Which candidate questions should not go on: those that break an instruction of the paper's Table 10, as far as words tell. A person has the last word."""
+"""Which candidate questions should not go on: those that break an instruction of the
+paper's Table 10, as far as words tell. A person has the last word.
+"""
 
 from __future__ import annotations
 
@@ -14,84 +16,151 @@ from vrag_kit.judging.rule_judge import TRAITS
 
 _DATA = json.loads((Path(__file__).parent / "screening.json").read_text(encoding="utf-8"))
 _KIND_OF = {word: kind for kind, words in _DATA["kinds"].items() for word in words.split()}
-_VALUES = {"shape": frozenset(_DATA["shapes"].split()), "texture": frozenset(_DATA["textures"].split()),
-           **{kind: frozenset(word for words in names.values() for word in words) for kind, names in TRAITS.items()}}
+_VALUES = {
+    "shape": frozenset(_DATA["shapes"].split()),
+    "texture": frozenset(_DATA["textures"].split()),
+    **{
+        kind: frozenset(word for words in names.values() for word in words)
+        for kind, names in TRAITS.items()
+    },
+}
 _EMPTY = frozenset(_DATA["empty"].split())
 _END = re.compile(rf"\b(?:{'|'.join(_DATA['ends of a part'].split())})\b")
 _SIZE_WORDS = frozenset(_DATA["sizes"].split())
 _SIZES = "|".join(_SIZE_WORDS)
 _BODIES = re.compile(rf"\b(?:{'|'.join(_DATA['other bodies'].split())})\b(?!-)")
 _ADJECTIVES = r"(?:(?:exact|average|typical|approximate|usual|total|full|maximum|relative|common|mean|overall|surface|estimated) )*"
-_SIZE = re.compile(rf"\bhow (?:long|big|large|tall|wide|thick|broad|small|high|heavy|deep)\b|\b(?:what|which) {_ADJECTIVES}(?:{_SIZES})\b"
-                   rf"|\b(?:what|which) (?:is|are) the {_ADJECTIVES}(?:{_SIZES})s?\b|\b(?:centi|milli)met(?:er|re)s?\b|\b(?:cm|mm|inch(?:es)?)\b")
+_SIZE = re.compile(
+    r"\bhow (?:long|big|large|tall|wide|thick|broad|small|high|heavy|deep)\b|\b(?:what|which)"
+    rf" {_ADJECTIVES}(?:{_SIZES})\b"
+    r"|\b(?:what|which) (?:is|are) the"
+    rf" {_ADJECTIVES}(?:{_SIZES})s?\b|\b(?:centi|milli)met(?:er|re)s?\b|\b(?:cm|mm|inch(?:es)?)\b"
+)
 _ASKS = re.compile(r"(?:(?:in|of|on|at|to) )?(?:what|which|how|is|are|does|do|can|has|have)\b")
 _CLAUSE = re.compile(r"[,;:]|\b(?:when|while|which|that|during|after|before|until|if|where)\b")
-_OTHERS = r"(?:(?:the|any|its|most|all) )?(?:other|others|another|similar|related|different|closely related)"
+_OTHERS = (
+    r"(?:(?:the|any|its|most|all) )?(?:other|others|another|similar|related|different|closely"
+    r" related)"
+)
 _ORGANISMS = "|".join(_DATA["organisms"].split())
-_COMPARES = re.compile(rf"\b(?:than|from|to|with|unlike|like|resembles?|between)\b (?:(?:that|those|the ones?) (?:of|in) )?{_OTHERS} (?:\w+ )?(?:{_ORGANISMS})\b"
-                       r"|\b(?:other|another|similar|related) (?:sub)?species\b|\bclosely related\b|\b(?:its|their) relatives\b")
+_COMPARES = re.compile(
+    r"\b(?:than|from|to|with|unlike|like|resembles?|between)\b (?:(?:that|those|the ones?)"
+    rf" (?:of|in) )?{_OTHERS} (?:\w+ )?(?:{_ORGANISMS})\b"
+    r"|\b(?:other|another|similar|related) (?:sub)?species\b|\bclosely related\b|\b(?:its|their)"
+    r" relatives\b"
+)
 
 
 def screen_questions(candidates: pd.DataFrame, paragraphs: Mapping[str, str]) -> pd.DataFrame:
-    """The candidates with the reason in `dropped` where one should not go on; what was dropped before stays so.
+    """The candidates with the reason in `dropped` where one should not go on; what was
+    dropped before stays so.
 
-    `paragraphs` maps a species to the text that its writer was given. In this order: it does not name the species (scientific name); asks for a size; asks for eggs, nests or
-    webs; compares with another species (within an individual is fine); the paragraph tells the feature; an earlier question of the species asks for the same feature.
+    `paragraphs` maps a species to the text that its writer was given. In this order: it
+    does not name the species (scientific name); asks for a size; asks for eggs, nests
+    or webs; compares with another species (within an individual is fine); the paragraph
+    tells the feature; an earlier question of the species asks for the same feature.
     """
     rules: list[tuple[str, Callable[[str, str, str], bool]]] = [
-        ("does not name the species", lambda question, feature, species: _plain(species) not in _plain(question)),
+        (
+            "does not name the species",
+            lambda question, feature, species: _plain(species) not in _plain(question),
+        ),
         ("asks for a size", lambda question, feature, species: asks_for_size(question, feature)),
-        ("asks for eggs, nests or webs", lambda question, feature, species: asks_for_eggs(question, feature)),
+        (
+            "asks for eggs, nests or webs",
+            lambda question, feature, species: asks_for_eggs(question, feature),
+        ),
         ("compares with another species", lambda question, feature, species: compares(question)),
-        ("told in the paragraph", lambda question, feature, species: is_told(feature, paragraphs.get(species, "")))]
+        (
+            "told in the paragraph",
+            lambda question, feature, species: is_told(feature, paragraphs.get(species, "")),
+        ),
+    ]
     asked: set[object] = set()
     reasons = []
-    for species, question, feature, reason in candidates[["species", "question", "feature", "dropped"]].itertuples(index=False):
+    for species, question, feature, reason in candidates[
+        ["species", "question", "feature", "dropped"]
+    ].itertuples(index=False):
         keys = {(species, _feature_words(feature)), (species, _plain(question))}
-        reason = reason or next((name for name, breaks in rules if breaks(question, feature, species)), "")
+        reason = reason or next(
+            (name for name, breaks in rules if breaks(question, feature, species)), ""
+        )
         reasons.append(reason or ("asks again for the same feature" if keys & asked else ""))
         asked |= keys if not reasons[-1] else set()
     return candidates.assign(dropped=pd.Series(reasons, index=candidates.index, dtype=object))
 
 
 def asks_for_size(question: str, feature: str) -> bool:
-    """Whether a length, an area or another size is asked for: of what is asked, or as the feature. "Along the length of the wing" is none."""
+    """Whether a length, an area or another size is asked for: of what is asked, or as
+    the feature. "Along the length of the wing" is none.
+    """
     words = [word for word in _words(feature) if word not in _EMPTY]
-    head = bool(words) and (words[0] in _SIZE_WORDS or words[-1] in _SIZE_WORDS - {"area"})  # "collar area" is a part
-    return bool(_SIZE.search(_asked(question))) or (head and not any(word in _KIND_OF for word in words))
+    head = bool(words) and (
+        words[0] in _SIZE_WORDS or words[-1] in _SIZE_WORDS - {"area"}
+    )  # "collar area" is a part
+    return bool(_SIZE.search(_asked(question))) or (
+        head and not any(word in _KIND_OF for word in words)
+    )
 
 
 def asks_for_eggs(question: str, feature: str) -> bool:
-    """Whether eggs, nests, webs or nets are the feature or stand in the clause that asks; not where they tell when ("while on the nest") or what like ("egg-shaped")."""
+    """Whether eggs, nests, webs or nets are the feature or stand in the clause that
+    asks; not where they tell when ("while on the nest") or what like ("egg-shaped").
+    """
     return bool(_BODIES.search(_asked(question)) or _BODIES.search(_END.split(_plain(feature))[0]))
 
 
 def compares(question: str) -> bool:
-    """Whether a question names two species, or speaks of other, similar or related ones; upper and lower half of a bill may be compared."""
-    return len(set(re.findall(r"scientific name: ([^)\]]+)", _plain(question)))) > 1 or bool(_COMPARES.search(_plain(question)))
+    """Whether a question names two species, or speaks of other, similar or related
+    ones; upper and lower half of a bill may be compared.
+    """
+    return len(set(re.findall(r"scientific name: ([^)\]]+)", _plain(question)))) > 1 or bool(
+        _COMPARES.search(_plain(question))
+    )
 
 
 def is_told(feature: str, paragraph: str) -> bool:
-    """Whether a clause of `paragraph` has all words of the feature's part, and a color, pattern, shape or texture where the feature is one.
+    """Whether a clause of `paragraph` has all words of the feature's part, and a color,
+    pattern, shape or texture where the feature is one.
 
-    It goes by words: "seeds" and "seed" are one part, "red" and "reddish" colors; "seeds" and "kernels" are two. It sees neither what is told in another sentence ("They
-    are red") nor a part under another name, and takes a value for the part's that the clause says of another ("hindwings below the brown forewings").
+    It goes by words: "seeds" and "seed" are one part, "red" and "reddish" colors;
+    "seeds" and "kernels" are two. It sees neither what is told in another sentence
+    ("They are red") nor a part under another name, and takes a value for the part's
+    that the clause says of another ("hindwings below the brown forewings").
     """
     words = _words(_END.split(_plain(feature))[0])
     kinds = {_KIND_OF[word] for word in words if word in _KIND_OF}
     part = {_singular(word) for word in words if word not in _KIND_OF and word not in _EMPTY}
-    clauses = (_words(clause) for sentence in sentences(paragraph) for clause in re.split(r"[;:]|\b(?:but|while|whereas|although)\b", sentence.lower()))
-    return bool(part) and any(part <= {_singular(word) for word in clause} and any(word in _VALUES[kind] for kind in kinds for word in clause) for clause in clauses)
+    clauses = (
+        _words(clause)
+        for sentence in sentences(paragraph)
+        for clause in re.split(r"[;:]|\b(?:but|while|whereas|although)\b", sentence.lower())
+    )
+    return bool(part) and any(
+        part <= {_singular(word) for word in clause}
+        and any(word in _VALUES[kind] for kind in kinds for word in clause)
+        for clause in clauses
+    )
 
 
 def _asked(question: str) -> str:
-    """The clause that asks, without brackets: of "When open, what color is it?" the second."""
-    clauses = [clause.strip() for clause in _CLAUSE.split(re.sub(r"[(\[][^)\]]*[)\]]", " ", _plain(question))) if clause.strip()]
-    return next((clause for clause in clauses if _ASKS.match(clause)), clauses[0] if clauses else "")
+    """The clause that asks, without brackets: of "When open, what color is it?" the
+    second.
+    """
+    clauses = [
+        clause.strip()
+        for clause in _CLAUSE.split(re.sub(r"[(\[][^)\]]*[)\]]", " ", _plain(question)))
+        if clause.strip()
+    ]
+    return next(
+        (clause for clause in clauses if _ASKS.match(clause)), clauses[0] if clauses else ""
+    )
 
 
 def _feature_words(feature: str) -> frozenset[str]:
-    return frozenset(_singular(_KIND_OF.get(word, word)) for word in _words(feature) if word not in _EMPTY)
+    return frozenset(
+        _singular(_KIND_OF.get(word, word)) for word in _words(feature) if word not in _EMPTY
+    )
 
 
 def _plain(text: str) -> str:
@@ -104,7 +173,14 @@ def _words(text: str) -> list[str]:
 
 def _singular(word: str) -> str:
     """A word without the most usual endings of the plural."""
-    for ending, other in (("eaves", "eaf"), ("ae", "a"), ("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss")):
+    for ending, other in (
+        ("eaves", "eaf"),
+        ("ae", "a"),
+        ("ies", "y"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("sses", "ss"),
+    ):
         if word.endswith(ending) and len(word) > len(ending) + 1:
             return word.removesuffix(ending) + other
     return word.removesuffix("s") if len(word) > 3 and not word.endswith(("ss", "us")) else word

@@ -1,4 +1,6 @@
-"""Which species to ask about: those of whose articles summary and description are a small part (Visual-RAG, appendix C)."""
+"""Which species to ask about: those of whose articles summary and description are a
+small part (Visual-RAG, appendix C).
+"""
 
 from __future__ import annotations
 
@@ -12,52 +14,106 @@ from vrag_kit.benchmarks.knowledge import Page
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.errors import VragError
 
-DESCRIPTIONS = frozenset({
-    "description", "descriptions", "general description", "physical description", "appearance", "physical appearance", "general appearance", "appearance and description",
-    "description and appearance", "description and identification", "identification and description", "identification", "morphology", "description and morphology",
-    "morphology and description", "characteristics", "physical characteristics", "morphological characteristics", "characters", "features", "physical features",
-})
-"""Headings of a description, in lower case. Their subsections are not among them: articles are read without the level of a heading."""
+DESCRIPTIONS = frozenset(
+    {
+        "description",
+        "descriptions",
+        "general description",
+        "physical description",
+        "appearance",
+        "physical appearance",
+        "general appearance",
+        "appearance and description",
+        "description and appearance",
+        "description and identification",
+        "identification and description",
+        "identification",
+        "morphology",
+        "description and morphology",
+        "morphology and description",
+        "characteristics",
+        "physical characteristics",
+        "morphological characteristics",
+        "characters",
+        "features",
+        "physical features",
+    }
+)
+"""Headings of a description, in lower case.
+
+Their subsections are not among them: articles are read without the level of a heading.
+"""
 COLUMNS = ("folder", "species", "common", "images", "title", "words", "share", "chosen", "why")
 
 
-def choose_species(folders: Sequence[SpeciesFolder], pages: Mapping[str, Page], limit: float = 0.5) -> pd.DataFrame:
+def choose_species(
+    folders: Sequence[SpeciesFolder], pages: Mapping[str, Page], limit: float = 0.5
+) -> pd.DataFrame:
     """One row a species: which to ask about, and why.
 
-    Columns folder, species (scientific name), common, images (how many), title and words of its article ("" and 0 without one), share (`described_share`, in [0, 1], NaN
-    without an article), chosen and why. A species is chosen when its share is at most `limit`, as in appendix C: of species with much else to tell, what they look like is said in
-    few words. One without an article is not chosen, as nothing tells how well it is described; but when `pages` is empty, all are. No folders give no rows.
-    Raises `VragError` for a limit outside [0, 1].
+    Columns folder, species (scientific name), common, images (how many), title and
+    words of its article ("" and 0 without one), share (`described_share`, in [0, 1],
+    NaN without an article), chosen and why. A species is chosen when its share is at
+    most `limit`, as in appendix C: of species with much else to tell, what they look
+    like is said in few words. One without an article is not chosen, as nothing tells
+    how well it is described; but when `pages` is empty, all are. No folders give no
+    rows. Raises `VragError` for a limit outside [0, 1].
     """
     if not 0 <= limit <= 1:
-        raise VragError(f"the limit on summary and description is {limit}; expected a share of the article from 0 to 1, such as the paper's 0.5.")
+        raise VragError(
+            f"the limit on summary and description is {limit}; expected a share of the article from"
+            " 0 to 1, such as the paper's 0.5."
+        )
     rows = []
     for folder in folders:
         article = pages[folder.scientific].article if folder.scientific in pages else None
         share = described_share(article) if article else math.nan
         chosen = not pages or share <= limit
         title, words = (article.title, len(article.text.split())) if article else ("", 0)
-        rows.append((folder.name, folder.scientific, folder.common, len(folder.images), title, words, share, chosen,
-                     _why(article, share, limit) if pages else "no articles given"))
+        rows.append(
+            (
+                folder.name,
+                folder.scientific,
+                folder.common,
+                len(folder.images),
+                title,
+                words,
+                share,
+                chosen,
+                _why(article, share, limit) if pages else "no articles given",
+            )
+        )
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def described_share(article: Article) -> float:
-    """How much of an article is summary and description: their characters over those of the whole page, in [0, 1]; NaN for an empty page.
+    """How much of an article is summary and description: their characters over those of
+    the whole page, in [0, 1]; NaN for an empty page.
 
-    The whole page is "the entire Wikipedia article" of appendix C: headings, references and all other sections count.
+    The whole page is "the entire Wikipedia article" of appendix C: headings, references
+    and all other sections count.
     """
-    return sum(len(text) for _, text in _described(article)) / len(article.text) if article.text else math.nan
+    return (
+        sum(len(text) for _, text in _described(article)) / len(article.text)
+        if article.text
+        else math.nan
+    )
 
 
 def described(article: Article) -> str:
-    """The summary and the description of an article, a paragraph each; "" when it has neither."""
+    """The summary and the description of an article, a paragraph each; "" when it has
+    neither.
+    """
     return "\n".join(text for _, text in _described(article))
 
 
 def _described(article: Article) -> list[tuple[str, str]]:
     """The opening, which has no heading, and the sections of `DESCRIPTIONS`."""
-    return [(heading, text) for heading, text in article.sections if not heading or heading.strip().lower() in DESCRIPTIONS]
+    return [
+        (heading, text)
+        for heading, text in article.sections
+        if not heading or heading.strip().lower() in DESCRIPTIONS
+    ]
 
 
 def _why(article: Article | None, share: float, limit: float) -> str:
@@ -65,4 +121,7 @@ def _why(article: Article | None, share: float, limit: float) -> str:
         return "no article found: nothing tells how well it is described"
     if math.isnan(share):
         return "the article is empty"
-    return f"summary and description are {share:.1%} of the article, {'at most' if share <= limit else 'more than'} {limit:.0%}"
+    return (
+        f"summary and description are {share:.1%} of the article,"
+        f" {'at most' if share <= limit else 'more than'} {limit:.0%}"
+    )

@@ -1,4 +1,6 @@
-"""A writer of questions for when no language model is at hand: one question for each part that photographs of such an organism rarely show."""
+"""A writer of questions for when no language model is at hand: one question for each
+part that photographs of such an organism rarely show.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,36 @@ from vrag_kit.building.folders import SpeciesFolder
 NAME = "template"
 """How the writer is called in parameters and tables."""
 _DATA = json.loads((Path(__file__).parent / "template_parts.json").read_text(encoding="utf-8"))
-PARTS: dict[str, list[dict[str, Any]]] = {rank: row["parts"] for row in _DATA["table"] for rank in row["ranks"]}
-"""Rank of a lineage → its rarely seen parts: part, plural, asks ("color", "pattern" or "shape"), hint (why it is rarely seen)."""
+PARTS: dict[str, list[dict[str, Any]]] = {
+    rank: row["parts"] for row in _DATA["table"] for rank in row["ranks"]
+}
+"""Rank of a lineage → its rarely seen parts: part, plural, asks ("color", "pattern" or
+"shape"), hint (why it is rarely seen).
+"""
 
 
 def write_by_template(folder: SpeciesFolder) -> str:
-    """Numbered questions about a species, in the form of the paper's Table 10, each with its feature.
+    """Numbered questions about a species, in the form of the paper's Table 10, each
+    with its feature.
 
-    The parts are those of the most specific rank of its lineage that the table knows. "" when it knows none, as for folders without a lineage.
+    The parts are those of the most specific rank of its lineage that the table knows.
+    "" when it knows none, as for folders without a lineage.
     """
     rank = next((rank for rank in reversed(folder.lineage) if rank in PARTS), "")
-    return "\n".join(f"{number}. {_question(part, folder.called)}" for number, part in enumerate(PARTS.get(rank, ()), start=1))
+    return "\n".join(
+        f"{number}. {_question(part, folder.called)}"
+        for number, part in enumerate(PARTS.get(rank, ()), start=1)
+    )
 
 
 def _question(part: dict[str, Any], called: str) -> str:
-    words = {"part": part["part"], "do": "do" if part["plural"] else "does", "hint": part["hint"], "called": called}
-    return f"{_DATA['questions'][part['asks']].format(**words)} (Feature: {_DATA['features'][part['asks']].format(**words)})"
+    words = {
+        "part": part["part"],
+        "do": "do" if part["plural"] else "does",
+        "hint": part["hint"],
+        "called": called,
+    }
+    return (
+        f"{_DATA['questions'][part['asks']].format(**words)} (Feature:"
+        f" {_DATA['features'][part['asks']].format(**words)})"
+    )

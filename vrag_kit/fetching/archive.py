@@ -1,4 +1,6 @@
-"""The members of a gzip tar, in order, and from any member on: what a reader notes now and then is enough for another process to go on there."""
+"""The members of a gzip tar, in order, and from any member on: what a reader notes now
+and then is enough for another process to go on there.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,25 @@ SPAN_BYTES = 128 << 20
 SPAN_SECONDS = 20.0
 """… or seconds, whichever comes first."""
 _PIECE = 1 << 18
-_SPACING, _BUFFER, _READ = 1 << 18, 1 << 20, 1 << 16  # bytes between points of decompression, unpacked at a time, and asked of the file at a time
-_HEAD, _POINT = struct.Struct("<5sBBQQIII"), struct.Struct("<QQBB")  # of an index file of indexed_gzip, as its documentation gives them
+_SPACING, _BUFFER, _READ = (
+    1 << 18,
+    1 << 20,
+    1 << 16,
+)  # bytes between points of decompression, unpacked at a time, and asked of the file at a time
+_HEAD, _POINT = (
+    struct.Struct("<5sBBQQIII"),
+    struct.Struct("<QQBB"),
+)  # of an index file of indexed_gzip, as its documentation gives them
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a tar can be read on."""
 
-    offset: int = 0      # of a member's header, in the uncompressed tar
-    index: bytes = b""   # the two or more points of decompression around it, as indexed_gzip writes them; empty at the beginning
+    offset: int = 0  # of a member's header, in the uncompressed tar
+    # the two or more points of decompression around it, as indexed_gzip writes them; empty at
+    # the beginning
+    index: bytes = b""
 
     @property
     def reached(self) -> int:
@@ -38,16 +49,25 @@ class Place:
 
 
 Member = tuple[tarfile.TarInfo, Callable[[], Iterator[bytes]]]
-"""What a member is called, and a function that reads it piece by piece, to be used before the next member is asked for."""
+"""What a member is called, and a function that reads it piece by piece, to be used
+before the next member is asked for.
+"""
 
 
-def read_members(file: BinaryIO | io.RawIOBase, name: str, place: Place, note: Callable[[Place], None]) -> Iterator[Member]:
-    """The members from `place` to the end; `note` gets the place of the first one that is not done, now and then and when the reading ends early.
+def read_members(
+    file: BinaryIO | io.RawIOBase, name: str, place: Place, note: Callable[[Place], None]
+) -> Iterator[Member]:
+    """The members from `place` to the end; `note` gets the place of the first one that
+    is not done, now and then and when the reading ends early.
 
-    Memory does not grow with the archive. Raises `VragError`, naming the archive, for one that is no gzip, no tar, cut off or damaged.
+    Memory does not grow with the archive. Raises `VragError`, naming the archive, for
+    one that is no gzip, no tar, cut off or damaged.
     """
     if not place.offset and (head := file.read(2)) != b"\x1f\x8b":
-        raise VragError(f"{name}: not a gzip file (it begins with {head!r}, expected b'\\x1f\\x8b'). Give the .tar.gz archive.")
+        raise VragError(
+            f"{name}: not a gzip file (it begins with {head!r}, expected b'\\x1f\\x8b'). Give the"
+            " .tar.gz archive."
+        )
     while True:
         following = yield from _read_span(file, name, place, note)
         if following is None:
@@ -55,9 +75,19 @@ def read_members(file: BinaryIO | io.RawIOBase, name: str, place: Place, note: C
         place = following
 
 
-def _read_span(file: BinaryIO | io.RawIOBase, name: str, place: Place, note: Callable[[Place], None]) -> Any:
-    """Members for a while; returns where to go on, None at the end. The index is made anew each time, or it would grow to gigabytes."""
-    with _clearly(name), IndexedGzipFile(fileobj=file, spacing=_SPACING, buffer_size=_BUFFER, readbuf_size=_READ) as unpacked:
+def _read_span(
+    file: BinaryIO | io.RawIOBase, name: str, place: Place, note: Callable[[Place], None]
+) -> Any:
+    """Members for a while; returns where to go on, None at the end.
+
+    The index is made anew each time, or it would grow to gigabytes.
+    """
+    with (
+        _clearly(name),
+        IndexedGzipFile(
+            fileobj=file, spacing=_SPACING, buffer_size=_BUFFER, readbuf_size=_READ
+        ) as unpacked,
+    ):
         if place.index:
             unpacked.import_index(fileobj=io.BytesIO(place.index))
             unpacked.seek(place.offset)
@@ -68,7 +98,9 @@ def _read_span(file: BinaryIO | io.RawIOBase, name: str, place: Place, note: Cal
                 tar.members.clear()  # else one entry for each of the millions would stay
                 yield info, lambda tar=tar, info=info: _pieces(tar, info, name)
                 offset = tar.offset
-                if (file.tell() - began >= SPAN_BYTES or time.monotonic() >= until) and (here := _place(unpacked, offset)):
+                if (file.tell() - began >= SPAN_BYTES or time.monotonic() >= until) and (
+                    here := _place(unpacked, offset)
+                ):
                     return here
             _check_end(unpacked, tar.offset, name)
             return None
@@ -81,7 +113,10 @@ def _open_tar(unpacked: IndexedGzipFile, name: str) -> tarfile.TarFile:
     try:
         return tarfile.TarFile(fileobj=unpacked)
     except tarfile.ReadError as error:
-        raise VragError(f"{name}: gzip, but no tar in it ({error}). Give the .tar.gz archive that holds the images.") from error
+        raise VragError(
+            f"{name}: gzip, but no tar in it ({error}). Give the .tar.gz archive that holds the"
+            " images."
+        ) from error
 
 
 def _pieces(tar: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> Iterator[bytes]:
@@ -92,37 +127,60 @@ def _pieces(tar: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> Iterator[
 
 
 def _check_end(unpacked: IndexedGzipFile, offset: int, name: str) -> None:
-    """A tar ends with a block of zeros: without it the archive is cut off, which neither gzip nor tar report by themselves."""
+    """A tar ends with a block of zeros: without it the archive is cut off, which
+    neither gzip nor tar report by themselves.
+    """
     unpacked.seek(offset)
     block = unpacked.read(tarfile.BLOCKSIZE)
     if len(block) < tarfile.BLOCKSIZE:
-        raise VragError(f"{name}: cut off: the tar breaks off after {offset / 1e6:,.1f} MB (uncompressed) without its end mark. Download the archive again.")
+        raise VragError(
+            f"{name}: cut off: the tar breaks off after {offset / 1e6:,.1f} MB (uncompressed)"
+            " without its end mark. Download the archive again."
+        )
     if any(block):
-        raise VragError(f"{name}: damaged: no member's header at byte {offset:,} of the tar. Download the archive again.")
+        raise VragError(
+            f"{name}: damaged: no member's header at byte {offset:,} of the tar. Download the"
+            " archive again."
+        )
 
 
 def _place(unpacked: IndexedGzipFile, offset: int) -> Place | None:
-    """The place of a header with the last two points before it; None while there are none."""
+    """The place of a header with the last two points before it; None while there are
+    none.
+    """
     file = io.BytesIO()
     unpacked.export_index(fileobj=file)
     index = file.getvalue()
     *head, count = _HEAD.unpack_from(index)
-    points = [_POINT.unpack_from(index, _HEAD.size + number * _POINT.size) for number in range(count)]
+    points = [
+        _POINT.unpack_from(index, _HEAD.size + number * _POINT.size) for number in range(count)
+    ]
     first = sum(point[1] <= offset for point in points) - 2
     if first < 0:
         return None
-    window, start = head[-1], _HEAD.size + count * _POINT.size + head[-1] * sum(point[3] for point in points[:first])
+    window, start = (
+        head[-1],
+        _HEAD.size + count * _POINT.size + head[-1] * sum(point[3] for point in points[:first]),
+    )
     kept = points[first:]
     windows = index[start : start + window * sum(point[3] for point in kept)]
-    return Place(offset, _HEAD.pack(*head, len(kept)) + b"".join(_POINT.pack(*point) for point in kept) + windows)
+    return Place(
+        offset,
+        _HEAD.pack(*head, len(kept)) + b"".join(_POINT.pack(*point) for point in kept) + windows,
+    )
 
 
 @contextmanager
 def _clearly(name: str) -> Iterator[None]:
-    """Turn what libraries raise into one `VragError`; an error or an interruption that came up from the file itself passes through."""
+    """Turn what libraries raise into one `VragError`; an error or an interruption that
+    came up from the file itself passes through.
+    """
     try:
         yield
     except (OSError, EOFError, tarfile.TarError) as error:
         if isinstance(error, ZranError) and error.__cause__ is not None:
             raise error.__cause__ from None
-        raise VragError(f"{name}: cut off or damaged ({error}). Compare its size and checksum with what its authors publish, or download it again.") from error
+        raise VragError(
+            f"{name}: cut off or damaged ({error}). Compare its size and checksum with what its"
+            " authors publish, or download it again."
+        ) from error

@@ -1,4 +1,6 @@
-"""Fetch the images that annotations name out of the archive of all images, which is read once and never kept."""
+"""Fetch the images that annotations name out of the archive of all images, which is
+read once and never kept.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,15 @@ class Fetched:
     had: int
     """Of these, there before this run."""
     by_size: int
-    """Of these, listed in manifest.csv, so that this run compared their sizes and did not open them."""
+    """Of these, listed in manifest.csv, so that this run compared their sizes and did
+    not open them.
+    """
     extracted: int
     """Written by this run."""
     refused: tuple[str, ...]
-    """Members of the archive that point outside, or cannot be the image that they are named like: "<name>: <why>"."""
+    """Members of the archive that point outside, or cannot be the image that they are
+    named like: "<name>: <why>".
+    """
     repeated: int
     """Members passed over, for this run had written an image of that name before."""
     missing: Mapping[str, str]
@@ -52,12 +58,21 @@ class Fetched:
         return not self.missing and not self.damaged
 
     def __str__(self) -> str:
-        lines = [f"{self.wanted:,} images named by the annotations: {self.had:,} were there, {self.extracted:,} extracted, "
-                 f"{len(self.missing):,} missing, {len(self.damaged):,} damaged"]
+        lines = [
+            f"{self.wanted:,} images named by the annotations: {self.had:,} were there,"
+            f" {self.extracted:,} extracted, {len(self.missing):,} missing, {len(self.damaged):,}"
+            " damaged"
+        ]
         if self.by_size:
-            lines.append(f"{self.by_size:,} of those that were there have the sizes in manifest.csv, and were not opened again; `vrag check` opens them")
+            lines.append(
+                f"{self.by_size:,} of those that were there have the sizes in manifest.csv, and"
+                " were not opened again; `vrag check` opens them"
+            )
         if self.repeated:
-            lines.append(f"passed over: {self.repeated:,} members with the names of images that were written before")
+            lines.append(
+                f"passed over: {self.repeated:,} members with the names of images that were written"
+                " before"
+            )
         lines += _few("refused", self.refused)
         lines += _few("missing", [f"{name}: {reason}" for name, reason in self.missing.items()])
         lines += _few("damaged", list(self.damaged.values()))
@@ -65,16 +80,22 @@ class Fetched:
 
 
 def fetch_visual_rag(annotations: Path | str, archive: Path | str, to: Path | str) -> Fetched:
-    """Extract the images that Visual-RAG annotations name from a gzip tar, a file or an http(s) URL, to `to`/<species folder>/<file>.
+    """Extract the images that Visual-RAG annotations name from a gzip tar, a file or an
+    http(s) URL, to `to`/<species folder>/<file>.
 
-    The archive is streamed and not kept; reading stops as soon as all images are there. Members are known by the last two parts of
-    their names. Images that are in `to` already are not fetched again. After an interruption the next run goes on near the place where the
-    last one stopped, where the server sends parts of files (Range) and the archive is the same; else it reads from the beginning, and what was extracted stays.
-    Every image that is new is opened, `to`/manifest.csv lists the good ones (image, bytes, sha256), and `to`/missing.txt what is missing or damaged.
-    Of those that the manifest lists, later runs compare the size alone. An image that was damaged after it was written is fetched
-    again; one that is damaged in the archive is reported, and sought again in another archive only.
+    The archive is streamed and not kept; reading stops as soon as all images are there.
+    Members are known by the last two parts of their names. Images that are in `to`
+    already are not fetched again. After an interruption the next run goes on near the
+    place where the last one stopped, where the server sends parts of files (Range) and
+    the archive is the same; else it reads from the beginning, and what was extracted
+    stays. Every image that is new is opened, `to`/manifest.csv lists the good ones
+    (image, bytes, sha256), and `to`/missing.txt what is missing or damaged. Of those
+    that the manifest lists, later runs compare the size alone. An image that was
+    damaged after it was written is fetched again; one that is damaged in the archive is
+    reported, and sought again in another archive only.
 
-    Raises `VragError` for annotations that cannot be used, an archive that cannot be read, and a folder that cannot be written.
+    Raises `VragError` for annotations that cannot be used, an archive that cannot be
+    read, and a folder that cannot be written.
     """
     wanted, root = _wanted(Path(annotations), Path(to)), Path(to).expanduser()
     folder = ImageFolder(root)
@@ -83,24 +104,67 @@ def fetch_visual_rag(annotations: Path | str, archive: Path | str, to: Path | st
         had = len(good)
         if had == len(wanted):
             folder.finish(good, {})
-            print(f"{root}: all {had:,} images are there{', of the sizes in manifest.csv' if by_size else ''}; nothing to fetch", flush=True)
+            print(
+                f"{root}: all {had:,} images are"
+                f" there{', of the sizes in manifest.csv' if by_size else ''}; nothing to fetch",
+                flush=True,
+            )
             return Fetched(len(wanted), had, by_size, 0, (), 0, {}, {})
         search = _Search(folder, str(archive), wanted, good, suspect)
         search.run()
         had += len(search.suspect)
-        damaged = find_damage(folder, [name for name in wanted if name in search.found and name not in good], "opening what was extracted")
+        damaged = find_damage(
+            folder,
+            [name for name in wanted if name in search.found and name not in good],
+            "opening what was extracted",
+        )
         for name in damaged:
-            damaged[name] += f" It is damaged in {search.name}; give another archive for it." if folder.unchanged(name, search.found[name]) else ""
-        missing = {name: search.reasons.get(name, f"not in {search.name}") for name in wanted if name not in search.found}
-        folder.finish({name: copy for name, copy in search.found.items() if name not in damaged}, missing | damaged)
-        return Fetched(len(wanted), had, by_size, len(search.found) - had, tuple(search.refused), search.repeated, missing, damaged)
+            damaged[name] += (
+                f" It is damaged in {search.name}; give another archive for it."
+                if folder.unchanged(name, search.found[name])
+                else ""
+            )
+        missing = {
+            name: search.reasons.get(name, f"not in {search.name}")
+            for name in wanted
+            if name not in search.found
+        }
+        folder.finish(
+            {name: copy for name, copy in search.found.items() if name not in damaged},
+            missing | damaged,
+        )
+        return Fetched(
+            len(wanted),
+            had,
+            by_size,
+            len(search.found) - had,
+            tuple(search.refused),
+            search.repeated,
+            missing,
+            damaged,
+        )
 
 
 class _Search:
-    """One reading of an archive for the images that are not yet `found`; `suspect` ones, damaged as they came, are left alone if it was this archive that they came from."""
+    """One reading of an archive for the images that are not yet `found`; `suspect`
+    ones, damaged as they came, are left alone if it was this archive that they came
+    from.
+    """
 
-    def __init__(self, folder: ImageFolder, archive: str, wanted: Sequence[str], found: Mapping[str, Copy], suspect: Mapping[str, Copy]) -> None:
-        self.folder, self.archive, self.found, self.suspect = folder, archive, dict(found), dict(suspect)
+    def __init__(
+        self,
+        folder: ImageFolder,
+        archive: str,
+        wanted: Sequence[str],
+        found: Mapping[str, Copy],
+        suspect: Mapping[str, Copy],
+    ) -> None:
+        self.folder, self.archive, self.found, self.suspect = (
+            folder,
+            archive,
+            dict(found),
+            dict(suspect),
+        )
         self.open = {name for name in wanted if name not in found and name not in suspect}
         self.total, self.refused, self.reasons = len(wanted), list[str](), dict[str, str]()
         self.written, self.repeated = set[str](), 0
@@ -122,9 +186,15 @@ class _Search:
             stop = self._where_to_begin(identity, noted)
             if stop.ended or not self.open:
                 self.reasons = self.folder.reasons()
-                known = [f"was read to its end before, and {len(self.open):,} images are not in it"] * bool(self.open)
+                known = [
+                    f"was read to its end before, and {len(self.open):,} images are not in it"
+                ] * bool(self.open)
                 known += [f"{len(self.suspect):,} images are damaged in it"] * bool(self.suspect)
-                print(f"{self.name}: {'; '.join(known)}; nothing to read. Give another archive for these.", flush=True)
+                print(
+                    f"{self.name}: {'; '.join(known)}; nothing to read. Give another archive for"
+                    " these.",
+                    flush=True,
+                )
                 return
             last = stop.place
 
@@ -137,15 +207,24 @@ class _Search:
                 self._read(file, identity["size"], stop.place, note)
                 note(last, ended=bool(self.open))
             except VragError as error:
-                raise VragError(f"{error} {len(self.found):,} of {self.total:,} images are in {self.folder.root}; run the same command again to go on.") from error
+                raise VragError(
+                    f"{error} {len(self.found):,} of {self.total:,} images are in"
+                    f" {self.folder.root}; run the same command again to go on."
+                ) from error
 
     def _where_to_begin(self, identity: Mapping[str, Any], stop: Stop | None) -> Stop:
         """Where the last run stopped, if that helps; why not, in words."""
         start = Stop(identity, self.digest, Place(), False)
         if stop is None:
             return start
-        reason = ("this is not the archive that the last run read (or it was replaced); the images from that one stay" if stop.archive != identity else
-                  "other images are wanted than last time" if stop.wanted != self.digest else "")
+        reason = (
+            "this is not the archive that the last run read (or it was replaced); the images from"
+            " that one stay"
+            if stop.archive != identity
+            else "other images are wanted than last time"
+            if stop.wanted != self.digest
+            else ""
+        )
         if reason:
             print(f"{self.name}: reading from the beginning: {reason}", flush=True)
             return start
@@ -153,7 +232,9 @@ class _Search:
             print(f"{self.name}: going on where the last run stopped", flush=True)
         return stop
 
-    def _read(self, file: BinaryIO | RemoteFile, size: int, place: Place, note: Callable[[Place], None]) -> None:
+    def _read(
+        self, file: BinaryIO | RemoteFile, size: int, place: Place, note: Callable[[Place], None]
+    ) -> None:
         reached = start = place.reached // _MB
 
         def gained(_: object) -> int:
@@ -165,7 +246,15 @@ class _Search:
             return f"{len(self.found):,} of {self.total:,} images found"
 
         with closing(read_members(file, self.name, place, note)) as members:
-            for info, pieces in track(members, f"reading {Path(self.name).name}", size // _MB, "MB", size=gained, start=start, note=told):
+            for info, pieces in track(
+                members,
+                f"reading {Path(self.name).name}",
+                size // _MB,
+                "MB",
+                size=gained,
+                start=start,
+                note=told,
+            ):
                 name = self._checked(info)
                 self.repeated += name in self.written
                 if name in self.open:
@@ -173,7 +262,11 @@ class _Search:
                     self.written.add(name)
                     self.open.remove(name)
                     if not self.open:
-                        print(f"{self.name}: all images found after {file.tell() / _MB:,.0f} of {size / _MB:,.0f} MB", flush=True)
+                        print(
+                            f"{self.name}: all images found after {file.tell() / _MB:,.0f} of"
+                            f" {size / _MB:,.0f} MB",
+                            flush=True,
+                        )
                         return
 
     def _checked(self, info: tarfile.TarInfo) -> str:
@@ -181,7 +274,13 @@ class _Search:
         parts = info.name.split("/")
         name = "/".join(parts[-2:])
         outside = info.name.startswith("/") or ".." in parts
-        reason = "its name points outside the folder" if outside else _fault(info) if name in self.open else ""
+        reason = (
+            "its name points outside the folder"
+            if outside
+            else _fault(info)
+            if name in self.open
+            else ""
+        )
         if not reason:
             return name
         self.refused.append(f"{info.name}: {reason}")
@@ -197,34 +296,59 @@ def _wanted(annotations: Path, root: Path) -> list[str]:
         for name in parse_row(line, where)["images"]:
             if problem := name_problem(name, root):
                 raise VragError(f"{where}: {problem}")
-            if len(PurePosixPath(name).parts) != 2 or str(PurePosixPath(name)) != name or re.search(r"[\x00-\x1f\x7f]", name):
+            if (
+                len(PurePosixPath(name).parts) != 2
+                or str(PurePosixPath(name)) != name
+                or re.search(r"[\x00-\x1f\x7f]", name)
+            ):
                 raise VragError(f"{where}: image {name!r}; expected '<species folder>/<file>'.")
             names[name] = None
     if not names:
-        raise VragError(f"{annotations}: no queries found, expected one JSON object a line. Check that this is the annotation file.")
+        raise VragError(
+            f"{annotations}: no queries found, expected one JSON object a line. Check that this is"
+            " the annotation file."
+        )
     return sorted(names)
 
 
 def _fault(info: tarfile.TarInfo) -> str:
     """Why a member cannot be an image; "" when it can."""
     if not info.isreg():
-        return "a link" if info.issym() or info.islnk() else "a folder" if info.isdir() else "no regular file"
+        return (
+            "a link"
+            if info.issym() or info.islnk()
+            else "a folder"
+            if info.isdir()
+            else "no regular file"
+        )
     if info.issparse():
         return "a sparse file, which may be far larger than what the archive holds of it"
-    return f"{info.size:,} bytes, more than the {LARGEST_IMAGE:,} that an image may have" if info.size > LARGEST_IMAGE else ""
+    return (
+        f"{info.size:,} bytes, more than the {LARGEST_IMAGE:,} that an image may have"
+        if info.size > LARGEST_IMAGE
+        else ""
+    )
 
 
 def _open(archive: str) -> Any:
-    """The archive, to be read; nothing that may be a password or key is repeated in an error."""
+    """The archive, to be read; nothing that may be a password or key is repeated in an
+    error.
+    """
     if re.match(r"https?://", archive, re.IGNORECASE):
         return RemoteFile(archive)
     if scheme := re.match(r"\s*([a-z][a-z0-9+.-]+:)/", archive, re.IGNORECASE):
-        raise VragError(f"archive '{scheme[1]}…': expected a file, or a URL that begins with http:// or https://.")
+        raise VragError(
+            f"archive '{scheme[1]}…': expected a file, or a URL that begins with http:// or"
+            " https://."
+        )
     try:
         return io.FileIO(str(Path(archive).expanduser()))
     except OSError as error:
         shown = re.sub(r"^/*[^/:]*:[^/]*@", "", archive.partition("?")[0])
-        raise VragError(f"archive {shown}: cannot be read ({error.strerror}). Give the path of the .tar.gz file, or its URL.") from error
+        raise VragError(
+            f"archive {shown}: cannot be read ({error.strerror}). Give the path of the .tar.gz"
+            " file, or its URL."
+        ) from error
 
 
 def _identity(file: BinaryIO | RemoteFile, archive: str) -> dict[str, Any]:
@@ -232,10 +356,17 @@ def _identity(file: BinaryIO | RemoteFile, archive: str) -> dict[str, Any]:
     if isinstance(file, RemoteFile):
         return {"name": file.name, **asdict(file.identity)}
     stat = Path(archive).expanduser().stat()
-    return {"name": str(Path(archive).expanduser().resolve()), "size": stat.st_size, "modified": stat.st_mtime_ns}
+    return {
+        "name": str(Path(archive).expanduser().resolve()),
+        "size": stat.st_size,
+        "modified": stat.st_mtime_ns,
+    }
 
 
 def _few(label: str, lines: Sequence[str], most: int = 20) -> list[str]:
     """The first of the lines, which cannot move the cursor, then a count."""
     plain = ["".join(sign if sign.isprintable() else "�" for sign in line) for line in lines[:most]]
-    return [*(f"{label}: {line}" for line in plain), *([f"{label}: and {len(lines) - most:,} more"] if len(lines) > most else [])]
+    return [
+        *(f"{label}: {line}" for line in plain),
+        *([f"{label}: and {len(lines) - most:,} more"] if len(lines) > most else []),
+    ]

@@ -1,4 +1,6 @@
-"""A folder that is being filled with images: what it holds, what was noted of it, and nothing written outside it."""
+"""A folder that is being filled with images: what it holds, what was noted of it, and
+nothing written outside it.
+"""
 
 from __future__ import annotations
 
@@ -39,33 +41,44 @@ class Copy:
 class Stop:
     """Where a run stopped reading an archive."""
 
-    archive: Mapping[str, Any]    # what tells it from others
-    wanted: str                   # hash of the names that were looked for
+    archive: Mapping[str, Any]  # what tells it from others
+    wanted: str  # hash of the names that were looked for
     place: Place
-    ended: bool                   # whether all of it was read
+    ended: bool  # whether all of it was read
 
 
 class ImageFolder:
-    """Images below `root`, named "<species folder>/<file>", with three files beside the species folders.
+    """Images below `root`, named "<species folder>/<file>", with three files beside the
+    species folders.
 
-    `manifest.csv` lists the images that were opened and found good; `.fetch-journal.csv` those that were written since, each as
-    soon as it is complete; `.fetch-stop.json` where the reading of the archive stopped. What cannot be written raises `VragError`.
+    `manifest.csv` lists the images that were opened and found good;
+    `.fetch-journal.csv` those that were written since, each as soon as it is complete;
+    `.fetch-stop.json` where the reading of the archive stopped. What cannot be written
+    raises `VragError`.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._manifest, self._journal, self._stop = root / "manifest.csv", root / ".fetch-journal.csv", root / ".fetch-stop.json"
+        self._manifest, self._journal, self._stop = (
+            root / "manifest.csv",
+            root / ".fetch-journal.csv",
+            root / ".fetch-stop.json",
+        )
         self._missing = root / "missing.txt"
         with writing(root):
             root.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=root).close()  # whether it can be written; no name that another process could meet
+            tempfile.TemporaryFile(
+                dir=root
+            ).close()  # whether it can be written; no name that another process could meet
 
     def listed(self) -> dict[str, Copy]:
         """The images of the manifest, as they were."""
         return _read_rows(self._manifest)
 
     def journal(self) -> dict[str, Copy]:
-        """The images of the journal, as they were; a row that a crash cut off is left out."""
+        """The images of the journal, as they were; a row that a crash cut off is left
+        out.
+        """
         return _read_rows(self._journal)
 
     def holds(self, name: str, copy: Copy) -> bool:
@@ -88,23 +101,43 @@ class ImageFolder:
             file.write(_csv((name, copy.bytes, copy.sha256) for name, copy in copies.items()))
 
     def forget(self, names: Collection[str]) -> None:
-        """Strike images off manifest and journal, and the note of where the reading stopped: they may lie before that place."""
+        """Strike images off manifest and journal, and the note of where the reading
+        stopped: they may lie before that place.
+        """
         with writing(self.root):
             self._stop.unlink(missing_ok=True)  # first: a crash after it costs time, and no image
             for path in (self._manifest, self._journal):
                 if (rows := _read_rows(path)).keys() & set(names):
-                    write_file(path, _csv([COLUMNS, *((name, copy.bytes, copy.sha256) for name, copy in rows.items() if name not in names)]))
+                    write_file(
+                        path,
+                        _csv(
+                            [
+                                COLUMNS,
+                                *(
+                                    (name, copy.bytes, copy.sha256)
+                                    for name, copy in rows.items()
+                                    if name not in names
+                                ),
+                            ]
+                        ),
+                    )
 
     def check_folders(self, names: Iterable[str]) -> None:
-        """Raise `VragError` for a species folder of these images that is a link: what is written there would lie elsewhere."""
+        """Raise `VragError` for a species folder of these images that is a link: what
+        is written there would lie elsewhere.
+        """
         for folder in sorted({PurePosixPath(name).parts[0] for name in names}):
             if (path := self.root / folder).is_symlink():
-                raise VragError(f"{path}: a link to {os.readlink(path)}; images would be written outside {self.root}. Remove the link, or choose another folder.")
+                raise VragError(
+                    f"{path}: a link to {os.readlink(path)}; images would be written outside"
+                    f" {self.root}. Remove the link, or choose another folder."
+                )
 
     def put(self, name: str, pieces: Iterator[bytes]) -> Copy:
         """Write an image, hashed on the way; it gets its name once it is complete.
 
-        It is not forced to the disk, which would take an hour for 100,000: the journal is, and tells by the size what a power cut took.
+        It is not forced to the disk, which would take an hour for 100,000: the journal
+        is, and tells by the size what a power cut took.
         """
         target = self.root / name
         self.check_folders([name])
@@ -131,7 +164,9 @@ class ImageFolder:
     def look(self, name: str) -> Copy:
         """Size and hash of a file that is there."""
         with (self.root / name).open("rb") as file:
-            return Copy(os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest())
+            return Copy(
+                os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
+            )
 
     def stop_at(self, stop: Stop) -> None:
         """Note where the reading stopped; the journal is on the disk before it."""
@@ -139,21 +174,37 @@ class ImageFolder:
             if self._journal.exists():
                 with self._journal.open("rb") as file:
                     os.fsync(file.fileno())
-            noted = {"archive": dict(stop.archive), "wanted": stop.wanted, "ended": stop.ended, "offset": stop.place.offset,
-                     "index": base64.b64encode(stop.place.index).decode("ascii")}
+            noted = {
+                "archive": dict(stop.archive),
+                "wanted": stop.wanted,
+                "ended": stop.ended,
+                "offset": stop.place.offset,
+                "index": base64.b64encode(stop.place.index).decode("ascii"),
+            }
             write_file(self._stop, json.dumps({**noted, "sha256": _digest(noted)}))
 
     def stop(self) -> Stop | None:
-        """Where the last run stopped; None when it left no note, or, which is said, one that is damaged."""
+        """Where the last run stopped; None when it left no note, or, which is said, one
+        that is damaged.
+        """
         try:
             noted = json.loads(self._stop.read_text(encoding="utf-8"))
             if noted.pop("sha256") == _digest(noted):
-                return Stop(noted["archive"], noted["wanted"], Place(noted["offset"], base64.b64decode(noted["index"])), noted["ended"])
+                return Stop(
+                    noted["archive"],
+                    noted["wanted"],
+                    Place(noted["offset"], base64.b64decode(noted["index"])),
+                    noted["ended"],
+                )
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             pass
-        print(f"{self._stop}: the note of where the last run stopped is damaged; reading from the beginning", flush=True)
+        print(
+            f"{self._stop}: the note of where the last run stopped is damaged; reading from the"
+            " beginning",
+            flush=True,
+        )
         return None
 
     def reasons(self) -> dict[str, str]:
@@ -165,30 +216,75 @@ class ImageFolder:
         return {name: reason for name, _, reason in (line.partition("\t") for line in lines)}
 
     def finish(self, good: Mapping[str, Copy], faults: Mapping[str, str]) -> None:
-        """Add to the manifest, less what is gone, and write the list of faults (missing.txt: image, tab, reason); without faults, drop journal and note."""
-        rows = {name: copy for name, copy in self.listed().items() if name not in good and name not in faults and self.holds(name, copy)} | dict(good)
+        """Add to the manifest, less what is gone, and write the list of faults
+        (missing.txt: image, tab, reason); without faults, drop journal and note.
+        """
+        rows = {
+            name: copy
+            for name, copy in self.listed().items()
+            if name not in good and name not in faults and self.holds(name, copy)
+        } | dict(good)
         with writing(self.root):
-            write_file(self._manifest, _csv([COLUMNS, *((name, rows[name].bytes, rows[name].sha256) for name in sorted(rows))]))
+            write_file(
+                self._manifest,
+                _csv(
+                    [
+                        COLUMNS,
+                        *((name, rows[name].bytes, rows[name].sha256) for name in sorted(rows)),
+                    ]
+                ),
+            )
             if faults:
-                write_file(self._missing, "".join(f"{name}\t{' '.join(reason.split())}\n" for name, reason in sorted(faults.items())))
+                write_file(
+                    self._missing,
+                    "".join(
+                        f"{name}\t{' '.join(reason.split())}\n"
+                        for name, reason in sorted(faults.items())
+                    ),
+                )
                 return
-            for path in (self._missing, self._stop, self._journal, *self.root.glob(f".{self._stop.name}.*.part")):  # the last: what a kill left half written
+            for path in (
+                self._missing,
+                self._stop,
+                self._journal,
+                *self.root.glob(f".{self._stop.name}.*.part"),
+            ):  # the last: what a kill left half written
                 path.unlink(missing_ok=True)
 
 
-def look_around(folder: ImageFolder, wanted: Sequence[str]) -> tuple[dict[str, Copy], dict[str, Copy], int]:
-    """(the images that are good, those that are damaged and yet just as an archive gave them, how many of the good ones were known by their sizes)."""
+def look_around(
+    folder: ImageFolder, wanted: Sequence[str]
+) -> tuple[dict[str, Copy], dict[str, Copy], int]:
+    """(the images that are good, those that are damaged and yet just as an archive gave
+    them, how many of the good ones were known by their sizes).
+    """
     listed, journal = folder.listed(), folder.journal()
-    good = {name: listed[name] for name in wanted if name in listed and folder.holds(name, listed[name])}
+    good = {
+        name: listed[name] for name in wanted if name in listed and folder.holds(name, listed[name])
+    }
     by_size = len(good)
-    held = {name: journal[name] for name in wanted if name not in good and name in journal and folder.holds(name, journal[name])}
+    held = {
+        name: journal[name]
+        for name in wanted
+        if name not in good and name in journal and folder.holds(name, journal[name])
+    }
     damaged = find_damage(folder, list(held), "opening images of the last run")
     good |= {name: copy for name, copy in held.items() if name not in damaged}
     suspect = {name: held[name] for name in damaged if folder.unchanged(name, held[name])}
-    good |= _found_by_hand(folder, [name for name in wanted if name not in good and name not in held])
-    gone = {name for name in wanted if (name in listed or name in journal) and name not in good and name not in suspect}
+    good |= _found_by_hand(
+        folder, [name for name in wanted if name not in good and name not in held]
+    )
+    gone = {
+        name
+        for name in wanted
+        if (name in listed or name in journal) and name not in good and name not in suspect
+    }
     if gone:
-        print(f"{folder.root}: reading from the beginning: {len(gone):,} images of earlier runs are gone or damaged", flush=True)
+        print(
+            f"{folder.root}: reading from the beginning: {len(gone):,} images of earlier runs are"
+            " gone or damaged",
+            flush=True,
+        )
         folder.forget(gone)
     return good, suspect, by_size
 
@@ -196,10 +292,18 @@ def look_around(folder: ImageFolder, wanted: Sequence[str]) -> tuple[dict[str, C
 def find_damage(folder: ImageFolder, names: Sequence[str], label: str) -> dict[str, str]:
     """Those of the images that cannot be opened → why."""
     found: dict[str, str] = {}
-    for start in track(range(0, len(names), _AT_ONCE), label, len(names), "images", size=_AT_ONCE) if names else ():
+    for start in (
+        track(range(0, len(names), _AT_ONCE), label, len(names), "images", size=_AT_ONCE)
+        if names
+        else ()
+    ):
         batch = names[start : start + _AT_ONCE]
         if find_damaged(ImageFile(folder.root / name) for name in batch):
-            found |= {name: words for name in batch for words in find_damaged([ImageFile(folder.root / name)])}
+            found |= {
+                name: words
+                for name in batch
+                for words in find_damaged([ImageFile(folder.root / name)])
+            }
     return found
 
 
@@ -209,7 +313,10 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise VragError(f"{path}: cannot be written ({error.strerror or error}). Make room there, or choose a folder that you may write to (--to).") from error
+        raise VragError(
+            f"{path}: cannot be written ({error.strerror or error}). Make room there, or choose a"
+            " folder that you may write to (--to)."
+        ) from error
 
 
 def _found_by_hand(folder: ImageFolder, names: Iterable[str]) -> dict[str, Copy]:
@@ -236,7 +343,12 @@ def _csv(rows: Iterable[Iterable[object]]) -> str:
 def _read_rows(path: Path) -> dict[str, Copy]:
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
-            return {row[0]: Copy(int(row[1]), row[2]) for row in csv.reader(file)
-                    if len(row) == len(COLUMNS) and re.fullmatch("[0-9]{1,18}", row[1]) and re.fullmatch("[0-9a-f]{64}", row[2])}
+            return {
+                row[0]: Copy(int(row[1]), row[2])
+                for row in csv.reader(file)
+                if len(row) == len(COLUMNS)
+                and re.fullmatch("[0-9]{1,18}", row[1])
+                and re.fullmatch("[0-9a-f]{64}", row[2])
+            }
     except (OSError, csv.Error):
         return {}

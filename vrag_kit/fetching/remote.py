@@ -1,4 +1,6 @@
-"""A file on a web server, read as if it lay here: from any place, and on where it was when the connection breaks."""
+"""A file on a web server, read as if it lay here: from any place, and on where it was
+when the connection breaks.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,15 @@ from urllib.request import Request, urlopen
 from vrag_kit.errors import VragError
 
 PAUSES: tuple[float, ...] = (1, 2, 5, 10, 30, 60, 120, 300)
-"""Seconds before each new try to connect; a byte of progress starts them over, and after the last the file gives up."""
+"""Seconds before each new try to connect; a byte of progress starts them over, and
+after the last the file gives up.
+"""
 TIMEOUT = 60.0
 """Seconds of silence after which a connection counts as broken."""
 KEPT = 16 << 20
-"""Bytes before the place of reading that stay in memory, so that a short step back asks the server for nothing."""
+"""Bytes before the place of reading that stay in memory, so that a short step back asks
+the server for nothing.
+"""
 _PIECE = 1 << 20
 _LATER = (408, 425, 429, 500, 502, 503, 504)
 
@@ -30,29 +36,37 @@ class Identity:
     """What tells one state of a file from another."""
 
     size: int
-    etag: str = ""        # "" where the server sends none
-    modified: str = ""    # as the server words it
+    etag: str = ""  # "" where the server sends none
+    modified: str = ""  # as the server words it
 
     def same(self, other: Identity) -> bool:
-        """Whether nothing speaks against it: equal sizes, and equal tags and times where both have one."""
+        """Whether nothing speaks against it: equal sizes, and equal tags and times
+        where both have one.
+        """
         pairs = ((self.etag, other.etag), (self.modified, other.modified))
-        return self.size == other.size and all(mine == theirs for mine, theirs in pairs if mine and theirs)
+        return self.size == other.size and all(
+            mine == theirs for mine, theirs in pairs if mine and theirs
+        )
 
 
 class RemoteFile(io.RawIOBase):
     """A read-only, seekable file over HTTP; use it in a `with` block or close it.
 
-    A broken connection is made again, with growing pauses, and asked for the rest (Range). A server that sends no parts sends the
-    beginning again, which is skipped. Raises `VragError` when the file is not there, cannot be reached, does not tell its size, is no longer the
-    file that it was, and when several tries in a row have brought no byte.
+    A broken connection is made again, with growing pauses, and asked for the rest
+    (Range). A server that sends no parts sends the beginning again, which is skipped.
+    Raises `VragError` when the file is not there, cannot be reached, does not tell its
+    size, is no longer the file that it was, and when several tries in a row have
+    brought no byte.
     """
 
     def __init__(self, url: str) -> None:
         super().__init__()
         self.url, self.name = url, _name(url)
         self._response: Any = None
-        self._place = 0             # where the next byte is read
-        self._first = self._next = 0    # the bytes that are kept; the connection goes on at the latter
+        self._place = 0  # where the next byte is read
+        self._first = self._next = (
+            0  # the bytes that are kept; the connection goes on at the latter
+        )
         self._kept = bytearray()
         self.identity, self.sends_parts = self._look()
 
@@ -70,7 +84,10 @@ class RemoteFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move; nothing is asked for before the next read."""
-        self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self.identity.size}[whence]
+        self._place = (
+            offset
+            + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self.identity.size}[whence]
+        )
         return self._place
 
     def read(self, size: int | None = -1) -> bytes:
@@ -91,7 +108,11 @@ class RemoteFile(io.RawIOBase):
 
     def _kept_piece(self, size: int) -> bytes:
         start = self._place - self._first
-        return bytes(self._kept[start : start + size]) if self._first <= self._place < self._next else b""
+        return (
+            bytes(self._kept[start : start + size])
+            if self._first <= self._place < self._next
+            else b""
+        )
 
     def _fresh_piece(self, size: int) -> bytes:
         """At least one byte from the server."""
@@ -108,9 +129,16 @@ class RemoteFile(io.RawIOBase):
                 reason = _words(error)
             self._drop()
             if pause is None:
-                raise VragError(f"{self.name}: gave up at {_megabytes(self._place)} of {_megabytes(self.identity.size)} MB, after {len(PAUSES) + 1} tries "
-                                f"without a byte ({reason}).")
-            print(f"{self.name}: the connection broke at {_megabytes(self._place)} MB ({reason}); trying again in {pause:g} s", flush=True)
+                raise VragError(
+                    f"{self.name}: gave up at {_megabytes(self._place)} of"
+                    f" {_megabytes(self.identity.size)} MB, after {len(PAUSES) + 1} tries without a"
+                    f" byte ({reason})."
+                )
+            print(
+                f"{self.name}: the connection broke at {_megabytes(self._place)} MB ({reason});"
+                f" trying again in {pause:g} s",
+                flush=True,
+            )
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
 
@@ -125,14 +153,24 @@ class RemoteFile(io.RawIOBase):
         found, first = _read_head(response, self.name)
         if not found.same(self.identity):
             response.close()
-            raise VragError(f"{self.name}: the archive on the server was replaced while it was read (it had {_told(self.identity)}, now {_told(found)}).")
+            raise VragError(
+                f"{self.name}: the archive on the server was replaced while it was read (it had"
+                f" {_told(self.identity)}, now {_told(found)})."
+            )
         if self._place != self._next:
             self._kept.clear()
             self._first = self._next = self._place
         if first not in (0, self._place):
-            raise ConnectionError(f"asked for the bytes from {self._place:,} on, the server sent those from {first:,} on")
+            raise ConnectionError(
+                f"asked for the bytes from {self._place:,} on, the server sent those from"
+                f" {first:,} on"
+            )
         if first < self._place:
-            print(f"{self.name}: the server sends no parts; reading the first {_megabytes(self._place)} MB again", flush=True)
+            print(
+                f"{self.name}: the server sends no parts; reading the first"
+                f" {_megabytes(self._place)} MB again",
+                flush=True,
+            )
             _skip(response, self._place)
         self._response = response
 
@@ -144,24 +182,42 @@ class RemoteFile(io.RawIOBase):
                     return _read_head(response, self.name)[0], response.status == 206
             except HTTPError as error:
                 if pause is None:
-                    raise VragError(f"{self.name}: gave up after {len(PAUSES) + 1} tries ({_words(error)}). Try again later.") from error
+                    raise VragError(
+                        f"{self.name}: gave up after {len(PAUSES) + 1} tries ({_words(error)}). Try"
+                        " again later."
+                    ) from error
                 print(f"{self.name}: {_words(error)}; trying again in {pause:g} s", flush=True)
                 time.sleep(pause)
             except (OSError, http.client.HTTPException, ValueError) as error:
-                raise VragError(f"{self.name}: the server cannot be reached ({_words(error)}). Check the address and the network.") from error
+                raise VragError(
+                    f"{self.name}: the server cannot be reached ({_words(error)}). Check the"
+                    " address and the network."
+                ) from error
         raise AssertionError("the last try returns or raises")
 
     def _ask(self, headers: dict[str, str]) -> Any:
-        """One request; raises `VragError` for an answer that more tries will not change."""
-        sent = {"User-Agent": "vrag_kit", "Accept-Encoding": "identity", **{name: value for name, value in headers.items() if value}}
+        """One request; raises `VragError` for an answer that more tries will not
+        change.
+        """
+        sent = {
+            "User-Agent": "vrag_kit",
+            "Accept-Encoding": "identity",
+            **{name: value for name, value in headers.items() if value},
+        }
         try:
             return urlopen(Request(self.url, headers=sent), timeout=TIMEOUT)
         except HTTPError as error:
             error.close()
             if error.code in _LATER:
                 raise
-            hint = {404: "There is no such file: check the address.", 416: "The file is empty, or shorter than before: it was replaced."}
-            raise VragError(f"{self.name}: the server refuses it ({_words(error)}). {hint.get(error.code, 'Check the address, and whether it is still valid.')}") from error
+            hint = {
+                404: "There is no such file: check the address.",
+                416: "The file is empty, or shorter than before: it was replaced.",
+            }
+            raise VragError(
+                f"{self.name}: the server refuses it ({_words(error)})."
+                f" {hint.get(error.code, 'Check the address, and whether it is still valid.')}"
+            ) from error
 
     def _keep(self, piece: bytes) -> None:
         self._kept += piece
@@ -177,7 +233,9 @@ class RemoteFile(io.RawIOBase):
 
 
 def _name(url: str) -> str:
-    """An address without what follows a ?, which may be a key; raises `VragError`, which repeats nothing of it, for one that cannot be used."""
+    """An address without what follows a ?, which may be a key; raises `VragError`,
+    which repeats nothing of it, for one that cannot be used.
+    """
     name = ""
     if re.fullmatch("[!-~]+", url):
         with suppress(ValueError):  # whose words repeat parts of the address
@@ -185,19 +243,37 @@ def _name(url: str) -> str:
             if parts.hostname and "@" not in parts.netloc and parts.port != 0:
                 name = f"{parts.scheme}://{parts.netloc}{parts.path}"
     if not name:
-        raise VragError("the archive's address has no host, a port that is no number, a user and password in it, or a space or letters that an address cannot hold "
-                        "(a space is written %20); expected http(s)://host/path. It is not repeated here, for it may hold a key.")
+        raise VragError(
+            "the archive's address has no host, a port that is no number, a user and password in"
+            " it, or a space or letters that an address cannot hold (a space is written %20);"
+            " expected http(s)://host/path. It is not repeated here, for it may hold a key."
+        )
     return name
 
 
 def _read_head(response: Any, name: str) -> tuple[Identity, int]:
     """The file's identity, and the place of the first byte that is sent."""
-    stated = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", response.headers.get("Content-Range", "").strip()) if response.status == 206 else None
-    size = stated[2] if stated else response.headers.get("Content-Length") if response.status == 200 else None
+    stated = (
+        re.fullmatch(r"bytes (\d+)-\d+/(\d+)", response.headers.get("Content-Range", "").strip())
+        if response.status == 206
+        else None
+    )
+    size = (
+        stated[2]
+        if stated
+        else response.headers.get("Content-Length")
+        if response.status == 200
+        else None
+    )
     if size is None or not size.isdigit():
         response.close()
-        raise VragError(f"{name}: the server does not say how large the archive is (status {response.status}). Download it by other means, and give the file.")
-    return Identity(int(size), response.headers.get("ETag", ""), response.headers.get("Last-Modified", "")), int(stated[1]) if stated else 0
+        raise VragError(
+            f"{name}: the server does not say how large the archive is (status {response.status})."
+            " Download it by other means, and give the file."
+        )
+    return Identity(
+        int(size), response.headers.get("ETag", ""), response.headers.get("Last-Modified", "")
+    ), (int(stated[1]) if stated else 0)
 
 
 def _skip(response: Any, count: int) -> None:
@@ -209,7 +285,9 @@ def _skip(response: Any, count: int) -> None:
 
 
 def _words(error: BaseException) -> str:
-    """What went wrong, in words that repeat no address: the server may send us on to one with a key in it."""
+    """What went wrong, in words that repeat no address: the server may send us on to
+    one with a key in it.
+    """
     if isinstance(error, HTTPError):
         return f"{error.code} {http.client.responses.get(error.code, '')}".strip()
     if isinstance(error, http.client.InvalidURL | ValueError):
@@ -220,7 +298,16 @@ def _words(error: BaseException) -> str:
 
 
 def _told(identity: Identity) -> str:
-    return ", ".join(filter(None, (f"{identity.size:,} bytes", identity.etag and f"tag {identity.etag}", identity.modified)))
+    return ", ".join(
+        filter(
+            None,
+            (
+                f"{identity.size:,} bytes",
+                identity.etag and f"tag {identity.etag}",
+                identity.modified,
+            ),
+        )
+    )
 
 
 def _megabytes(count: int) -> str:

@@ -1,4 +1,6 @@
-"""The Field Guide: invented species, drawn, stored and read exactly like the real benchmark."""
+"""The Field Guide: invented species, drawn, stored and read exactly like the real
+benchmark.
+"""
 
 from vrag_kit.fieldguide.guide import draw_field_guide
 from vrag_kit.fieldguide.pages import EDITIONS

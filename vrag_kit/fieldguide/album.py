@@ -1,4 +1,6 @@
-"""A species' photographs, chosen so that a hidden part shows in exactly the wanted number of them."""
+"""A species' photographs, chosen so that a hidden part shows in exactly the wanted
+number of them.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,18 @@ class Photo:
     """One photograph before it is drawn: the view, and what it shows."""
 
     view: View
-    shown: frozenset[str]   # hidden parts that can be judged from it
+    shown: frozenset[str]  # hidden parts that can be judged from it
 
 
 def invent_named(seed: object, kind: str, number: object) -> Species:
     """The species with this number of this kind in the world of `seed`."""
     spec = KINDS[kind]
-    return invent(kind, spec.noun, tuple(part.name for part in spec.hidden), stream("species", seed, kind, number))
+    return invent(
+        kind,
+        spec.noun,
+        tuple(part.name for part in spec.hidden),
+        stream("species", seed, kind, number),
+    )
 
 
 def clue_photo(species: Species, part: HiddenPart, name: str) -> Photo:
@@ -36,43 +43,63 @@ def clue_photo(species: Species, part: HiddenPart, name: str) -> Photo:
         shown, _ = seen_parts(species, view)
         if part.name in shown:
             return Photo(view, shown)
-    raise RuntimeError(f"{species.scientific_name}: no view shows the {part.name} after {_TRIES} tries ({name})")
+    raise RuntimeError(
+        f"{species.scientific_name}: no view shows the {part.name} after {_TRIES} tries ({name})"
+    )
 
 
-def plain_photo(species: Species, avoid: frozenset[str], name: str, near_miss: float = 0.4) -> Photo:
+def plain_photo(
+    species: Species, avoid: frozenset[str], name: str, near_miss: float = 0.4
+) -> Photo:
     """A photograph that gives no hint of the parts in `avoid`.
 
-    Most rest in a pose that hides everything; a share `near_miss` has the pose of a hidden part, which is
-    then covered by a leaf, too far away, or only ajar.
+    Most rest in a pose that hides everything; a share `near_miss` has the pose of a
+    hidden part, which is then covered by a leaf, too far away, or only ajar.
     """
     rng, kind = stream(name), KINDS[species.kind]
     for _ in range(_TRIES):
         if rng.random() < near_miss:
             part = kind.hidden[int(rng.integers(2))]
-            view = sample_view(species, part.pose, float(rng.uniform(0.0, 1.0)), rng, name, cover=part.name if rng.random() < 0.75 else "")
+            view = sample_view(
+                species,
+                part.pose,
+                float(rng.uniform(0.0, 1.0)),
+                rng,
+                name,
+                cover=part.name if rng.random() < 0.75 else "",
+            )
         else:
             view = sample_view(species, str(rng.choice(kind.resting)), 0.0, rng, name)
         shown, hidden = seen_parts(species, view)
         if avoid <= hidden:
             return Photo(view, shown)
-    raise RuntimeError(f"{species.scientific_name}: every view shows one of {sorted(avoid)} after {_TRIES} tries ({name})")
+    raise RuntimeError(
+        f"{species.scientific_name}: every view shows one of {sorted(avoid)} after {_TRIES} tries"
+        f" ({name})"
+    )
 
 
 def clue_count(n_photos: int, rng: np.random.Generator) -> int:
-    """A skewed number of clues: about 6 % on average, a quarter of the queries under 2 %, none over 25 %."""
+    """A skewed number of clues: about 6 % on average, a quarter of the queries under 2
+    %, none over 25 %.
+    """
     share = 0.041 * np.exp(rng.normal(0, 0.95))
     return int(np.clip(round(share * n_photos), 1, max(1, n_photos // 4 - 1)))
 
 
 def album(species: Species, asked: tuple[str, ...], n_photos: int, name: str) -> list[Photo]:
-    """`n_photos` photographs in shuffled order; each part in `asked` has its own skewed number of clues.
+    """`n_photos` photographs in shuffled order; each part in `asked` has its own skewed
+    number of clues.
 
-    Parts nobody asks about show in a few photographs too, as other rare views do in the field.
+    Parts nobody asks about show in a few photographs too, as other rare views do in the
+    field.
     """
     rng, photos = stream(name, "album"), []
     for part in hidden_parts(species):
         wanted = clue_count(n_photos, rng)
         photos += [clue_photo(species, part, f"{name}/{part.name}/{i}") for i in range(wanted)]
     avoid = frozenset(asked)
-    photos += [plain_photo(species, avoid, f"{name}/plain/{i}") for i in range(n_photos - len(photos))]
+    photos += [
+        plain_photo(species, avoid, f"{name}/plain/{i}") for i in range(n_photos - len(photos))
+    ]
     return [photos[i] for i in rng.permutation(len(photos))]

@@ -1,4 +1,6 @@
-"""An encyclopedia article for every species of the guide: what a naturalist would tell, but never what is hidden (standing for Wikipedia)."""
+"""An encyclopedia article for every species of the guide: what a naturalist would tell,
+but never what is hidden (standing for Wikipedia).
+"""
 
 from __future__ import annotations
 
@@ -8,41 +10,79 @@ from vrag_kit.fieldguide.organisms import KINDS, HiddenPart
 from vrag_kit.fieldguide.traits import Species, stream
 
 HOMES = {
-    "foliage": ("gardens", "old hedges", "oak woods", "river banks"), "sky": ("tall trees", "reed beds", "forest edges", "parks"),
-    "meadow": ("wet meadows", "road sides", "sandy slopes", "hay fields"), "forest": ("beech woods", "mossy logs", "spruce forests", "leaf litter"),
-    "water": ("slow rivers", "coral gardens", "rock pools", "cold lakes"), "rock": ("stone walls", "dry hills", "canyon floors", "sunny ledges"),
+    "foliage": ("gardens", "old hedges", "oak woods", "river banks"),
+    "sky": ("tall trees", "reed beds", "forest edges", "parks"),
+    "meadow": ("wet meadows", "road sides", "sandy slopes", "hay fields"),
+    "forest": ("beech woods", "mossy logs", "spruce forests", "leaf litter"),
+    "water": ("slow rivers", "coral gardens", "rock pools", "cold lakes"),
+    "rock": ("stone walls", "dry hills", "canyon floors", "sunny ledges"),
 }
 _TIMES = ("spring", "early summer", "late summer", "autumn")
-_OPENINGS = ("{latin} is a species of {noun} in the family {family}.", "The {common} ({latin}) belongs to the family {family}.",
-             "{latin}, known as the {common}, is a {noun} of the family {family}.")
-_SHY = ("The {part} {is_} seldom seen, as photographs rarely show {them}.", "Few observers have looked at the {part}.", "The {part} {is_} not described in most guides.")
+_OPENINGS = (
+    "{latin} is a species of {noun} in the family {family}.",
+    "The {common} ({latin}) belongs to the family {family}.",
+    "{latin}, known as the {common}, is a {noun} of the family {family}.",
+)
+_SHY = (
+    "The {part} {is_} seldom seen, as photographs rarely show {them}.",
+    "Few observers have looked at the {part}.",
+    "The {part} {is_} not described in most guides.",
+)
 
 
-def article(species: Species, name: str, *, told: HiddenPart | None = None) -> tuple[str, tuple[tuple[str, str], ...]]:
+def article(
+    species: Species, name: str, *, told: HiddenPart | None = None
+) -> tuple[str, tuple[tuple[str, str], ...]]:
     """(title, sections) of a species; the same name gives the same words.
 
-    Its look from outside is told. A hidden part is at most mentioned, unless it is `told`, which only the answerers' lessons do: then colour and pattern are said.
+    Its look from outside is told. A hidden part is at most mentioned, unless it is
+    `told`, which only the answerers' lessons do: then colour and pattern are said.
     """
     rng, kind = stream(name, "article"), KINDS[species.kind]
-    words = {"latin": species.scientific_name, "common": species.common_name, "noun": kind.noun.lower(), "family": kind.lineage[-1]}
+    words = {
+        "latin": species.scientific_name,
+        "common": species.common_name,
+        "noun": kind.noun.lower(),
+        "family": kind.lineage[-1],
+    }
     look = species.outside
     pattern = "" if look.pattern == "plain" else f", {look.pattern} with {look.second}"
     shy = kind.hidden[int(rng.integers(2))]
-    description = [f"From outside it is {look.color}{pattern}.", f"It is {_pick(rng, ('small', 'of middle size', 'rather large', 'slender', 'stout'))} for its kind.",
-                   _told(species, told) if told else _shyly(shy, rng)]
+    description = [
+        f"From outside it is {look.color}{pattern}.",
+        (
+            f"It is {_pick(rng, ('small', 'of middle size', 'rather large', 'slender', 'stout'))}"
+            " for its kind."
+        ),
+        _told(species, told) if told else _shyly(shy, rng),
+    ]
     homes = rng.choice(HOMES[kind.scene], size=2, replace=False)
-    where = f"It lives in {homes[0]} and {homes[1]}. It is {_pick(rng, ('common', 'rare', 'local', 'widespread'))} in the {_pick(rng, ('north', 'south', 'east', 'west'))}."
-    sections = [("", _pick(rng, _OPENINGS).format(**words)), ("Description", " ".join(description)), ("Distribution", where)]
+    where = (
+        f"It lives in {homes[0]} and {homes[1]}. It is"
+        f" {_pick(rng, ('common', 'rare', 'local', 'widespread'))} in the"
+        f" {_pick(rng, ('north', 'south', 'east', 'west'))}."
+    )
+    sections = [
+        ("", _pick(rng, _OPENINGS).format(**words)),
+        ("Description", " ".join(description)),
+        ("Distribution", where),
+    ]
     if rng.random() < 0.5:
         sections.append(("Life cycle", f"It is mostly seen in {_pick(rng, _TIMES)}."))
-    sections += [("See also", f"List of species in the family {kind.lineage[-1]}"), ("References", "Field notes of the society, volume 12.")]
+    sections += [
+        ("See also", f"List of species in the family {kind.lineage[-1]}"),
+        ("References", "Field notes of the society, volume 12."),
+    ]
     titles = (species.scientific_name, species.common_name, f"{species.genus} and its allies")
     return str(rng.choice(titles, p=(0.6, 0.3, 0.1))), tuple(sections)
 
 
 def as_markdown(title: str, sections: tuple[tuple[str, str], ...]) -> str:
     """The article as the text of a file."""
-    return f"# {title}\n" + "".join(f"{chr(10)}## {heading}\n{text}\n" if heading else f"\n{text}\n" for heading, text in sections)
+    return f"# {title}\n" + "".join(
+        f"{chr(10)}## {heading}\n{text}\n" if heading else f"\n{text}\n"
+        for heading, text in sections
+    )
 
 
 def _pick(rng: np.random.Generator, options: tuple[str, ...]) -> str:
@@ -56,4 +96,6 @@ def _told(species: Species, part: HiddenPart) -> str:
 
 
 def _shyly(part: HiddenPart, rng: np.random.Generator) -> str:
-    return _pick(rng, _SHY).format(part=part.name, is_="are" if part.plural else "is", them="them" if part.plural else "it")
+    return _pick(rng, _SHY).format(
+        part=part.name, is_="are" if part.plural else "is", them="them" if part.plural else "it"
+    )

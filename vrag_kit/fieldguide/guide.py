@@ -1,12 +1,14 @@
-"""Draw a whole Field Guide into a folder, in the layout of Visual-RAG over iNaturalist 2021.
+"""Draw a whole Field Guide into a folder, in the layout of Visual-RAG over iNaturalist
+2021.
 
     <folder>/annotations.jsonl                                    v2 rows, one query each
     <folder>/images/NNNNN_Kingdom_…_Genus_species/<uuid>.jpg      the photographs
     <folder>/guide.json                                           edition, seed, hash of the drawing code
     <folder>/images24, articles, categories.json, webqa           what `companions` adds: a second corpus, and texts
 
-The same edition and seed give the same bytes. Drawing goes species by species: an interrupted guide
-goes on where it stopped, and a guide drawn by older code is drawn again.
+The same edition and seed give the same bytes. Drawing goes species by species: an
+interrupted guide goes on where it stopped, and a guide drawn by older code is drawn
+again.
 """
 
 from __future__ import annotations
@@ -33,26 +35,44 @@ _QUALITY = 88  # of the JPEG files
 
 
 def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:
-    """Draw an edition ("full" or "small") into `folder` unless it is already there; returns the folder.
+    """Draw an edition ("full" or "small") into `folder` unless it is already there;
+    returns the folder.
 
-    `workers` processes draw at once (default: one a core). Raises `VragError` for an unknown edition or
-    a folder that cannot be written, and in a script that draws without `if __name__ == "__main__":`.
+    `workers` processes draw at once (default: one a core). Raises `VragError` for an
+    unknown edition or a folder that cannot be written, and in a script that draws
+    without `if __name__ == "__main__":`.
     """
     if edition not in EDITIONS:
-        raise VragError(f"unknown edition {edition!r} of the Field Guide; expected one of {', '.join(map(repr, EDITIONS))}.")
-    folder, wanted = Path(folder), {"edition": edition, **json.loads(json.dumps(asdict(EDITIONS[edition]))), "drawn_by": _drawing_code()}
+        raise VragError(
+            f"unknown edition {edition!r} of the Field Guide; expected one of"
+            f" {', '.join(map(repr, EDITIONS))}."
+        )
+    folder, wanted = (
+        Path(folder),
+        {
+            "edition": edition,
+            **json.loads(json.dumps(asdict(EDITIONS[edition]))),
+            "drawn_by": _drawing_code(),
+        },
+    )
     if _read_note(folder) == {**wanted, "complete": True} and companions_are_there(edition, folder):
         return folder
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise VragError('the drawing processes run this script again from its top; put its code below `if __name__ == "__main__":`.')
+        raise VragError(
+            "the drawing processes run this script again from its top; put its code below `if"
+            ' __name__ == "__main__":`.'
+        )
     try:
         with one_at_a_time(folder, "drawing the Field Guide"):
             if _read_note(folder) != {**wanted, "complete": True}:
                 _draw(edition, folder, wanted, workers or os.cpu_count() or 1)
             draw_companions(edition, folder, workers or os.cpu_count() or 1)
     except OSError as error:
-        raise VragError(f"{folder}: the Field Guide cannot be drawn there ({error.strerror or error}). Choose a folder with write access and "
-                        f"{'300' if edition == 'full' else '10'} MB free; what was drawn is kept.") from error
+        raise VragError(
+            f"{folder}: the Field Guide cannot be drawn there ({error.strerror or error}). Choose a"
+            f" folder with write access and {'300' if edition == 'full' else '10'} MB free; what"
+            " was drawn is kept."
+        ) from error
     return folder
 
 
@@ -60,20 +80,31 @@ def _draw(edition: str, folder: Path, wanted: dict[str, Any], workers: int) -> N
     note = _read_note(folder)
     if (folder / "images").exists() and {key: note.get(key) for key in wanted} != wanted:
         if not note:
-            raise VragError(f"{folder}: holds an 'images' folder that is not a Field Guide. Choose another folder, or remove it.")
+            raise VragError(
+                f"{folder}: holds an 'images' folder that is not a Field Guide. Choose another"
+                " folder, or remove it."
+            )
         print(f"{folder}: drawn by other code or as another edition; drawing it again", flush=True)
         shutil.rmtree(folder / "images")
     write_file(folder / "guide.json", json.dumps(wanted, indent=2))
     (folder / "images").mkdir(exist_ok=True)
     found = slots(EDITIONS[edition])
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        drawn = pool.map(partial(_draw_page, EDITIONS[edition], folder / "images"), range(len(found)), found)
-        rows = [row for page in track(drawn, f"drawing the Field Guide ({edition})", len(found), "species") for row in page]
+        drawn = pool.map(
+            partial(_draw_page, EDITIONS[edition], folder / "images"), range(len(found)), found
+        )
+        rows = [
+            row
+            for page in track(drawn, f"drawing the Field Guide ({edition})", len(found), "species")
+            for row in page
+        ]
     write_file(folder / "annotations.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     write_file(folder / "guide.json", json.dumps({**wanted, "complete": True}, indent=2))
 
 
-def _draw_page(edition: Edition, images: Path, index: int, slot: tuple[str, int]) -> list[dict[str, Any]]:
+def _draw_page(
+    edition: Edition, images: Path, index: int, slot: tuple[str, int]
+) -> list[dict[str, Any]]:
     """Draw one species unless it is there, and return its annotation rows."""
     page = plan_page(edition, index, *slot)
     target, part = images / page.folder, images / f".{page.folder}.part"
@@ -81,7 +112,9 @@ def _draw_page(edition: Edition, images: Path, index: int, slot: tuple[str, int]
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
         for photo, name in zip(page.photos, page.files, strict=True):
-            photograph(page.species, photo.view, edition.size).save(part / name, quality=_QUALITY, subsampling=0)
+            photograph(page.species, photo.view, edition.size).save(
+                part / name, quality=_QUALITY, subsampling=0
+            )
         part.rename(target)
     return annotation_rows(page)
 
@@ -89,7 +122,10 @@ def _draw_page(edition: Edition, images: Path, index: int, slot: tuple[str, int]
 def _drawing_code() -> str:
     """Hash of the modules that decide what a guide looks like."""
     here = Path(__file__).parent
-    sources = [here / f"{name}.py" for name in ("shapes", "traits", "views", "questions", "album", "pages", "guide")] + sorted((here / "organisms").glob("*.py"))
+    sources = [
+        here / f"{name}.py"
+        for name in ("shapes", "traits", "views", "questions", "album", "pages", "guide")
+    ] + sorted((here / "organisms").glob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
 

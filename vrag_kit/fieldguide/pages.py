@@ -1,4 +1,6 @@
-"""The pages of a guide before anything is drawn: which species, which questions, which photographs."""
+"""The pages of a guide before anything is drawn: which species, which questions, which
+photographs.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ class Edition:
     """How large a guide is."""
 
     species_per_kind: int
-    photos: tuple[int, int]     # fewest and most photographs of a species, as 200–300 in the paper
-    size: int                   # side of a photograph, pixels
+    photos: tuple[int, int]  # fewest and most photographs of a species, as 200–300 in the paper
+    size: int  # side of a photograph, pixels
     seed: str = "field-guide"
 
 
@@ -36,7 +38,7 @@ class Page:
     species: Species
     questions: tuple[Question, ...]
     photos: tuple[Photo, ...]
-    files: tuple[str, ...]      # one name a photograph
+    files: tuple[str, ...]  # one name a photograph
 
 
 def slots(edition: Edition) -> list[tuple[str, int]]:
@@ -45,7 +47,9 @@ def slots(edition: Edition) -> list[tuple[str, int]]:
 
 
 def plan_page(edition: Edition, index: int, kind: str, number: int) -> Page:
-    """Invent the guide's species with this index, its questions and its photographs; draws nothing."""
+    """Invent the guide's species with this index, its questions and its photographs;
+    draws nothing.
+    """
     name = f"{edition.seed}/{kind}/{number}"
     rng, species = stream(name, "page"), invent_named(edition.seed, kind, number)
     parts = hidden_parts(species)
@@ -54,8 +58,15 @@ def plan_page(edition: Edition, index: int, kind: str, number: int) -> Page:
     for part in asked:
         options = askable(species, part)
         weights = [0.55, 0.25, 0.2][: len(options)]
-        questions.append(ask(species, part, str(rng.choice(options, p=[w / sum(weights) for w in weights]))))
-    photos = album(species, tuple(part.name for part in asked), int(rng.integers(edition.photos[0], edition.photos[1] + 1)), name)
+        questions.append(
+            ask(species, part, str(rng.choice(options, p=[w / sum(weights) for w in weights])))
+        )
+    photos = album(
+        species,
+        tuple(part.name for part in asked),
+        int(rng.integers(edition.photos[0], edition.photos[1] + 1)),
+        name,
+    )
     files = tuple(f"{uuid.UUID(bytes=rng.bytes(16), version=4)}.jpg" for _ in photos)
     folder = "_".join([f"{index:05d}", *KINDS[kind].lineage, species.genus, species.epithet])
     return Page(folder, species, tuple(questions), tuple(photos), files)
@@ -65,8 +76,20 @@ def annotation_rows(page: Page) -> list[dict[str, Any]]:
     """The page's questions as rows of the annotation file, version 2."""
     rows = []
     for question in page.questions:
-        labels = {f"{page.folder}/{name}": int(question.part in photo.shown) for photo, name in zip(page.photos, page.files, strict=True)}
+        labels = {
+            f"{page.folder}/{name}": int(question.part in photo.shown)
+            for photo, name in zip(page.photos, page.files, strict=True)
+        }
         count = sum(labels.values())
-        rows.append({"question": question.text, "answer": list(question.answers), "sn": page.species.scientific_name, "images": labels,
-                     "y_rate": count / len(labels), "y_count": count, "is_changed_v2": "unchanged"})
+        rows.append(
+            {
+                "question": question.text,
+                "answer": list(question.answers),
+                "sn": page.species.scientific_name,
+                "images": labels,
+                "y_rate": count / len(labels),
+                "y_count": count,
+                "is_changed_v2": "unchanged",
+            }
+        )
     return rows

@@ -1,4 +1,6 @@
-"""The guide's species in another drawing style: outlined and coloured like the plates of a printed book (standing for the images of iNaturalist 2024)."""
+"""The guide's species in another drawing style: outlined and coloured like the plates
+of a printed book (standing for the images of iNaturalist 2024).
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,15 @@ _PAPER = (236, 226, 204)
 
 
 def plate(species: Species, view: View, size: int) -> Image.Image:
-    """Draw a view as a coloured plate, RGB, size × size pixels: paper washed with two colours of the scene, ink outlines, no blur and no camera noise."""
+    """Draw a view as a coloured plate, RGB, size × size pixels: paper washed with two
+    colours of the scene, ink outlines, no blur and no camera noise.
+    """
     fine = 3 if size < 100 else 2
     rng, palette = stream(view.name, "plate"), SCENES[KINDS[species.kind].scene]
     image = _wash(rng, palette, size * fine)
     pen, width = ImageDraw.Draw(image, "RGBA"), max(1, size * fine // 150)
     for shape in compose(species, view):
-        outline = [tuple(point) for point in ((shape.points + 0.5) * size * fine)]
+        outline = [tuple(point) for point in (shape.points + 0.5) * size * fine]
         pen.polygon(outline, fill=(*shape.color, shape.alpha))
         if shape.alpha == 255:
             pen.line([*outline, outline[0]], fill=(*darker(shape.color, 0.45), 255), width=width)
@@ -29,7 +33,9 @@ def plate(species: Species, view: View, size: int) -> Image.Image:
     return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
 
 
-def _wash(rng: np.random.Generator, palette: tuple[tuple[int, int, int], ...], side: int) -> Image.Image:
+def _wash(
+    rng: np.random.Generator, palette: tuple[tuple[int, int, int], ...], side: int
+) -> Image.Image:
     """Paper with broad strokes of two pale colours."""
     image = Image.new("RGB", (side, side), _PAPER)
     pen = ImageDraw.Draw(image)
@@ -37,5 +43,8 @@ def _wash(rng: np.random.Generator, palette: tuple[tuple[int, int, int], ...], s
         for _ in range(7):
             height, slope = rng.uniform(0.02, 0.09) * side, rng.uniform(-0.12, 0.12) * side
             y = rng.uniform(0, 1) * side
-            pen.polygon([(0, y), (side, y + slope), (side, y + slope + height), (0, y + height)], fill=lighter(color, float(rng.uniform(0.35, 0.7))))
+            pen.polygon(
+                [(0, y), (side, y + slope), (side, y + slope + height), (0, y + height)],
+                fill=lighter(color, float(rng.uniform(0.35, 0.7))),
+            )
     return image

@@ -1,8 +1,10 @@
-"""Coloured polygons in unit coordinates, and the two ways to draw them: as a picture and as a map of parts.
+"""Coloured polygons in unit coordinates, and the two ways to draw them: as a picture
+and as a map of parts.
 
-The centre of a scene is (0, 0), x runs right, y runs down, and an organism spans about 1. Every
-polygon may name the body part it belongs to; drawn in the same order, the part map therefore tells
-what an observer can see of each part after everything in front of it was drawn.
+The centre of a scene is (0, 0), x runs right, y runs down, and an organism spans about
+1. Every polygon may name the body part it belongs to; drawn in the same order, the part
+map therefore tells what an observer can see of each part after everything in front of
+it was drawn.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ Points = np.ndarray  # float64, shape (n, 2)
 class Shape:
     """One filled polygon."""
 
-    points: Points      # outline in scene coordinates, shape (n, 2)
-    color: Color        # sRGB, 0–255
-    part: str = ""      # body part it shows; "" for what nobody asks about
-    alpha: int = 255    # 255 covers what is below; highlights and shadows use less
+    points: Points  # outline in scene coordinates, shape (n, 2)
+    color: Color  # sRGB, 0–255
+    part: str = ""  # body part it shows; "" for what nobody asks about
+    alpha: int = 255  # 255 covers what is below; highlights and shadows use less
 
 
 def ellipse(x: float, y: float, rx: float, ry: float, angle: float = 0.0, n: int = 22) -> Points:
@@ -40,7 +42,9 @@ def smooth(points: Sequence[Sequence[float]] | Points, rounds: int = 2) -> Point
     p = np.asarray(points, dtype=float)
     for _ in range(rounds):
         following = np.roll(p, -1, axis=0)
-        p = np.stack([0.75 * p + 0.25 * following, 0.25 * p + 0.75 * following], axis=1).reshape(-1, 2)
+        p = np.stack([0.75 * p + 0.25 * following, 0.25 * p + 0.75 * following], axis=1).reshape(
+            -1, 2
+        )
     return p
 
 
@@ -55,18 +59,26 @@ def mirrored(points: Points) -> Points:
     return points * np.array([-1.0, 1.0])
 
 
-def transformed(shapes: Iterable[Shape], matrix: np.ndarray, offset: Sequence[float]) -> list[Shape]:
+def transformed(
+    shapes: Iterable[Shape], matrix: np.ndarray, offset: Sequence[float]
+) -> list[Shape]:
     """Every shape with its points mapped by `points @ matrix.T + offset`."""
     shift = np.asarray(offset, dtype=float)
     return [replace(s, points=s.points @ matrix.T + shift) for s in shapes]
 
 
-def shaded(points: Points, color: Color, part: str = "", lit: Sequence[float] = (-0.05, -0.1)) -> list[Shape]:
-    """A body with a darker rim and a soft highlight toward `lit`: three shapes of one part."""
+def shaded(
+    points: Points, color: Color, part: str = "", lit: Sequence[float] = (-0.05, -0.1)
+) -> list[Shape]:
+    """A body with a darker rim and a soft highlight toward `lit`: three shapes of one
+    part.
+    """
     centre = points.mean(axis=0)
-    return [Shape(points, darker(color, 0.72), part),
-            Shape(toward(points, centre, 0.93), color, part),
-            Shape(toward(points, centre + np.asarray(lit), 0.55), lighter(color, 0.25), part, alpha=70)]
+    return [
+        Shape(points, darker(color, 0.72), part),
+        Shape(toward(points, centre, 0.93), color, part),
+        Shape(toward(points, centre + np.asarray(lit), 0.55), lighter(color, 0.25), part, alpha=70),
+    ]
 
 
 def darker(color: Color, share: float) -> Color:
@@ -84,25 +96,38 @@ def _outline(points: Points, size: int) -> list[float]:
 
 
 def paint(image: Image.Image, shapes: Iterable[Shape]) -> None:
-    """Draw `shapes` in order onto a square RGB `image`; scene (−0.5, −0.5) is its upper left corner."""
+    """Draw `shapes` in order onto a square RGB `image`; scene (−0.5, −0.5) is its upper
+    left corner.
+    """
     pen = ImageDraw.Draw(image, "RGBA")
     for shape in shapes:
         pen.polygon(_outline(shape.points, image.width), fill=(*shape.color, shape.alpha))
 
 
 def part_map(shapes: Iterable[Shape], resolution: int) -> tuple[Image.Image, dict[str, int]]:
-    """What an observer sees of each part once everything is drawn: a picture of labels, and the label of each part ("" for all else is 0)."""
+    """What an observer sees of each part once everything is drawn: a picture of labels,
+    and the label of each part ("" for all else is 0).
+    """
     label_of: dict[str, int] = {"": 0}
     labels = Image.new("L", (resolution, resolution))
     pen = ImageDraw.Draw(labels)
     for shape in shapes:
         if shape.alpha == 255:
-            pen.polygon(_outline(shape.points, resolution), fill=label_of.setdefault(shape.part, len(label_of)))
+            pen.polygon(
+                _outline(shape.points, resolution),
+                fill=label_of.setdefault(shape.part, len(label_of)),
+            )
     return labels, label_of
 
 
 def visible_shares(shapes: Iterable[Shape], resolution: int = 96) -> dict[str, float]:
-    """Share of the frame, in [0, 1], that shows each part once everything is drawn; absent parts are absent."""
+    """Share of the frame, in [0, 1], that shows each part once everything is drawn;
+    absent parts are absent.
+    """
     labels, label_of = part_map(shapes, resolution)
     counts = labels.histogram()
-    return {part: counts[label] / resolution**2 for part, label in label_of.items() if part and counts[label]}
+    return {
+        part: counts[label] / resolution**2
+        for part, label in label_of.items()
+        if part and counts[label]
+    }

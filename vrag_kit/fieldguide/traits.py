@@ -1,4 +1,6 @@
-"""What an invented species looks like: its colours, its patterns, and the names that follow from them."""
+"""What an invented species looks like: its colours, its patterns, and the names that
+follow from them.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +12,90 @@ import numpy as np
 from vrag_kit.fieldguide.shapes import Color, Points, Shape, ellipse, toward
 
 COLORS: dict[str, Color] = {
-    "red": (196, 40, 38), "orange": (236, 132, 28), "yellow": (243, 211, 56), "green": (74, 145, 62),
-    "blue": (48, 98, 190), "purple": (124, 62, 156), "pink": (236, 142, 172), "white": (242, 240, 232),
-    "black": (34, 32, 36), "brown": (122, 80, 46), "gray": (140, 142, 144),
+    "red": (196, 40, 38),
+    "orange": (236, 132, 28),
+    "yellow": (243, 211, 56),
+    "green": (74, 145, 62),
+    "blue": (48, 98, 190),
+    "purple": (124, 62, 156),
+    "pink": (236, 142, 172),
+    "white": (242, 240, 232),
+    "black": (34, 32, 36),
+    "brown": (122, 80, 46),
+    "gray": (140, 142, 144),
 }
-SPELLINGS: dict[str, tuple[str, ...]] = {          # accepted answers, best first
-    "purple": ("purple", "violet"), "gray": ("gray", "grey"), "white": ("white", "cream"),
-    "banded": ("banded", "bands", "striped", "stripes"), "spotted": ("spotted", "spots", "dots"),
-    "bordered": ("bordered", "border", "dark margin", "edged"), "plain": ("plain", "no pattern", "uniform"),
+SPELLINGS: dict[str, tuple[str, ...]] = {  # accepted answers, best first
+    "purple": ("purple", "violet"),
+    "gray": ("gray", "grey"),
+    "white": ("white", "cream"),
+    "banded": ("banded", "bands", "striped", "stripes"),
+    "spotted": ("spotted", "spots", "dots"),
+    "bordered": ("bordered", "border", "dark margin", "edged"),
+    "plain": ("plain", "no pattern", "uniform"),
 }
 PATTERNS = ("plain", "spotted", "banded", "bordered")
-COLOR_WORDS = {"red": "Scarlet", "orange": "Amber", "yellow": "Saffron", "green": "Mossy", "blue": "Azure",
-               "purple": "Plum", "pink": "Rosy", "white": "Pale", "black": "Sable", "brown": "Russet", "gray": "Ashen"}
+COLOR_WORDS = {
+    "red": "Scarlet",
+    "orange": "Amber",
+    "yellow": "Saffron",
+    "green": "Mossy",
+    "blue": "Azure",
+    "purple": "Plum",
+    "pink": "Rosy",
+    "white": "Pale",
+    "black": "Sable",
+    "brown": "Russet",
+    "gray": "Ashen",
+}
 PATTERN_WORDS = {"plain": "", "spotted": "Freckled ", "banded": "Girdled ", "bordered": "Hemmed "}
-_PLACES = ("Fen", "Heath", "Lantern", "Willow", "Marsh", "Tansy", "Hollow", "Ridge", "Dune", "Harbor", "Orchard", "Cinder",
-           "Juniper", "Quarry", "Brook", "Saltmarsh", "Thistle", "Meadow", "Canyon", "Alder", "Ember", "Frost", "Sedge", "Copper")
-_SYLLABLES = ("ta", "ve", "lo", "ri", "na", "pe", "mo", "su", "ka", "li", "do", "fe", "ra", "nu", "vi", "sa", "cor", "mel", "tan", "bri")
+_PLACES = (
+    "Fen",
+    "Heath",
+    "Lantern",
+    "Willow",
+    "Marsh",
+    "Tansy",
+    "Hollow",
+    "Ridge",
+    "Dune",
+    "Harbor",
+    "Orchard",
+    "Cinder",
+    "Juniper",
+    "Quarry",
+    "Brook",
+    "Saltmarsh",
+    "Thistle",
+    "Meadow",
+    "Canyon",
+    "Alder",
+    "Ember",
+    "Frost",
+    "Sedge",
+    "Copper",
+)
+_SYLLABLES = (
+    "ta",
+    "ve",
+    "lo",
+    "ri",
+    "na",
+    "pe",
+    "mo",
+    "su",
+    "ka",
+    "li",
+    "do",
+    "fe",
+    "ra",
+    "nu",
+    "vi",
+    "sa",
+    "cor",
+    "mel",
+    "tan",
+    "bri",
+)
 _GENUS_ENDS = ("lia", "rus", "mys", "thea", "ssa", "nia", "pora", "dus", "stes", "phora")
 _EPITHET_ENDS = ("ensis", "ata", "ella", "osa", "ula", "ina", "aria", "ica", "ifera", "oides")
 
@@ -34,21 +104,21 @@ _EPITHET_ENDS = ("ensis", "ata", "ella", "osa", "ula", "ina", "aria", "ica", "if
 class Look:
     """Colour and pattern of one part."""
 
-    color: str      # a key of COLORS: the ground colour
-    pattern: str    # one of PATTERNS
-    second: str     # a key of COLORS: the colour of the pattern, different from `color`
+    color: str  # a key of COLORS: the ground colour
+    pattern: str  # one of PATTERNS
+    second: str  # a key of COLORS: the colour of the pattern, different from `color`
 
 
 @dataclass(frozen=True, slots=True)
 class Species:
     """One invented species; everything in it is drawn from a named random stream."""
 
-    kind: str                   # a key of organisms.KINDS
+    kind: str  # a key of organisms.KINDS
     genus: str
     epithet: str
-    common_name: str            # tells the visible colour and pattern, as common names do
-    outside: Look               # what every view shows
-    hidden: dict[str, Look]     # part → what only rare views show; independent of `outside`
+    common_name: str  # tells the visible colour and pattern, as common names do
+    outside: Look  # what every view shows
+    hidden: dict[str, Look]  # part → what only rare views show; independent of `outside`
     build: tuple[float, float]  # two body proportions, each in [0, 1]
 
     @property
@@ -58,7 +128,9 @@ class Species:
 
 
 def stream(*names: object) -> np.random.Generator:
-    """A random generator named by words: the same words give the same numbers, and no other words do."""
+    """A random generator named by words: the same words give the same numbers, and no
+    other words do.
+    """
     digest = hashlib.sha256("/".join(map(str, names)).encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
 
@@ -68,10 +140,18 @@ def invent(kind: str, noun: str, parts: tuple[str, ...], rng: np.random.Generato
     outside = _look(rng)
     first, last = (str(word) for word in rng.choice(_PLACES, size=2, replace=False))
     genus = _word(rng, _GENUS_ENDS).capitalize()
-    return Species(kind=kind, genus=genus, epithet=_word(rng, _EPITHET_ENDS),
-                   common_name=f"{PATTERN_WORDS[outside.pattern]}{COLOR_WORDS[outside.color]} {first}{last.lower()} {noun}",
-                   outside=outside, hidden={part: _look(rng) for part in parts},
-                   build=(float(rng.random()), float(rng.random())))
+    return Species(
+        kind=kind,
+        genus=genus,
+        epithet=_word(rng, _EPITHET_ENDS),
+        common_name=(
+            f"{PATTERN_WORDS[outside.pattern]}{COLOR_WORDS[outside.color]} {first}{last.lower()}"
+            f" {noun}"
+        ),
+        outside=outside,
+        hidden={part: _look(rng) for part in parts},
+        build=(float(rng.random()), float(rng.random())),
+    )
 
 
 def _look(rng: np.random.Generator) -> Look:
@@ -89,15 +169,19 @@ def spellings(value: str) -> tuple[str, ...]:
 
 
 def patterned(outline: Points, look: Look, part: str, anchor: tuple[float, float]) -> list[Shape]:
-    """Fill an outline that is star-shaped about `anchor` with the colour and pattern of `look`."""
+    """Fill an outline that is star-shaped about `anchor` with the colour and pattern of
+    `look`.
+    """
     ground, second = COLORS[look.color], COLORS[look.second]
     rim = tuple(int(c * 0.7) for c in ground)
     body = [Shape(outline, rim, part), Shape(toward(outline, anchor, 0.96), ground, part)]
     if look.pattern == "bordered":
         body = [Shape(outline, second, part), Shape(toward(outline, anchor, 0.76), ground, part)]
     if look.pattern == "banded":
-        body += [Shape(toward(outline, anchor, share), color, part)
-                 for share, color in ((0.86, second), (0.70, ground), (0.52, second), (0.34, ground))]
+        body += [
+            Shape(toward(outline, anchor, share), color, part)
+            for share, color in ((0.86, second), (0.70, ground), (0.52, second), (0.34, ground))
+        ]
     if look.pattern == "spotted":
         reach = np.linalg.norm(outline - np.asarray(anchor), axis=1)
         size = 0.095 * float(reach.max())

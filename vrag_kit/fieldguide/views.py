@@ -1,4 +1,6 @@
-"""Photographs of a species: where the observer stands, what is in the way, and what can be seen from there."""
+"""Photographs of a species: where the observer stands, what is in the way, and what can
+be seen from there.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,24 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.shapes import Color, Shape, ellipse, paint, smooth, transformed, visible_shares
+from vrag_kit.fieldguide.shapes import (
+    Color,
+    Shape,
+    ellipse,
+    paint,
+    smooth,
+    transformed,
+    visible_shares,
+)
 from vrag_kit.fieldguide.traits import Species, stream
 
-CLUE_SHARE = 0.005    # a part counts as shown when it fills at least this share of the frame…
-CLUE_BLUR = 0.012     # …in a picture no blurrier than this (sigma, in frame widths)
-HIDDEN_SHARE = 0.0015  # and as hidden when it fills at most this share; between the two nobody could say
+CLUE_SHARE = 0.005  # a part counts as shown when it fills at least this share of the frame…
+CLUE_BLUR = 0.012  # …in a picture no blurrier than this (sigma, in frame widths)
+HIDDEN_SHARE = (
+    0.0015  # and as hidden when it fills at most this share; between the two nobody could say
+)
 
-SCENES: dict[str, tuple[Color, ...]] = {   # palette: the ground first, then what grows or lies about
+SCENES: dict[str, tuple[Color, ...]] = {  # palette: the ground first, then what grows or lies about
     "foliage": ((86, 116, 66), (52, 88, 44), (128, 152, 82), (150, 128, 84), (66, 74, 46)),
     "sky": ((158, 184, 200), (196, 208, 206), (112, 134, 104), (92, 104, 82), (140, 124, 100)),
     "meadow": ((128, 150, 92), (92, 120, 64), (168, 172, 112), (188, 168, 120), (84, 104, 78)),
@@ -29,31 +41,52 @@ SCENES: dict[str, tuple[Color, ...]] = {   # palette: the ground first, then wha
 class View:
     """Everything that fixes one photograph of a species."""
 
-    name: str           # names the random stream of background and clutter
-    pose: str           # one of the kind's poses
-    openness: float     # how far the pose shows its hidden part, in [0, 1]
-    scale: float        # size of the organism in frame widths
-    angle: float        # rotation, radians
-    flip: bool          # mirrored left to right
-    x: float            # centre, in frame widths from the middle
+    name: str  # names the random stream of background and clutter
+    pose: str  # one of the kind's poses
+    openness: float  # how far the pose shows its hidden part, in [0, 1]
+    scale: float  # size of the organism in frame widths
+    angle: float  # rotation, radians
+    flip: bool  # mirrored left to right
+    x: float  # centre, in frame widths from the middle
     y: float
-    blur: float         # sigma of the whole picture, in frame widths
-    light: float        # exposure; 1 is as the palette says
-    warmth: float       # −1 blue shade to 1 evening sun
-    blades: int         # blades of grass in front of the organism
-    leaf: bool          # a large leaf in front of the organism, somewhere
-    cover: str = ""     # the part that the leaf covers; "" for none in particular
+    blur: float  # sigma of the whole picture, in frame widths
+    light: float  # exposure; 1 is as the palette says
+    warmth: float  # −1 blue shade to 1 evening sun
+    blades: int  # blades of grass in front of the organism
+    leaf: bool  # a large leaf in front of the organism, somewhere
+    cover: str = ""  # the part that the leaf covers; "" for none in particular
 
 
-def sample_view(species: Species, pose: str, openness: float, rng: np.random.Generator, name: str, cover: str = "") -> View:
-    """A view in the given pose; distance, light, blur and clutter vary as in field photographs."""
+def sample_view(
+    species: Species,
+    pose: str,
+    openness: float,
+    rng: np.random.Generator,
+    name: str,
+    cover: str = "",
+) -> View:
+    """A view in the given pose; distance, light, blur and clutter vary as in field
+    photographs.
+    """
     far = rng.random() < 0.35
     scale = float(rng.uniform(0.4, 0.62) if far else rng.uniform(0.6, 1.0))
     slack = 0.5 * (1.06 - scale)
-    return View(name=name, pose=pose, openness=openness, scale=scale, angle=float(rng.uniform(-1, 1) * KINDS[species.kind].turn),
-                flip=bool(rng.random() < 0.5), x=float(rng.uniform(-1, 1) * slack), y=float(rng.uniform(-1, 1) * slack),
-                blur=float(0.002 + 0.03 * rng.beta(1.1, 5.0)), light=float(np.exp(rng.normal(0, 0.2))), warmth=float(rng.uniform(-1, 1)),
-                blades=int(rng.choice([0, 1, 2, 3, 5], p=[0.3, 0.25, 0.2, 0.15, 0.1])), leaf=bool(cover) or bool(rng.random() < 0.45), cover=cover)
+    return View(
+        name=name,
+        pose=pose,
+        openness=openness,
+        scale=scale,
+        angle=float(rng.uniform(-1, 1) * KINDS[species.kind].turn),
+        flip=bool(rng.random() < 0.5),
+        x=float(rng.uniform(-1, 1) * slack),
+        y=float(rng.uniform(-1, 1) * slack),
+        blur=float(0.002 + 0.03 * rng.beta(1.1, 5.0)),
+        light=float(np.exp(rng.normal(0, 0.2))),
+        warmth=float(rng.uniform(-1, 1)),
+        blades=int(rng.choice([0, 1, 2, 3, 5], p=[0.3, 0.25, 0.2, 0.15, 0.1])),
+        leaf=bool(cover) or bool(rng.random() < 0.45),
+        cover=cover,
+    )
 
 
 def _blades(species: Species, view: View) -> list[Shape]:
@@ -64,9 +97,29 @@ def _blades(species: Species, view: View) -> list[Shape]:
         foot = np.array([rng.uniform(-0.5, 0.5), 0.56 if rng.random() < 0.7 else -0.56])
         tip = np.array([rng.uniform(-0.4, 0.4), rng.uniform(-0.35, 0.35)])
         along = tip - foot
-        across = np.array([-along[1], along[0]]) / (np.linalg.norm(along) + 1e-9) * rng.uniform(0.012, 0.055)
-        color = tuple(int(c * rng.uniform(0.55, 1.15)) for c in palette[int(rng.integers(1, len(palette)))])
-        shapes.append(Shape(smooth([foot - across, foot + along * 0.5 - across * 1.4, tip, foot + along * 0.5 + across * 1.4, foot + across], 1), color))
+        across = (
+            np.array([-along[1], along[0]])
+            / (np.linalg.norm(along) + 1e-9)
+            * rng.uniform(0.012, 0.055)
+        )
+        color = tuple(
+            int(c * rng.uniform(0.55, 1.15)) for c in palette[int(rng.integers(1, len(palette)))]
+        )
+        shapes.append(
+            Shape(
+                smooth(
+                    [
+                        foot - across,
+                        foot + along * 0.5 - across * 1.4,
+                        tip,
+                        foot + along * 0.5 + across * 1.4,
+                        foot + across,
+                    ],
+                    1,
+                ),
+                color,
+            )
+        )
     return shapes
 
 
@@ -78,25 +131,43 @@ def _leaf(species: Species, view: View, organism: list[Shape]) -> list[Shape]:
         low, high = np.concatenate(outlines).min(axis=0), np.concatenate(outlines).max(axis=0)
         centre, half = (low + high) / 2, (high - low) / 2 * rng.uniform(1.05, 1.35) + 0.015
     else:
-        centre, half = np.array([view.x, view.y]) + view.scale * rng.uniform(-0.36, 0.36, size=2), view.scale * rng.uniform(0.07, 0.2, size=2)
-    color = tuple(int(c * rng.uniform(0.6, 1.15)) for c in palette[int(rng.integers(1, len(palette)))])
+        centre, half = (
+            np.array([view.x, view.y]) + view.scale * rng.uniform(-0.36, 0.36, size=2),
+            view.scale * rng.uniform(0.07, 0.2, size=2),
+        )
+    color = tuple(
+        int(c * rng.uniform(0.6, 1.15)) for c in palette[int(rng.integers(1, len(palette)))]
+    )
     outline = ellipse(0, 0, 1, 1, n=16) * (1 + 0.12 * rng.standard_normal((16, 1)).clip(-1, 1.5))
     vein = np.array([(-0.9, -0.04), (0.9, 0.0), (-0.9, 0.04)])
-    return [Shape(centre + outline * half, color), Shape(centre + vein * half, tuple(int(c * 0.75) for c in color), alpha=160)]
+    return [
+        Shape(centre + outline * half, color),
+        Shape(centre + vein * half, tuple(int(c * 0.75) for c in color), alpha=160),
+    ]
 
 
 def compose(species: Species, view: View) -> list[Shape]:
     """All shapes of a view, from back to front, in frame coordinates."""
     c, s = np.cos(view.angle), np.sin(view.angle)
     matrix = view.scale * np.array([[c, -s], [s, c]]) @ np.diag([-1.0 if view.flip else 1.0, 1.0])
-    organism = transformed(KINDS[species.kind].draw(species, view.pose, view.openness), matrix, (view.x, view.y))
-    return [*organism, *(_leaf(species, view, organism) if view.leaf else []), *_blades(species, view)]
+    organism = transformed(
+        KINDS[species.kind].draw(species, view.pose, view.openness), matrix, (view.x, view.y)
+    )
+    return [
+        *organism,
+        *(_leaf(species, view, organism) if view.leaf else []),
+        *_blades(species, view),
+    ]
 
 
 def seen_parts(species: Species, view: View) -> tuple[frozenset[str], frozenset[str]]:
-    """(shown, hidden): the parts that a question could be answered about from the photograph, and those it gives no hint of."""
+    """(shown, hidden): the parts that a question could be answered about from the
+    photograph, and those it gives no hint of.
+    """
     shares = dict.fromkeys(species.hidden, 0.0) | visible_shares(compose(species, view))
-    shown = frozenset(part for part, share in shares.items() if share >= CLUE_SHARE and view.blur <= CLUE_BLUR)
+    shown = frozenset(
+        part for part, share in shares.items() if share >= CLUE_SHARE and view.blur <= CLUE_BLUR
+    )
     return shown, frozenset(part for part, share in shares.items() if share <= HIDDEN_SHARE)
 
 
@@ -107,13 +178,23 @@ def _background(species: Species, view: View, size: int) -> Image.Image:
     blobs = []
     for _ in range(int(rng.integers(9, 18))):
         x, y, rx, ry = rng.uniform((-0.55, -0.55, 0.04, 0.03), (0.55, 0.55, 0.26, 0.2))
-        color = np.clip(np.array(palette[int(rng.integers(len(palette)))]) * rng.uniform(0.7, 1.25), 0, 255)
+        color = np.clip(
+            np.array(palette[int(rng.integers(len(palette)))]) * rng.uniform(0.7, 1.25), 0, 255
+        )
         if rng.random() < 0.12:  # a stray bright thing, so that a spot of colour proves nothing
             color = rng.uniform(30, 250, size=3)
             rx, ry = rx * 0.35, ry * 0.35
-        blobs.append(Shape(ellipse(x, y, rx, ry, rng.uniform(0, np.pi), n=14), tuple(int(v) for v in color), alpha=int(rng.integers(120, 255))))
+        blobs.append(
+            Shape(
+                ellipse(x, y, rx, ry, rng.uniform(0, np.pi), n=14),
+                tuple(int(v) for v in color),
+                alpha=int(rng.integers(120, 255)),
+            )
+        )
     paint(image, blobs)
-    return image.filter(ImageFilter.GaussianBlur(low * rng.uniform(0.012, 0.05))).resize((size, size), Image.Resampling.BILINEAR)
+    return image.filter(ImageFilter.GaussianBlur(low * rng.uniform(0.012, 0.05))).resize(
+        (size, size), Image.Resampling.BILINEAR
+    )
 
 
 def photograph(species: Species, view: View, size: int) -> Image.Image:
@@ -130,5 +211,7 @@ def photograph(species: Species, view: View, size: int) -> Image.Image:
     ramp = np.linspace(-0.5, 0.5, size, dtype=np.float32)
     gain = view.light * (1 + slope[0] * ramp[None, :] + slope[1] * ramp[:, None])[..., None]
     tint = np.array([1 + 0.1 * view.warmth, 1.0, 1 - 0.12 * view.warmth], dtype=np.float32)
-    grain = rng.standard_normal((size, size, 1), dtype=np.float32) * np.float32(rng.uniform(1.5, 6.0))
+    grain = rng.standard_normal((size, size, 1), dtype=np.float32) * np.float32(
+        rng.uniform(1.5, 6.0)
+    )
     return Image.fromarray(np.clip(pixels * gain * tint + grain, 0, 255).astype(np.uint8))

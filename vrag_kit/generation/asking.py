@@ -1,4 +1,6 @@
-"""Ask a model about every prompt, once: what the store holds is read, the rest is asked in batches, or several at once, and stored as it comes."""
+"""Ask a model about every prompt, once: what the store holds is read, the rest is asked
+in batches, or several at once, and stored as it comes.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from vrag_kit.progress import track
 from vrag_kit.types import Answer, Prompt
 
 _BLOCK = 16
-"""Owners whose prompts are asked together, so that their pictures recur while they are remembered."""
+"""Owners whose prompts are asked together, so that their pictures recur while they are
+remembered.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,9 @@ class _Question:
 
 
 class _Purse:
-    """What a model's answers in a store have cost, in US dollars, so that a run stops at its cap; other processes' spending is seen within half a minute."""
+    """What a model's answers in a store have cost, in US dollars, so that a run stops
+    at its cap; other processes' spending is seen within half a minute.
+    """
 
     def __init__(self, generator: Generator, store: AnswerStore) -> None:
         self._generator, self._store, self._lock = generator, store, threading.Lock()
@@ -44,10 +50,16 @@ class _Purse:
             return
         with self._lock:
             if time.monotonic() - self._read_at > 30:
-                self._spent, self._read_at = self._store.spent(self._generator.name), time.monotonic()
+                self._spent, self._read_at = (
+                    self._store.spent(self._generator.name),
+                    time.monotonic(),
+                )
             if self._spent >= cap:
-                raise VragError(f"{self._generator.name}: stopped, its answers in {self._store.path.name} have cost {self._spent:.2f} US dollars and max_cost is {cap:g}. "
-                                f"Answers are kept; raise max_cost in the model's entry to go on.")
+                raise VragError(
+                    f"{self._generator.name}: stopped, its answers in {self._store.path.name} have"
+                    f" cost {self._spent:.2f} US dollars and max_cost is {cap:g}. Answers are kept;"
+                    " raise max_cost in the model's entry to go on."
+                )
 
     def pay(self, reply: Reply) -> None:
         """Count a reply that was just stored."""
@@ -56,24 +68,51 @@ class _Purse:
                 self._spent += cost
 
 
-def ask_prompts(generator: Generator, prompts: Sequence[Prompt], store: AnswerStore, *, owners: Sequence[str] | None = None, batch_size: int = 16, sample: int = 0,
-                rounds: int = 1, retry_failures: bool = False, what: str = "answers", read: Callable[[str], Mapping[str, Any]] = read_answer) -> list[Answer]:
+def ask_prompts(
+    generator: Generator,
+    prompts: Sequence[Prompt],
+    store: AnswerStore,
+    *,
+    owners: Sequence[str] | None = None,
+    batch_size: int = 16,
+    sample: int = 0,
+    rounds: int = 1,
+    retry_failures: bool = False,
+    what: str = "answers",
+    read: Callable[[str], Mapping[str, Any]] = read_answer,
+) -> list[Answer]:
     """The answer to each prompt, in order; equal prompts share one.
 
-    `owners` (a query id each) say which prompts share pictures; `read` finds an answer's fields in its words. A question that another process is asking is
-    waited for. Before the first call the forecast is printed, for this and all `rounds` of samples that are to follow; afterwards how many answers came from the
-    store, are new, and failed. Raises `VragError` when the forecast or the cost passes the model's max_cost, and when the model cannot be asked; what was answered
-    is kept in every case.
+    `owners` (a query id each) say which prompts share pictures; `read` finds an
+    answer's fields in its words. A question that another process is asking is waited
+    for. Before the first call the forecast is printed, for this and all `rounds` of
+    samples that are to follow; afterwards how many answers came from the store, are
+    new, and failed. Raises `VragError` when the forecast or the cost passes the model's
+    max_cost, and when the model cannot be asked; what was answered is kept in every
+    case.
     """
     pictures = store.pictures(image for prompt in prompts for image in images_of(prompt))
-    keys = [answer_key(generator.fingerprint, prompt, generator.decoding, sample, pictures) for prompt in prompts]
-    asked = {answer_id: _Question(owner, prompt, stored) for owner, prompt, (answer_id, stored) in zip(owners or [""] * len(prompts), prompts, keys, strict=True)}
+    keys = [
+        answer_key(generator.fingerprint, prompt, generator.decoding, sample, pictures)
+        for prompt in prompts
+    ]
+    asked = {
+        answer_id: _Question(owner, prompt, stored)
+        for owner, prompt, (answer_id, stored) in zip(
+            owners or [""] * len(prompts), prompts, keys, strict=True
+        )
+    }
     again = store.failures(asked) if retry_failures else {}
     answers = store.read(list(asked))
     todo = [answer_id for answer_id in asked if answer_id not in answers or answer_id in again]
     began, label, new = time.monotonic(), f"{what} of {generator.name}", 0
     if todo:
-        _tell(generator, [asked[answer_id].prompt for answer_id in todo] * rounds, {where: picture.size for where, picture in pictures.items()}, store)
+        _tell(
+            generator,
+            [asked[answer_id].prompt for answer_id in todo] * rounds,
+            {where: picture.size for where, picture in pictures.items()},
+            store,
+        )
         generator.prepare()
         purse = _Purse(generator, store)
 
@@ -81,67 +120,126 @@ def ask_prompts(generator: Generator, prompts: Sequence[Prompt], store: AnswerSt
             purse.check()
             ours = store.claim(batch, again=again)
             if ours:
-                replies = generator.generate([asked[answer_id].prompt for answer_id in ours], sample=sample)
-                store.write([_answer(*pair, generator, sample, read) for pair in zip(ours, replies, strict=True)], {answer_id: asked[answer_id].stored for answer_id in ours})
+                replies = generator.generate(
+                    [asked[answer_id].prompt for answer_id in ours], sample=sample
+                )
+                store.write(
+                    [
+                        _answer(*pair, generator, sample, read)
+                        for pair in zip(ours, replies, strict=True)
+                    ],
+                    {answer_id: asked[answer_id].stored for answer_id in ours},
+                )
                 for reply in replies:
                     purse.pay(reply)
             return len(ours)
 
         with store.renewing():
-            counts = _at_once(answer, _batches(todo, asked, batch_size if generator.batched else 1), generator.concurrency)
-            new = sum(count for count, _ in track(counts, label, len(todo), "prompts", size=lambda done: done[1]))
+            counts = _at_once(
+                answer,
+                _batches(todo, asked, batch_size if generator.batched else 1),
+                generator.concurrency,
+            )
+            new = sum(
+                count
+                for count, _ in track(
+                    counts, label, len(todo), "prompts", size=lambda done: done[1]
+                )
+            )
             late, found = _wait(todo, store, answer)
         new, answers = new + late, answers | found
     answers = {answer_id: _again(answer, read) for answer_id, answer in answers.items()}
     failed = [answer for answer in answers.values() if answer.status != "ok"]
-    print(f"{label}: {len(asked) - len(todo):,} from the store, {new:,} new, {len(todo) - new:,} by another process, {len(failed):,} failed; "
-          f"{time.monotonic() - began:.0f} s", flush=True)
+    print(
+        f"{label}: {len(asked) - len(todo):,} from the store, {new:,} new, {len(todo) - new:,} by"
+        f" another process, {len(failed):,} failed; {time.monotonic() - began:.0f} s",
+        flush=True,
+    )
     _notes(list(answers.values()))
     return [answers[answer_id] for answer_id, _ in keys]
 
 
-def _tell(generator: Generator, prompts: list[Prompt], sizes: Mapping[str, tuple[int, int]], store: AnswerStore) -> None:
+def _tell(
+    generator: Generator,
+    prompts: list[Prompt],
+    sizes: Mapping[str, tuple[int, int]],
+    store: AnswerStore,
+) -> None:
     """Print the forecast; raise `VragError` when it passes what may be spent."""
     forecast = generator.forecast(prompts, sizes)
     print(f"{generator.name}: {forecast}", flush=True)
     if generator.max_cost is not None and forecast.cost is not None:
         spent = store.spent(generator.name)
         if spent + forecast.cost > generator.max_cost:
-            raise VragError(f"{generator.name}: this will cost about {forecast.cost:,.2f} US dollars, after {spent:,.2f} so far, and max_cost is {generator.max_cost:g}. "
-                            f"Nothing was asked. Set max_cost in the model's entry, as in {{model: …, max_cost: {ceil(spent + forecast.cost)}}}, or ask for less.")
+            raise VragError(
+                f"{generator.name}: this will cost about {forecast.cost:,.2f} US dollars, after"
+                f" {spent:,.2f} so far, and max_cost is {generator.max_cost:g}. Nothing was asked."
+                " Set max_cost in the model's entry, as in {model: …, max_cost:"
+                f" {ceil(spent + forecast.cost)}}}, or ask for less."
+            )
 
 
 def _batches(todo: list[str], asked: Mapping[str, _Question], size: int) -> Iterator[Sequence[str]]:
-    """Prompts of a few owners at a time, those with as many images together: little padding, and pictures that recur while they are remembered."""
-    block = {owner: i // _BLOCK for i, owner in enumerate(dict.fromkeys(question.owner for question in asked.values()))}
-    order = sorted(todo, key=lambda answer_id: (block[asked[answer_id].owner], len(images_of(asked[answer_id].prompt))))
+    """Prompts of a few owners at a time, those with as many images together: little
+    padding, and pictures that recur while they are remembered.
+    """
+    block = {
+        owner: i // _BLOCK
+        for i, owner in enumerate(dict.fromkeys(question.owner for question in asked.values()))
+    }
+    order = sorted(
+        todo,
+        key=lambda answer_id: (
+            block[asked[answer_id].owner],
+            len(images_of(asked[answer_id].prompt)),
+        ),
+    )
     for _, part in groupby(order, key=lambda answer_id: block[asked[answer_id].owner]):
         together = list(part)
         for start in range(0, len(together), size):
             yield together[start : start + size]
 
 
-def _at_once(answer: Callable[[Sequence[str]], int], batches: Iterator[Sequence[str]], threads: int) -> Iterator[tuple[int, int]]:
-    """(new answers, size) of each batch, `threads` of them at a time. After the first error no further batch is begun; those under way are finished, then it is raised."""
+def _at_once(
+    answer: Callable[[Sequence[str]], int], batches: Iterator[Sequence[str]], threads: int
+) -> Iterator[tuple[int, int]]:
+    """(new answers, size) of each batch, `threads` of them at a time.
+
+    After the first error no further batch is begun; those under way are finished, then
+    it is raised.
+    """
     if threads == 1:
         yield from ((answer(batch), len(batch)) for batch in batches)
         return
     with ThreadPoolExecutor(threads) as pool:
         running: dict[Future[int], int] = {}
         while True:
-            running |= {pool.submit(answer, batch): len(batch) for batch in islice(batches, threads - len(running))}
+            running |= {
+                pool.submit(answer, batch): len(batch)
+                for batch in islice(batches, threads - len(running))
+            }
             if not running:
                 return
             try:
                 finished = wait(running, return_when=FIRST_COMPLETED).done
             except KeyboardInterrupt:
-                print(f"stopping: {len(running)} calls are under way and are waited for, so that their answers are kept; interrupt again to drop them", flush=True)
+                print(
+                    f"stopping: {len(running)} calls are under way and are waited for, so that"
+                    " their answers are kept; interrupt again to drop them",
+                    flush=True,
+                )
                 raise
             for done in finished:
                 yield done.result(), running.pop(done)
 
 
-def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int, read: Callable[[str], Mapping[str, Any]]) -> Answer:
+def _answer(
+    answer_id: str,
+    reply: Reply,
+    generator: Generator,
+    sample: int,
+    read: Callable[[str], Mapping[str, Any]],
+) -> Answer:
     fields, status = dict(reply.fields), reply.status
     if cost := generator.cost(reply.tokens):
         fields["cost"] = cost  # in US dollars
@@ -149,11 +247,21 @@ def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int, rea
         fields |= read(reply.raw or "")
         status = _empty(fields)
     sent = {"model": generator.name, **generator.decoding, **generator.sent}
-    return Answer(answer_id=answer_id, sample=sample, raw=reply.raw, fields=fields, status=status, sent=sent, tokens=reply.tokens)
+    return Answer(
+        answer_id=answer_id,
+        sample=sample,
+        raw=reply.raw,
+        fields=fields,
+        status=status,
+        sent=sent,
+        tokens=reply.tokens,
+    )
 
 
 def _again(answer: Answer, read: Callable[[str], Mapping[str, Any]]) -> Answer:
-    """A stored answer with the fields that `read` finds, which may not be those that whoever stored it looked for."""
+    """A stored answer with the fields that `read` finds, which may not be those that
+    whoever stored it looked for.
+    """
     if answer.status != "ok":
         return answer
     fields = {**read(answer.raw or ""), **answer.fields}
@@ -164,13 +272,20 @@ def _empty(fields: Mapping[str, Any]) -> str:
     return "empty: nothing after 'Answer:'" if fields.get("answer") == "" else "ok"
 
 
-def _wait(todo: list[str], store: AnswerStore, answer: Callable[[Sequence[str]], int]) -> tuple[int, dict[str, Answer]]:
-    """Wait for what other processes are asking, and ask what they gave up; returns how many became ours, and all answers to `todo`."""
+def _wait(
+    todo: list[str], store: AnswerStore, answer: Callable[[Sequence[str]], int]
+) -> tuple[int, dict[str, Answer]]:
+    """Wait for what other processes are asking, and ask what they gave up; returns how
+    many became ours, and all answers to `todo`.
+    """
     new, said, known = 0, 0.0, store.read(todo)
     while missing := [answer_id for answer_id in todo if answer_id not in known]:
         new += sum(answer([answer_id]) for answer_id in missing[:8])
         if time.monotonic() - said > 30:
-            print(f"waiting: another process is asking {len(missing):,} of these questions", flush=True)
+            print(
+                f"waiting: another process is asking {len(missing):,} of these questions",
+                flush=True,
+            )
             said = time.monotonic()
         time.sleep(0.2)
         known |= store.read(missing)
@@ -178,12 +293,16 @@ def _wait(todo: list[str], store: AnswerStore, answer: Callable[[Sequence[str]],
 
 
 def _notes(answers: Sequence[Answer]) -> None:
-    """Print why answers failed, kind by kind with an example, and how many are without "Answer:"."""
+    """Print why answers failed, kind by kind with an example, and how many are without
+    "Answer:".
+    """
     reasons: dict[str, list[str]] = {}
     for answer in answers:
         if answer.status != "ok":
             reasons.setdefault(answer.status.split(":")[0], []).append(answer.status)
     for examples in reasons.values():
         print(f"  failed {len(examples):,} times: {examples[0]}", flush=True)
-    if count := sum(bool(answer.fields.get("untagged")) and answer.status == "ok" for answer in answers):
+    if count := sum(
+        bool(answer.fields.get("untagged")) and answer.status == "ok" for answer in answers
+    ):
         print(f"  {count:,} answers without 'Answer:', judged as a whole", flush=True)

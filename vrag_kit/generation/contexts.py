@@ -1,8 +1,10 @@
-"""Which evidence a question is asked with: the settings of the Visual-RAG paper (section 5.3, appendices A and B) as contexts.
+"""Which evidence a question is asked with: the settings of the Visual-RAG paper
+(section 5.3, appendices A and B) as contexts.
 
-Random choices are orders, not samples: each stream ("clue", "non-clue", "easy") orders a query's documents by a hash of seed, query,
-stream, draw and document. Adding or removing a query, a document or a k therefore moves nothing else,
-and the contexts of one draw are nested over k and m: comparisons across them are paired.
+Random choices are orders, not samples: each stream ("clue", "non-clue", "easy") orders
+a query's documents by a hash of seed, query, stream, draw and document. Adding or
+removing a query, a document or a k therefore moves nothing else, and the contexts of
+one draw are nested over k and m: comparisons across them are paired.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ CLUES = (1, 2, 3, 4, 5)
 
 
 def ordered(doc_ids: Iterable[str], *names: object) -> list[str]:
-    """The documents in the random order that `names` (seed, query, stream, draw) stand for."""
+    """The documents in the random order that `names` (seed, query, stream, draw) stand
+    for.
+    """
     prefix = "/".join(map(str, names)) + "/"
     return sorted(doc_ids, key=lambda doc_id: hashlib.sha256((prefix + doc_id).encode()).digest())
 
@@ -35,50 +39,115 @@ def zero_shot(benchmark: Benchmark) -> list[Context]:
 
 
 def gt_clue(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list[Context]:
-    """One clue a draw. Draw r takes item r mod R of the query's R clues in random order, so that draws differ while there are clues (footnote 4)."""
-    return [Context(query_id=query_id, setting="gt_clue", k=1, draw=draw, doc_ids=tuple(_clues(benchmark, query_id, draw, seed, 1)))
-            for query_id in benchmark.queries for draw in range(draws)]
+    """One clue a draw.
+
+    Draw r takes item r mod R of the query's R clues in random order, so that draws
+    differ while there are clues (footnote 4).
+    """
+    return [
+        Context(
+            query_id=query_id,
+            setting="gt_clue",
+            k=1,
+            draw=draw,
+            doc_ids=tuple(_clues(benchmark, query_id, draw, seed, 1)),
+        )
+        for query_id in benchmark.queries
+        for draw in range(draws)
+    ]
 
 
 def non_clue(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list[Context]:
-    """One image that is no clue; draw 0 alone is the paper's single run. Raises `VragError` for a query without non-clues."""
-    return [Context(query_id=query_id, setting="non_clue", k=1, draw=draw, doc_ids=tuple(_non_clues(benchmark, query_id, draw, seed, 1)))
-            for query_id in benchmark.queries for draw in range(draws)]
+    """One image that is no clue; draw 0 alone is the paper's single run.
+
+    Raises `VragError` for a query without non-clues.
+    """
+    return [
+        Context(
+            query_id=query_id,
+            setting="non_clue",
+            k=1,
+            draw=draw,
+            doc_ids=tuple(_non_clues(benchmark, query_id, draw, seed, 1)),
+        )
+        for query_id in benchmark.queries
+        for draw in range(draws)
+    ]
 
 
-def top_k(benchmark: Benchmark, run: pd.DataFrame, *, ks: Sequence[int] = TOP_K, setting: str = "top_k") -> list[Context]:
-    """The first k documents of a run, best first; with `setting` "text_rag" they are passages. Raises `VragError` when the run is less deep for some query."""
-    ranked = {query_id: list(part.sort_values("rank")["doc_id"]) for query_id, part in run.groupby("query_id", sort=False)}
+def top_k(
+    benchmark: Benchmark, run: pd.DataFrame, *, ks: Sequence[int] = TOP_K, setting: str = "top_k"
+) -> list[Context]:
+    """The first k documents of a run, best first; with `setting` "text_rag" they are
+    passages. Raises `VragError` when the run is less deep for some query.
+    """
+    ranked = {
+        query_id: list(part.sort_values("rank")["doc_id"])
+        for query_id, part in run.groupby("query_id", sort=False)
+    }
     for query_id in benchmark.queries:
         if (found := len(ranked.get(query_id, []))) < max(ks):
-            raise VragError(f"the run holds {found} documents for query {query_id!r}, fewer than k = {max(ks)}. Search deeper, or ask for a smaller k if there are no more.")
-    return [Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(ranked[query_id][:k])) for query_id in benchmark.queries for k in ks]
+            raise VragError(
+                f"the run holds {found} documents for query {query_id!r}, fewer than k = {max(ks)}."
+                " Search deeper, or ask for a smaller k if there are no more."
+            )
+    return [
+        Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(ranked[query_id][:k]))
+        for query_id in benchmark.queries
+        for k in ks
+    ]
 
 
-def one_in_k(benchmark: Benchmark, *, ks: Sequence[int] = ONE_IN_K, draws: int = DRAWS, seed: int = 0, clue_position: int = 0) -> list[Context]:
+def one_in_k(
+    benchmark: Benchmark,
+    *,
+    ks: Sequence[int] = ONE_IN_K,
+    draws: int = DRAWS,
+    seed: int = 0,
+    clue_position: int = 0,
+) -> list[Context]:
     """One clue and k − 1 non-clues, the clue first as in the paper.
 
-    The clue of a draw is that of `gt_clue`, the non-clues are the front of the order that `non_clue` takes its one from.
-    `clue_position` moves the clue: 0 is first, −1 last, a position behind the end is an error. k = 1 gives the clue alone.
-    Raises `VragError` when a query has fewer than k − 1 non-clues.
+    The clue of a draw is that of `gt_clue`, the non-clues are the front of the order
+    that `non_clue` takes its one from. `clue_position` moves the clue: 0 is first, −1
+    last, a position behind the end is an error. k = 1 gives the clue alone. Raises
+    `VragError` when a query has fewer than k − 1 non-clues.
     """
     if not all(-k <= clue_position < k for k in ks):
-        raise VragError(f"clue_position {clue_position} lies outside {min(ks)} images; expected −{min(ks)} to {min(ks) - 1}.")
+        raise VragError(
+            f"clue_position {clue_position} lies outside {min(ks)} images; expected −{min(ks)} to"
+            f" {min(ks) - 1}."
+        )
     contexts = []
     for query_id in benchmark.queries:
         for draw in range(draws):
-            (clue,), others = _clues(benchmark, query_id, draw, seed, 1), _non_clues(benchmark, query_id, draw, seed, max(ks) - 1)
+            (clue,), others = (
+                _clues(benchmark, query_id, draw, seed, 1),
+                _non_clues(benchmark, query_id, draw, seed, max(ks) - 1),
+            )
             for k in ks:
                 chosen, place = others[: k - 1], clue_position % k
-                contexts.append(Context(query_id=query_id, setting="one_in_k", k=k, draw=draw, doc_ids=(*chosen[:place], clue, *chosen[place:])))
+                contexts.append(
+                    Context(
+                        query_id=query_id,
+                        setting="one_in_k",
+                        k=k,
+                        draw=draw,
+                        doc_ids=(*chosen[:place], clue, *chosen[place:]),
+                    )
+                )
     return contexts
 
 
-def one_in_k_easy(benchmark: Benchmark, *, ks: Sequence[int] = ONE_IN_K, draws: int = DRAWS, seed: int = 0) -> list[Context]:
-    """The clue of `one_in_k`, first, and k − 1 images of other groups (species): easy negatives (Table 7).
+def one_in_k_easy(
+    benchmark: Benchmark, *, ks: Sequence[int] = ONE_IN_K, draws: int = DRAWS, seed: int = 0
+) -> list[Context]:
+    """The clue of `one_in_k`, first, and k − 1 images of other groups (species): easy
+    negatives (Table 7).
 
-    The other groups are put in random order, each gives one image in turn, so that up to as many images as there are groups all differ in group. Raises `VragError`
-    when there are fewer than k − 1 images of other groups.
+    The other groups are put in random order, each gives one image in turn, so that up
+    to as many images as there are groups all differ in group. Raises `VragError` when
+    there are fewer than k − 1 images of other groups.
     """
     images: dict[str, dict[str, None]] = defaultdict(dict)
     for query_id, query in benchmark.queries.items():
@@ -86,70 +155,152 @@ def one_in_k_easy(benchmark: Benchmark, *, ks: Sequence[int] = ONE_IN_K, draws: 
     contexts = []
     for query_id, query in benchmark.queries.items():
         for draw in range(draws):
-            (clue,), others = _clues(benchmark, query_id, draw, seed, 1), _easy(images, query_id, query.group, draw, seed, max(ks) - 1)
-            contexts += [Context(query_id=query_id, setting="one_in_k_easy", k=k, draw=draw, doc_ids=(clue, *others[: k - 1])) for k in ks]
+            (clue,), others = (
+                _clues(benchmark, query_id, draw, seed, 1),
+                _easy(images, query_id, query.group, draw, seed, max(ks) - 1),
+            )
+            contexts += [
+                Context(
+                    query_id=query_id,
+                    setting="one_in_k_easy",
+                    k=k,
+                    draw=draw,
+                    doc_ids=(clue, *others[: k - 1]),
+                )
+                for k in ks
+            ]
     return contexts
 
 
 def first_clue(benchmark: Benchmark, run: pd.DataFrame) -> list[Context]:
-    """The best ranked clue of a run alone, asked as a GT clue: what the model makes of the very clue that top-k shows it. Queries for which the run has none are left out."""
+    """The best ranked clue of a run alone, asked as a GT clue: what the model makes of
+    the very clue that top-k shows it. Queries for which the run has none are left out.
+    """
     found: dict[str, str] = {}
     for query_id, doc_id in run.sort_values("rank")[["query_id", "doc_id"]].itertuples(index=False):
         if query_id in benchmark.queries and doc_id in benchmark.relevant(query_id):
             found.setdefault(query_id, doc_id)
-    return [Context(query_id=query_id, setting="gt_clue", k=1, doc_ids=(found[query_id],)) for query_id in benchmark.queries if query_id in found]
+    return [
+        Context(query_id=query_id, setting="gt_clue", k=1, doc_ids=(found[query_id],))
+        for query_id in benchmark.queries
+        if query_id in found
+    ]
 
 
 def enough_clues(benchmark: Benchmark, m: int) -> Benchmark:
-    """The queries with at least `m` clues: the one fixed subset on which numbers of clues are compared (Table 6). Raises `VragError` when there is none."""
+    """The queries with at least `m` clues: the one fixed subset on which numbers of
+    clues are compared (Table 6). Raises `VragError` when there is none.
+    """
     kept = [query_id for query_id in benchmark.queries if len(benchmark.relevant(query_id)) >= m]
     if not kept:
         most = max(len(benchmark.relevant(query_id)) for query_id in benchmark.queries)
-        raise VragError(f"no query of {benchmark.name} has {m} clues; the most are {most}. Ask for fewer.")
+        raise VragError(
+            f"no query of {benchmark.name} has {m} clues; the most are {most}. Ask for fewer."
+        )
     return benchmark.subset(kept)
 
 
-def m_gt(benchmark: Benchmark, *, ms: Sequence[int] = CLUES, draws: int = DRAWS, seed: int = 0) -> list[Context]:
-    """m clues and nothing else (Table 6): those from the draw's place on in the clue order, so that 1 GT is `gt_clue`. Raises `VragError` for a query with fewer than m clues."""
-    return [Context(query_id=query_id, setting="m_gt", k=m, m=m, draw=draw, doc_ids=tuple(_clues(benchmark, query_id, draw, seed, m)))
-            for query_id in benchmark.queries for draw in range(draws) for m in ms]
+def m_gt(
+    benchmark: Benchmark, *, ms: Sequence[int] = CLUES, draws: int = DRAWS, seed: int = 0
+) -> list[Context]:
+    """m clues and nothing else (Table 6): those from the draw's place on in the clue
+    order, so that 1 GT is `gt_clue`. Raises `VragError` for a query with fewer than m
+    clues.
+    """
+    return [
+        Context(
+            query_id=query_id,
+            setting="m_gt",
+            k=m,
+            m=m,
+            draw=draw,
+            doc_ids=tuple(_clues(benchmark, query_id, draw, seed, m)),
+        )
+        for query_id in benchmark.queries
+        for draw in range(draws)
+        for m in ms
+    ]
 
 
-def m_in_k(benchmark: Benchmark, *, ms: Sequence[int] = CLUES, k: int = 10, draws: int = DRAWS, seed: int = 0) -> list[Context]:
-    """The m clues of `m_gt`, first, and k − m non-clues from the front of their order (Table 6, "m-in-10"); m = 1 is `one_in_k`.
+def m_in_k(
+    benchmark: Benchmark,
+    *,
+    ms: Sequence[int] = CLUES,
+    k: int = 10,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> list[Context]:
+    """The m clues of `m_gt`, first, and k − m non-clues from the front of their order
+    (Table 6, "m-in-10"); m = 1 is `one_in_k`.
 
-    Raises `VragError` for a query with fewer than m clues or k − m non-clues, and for m above k.
+    Raises `VragError` for a query with fewer than m clues or k − m non-clues, and for m
+    above k.
     """
     if max(ms) > k:
         raise VragError(f"{max(ms)} clues do not fit into k = {k} images.")
-    return [Context(query_id=query_id, setting="m_in_k", k=k, m=m, draw=draw,
-                    doc_ids=(*_clues(benchmark, query_id, draw, seed, m), *_non_clues(benchmark, query_id, draw, seed, k - m)))
-            for query_id in benchmark.queries for draw in range(draws) for m in ms]
+    return [
+        Context(
+            query_id=query_id,
+            setting="m_in_k",
+            k=k,
+            m=m,
+            draw=draw,
+            doc_ids=(
+                *_clues(benchmark, query_id, draw, seed, m),
+                *_non_clues(benchmark, query_id, draw, seed, k - m),
+            ),
+        )
+        for query_id in benchmark.queries
+        for draw in range(draws)
+        for m in ms
+    ]
 
 
 def _clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count: int) -> list[str]:
     clues = ordered(benchmark.relevant(query_id), seed, query_id, "clue")
     if not clues:
-        raise VragError(f"query {query_id!r} has no clue image; leave it out with `benchmark.subset(query_ids)`.")
+        raise VragError(
+            f"query {query_id!r} has no clue image; leave it out with"
+            " `benchmark.subset(query_ids)`."
+        )
     if len(clues) < count:
-        raise VragError(f"query {query_id!r} has {len(clues)} clues, fewer than the {count} asked for; `enough_clues(benchmark, {count})` leaves such queries out.")
+        raise VragError(
+            f"query {query_id!r} has {len(clues)} clues, fewer than the {count} asked for;"
+            f" `enough_clues(benchmark, {count})` leaves such queries out."
+        )
     start = draw % len(clues)
     return (clues[start:] + clues[:start])[:count]
 
 
-def _easy(images: Mapping[str, Iterable[str]], query_id: str, group: str, draw: int, seed: int, count: int) -> list[str]:
-    groups = [other for other in ordered(images, seed, query_id, "easy", draw) if other != group][:count]
-    rounds = zip_longest(*(ordered(images[other], seed, query_id, "easy", draw) for other in groups))
+def _easy(
+    images: Mapping[str, Iterable[str]], query_id: str, group: str, draw: int, seed: int, count: int
+) -> list[str]:
+    groups = [other for other in ordered(images, seed, query_id, "easy", draw) if other != group][
+        :count
+    ]
+    rounds = zip_longest(
+        *(ordered(images[other], seed, query_id, "easy", draw) for other in groups)
+    )
     chosen = [doc_id for each in rounds for doc_id in each if doc_id is not None]
     if len(chosen) < count:
-        raise VragError(f"query {query_id!r}: {len(chosen)} images of other species, fewer than the {count} asked for. Ask for a smaller k.")
+        raise VragError(
+            f"query {query_id!r}: {len(chosen)} images of other species, fewer than the {count}"
+            " asked for. Ask for a smaller k."
+        )
     return chosen[:count]
 
 
 def _non_clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count: int) -> list[str]:
     labels, pool = benchmark.qrels[query_id], benchmark.candidates(query_id)
-    others = [doc_id for doc_id in (benchmark.corpus if pool is None else pool) if not labels.get(doc_id, 0)]
+    others = [
+        doc_id
+        for doc_id in (benchmark.corpus if pool is None else pool)
+        if not labels.get(doc_id, 0)
+    ]
     if len(others) < count:
-        raise VragError(f"query {query_id!r} has {len(others)} images that are no clue, fewer than the {count} asked for. "
-                        f"Ask for a smaller k, or leave the query out with `benchmark.subset(query_ids)`.")
+        raise VragError(
+            f"query {query_id!r} has {len(others)} images that are no clue, fewer than the {count}"
+            " asked for. Ask for a smaller k, or leave the query out with"
+            " `benchmark.subset(query_ids)`."
+        )
     return ordered(others, seed, query_id, "non-clue", draw)[:count]

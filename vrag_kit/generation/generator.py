@@ -1,4 +1,6 @@
-"""What a model that answers must offer: a name, a fingerprint, its decoding, and `generate`."""
+"""What a model that answers must offer: a name, a fingerprint, its decoding, and
+`generate`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ class Reply:
     raw: str | None
     """The model's words; None when there are none."""
     status: str = "ok"
-    """"ok", or why there is no usable answer: "truncated: …", "refused: …", "empty: …", "timeout: …", "error: …"."""
+    """"ok", or why there is no usable answer: "truncated: …", "refused: …", "empty: …",
+    "timeout: …", "error: …".
+    """
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Anything to note, such as the resolution that each picture was seen in."""
     tokens: Mapping[str, int] = field(default_factory=dict)
@@ -36,14 +40,24 @@ class Forecast:
     tokens: int
     """Of all prompts together; an estimate where the endpoint counts."""
     notes: tuple[str, ...] = ()
-    """What to know before the run: the longest prompt, memory, money, and what will not fit."""
+    """What to know before the run: the longest prompt, memory, money, and what will not
+    fit.
+    """
     misfits: int = 0
     """Prompts that the model cannot hold."""
     cost: float | None = None
     """About so many US dollars; None where no price is known."""
 
     def __str__(self) -> str:
-        return "\n  ".join([f"forecast: {self.calls:,} calls, {self.images:,} images, about {self.tokens:,} tokens of prompt", *self.notes])
+        return "\n  ".join(
+            [
+                (
+                    f"forecast: {self.calls:,} calls, {self.images:,} images, about {self.tokens:,}"
+                    " tokens of prompt"
+                ),
+                *self.notes,
+            ]
+        )
 
 
 class Generator(Protocol):
@@ -56,26 +70,44 @@ class Generator(Protocol):
     decoding: Mapping[str, Any]
     """How answers are decoded, as it is sent; part of an answer's key."""
     sent: Mapping[str, Any]
-    """What else is recorded with each answer and is no part of its key: the endpoint, the order of parts."""
+    """What else is recorded with each answer and is no part of its key: the endpoint,
+    the order of parts.
+    """
     deterministic: bool
-    """True when repeating a prompt gives the same words, so that samples would be copies."""
+    """True when repeating a prompt gives the same words, so that samples would be
+    copies.
+    """
     batched: bool
-    """Whether prompts are answered faster together; else each is handed over alone, so that its answer is kept at once."""
+    """Whether prompts are answered faster together; else each is handed over alone, so
+    that its answer is kept at once.
+    """
     concurrency: int
     """How many calls of `generate` may run at once."""
     max_cost: float | None
-    """Stop when this model's calls have cost so many US dollars in this store; None for no such limit."""
+    """Stop when this model's calls have cost so many US dollars in this store; None for
+    no such limit.
+    """
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
-        """What these prompts will take; `sizes` has every picture's by its `where`. Asks nothing and loads no weights."""
+        """What these prompts will take; `sizes` has every picture's by its `where`.
+
+        Asks nothing and loads no weights.
+        """
 
     def prepare(self) -> None:
-        """Get ready: load the weights, or make one call to the endpoint. Raises `VragError` when that fails."""
+        """Get ready: load the weights, or make one call to the endpoint.
+
+        Raises `VragError` when that fails.
+        """
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
-        """One reply a prompt, in order. A prompt that fails gets a reply that says why; the others are answered all the same.
+        """One reply a prompt, in order.
 
-        Raises `VragError` when asking on makes no sense, as with a key that is no longer accepted.
+        A prompt that fails gets a reply that says why; the others are answered all the
+        same.
+
+        Raises `VragError` when asking on makes no sense, as with a key that is no
+        longer accepted.
         """
 
     def cost(self, tokens: Mapping[str, int]) -> float:
@@ -86,7 +118,9 @@ class Generator(Protocol):
 
 
 def read_answer(raw: str) -> dict[str, Any]:
-    """What is to be judged: the text after the last "Answer:"; all of it when there is none, marked `untagged`."""
+    """What is to be judged: the text after the last "Answer:"; all of it when there is
+    none, marked `untagged`.
+    """
     pieces = re.split(r"answer\s*:", raw, flags=re.IGNORECASE)
     return {"answer": pieces[-1].strip(), **({"untagged": True} if len(pieces) == 1 else {})}
 
@@ -102,6 +136,16 @@ def text_of(prompt: Prompt) -> str:
 
 
 def images_before_text(prompt: Prompt) -> Prompt:
-    """The same prompt with each message's pictures before its text, both in their order."""
-    return tuple(replace(message, parts=(*(part for part in message.parts if not isinstance(part, str)), *(part for part in message.parts if isinstance(part, str))))
-                 for message in prompt)
+    """The same prompt with each message's pictures before its text, both in their
+    order.
+    """
+    return tuple(
+        replace(
+            message,
+            parts=(
+                *(part for part in message.parts if not isinstance(part, str)),
+                *(part for part in message.parts if isinstance(part, str)),
+            ),
+        )
+        for message in prompt
+    )

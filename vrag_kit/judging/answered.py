@@ -9,10 +9,16 @@ from vrag_kit.types import Benchmark
 
 
 def answered(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the status "ok". Raises `VragError` when one of them is no text, or answers no query of `benchmark`."""
+    """The rows with the status "ok".
+
+    Raises `VragError` when one of them is no text, or answers no query of `benchmark`.
+    """
     good = answers[answers["status"] == "ok"]
     for row, query_id, answer in zip(good.index, good["query_id"], good["answer"], strict=True):
         if not isinstance(answer, str) or query_id not in benchmark.queries:
-            raise VragError(f"row {row} of the answers: found query {query_id!r} and answer {answer!r} with the status 'ok'; expected a query of {benchmark.name} and a text. "
-                            f"A table that went through CSV must be read with keep_default_na=False.")
+            raise VragError(
+                f"row {row} of the answers: found query {query_id!r} and answer {answer!r} with the"
+                f" status 'ok'; expected a query of {benchmark.name} and a text. A table that went"
+                " through CSV must be read with keep_default_na=False."
+            )
     return good

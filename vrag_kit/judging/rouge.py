@@ -1,7 +1,9 @@
-"""ROUGE-1 recall, as the package `rouge`, version 1.0.1, counts it: the paper's second measure of an answer (Tables 14 and 16).
+"""ROUGE-1 recall, as the package `rouge`, version 1.0.1, counts it: the paper's second
+measure of an answer (Tables 14 and 16).
 
-The package splits at full stops and white space, and nothing else: "black," is another word than "black", and so is "Black". A word counts once,
-however often it stands there. Numbers of other ROUGE packages are not comparable.
+The package splits at full stops and white space, and nothing else: "black," is another
+word than "black", and so is "Black". A word counts once, however often it stands there.
+Numbers of other ROUGE packages are not comparable.
 """
 
 from __future__ import annotations
@@ -19,29 +21,44 @@ _ROUGE = Rouge(metrics=["rouge-1"], stats=["r"])
 
 
 def rouge_recall(answer: str, references: Sequence[str]) -> float:
-    """The share of a reference's distinct words that the answer holds, in [0, 1]; of several references the highest, which is our choice: the paper does not say.
+    """The share of a reference's distinct words that the answer holds, in [0, 1]; of
+    several references the highest, which is our choice: the paper does not say.
 
-    Texts go in as they are. The package refuses texts that are empty or only full stops: here such an answer has 0, and such a reference is left out. NaN without
-    any other reference: there is nothing to recall.
+    Texts go in as they are. The package refuses texts that are empty or only full
+    stops: here such an answer has 0, and such a reference is left out. NaN without any
+    other reference: there is nothing to recall.
 
     Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries".
     """
     worded = [reference for reference in references if _has_words(reference)]
     if not worded or not _has_words(answer):
         return 0.0 if worded else math.nan
-    return max(float(score["rouge-1"]["r"]) for score in _ROUGE.get_scores([answer] * len(worded), worded))
+    return max(
+        float(score["rouge-1"]["r"]) for score in _ROUGE.get_scores([answer] * len(worded), worded)
+    )
 
 
 def rouge_all(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
-    """The table of answers, judged or not, with the column rouge added: `rouge_recall` in [0, 1], NaN where the question failed or the query's answers are hidden.
+    """The table of answers, judged or not, with the column rouge added: `rouge_recall`
+    in [0, 1], NaN where the question failed or the query's answers are hidden.
 
-    Equal answers to a query are compared once. Raises `VragError` for a row that is no answer to a query.
+    Equal answers to a query are compared once. Raises `VragError` for a row that is no
+    answer to a query.
     """
     good = answered(benchmark, answers)
     pairs = set(zip(good["query_id"], good["answer"], strict=True))
-    found = {(query_id, answer): rouge_recall(answer, benchmark.queries[query_id].answers) for query_id, answer in pairs}
-    return answers.assign(rouge=[found[query_id, answer] if status == "ok" else math.nan
-                                 for query_id, answer, status in answers[["query_id", "answer", "status"]].itertuples(index=False)])
+    found = {
+        (query_id, answer): rouge_recall(answer, benchmark.queries[query_id].answers)
+        for query_id, answer in pairs
+    }
+    return answers.assign(
+        rouge=[
+            found[query_id, answer] if status == "ok" else math.nan
+            for query_id, answer, status in answers[["query_id", "answer", "status"]].itertuples(
+                index=False
+            )
+        ]
+    )
 
 
 def _has_words(text: str) -> bool:

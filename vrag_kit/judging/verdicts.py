@@ -1,18 +1,26 @@
-"""Read a judge's words as a verdict in the form of the paper's rubric (Table 12), strictly: what does not follow the form is unreadable, never a number."""
+"""Read a judge's words as a verdict in the form of the paper's rubric (Table 12),
+strictly: what does not follow the form is unreadable, never a number.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-MARKS = {"likely hallucination": "hallucination", "redundant": "redundant", "no answer": "abstention"}
+MARKS = {
+    "likely hallucination": "hallucination",
+    "redundant": "redundant",
+    "no answer": "abstention",
+}
 """The rubric's marks, in lower case → the kit's."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 _MARK = "|".join(MARKS)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
 _QUOTES = " \t*`_“”\"'.:"
 _ELSEWHERE = re.compile(rf"^\|.*|(?:{_MARK})|.*\bscore\b\W*(?:is|of|=|:)?\W*\d.*", re.IGNORECASE)
-"""A line that would change the verdict of another: a remark of its own, or a second score."""
+"""A line that would change the verdict of another: a remark of its own, or a second
+score.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +38,13 @@ class Unreadable(ValueError):
 
 
 def read_verdict(raw: str) -> Verdict:
-    """The verdict in `raw`: its one line "Score: 0.5 | Likely Hallucination | (Explanation: …)".
+    """The verdict in `raw`: its one line "Score: 0.5 | Likely Hallucination |
+    (Explanation: …)".
 
-    Bold type, quotes, thoughts in <think> tags, and lines of prose around it are let pass. Raises `Unreadable` with the reason when there is no such line or several that
-    differ, the score is no number in [0, 1], a mark is unknown, a mark or a second score stands elsewhere, or "No Answer" comes with a score above 0.
+    Bold type, quotes, thoughts in <think> tags, and lines of prose around it are let
+    pass. Raises `Unreadable` with the reason when there is no such line or several that
+    differ, the score is no number in [0, 1], a mark is unknown, a mark or a second
+    score stands elsewhere, or "No Answer" comes with a score above 0.
     """
     lines = [line.strip(_QUOTES) for line in _THOUGHT.sub("\n", raw).splitlines()]
     found = {line for line in lines if re.match(r"score\b", line, re.IGNORECASE)}
@@ -50,12 +61,17 @@ def read_verdict(raw: str) -> Verdict:
 def _line(line: str) -> Verdict:
     rest = re.sub(r"^score[\s*]*:[\s*]*", "", line, flags=re.IGNORECASE)
     head, bracket, behind = _apart(rest)
-    score, *marks = (piece.rstrip(_QUOTES).lstrip(_QUOTES.replace(".", "")) for piece in head.rstrip(" |*.").split("|"))
+    score, *marks = (
+        piece.rstrip(_QUOTES).lstrip(_QUOTES.replace(".", ""))
+        for piece in head.rstrip(" |*.").split("|")
+    )
     if not _NUMBER.fullmatch(score) or not 0 <= float(score) <= 1:
         raise Unreadable(f"“{score[:30]}” is no score from 0 to 1")
     if unknown := [mark for mark in marks if mark.lower() not in MARKS]:
         raise Unreadable(f"“{unknown[0][:30]}” is none of the marks")
-    if not bracket.lower().startswith("explanation") and re.search(rf"\d|score|{_MARK}", bracket, re.IGNORECASE):
+    if not bracket.lower().startswith("explanation") and re.search(
+        rf"\d|score|{_MARK}", bracket, re.IGNORECASE
+    ):
         raise Unreadable(f"“({bracket[:30]}” is no explanation")
     if re.search(rf"\||score|{_MARK}", behind, re.IGNORECASE):
         raise Unreadable("something stands behind the explanation")
@@ -66,7 +82,9 @@ def _line(line: str) -> Verdict:
 
 
 def _apart(rest: str) -> tuple[str, str, str]:
-    """(score and marks, the words in the first bracket, what stands behind it); a bracket that is never closed goes to the end."""
+    """(score and marks, the words in the first bracket, what stands behind it); a
+    bracket that is never closed goes to the end.
+    """
     head, _, inside = rest.partition("(")
     depth = 1
     for place, letter in enumerate(inside):
@@ -78,4 +96,12 @@ def _apart(rest: str) -> tuple[str, str, str]:
 
 def label_of(score: float, marks: frozenset[str]) -> str:
     """A verdict in a word."""
-    return "no answer" if "abstention" in marks else "correct" if score == 1 else "incorrect" if score == 0 else "partial"
+    return (
+        "no answer"
+        if "abstention" in marks
+        else "correct"
+        if score == 1
+        else "incorrect"
+        if score == 0
+        else "partial"
+    )

@@ -12,15 +12,26 @@ _FOLDER = Path(__file__).parent
 
 
 def published(paper: str, table: int | str) -> pd.DataFrame:
-    """A published table as a tidy DataFrame: `published("visual_rag", table=3)`; one observation a row, values as printed (percent for shares).
+    """A published table as a tidy DataFrame: `published("visual_rag", table=3)`; one
+    observation a row, values as printed (percent for shares).
 
-    `paper` is one of visual_rag, mrag_bench, mrag_suite, crag_mm. `table` is a table's number, or the name of one of the files, such as "figure02"
-    or "section3" (`README.md` here lists them). Where a table prints runs beside their summary, all are given: single values have neither `run` nor `statistic`, runs
-    have a `run`, printed means and deviations a `statistic` ("avg", "std"). Raises `VragError` with the list of tables for an unknown name.
+    `paper` is one of visual_rag, mrag_bench, mrag_suite, crag_mm. `table` is a table's
+    number, or the name of one of the files, such as "figure02" or "section3"
+    (`README.md` here lists them). Where a table prints runs beside their summary, all
+    are given: single values have neither `run` nor `statistic`, runs have a `run`,
+    printed means and deviations a `statistic` ("avg", "std"). Raises `VragError` with
+    the list of tables for an unknown name.
     """
     stem = f"table{table:02d}" if isinstance(table, int) else table
-    files = sorted(file for file in _FOLDER.glob("*/tables/*.csv") if file.parent.parent.name == paper and (file.stem == stem or file.stem.startswith(f"{stem}_")))
+    files = sorted(
+        file
+        for file in _FOLDER.glob("*/tables/*.csv")
+        if file.parent.parent.name == paper
+        and (file.stem == stem or file.stem.startswith(f"{stem}_"))
+    )
     if not files:
-        known = sorted(f"{file.parent.parent.name}/{file.stem}" for file in _FOLDER.glob("*/tables/*.csv"))
+        known = sorted(
+            f"{file.parent.parent.name}/{file.stem}" for file in _FOLDER.glob("*/tables/*.csv")
+        )
         raise VragError(f"no published table {paper}/{stem}; expected one of {', '.join(known)}.")
     return pd.concat([pd.read_csv(file) for file in files], ignore_index=True)

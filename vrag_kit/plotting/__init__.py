@@ -13,6 +13,23 @@ from vrag_kit.plotting.save import save_figure
 from vrag_kit.plotting.style import colors_of, new_figure
 from vrag_kit.plotting.variants import variants_figure
 
-__all__ = ["accuracy_figure", "agreement_figure", "baseline_figure", "benchmark_figure", "budget_figure", "building_figure", "captions_figure", "cases_figure",
-           "colors_of", "contact_sheet", "gcue_figure", "new_figure", "retrieved_figure", "retriever_figure", "rouge_figure", "save_figure", "side_by_side",
-           "variants_figure"]
+__all__ = [
+    "accuracy_figure",
+    "agreement_figure",
+    "baseline_figure",
+    "benchmark_figure",
+    "budget_figure",
+    "building_figure",
+    "captions_figure",
+    "cases_figure",
+    "colors_of",
+    "contact_sheet",
+    "gcue_figure",
+    "new_figure",
+    "retrieved_figure",
+    "retriever_figure",
+    "rouge_figure",
+    "save_figure",
+    "side_by_side",
+    "variants_figure",
+]

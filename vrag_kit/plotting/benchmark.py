@@ -11,17 +11,35 @@ from vrag_kit.plotting.style import PALETTE, new_figure
 
 
 def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> Figure:
-    """Figure 2 of the paper and a histogram of clues a query; takes `distribution` and `query_table` of a benchmark."""
+    """Figure 2 of the paper and a histogram of clues a query; takes `distribution` and
+    `query_table` of a benchmark.
+    """
     figure, (axes,) = new_figure(1, 3, (12.5, 3.9))
-    for axis, (facet, title), color in zip(axes, (("organism", "Organisms"), ("question", "What is asked")), PALETTE, strict=False):
+    for axis, (facet, title), color in zip(
+        axes, (("organism", "Organisms"), ("question", "What is asked")), PALETTE, strict=False
+    ):
         part = shares[shares["facet"] == facet]
         sns.barplot(part, x="share", y="label", color=color, ax=axis)
         axis.bar_label(axis.containers[0], labels=[f" {n}" for n in part["n"]], fontsize=9)
         axis.set(title=title, xlabel="share of queries (%)", ylabel="")
         axis.margins(x=0.12)
-    sns.histplot(queries, x="clues", bins=range(0, int(queries["clues"].max()) + 4, 3), color=PALETTE[2], ax=axes[2])
+    sns.histplot(
+        queries,
+        x="clues",
+        bins=range(0, int(queries["clues"].max()) + 4, 3),
+        color=PALETTE[2],
+        ax=axes[2],
+    )
     axes[2].axvline(queries["clues"].mean(), color="#3B3B3B", linestyle="--", linewidth=1.2)
-    axes[2].set(title="Clues a query", xlabel=f"clue images (mean {queries['clues'].mean():.1f}, dashed)", ylabel="queries")
+    axes[2].set(
+        title="Clues a query",
+        xlabel=f"clue images (mean {queries['clues'].mean():.1f}, dashed)",
+        ylabel="queries",
+    )
     axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
-    figure.supxlabel(f"{name}: n = {len(queries)} queries on {queries['entity'].nunique()} species; numbers beside the bars are queries", fontsize=9)
+    figure.supxlabel(
+        f"{name}: n = {len(queries)} queries on {queries['entity'].nunique()} species; numbers"
+        " beside the bars are queries",
+        fontsize=9,
+    )
     return figure

@@ -1,4 +1,6 @@
-"""How a benchmark was made: what is left after each step, and the coarse filter's clue rates beside the annotators'."""
+"""How a benchmark was made: what is left after each step, and the coarse filter's clue
+rates beside the annotators'.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,31 @@ from matplotlib.ticker import MaxNLocator
 from vrag_kit.plotting.style import CLUE, GREY, PALETTE, new_figure
 
 _COLORS = {"species": GREY, "questions": PALETTE[0]}
-_FATES = {"kept": (CLUE, "o"), "too common": (PALETTE[1], "s"), "no clue": (GREY, "X"), "dropped by the filter": (PALETTE[4], "D")}
+_FATES = {
+    "kept": (CLUE, "o"),
+    "too common": (PALETTE[1], "s"),
+    "no clue": (GREY, "X"),
+    "dropped by the filter": (PALETTE[4], "D"),
+}
 
 
-def building_figure(steps: pd.DataFrame, decisions: pd.DataFrame, limit: float, name: str) -> Figure:
-    """Two panels from `funnel` and `decisions_table`: bars of what is left, and a point for each question that was annotated, with the limit on its clue rate dashed."""
+def building_figure(
+    steps: pd.DataFrame, decisions: pd.DataFrame, limit: float, name: str
+) -> Figure:
+    """Two panels from `funnel` and `decisions_table`: bars of what is left, and a point
+    for each question that was annotated, with the limit on its clue rate dashed.
+    """
     figure, (axes,) = new_figure(1, 2, (12, 4.6))
-    sns.barplot(steps.assign(step=steps["what"] + " " + steps["step"]), x="n", y="step", hue="what", palette=_COLORS, dodge=False, legend=False, ax=axes[0])
+    sns.barplot(
+        steps.assign(step=steps["what"] + " " + steps["step"]),
+        x="n",
+        y="step",
+        hue="what",
+        palette=_COLORS,
+        dodge=False,
+        legend=False,
+        ax=axes[0],
+    )
     for container in axes[0].containers:
         axes[0].bar_label(container, padding=3, fontsize=9)
     axes[0].set(title="What is left after each step", xlabel="number", ylabel="")
@@ -25,7 +45,11 @@ def building_figure(steps: pd.DataFrame, decisions: pd.DataFrame, limit: float, 
     axes[0].margins(x=0.1)
     labelled = decisions[decisions["estimated"].notna() & decisions["clue_rate"].notna()]
     _rates(axes[1], labelled, limit)
-    figure.supxlabel(f"{name}: n = {len(decisions)} questions written, {len(labelled)} of them seen by the coarse filter and by annotators", fontsize=9)
+    figure.supxlabel(
+        f"{name}: n = {len(decisions)} questions written, {len(labelled)} of them seen by the"
+        " coarse filter and by annotators",
+        fontsize=9,
+    )
     return figure
 
 
@@ -34,12 +58,27 @@ def _rates(axis: Axes, labelled: pd.DataFrame, limit: float) -> None:
     for fate, (color, marker) in _FATES.items():
         part = labelled[labelled["fate"] == fate]
         if len(part):
-            axis.plot(100 * part["estimated"], 100 * part["clue_rate"], marker, color=color, markersize=8, markeredgecolor="white", markeredgewidth=0.6, alpha=0.9,
-                      label=f"{fate} ({len(part)})")
+            axis.plot(
+                100 * part["estimated"],
+                100 * part["clue_rate"],
+                marker,
+                color=color,
+                markersize=8,
+                markeredgecolor="white",
+                markeredgewidth=0.6,
+                alpha=0.9,
+                label=f"{fate} ({len(part)})",
+            )
     for line in (axis.axhline, axis.axvline):
         line(100 * limit, color="#3B3B3B", linestyle="--", linewidth=1)
     axis.axline((0, 0), slope=1, color="#C8C8C8", linewidth=1, zorder=0)
     highest = 100 * max([limit, *labelled["estimated"], *labelled["clue_rate"]]) + 4
-    axis.set(title="Clue rate, by the filter and by annotators", xlabel="images that show it, by the coarse filter (%)", ylabel="images that show it, by annotators (%)",
-             xlim=(-2, highest), ylim=(-2, highest), aspect="equal")
+    axis.set(
+        title="Clue rate, by the filter and by annotators",
+        xlabel="images that show it, by the coarse filter (%)",
+        ylabel="images that show it, by annotators (%)",
+        xlim=(-2, highest),
+        ylim=(-2, highest),
+        aspect="equal",
+    )
     axis.legend(title="", loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=9)

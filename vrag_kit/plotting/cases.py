@@ -1,4 +1,6 @@
-"""A sheet of wrong answers: each with the image that the model saw (Visual-RAG, Table 17)."""
+"""A sheet of wrong answers: each with the image that the model saw (Visual-RAG, Table
+17).
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,33 @@ COLUMNS = 4
 
 
 def cases_figure(benchmark: Benchmark, cases: pd.DataFrame, *, most: int = 8) -> Figure:
-    """Up to `most` cases (from `error_cases`) of different questions, each with its first image: clues in a green frame, below it question, accepted answers and what was said."""
+    """Up to `most` cases (from `error_cases`) of different questions, each with its
+    first image: clues in a green frame, below it question, accepted answers and what
+    was said.
+    """
     chosen = cases.drop_duplicates("query_id").head(most)
     rows = max(1, -(-len(chosen) // COLUMNS))
     figure, axes = new_figure(rows, COLUMNS, (13, 4.55 * rows + 0.5))
-    for axis in axes.flat[len(chosen):]:
+    for axis in axes.flat[len(chosen) :]:
         axis.axis("off")
     for axis, (_, case) in zip(axes.flat, chosen.iterrows(), strict=False):
         clue = case["doc_ids"][0] in benchmark.relevant(case["query_id"])
-        picture_on(axis, benchmark, case["doc_ids"][0], "clue" if clue else "not a clue", CLUE if clue else GREY)
-        words = [textwrap.fill(case["question"], 48), f"accepted: {textwrap.shorten(case['references'], 44)}", f"{case['model']}: {textwrap.shorten(case['answer'], 34)}"]
+        picture_on(
+            axis,
+            benchmark,
+            case["doc_ids"][0],
+            "clue" if clue else "not a clue",
+            CLUE if clue else GREY,
+        )
+        words = [
+            textwrap.fill(case["question"], 48),
+            f"accepted: {textwrap.shorten(case['references'], 44)}",
+            f"{case['model']}: {textwrap.shorten(case['answer'], 34)}",
+        ]
         axis.set_xlabel("\n".join(words), fontsize=8)
-    figure.suptitle(f"{benchmark.name}: n = {len(cases)} different wrong answers under one clue, {len(chosen)} of them, on as many questions", fontsize=11)
+    figure.suptitle(
+        f"{benchmark.name}: n = {len(cases)} different wrong answers under one clue, {len(chosen)}"
+        " of them, on as many questions",
+        fontsize=11,
+    )
     return figure

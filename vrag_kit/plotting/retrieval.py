@@ -17,43 +17,100 @@ _PANELS = ("recall", "ndcg_visual_rag", "hit", "hit_count")
 
 
 def retriever_figure(results: pd.DataFrame, paper: pd.DataFrame, name: str) -> Figure:
-    """Table 2 as curves over k, with 95 % bands; the paper's retrievers, on the paper's data, as faint dotted lines.
+    """Table 2 as curves over k, with 95 % bands; the paper's retrievers, on the paper's
+    data, as faint dotted lines.
 
-    `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares in percent; `paper` is `published("visual_rag", table=2)`.
+    `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares
+    in percent; `paper` is `published("visual_rag", table=2)`.
     """
     figure, (axes,) = new_figure(1, 4, (14, 4.4))
     colors = colors_of([*paper["retriever"], *results["retriever"]])
     for axis, metric in zip(axes, _PANELS, strict=True):
         printed = paper[paper["metric"] == {"ndcg_visual_rag": "ndcg"}.get(metric, metric)]
         for retriever, line in printed.groupby("retriever", sort=False):
-            axis.plot(line["k"], line["value"], ":", color=colors[str(retriever)], linewidth=1.2, alpha=0.8, label=f"{retriever} (paper, other data)")
-        for retriever, line in results[results["metric"] == metric].groupby("retriever", sort=False):
+            axis.plot(
+                line["k"],
+                line["value"],
+                ":",
+                color=colors[str(retriever)],
+                linewidth=1.2,
+                alpha=0.8,
+                label=f"{retriever} (paper, other data)",
+            )
+        for retriever, line in results[results["metric"] == metric].groupby(
+            "retriever", sort=False
+        ):
             reference = str(retriever).endswith("order")
-            axis.plot(line["k"], line["value"], "--" if reference else "o-", color=colors[str(retriever)], linewidth=1.4 if reference else 2.2, markersize=5, label=retriever)
+            axis.plot(
+                line["k"],
+                line["value"],
+                "--" if reference else "o-",
+                color=colors[str(retriever)],
+                linewidth=1.4 if reference else 2.2,
+                markersize=5,
+                label=retriever,
+            )
             if not reference:
-                axis.fill_between(line["k"], line["ci_low"], line["ci_high"], color=colors[str(retriever)], alpha=0.15, linewidth=0)
-        axis.set(title=METRIC_NAMES[metric], xscale="log", xticks=sorted(results["k"].unique()), xlabel="images retrieved, k",
-                 ylabel="clue images found" if metric == "hit_count" else f"{METRIC_NAMES[metric].split(' (')[0]} (%)")
+                axis.fill_between(
+                    line["k"],
+                    line["ci_low"],
+                    line["ci_high"],
+                    color=colors[str(retriever)],
+                    alpha=0.15,
+                    linewidth=0,
+                )
+        axis.set(
+            title=METRIC_NAMES[metric],
+            xscale="log",
+            xticks=sorted(results["k"].unique()),
+            xlabel="images retrieved, k",
+            ylabel=(
+                "clue images found"
+                if metric == "hit_count"
+                else f"{METRIC_NAMES[metric].split(' (')[0]} (%)"
+            ),
+        )
         axis.set_xticklabels(sorted(results["k"].unique()))
         axis.xaxis.set_minor_locator(NullLocator())
         axis.set_ylim(bottom=0, top=None if metric == "hit_count" else 103)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
-    figure.suptitle(f"{name}: mean over n = {int(results['n'].max())} queries, bands are 95 % intervals over species", fontsize=11)
+    figure.suptitle(
+        f"{name}: mean over n = {int(results['n'].max())} queries, bands are 95 % intervals over"
+        " species",
+        fontsize=11,
+    )
     return figure
 
 
-def retrieved_figure(benchmark: Benchmark, query_id: str, runs: dict[str, pd.DataFrame], k: int = 6) -> Figure:
-    """The first k images that each retriever found for one question; clues have a green frame."""
+def retrieved_figure(
+    benchmark: Benchmark, query_id: str, runs: dict[str, pd.DataFrame], k: int = 6
+) -> Figure:
+    """The first k images that each retriever found for one question; clues have a green
+    frame.
+    """
     clues = set(benchmark.relevant(query_id))
     figure, axes = new_figure(len(runs), k, (1.45 * k, 1.75 * len(runs) + 0.9))
     for row, (name, run) in zip(axes, runs.items(), strict=True):
         found = run[(run["query_id"] == query_id) & (run["rank"] <= k)]
-        for axis, (doc_id, rank) in zip(row, found[["doc_id", "rank"]].itertuples(index=False), strict=True):
-            picture_on(axis, benchmark, doc_id, f"rank {rank}" + (" · clue" if doc_id in clues else ""), CLUE if doc_id in clues else GREY)
+        for axis, (doc_id, rank) in zip(
+            row, found[["doc_id", "rank"]].itertuples(index=False), strict=True
+        ):
+            picture_on(
+                axis,
+                benchmark,
+                doc_id,
+                f"rank {rank}" + (" · clue" if doc_id in clues else ""),
+                CLUE if doc_id in clues else GREY,
+            )
         row[0].set_ylabel(textwrap.fill(name, 16), fontsize=9)
     query = benchmark.queries[query_id]
-    figure.suptitle(textwrap.fill(query.text, 110) + f"\naccepted: {', '.join(query.answers[:3])}; {len(clues)} clues among {len(benchmark.qrels[query_id])} images", fontsize=10)
+    figure.suptitle(
+        textwrap.fill(query.text, 110)
+        + f"\naccepted: {', '.join(query.answers[:3])}; {len(clues)} clues among"
+        f" {len(benchmark.qrels[query_id])} images",
+        fontsize=10,
+    )
     return figure
 
 
@@ -72,15 +129,25 @@ def picture_on(axis: Axes, benchmark: Benchmark, doc_id: str, title: str, frame:
 
 
 def contact_sheet(benchmark: Benchmark, query_id: str, clues: int = 4, others: int = 8) -> Figure:
-    """Some clues and some other candidates of one question, in the order of the annotations."""
+    """Some clues and some other candidates of one question, in the order of the
+    annotations.
+    """
     labels = benchmark.qrels[query_id]
-    chosen = [d for d, label in labels.items() if label][:clues] + [d for d, label in labels.items() if not label][:others]
+    chosen = [d for d, label in labels.items() if label][:clues] + [
+        d for d, label in labels.items() if not label
+    ][:others]
     columns = 6
     rows = -(-len(chosen) // columns)
     figure, axes = new_figure(rows, columns, (1.6 * columns, 1.9 * rows + 0.7))
-    for axis in axes.flat[len(chosen):]:
+    for axis in axes.flat[len(chosen) :]:
         axis.set_axis_off()
     for axis, doc_id in zip(axes.flat, chosen, strict=False):
-        picture_on(axis, benchmark, doc_id, "clue" if labels[doc_id] else "not a clue", CLUE if labels[doc_id] else GREY)
+        picture_on(
+            axis,
+            benchmark,
+            doc_id,
+            "clue" if labels[doc_id] else "not a clue",
+            CLUE if labels[doc_id] else GREY,
+        )
     figure.suptitle(textwrap.fill(benchmark.queries[query_id].text, 95), fontsize=10)
     return figure

@@ -1,4 +1,7 @@
-"""ROUGE-1 recall against accuracy: one point an arm. Ours and the paper's numbers go through the same function."""
+"""ROUGE-1 recall against accuracy: one point an arm.
+
+Ours and the paper's numbers go through the same function.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,37 @@ _MARKERS = {"zero_shot": "o", "gt_clue": "^", "non_clue": "X", "top_k": "s", "on
 
 
 def rouge_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
-    """One panel a source (title → table with model, setting, k, metric "accuracy" or "rouge", value, ci_low, ci_high, n, in percent).
+    """One panel a source (title → table with model, setting, k, metric "accuracy" or
+    "rouge", value, ci_low, ci_high, n, in percent).
 
-    A point is the mean of one model in one setting at one k: colours are models, markers settings. Thin lines are 95 % intervals, where there are any.
+    A point is the mean of one model in one setting at one k: colours are models,
+    markers settings. Thin lines are 95 % intervals, where there are any.
     """
     figure, axes = new_figure(1, len(sources), (5.8 * len(sources), 5.8))
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
         _panel(axis, table)
         arms = len(table[["model", "setting", "k"]].drop_duplicates())
-        axis.set(title=panel_title(f"{title}: {arms} arms", table), xlabel="Accuracy (%)", ylabel="ROUGE-1 recall (%)")
-    shown = [setting for setting in _MARKERS if any((table["setting"] == setting).any() for table in sources.values())]
-    handles = [axes[0][0].plot([], [], _MARKERS[setting], color="#3B3B3B", markersize=7)[0] for setting in shown]
-    figure.legend(handles, [SETTING_NAMES[setting] for setting in shown], loc="outside lower center", ncols=len(shown), fontsize=9)
+        axis.set(
+            title=panel_title(f"{title}: {arms} arms", table),
+            xlabel="Accuracy (%)",
+            ylabel="ROUGE-1 recall (%)",
+        )
+    shown = [
+        setting
+        for setting in _MARKERS
+        if any((table["setting"] == setting).any() for table in sources.values())
+    ]
+    handles = [
+        axes[0][0].plot([], [], _MARKERS[setting], color="#3B3B3B", markersize=7)[0]
+        for setting in shown
+    ]
+    figure.legend(
+        handles,
+        [SETTING_NAMES[setting] for setting in shown],
+        loc="outside lower center",
+        ncols=len(shown),
+        fontsize=9,
+    )
     return figure
 
 
@@ -36,10 +58,39 @@ def _panel(axis: Axes, table: pd.DataFrame) -> None:
     """The points of one source, with a legend of its models below."""
     colors = colors_of(table["model"])
     arm = ["model", "setting", "k"]
-    x, y = (table.loc[table["metric"] == metric, [*arm, "value", "ci_low", "ci_high"]] for metric in ("accuracy", "rouge"))
+    x, y = (
+        table.loc[table["metric"] == metric, [*arm, "value", "ci_low", "ci_high"]]
+        for metric in ("accuracy", "rouge")
+    )
     for (model, setting), arms in x.merge(y, on=arm).groupby(["model", "setting"], sort=False):
-        spread = [np.nan_to_num([arms[f"value_{side}"] - arms[f"ci_low_{side}"], arms[f"ci_high_{side}"] - arms[f"value_{side}"]]) for side in "xy"]
-        axis.errorbar(arms["value_x"], arms["value_y"], xerr=spread[0], yerr=spread[1], fmt=_MARKERS[setting], color=colors[model], markersize=8,
-                      markeredgecolor="white", markeredgewidth=0.5, elinewidth=0.6, alpha=0.9)
+        spread = [
+            np.nan_to_num(
+                [
+                    arms[f"value_{side}"] - arms[f"ci_low_{side}"],
+                    arms[f"ci_high_{side}"] - arms[f"value_{side}"],
+                ]
+            )
+            for side in "xy"
+        ]
+        axis.errorbar(
+            arms["value_x"],
+            arms["value_y"],
+            xerr=spread[0],
+            yerr=spread[1],
+            fmt=_MARKERS[setting],
+            color=colors[model],
+            markersize=8,
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+            elinewidth=0.6,
+            alpha=0.9,
+        )
     handles = [axis.plot([], [], "o", color=color)[0] for color in colors.values()]
-    axis.legend(handles, colors, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=min(4, len(colors)), fontsize=9)
+    axis.legend(
+        handles,
+        colors,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.14),
+        ncols=min(4, len(colors)),
+        fontsize=9,
+    )

@@ -12,30 +12,61 @@ from matplotlib.figure import Figure
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 
-COLUMNS = ("model", "retriever", "setting", "k", "m", "draw", "metric", "value", "ci_low", "ci_high", "n", "n_failed", "if_all_wrong", "if_all_right", "if_refusals_wrong")
+COLUMNS = (
+    "model",
+    "retriever",
+    "setting",
+    "k",
+    "m",
+    "draw",
+    "metric",
+    "value",
+    "ci_low",
+    "ci_high",
+    "n",
+    "n_failed",
+    "if_all_wrong",
+    "if_all_right",
+    "if_refusals_wrong",
+)
 """Columns of the papers' tables and ours, in this order; others come before them."""
 
 
 def tidy(data: pd.DataFrame) -> pd.DataFrame:
-    """The columns in their standard order: those of this figure alone first, then what it has of `COLUMNS`."""
-    return data[[c for c in data.columns if c not in COLUMNS] + [c for c in COLUMNS if c in data.columns]]
+    """The columns in their standard order: those of this figure alone first, then what
+    it has of `COLUMNS`.
+    """
+    return data[
+        [c for c in data.columns if c not in COLUMNS] + [c for c in COLUMNS if c in data.columns]
+    ]
 
 
 def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFrame) -> None:
-    """Write <name>.png, <name>.svg and <name>.csv into `folder`; the same figure gives the same bytes.
+    """Write <name>.png, <name>.svg and <name>.csv into `folder`; the same figure gives
+    the same bytes.
 
-    Each file is replaced only when its new version is complete. Raises `VragError` when the folder cannot be written.
+    Each file is replaced only when its new version is complete. Raises `VragError` when
+    the folder cannot be written.
     """
     folder = Path(folder)
     picture, drawing = io.BytesIO(), io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "vrag_kit", "savefig.dpi": 130}):
         figure.savefig(picture, format="png", bbox_inches="tight", metadata={"Software": None})
-        figure.savefig(drawing, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            drawing, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None}
+        )
     lines = "\n".join(line.rstrip() for line in drawing.getvalue().splitlines()) + "\n"
     csv = tidy(data).to_csv(index=False, float_format="%.6g", lineterminator="\n")
     try:
-        for suffix, content in ((".png", picture.getvalue()), (".svg", lines.encode()), (".csv", csv.encode())):
+        for suffix, content in (
+            (".png", picture.getvalue()),
+            (".svg", lines.encode()),
+            (".csv", csv.encode()),
+        ):
             write_file(folder / f"{name}{suffix}", content)
     except OSError as error:
-        raise VragError(f"{folder / name}: the figure cannot be saved ({error.strerror}). Choose another `figures_dir`, or free space; older figures are kept.") from error
+        raise VragError(
+            f"{folder / name}: the figure cannot be saved ({error.strerror}). Choose another"
+            " `figures_dir`, or free space; older figures are kept."
+        ) from error
     print(f"saved {name}.png, .svg and .csv in {folder.name}/", flush=True)

@@ -1,4 +1,6 @@
-"""One look for all figures: a colour-blind-safe palette, and the same colour for the same model everywhere."""
+"""One look for all figures: a colour-blind-safe palette, and the same colour for the
+same model everywhere.
+"""
 
 from __future__ import annotations
 
@@ -11,42 +13,113 @@ import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#8C6D31")  # Okabe-Ito, with two added for long legends
+PALETTE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#7A5195",
+    "#8C6D31",
+)  # Okabe-Ito, with two added for long legends
 GREY, CLUE = "#8A8A8A", "#009E73"
 _FIXED = {
-    "random order": GREY, "perfect order": "#3B3B3B",
-    "field-guide-clip-64": PALETTE[0], "field-guide-clip-32": PALETTE[1],
-    "field-guide-vlm-many": PALETTE[0], "field-guide-vlm-few": PALETTE[1],
-    **dict(zip(("Phi4-MM", "Qwen2.5VL", "InternVL3", "Pixtral", "Llama3.2-V", "GPT-4o", "Gemini", "Claude"), PALETTE, strict=True)),
-    **dict(zip(("microsoft-Phi-4-multimodal-instruct", "Qwen-Qwen2.5-VL-7B-Instruct", "OpenGVLab-InternVL3-8B-hf", "mistral-community-pixtral-12b", "meta-llama-Llama-3.2-11B-Vision-Instruct", "gpt-4o", "gemini-2.5-pro", "claude-sonnet-4-20250514"), PALETTE, strict=True)),
-    "BAAI-BGE-VL-large": PALETTE[3], "TIGER-Lab-VLM2Vec-Qwen2VL-2B": PALETTE[4],
-    "CLIP": PALETTE[2], "BGE": PALETTE[3], "VLM2Vec": PALETTE[4], "ViT-L-14-336-quickgelu-openai": PALETTE[2], "clip-vit-large-patch14-336": PALETTE[2],
+    "random order": GREY,
+    "perfect order": "#3B3B3B",
+    "field-guide-clip-64": PALETTE[0],
+    "field-guide-clip-32": PALETTE[1],
+    "field-guide-vlm-many": PALETTE[0],
+    "field-guide-vlm-few": PALETTE[1],
+    **dict(
+        zip(
+            (
+                "Phi4-MM",
+                "Qwen2.5VL",
+                "InternVL3",
+                "Pixtral",
+                "Llama3.2-V",
+                "GPT-4o",
+                "Gemini",
+                "Claude",
+            ),
+            PALETTE,
+            strict=True,
+        )
+    ),
+    **dict(
+        zip(
+            (
+                "microsoft-Phi-4-multimodal-instruct",
+                "Qwen-Qwen2.5-VL-7B-Instruct",
+                "OpenGVLab-InternVL3-8B-hf",
+                "mistral-community-pixtral-12b",
+                "meta-llama-Llama-3.2-11B-Vision-Instruct",
+                "gpt-4o",
+                "gemini-2.5-pro",
+                "claude-sonnet-4-20250514",
+            ),
+            PALETTE,
+            strict=True,
+        )
+    ),
+    "BAAI-BGE-VL-large": PALETTE[3],
+    "TIGER-Lab-VLM2Vec-Qwen2VL-2B": PALETTE[4],
+    "CLIP": PALETTE[2],
+    "BGE": PALETTE[3],
+    "VLM2Vec": PALETTE[4],
+    "ViT-L-14-336-quickgelu-openai": PALETTE[2],
+    "clip-vit-large-patch14-336": PALETTE[2],
 }
-METRIC_NAMES = {"recall": "Recall", "ndcg": "nDCG", "ndcg_visual_rag": "nDCG (visual-rag)", "hit": "Hit rate", "hit_count": "Hit count"}
+METRIC_NAMES = {
+    "recall": "Recall",
+    "ndcg": "nDCG",
+    "ndcg_visual_rag": "nDCG (visual-rag)",
+    "hit": "Hit rate",
+    "hit_count": "Hit count",
+}
 
 
 def colors_of(models: Iterable[str]) -> dict[str, str]:
     """The colours of the models, retrievers or reference orders that share a panel.
 
-    A known one has its own everywhere. An unknown one has that of the palette which a hash of its name says, or if another in the panel has it, the next that is free.
+    A known one has its own everywhere. An unknown one has that of the palette which a
+    hash of its name says, or if another in the panel has it, the next that is free.
     """
     names = list(dict.fromkeys(map(str, models)))
     colors = {name: _FIXED[name] for name in names if name in _FIXED}
     for name in names:
         start = hashlib.sha256(name.encode()).digest()[0] % len(PALETTE)
         wheel = PALETTE[start:] + PALETTE[:start]
-        colors.setdefault(name, next((color for color in wheel if color not in colors.values()), wheel[0]))
+        colors.setdefault(
+            name, next((color for color in wheel if color not in colors.values()), wheel[0])
+        )
     return colors
 
 
-def new_figure(rows: int, columns: int, size: tuple[float, float], *, sharey: bool | str = False,
-               width_ratios: Sequence[float] | None = None) -> tuple[Figure, np.ndarray]:
+def new_figure(
+    rows: int,
+    columns: int,
+    size: tuple[float, float],
+    *,
+    sharey: bool | str = False,
+    width_ratios: Sequence[float] | None = None,
+) -> tuple[Figure, np.ndarray]:
     """A figure of `size` inches in the kit's look, and its axes, shape (rows, columns).
 
-    It is closed for pyplot, so that a notebook shows it once: where it is the value of a cell.
+    It is closed for pyplot, so that a notebook shows it once: where it is the value of
+    a cell.
     """
     use_style()
-    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, sharey=sharey, width_ratios=width_ratios)
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=size,
+        layout="constrained",
+        squeeze=False,
+        sharey=sharey,
+        width_ratios=width_ratios,
+    )
     plt.close(figure)
     return figure, axes
 
@@ -54,6 +127,16 @@ def new_figure(rows: int, columns: int, size: tuple[float, float], *, sharey: bo
 def use_style() -> None:
     """Set the look of all figures drawn from here on."""
     sns.set_theme(context="notebook", style="whitegrid", palette=list(PALETTE))
-    mpl.rcParams.update({"figure.dpi": 110, "svg.fonttype": "none",
-                         "axes.titleweight": "bold", "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
-                         "grid.color": "#E6E6E6", "legend.frameon": False, "font.family": "DejaVu Sans"})
+    mpl.rcParams.update(
+        {
+            "figure.dpi": 110,
+            "svg.fonttype": "none",
+            "axes.titleweight": "bold",
+            "axes.titlesize": 11,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "grid.color": "#E6E6E6",
+            "legend.frameon": False,
+            "font.family": "DejaVu Sans",
+        }
+    )

@@ -1,4 +1,6 @@
-"""Accuracy of each model in two or three variants over a number of images: solid, dashed and dotted lines of one colour."""
+"""Accuracy of each model in two or three variants over a number of images: solid,
+dashed and dotted lines of one colour.
+"""
 
 from __future__ import annotations
 
@@ -15,43 +17,104 @@ from vrag_kit.plotting.style import colors_of, new_figure
 _STYLES = ("-", "--", ":")
 
 
-def variants_figure(sources: Mapping[str, pd.DataFrame], variants: Mapping[str, str], *, by: str, x: str, xlabel: str, levels: Mapping[str, str] | None = None) -> Figure:
-    """One panel a source (title → table with model, `by`, `x`, value, ci_low, ci_high, n, in percent).
+def variants_figure(
+    sources: Mapping[str, pd.DataFrame],
+    variants: Mapping[str, str],
+    *,
+    by: str,
+    x: str,
+    xlabel: str,
+    levels: Mapping[str, str] | None = None,
+) -> Figure:
+    """One panel a source (title → table with model, `by`, `x`, value, ci_low, ci_high,
+    n, in percent).
 
-    `variants` maps the values of the column `by` to the names of their lines, `levels` likewise for what has no place on the x axis, such as zero-shot: it is a mark at the
+    `variants` maps the values of the column `by` to the names of their lines, `levels`
+    likewise for what has no place on the x axis, such as zero-shot: it is a mark at the
     left edge. Bands are pointwise 95 % intervals where there are any.
     """
-    widths = [max(2, table[x][table[by].isin(list(variants))].nunique()) for table in sources.values()]
-    figure, axes = new_figure(1, len(sources), (4.6 + 0.55 * sum(widths), 4.9), width_ratios=widths, sharey=True)
+    widths = [
+        max(2, table[x][table[by].isin(list(variants))].nunique()) for table in sources.values()
+    ]
+    figure, axes = new_figure(
+        1, len(sources), (4.6 + 0.55 * sum(widths), 4.9), width_ratios=widths, sharey=True
+    )
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
         ticks = sorted(table[x][table[by].isin(list(variants))].unique())
         _panel(axis, table, list(variants), list(levels or {}), by, x, ticks)
         axis.set_xticks(range(len(ticks)), [f"{tick:g}" for tick in ticks])
         axis.set(title=panel_title(title, table), xlabel=xlabel, ylabel="accuracy (%)")
         axis.yaxis.set_tick_params(labelleft=True)
-        names = [Line2D([], [], color=color, linewidth=4, label=model) for model, color in colors_of(table["model"]).items()]
-        axis.legend(handles=names, fontsize=9, loc="lower right", frameon=True, facecolor="white", framealpha=0.85, edgecolor="none")
+        names = [
+            Line2D([], [], color=color, linewidth=4, label=model)
+            for model, color in colors_of(table["model"]).items()
+        ]
+        axis.legend(
+            handles=names,
+            fontsize=9,
+            loc="lower right",
+            frameon=True,
+            facecolor="white",
+            framealpha=0.85,
+            edgecolor="none",
+        )
     highest = max(float(table[["value", "ci_high"]].max().max()) for table in sources.values())
     axes[0][0].set_ylim(0, min(103.0, 1.1 * highest))
     grey = "#3B3B3B"
-    styles = [Line2D([], [], color=grey, linestyle=style, linewidth=2, label=name) for style, name in zip(_STYLES, variants.values(), strict=False)]
-    marks = [Line2D([], [], color=grey, marker=marker, markerfacecolor="white", markersize=8, markeredgewidth=1.8, linestyle="", label=name)
-             for marker, name in zip("o^s", (levels or {}).values(), strict=False)]
+    styles = [
+        Line2D([], [], color=grey, linestyle=style, linewidth=2, label=name)
+        for style, name in zip(_STYLES, variants.values(), strict=False)
+    ]
+    marks = [
+        Line2D(
+            [],
+            [],
+            color=grey,
+            marker=marker,
+            markerfacecolor="white",
+            markersize=8,
+            markeredgewidth=1.8,
+            linestyle="",
+            label=name,
+        )
+        for marker, name in zip("o^s", (levels or {}).values(), strict=False)
+    ]
     figure.legend(handles=[*styles, *marks], loc="outside lower center", ncols=4, fontsize=9)
     return figure
 
 
-def _panel(axis: Axes, table: pd.DataFrame, variants: Sequence[str], levels: Sequence[str], by: str, x: str, ticks: list[object]) -> None:
+def _panel(
+    axis: Axes,
+    table: pd.DataFrame,
+    variants: Sequence[str],
+    levels: Sequence[str],
+    by: str,
+    x: str,
+    ticks: list[object],
+) -> None:
     colors = colors_of(table["model"])
     for model, rows in table.groupby("model", sort=False):
         color = colors[str(model)]
         for variant, style in zip(variants, _STYLES, strict=False):
             line = rows[rows[by] == variant].sort_values(x)
             places = line[x].map(ticks.index)
-            axis.plot(places, line["value"], style, marker="o", markersize=5, color=color, linewidth=2)
+            axis.plot(
+                places, line["value"], style, marker="o", markersize=5, color=color, linewidth=2
+            )
             if line["ci_low"].notna().any():
-                axis.fill_between(places, line["ci_low"], line["ci_high"], color=color, alpha=0.12, linewidth=0)
+                axis.fill_between(
+                    places, line["ci_low"], line["ci_high"], color=color, alpha=0.12, linewidth=0
+                )
         for level, marker in zip(levels, "o^s", strict=False):
             value = rows.loc[rows[by] == level, "value"]
-            axis.plot([-0.45] * len(value), value, marker, color=color, markersize=8, markerfacecolor="white", markeredgewidth=1.8, clip_on=False)
+            axis.plot(
+                [-0.45] * len(value),
+                value,
+                marker,
+                color=color,
+                markersize=8,
+                markerfacecolor="white",
+                markeredgewidth=1.8,
+                clip_on=False,
+            )
     axis.set_xlim(-0.6, len(ticks) - 0.6)

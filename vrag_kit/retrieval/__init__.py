@@ -10,6 +10,30 @@ from vrag_kit.retrieval.run import make_run, read_qrels, read_run, write_qrels, 
 from vrag_kit.retrieval.search import FlatRetriever
 from vrag_kit.retrieval.tfidf import word_run
 
-__all__ = ["CUTOFFS", "METRICS", "OPTIONS", "PERFECT", "RANDOM", "Embeddings", "Encoder", "FlatRetriever", "OpenClipEncoder", "embed_documents", "evaluate",
-           "load_encoder", "load_open_clip", "make_run", "mean_metrics", "perfect_run", "random_reference", "read_qrels", "read_run", "score_runs", "search_all",
-           "word_run", "write_qrels", "write_run", "write_runs"]
+__all__ = [
+    "CUTOFFS",
+    "METRICS",
+    "OPTIONS",
+    "PERFECT",
+    "RANDOM",
+    "Embeddings",
+    "Encoder",
+    "FlatRetriever",
+    "OpenClipEncoder",
+    "embed_documents",
+    "evaluate",
+    "load_encoder",
+    "load_open_clip",
+    "make_run",
+    "mean_metrics",
+    "perfect_run",
+    "random_reference",
+    "read_qrels",
+    "read_run",
+    "score_runs",
+    "search_all",
+    "word_run",
+    "write_qrels",
+    "write_run",
+    "write_runs",
+]

@@ -1,4 +1,6 @@
-"""Several retrievers over one benchmark: search with each, and score all runs beside the two reference orders."""
+"""Several retrievers over one benchmark: search with each, and score all runs beside
+the two reference orders.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,19 @@ from vrag_kit.types import Benchmark
 RANDOM, PERFECT = "random order", "perfect order"
 
 
-def search_all(benchmark: Benchmark, retrievers: Sequence[Entry], *, k: int, cache_dir: Path | str, device: str = "cpu") -> dict[str, pd.DataFrame]:
-    """One run of depth k for each retriever, by name; embeddings are kept in `cache_dir`.
+def search_all(
+    benchmark: Benchmark,
+    retrievers: Sequence[Entry],
+    *,
+    k: int,
+    cache_dir: Path | str,
+    device: str = "cpu",
+) -> dict[str, pd.DataFrame]:
+    """One run of depth k for each retriever, by name; embeddings are kept in
+    `cache_dir`.
 
-    `retrievers` are what `load_encoder` takes; one is in memory at a time. Raises `VragError` when two of them have the same name, as two
-    folders called alike would.
+    `retrievers` are what `load_encoder` takes; one is in memory at a time. Raises
+    `VragError` when two of them have the same name, as two folders called alike would.
     """
     runs: dict[str, pd.DataFrame] = {}
     for entry in retrievers:
@@ -37,32 +47,62 @@ def search_all(benchmark: Benchmark, retrievers: Sequence[Entry], *, k: int, cac
     return runs
 
 
-def _search(benchmark: Benchmark, entry: Entry, k: int, cache_dir: Path | str, device: str, *, taken: Collection[str]) -> tuple[str, pd.DataFrame]:
+def _search(
+    benchmark: Benchmark,
+    entry: Entry,
+    k: int,
+    cache_dir: Path | str,
+    device: str,
+    *,
+    taken: Collection[str],
+) -> tuple[str, pd.DataFrame]:
     encoder = load_encoder(entry, device=device)
     if encoder.name in taken:
-        raise VragError(f"two retrievers are named {encoder.name!r}; rename one folder, or list it once.")
+        raise VragError(
+            f"two retrievers are named {encoder.name!r}; rename one folder, or list it once."
+        )
     embeddings = embed_documents(encoder, benchmark.corpus.values(), cache_dir)
-    return encoder.name, FlatRetriever(encoder, embeddings, benchmark.candidates).search(benchmark.queries.values(), k)
+    return encoder.name, FlatRetriever(encoder, embeddings, benchmark.candidates).search(
+        benchmark.queries.values(), k
+    )
 
 
 def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: Path | str) -> None:
-    """Write qrels.txt and one <retriever>.run a retriever as TREC files, for `vrag metrics` or any other tool."""
+    """Write qrels.txt and one <retriever>.run a retriever as TREC files, for `vrag
+    metrics` or any other tool.
+    """
     write_qrels(benchmark.qrels, Path(folder) / "qrels.txt")
     for name, run in runs.items():
         write_run(run, Path(folder) / f"{name}.run", name)
 
 
-def score_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], *, cutoffs: Sequence[int] = CUTOFFS) -> pd.DataFrame:
-    """Every metric of every query and retriever: columns retriever, query_id, metric, k, value.
+def score_runs(
+    benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], *, cutoffs: Sequence[int] = CUTOFFS
+) -> pd.DataFrame:
+    """Every metric of every query and retriever: columns retriever, query_id, metric,
+    k, value.
 
-    The retrievers come first, then "random order" (its exact expectation) and "perfect order".
-    Raises `VragError` when a run is not as deep as the largest cut-off.
+    The retrievers come first, then "random order" (its exact expectation) and "perfect
+    order". Raises `VragError` when a run is not as deep as the largest cut-off.
     """
     for name, run in runs.items():
         if (depth := int(run.groupby("query_id").size().min())) < max(cutoffs):
-            raise VragError(f"the run of {name} holds {depth} documents for some query, fewer than the largest cut-off {max(cutoffs)}. Search with k = {max(cutoffs)}.")
-    sizes = {query_id: len(benchmark.candidates(query_id) or benchmark.corpus) for query_id in benchmark.queries}
-    tables = [evaluate(run, benchmark.qrels, cutoffs=cutoffs).assign(retriever=name) for name, run in runs.items()]
-    tables += [random_reference(benchmark.qrels, sizes, cutoffs=cutoffs).assign(retriever=RANDOM),
-               evaluate(perfect_run(benchmark.qrels), benchmark.qrels, cutoffs=cutoffs).assign(retriever=PERFECT)]
+            raise VragError(
+                f"the run of {name} holds {depth} documents for some query, fewer than the largest"
+                f" cut-off {max(cutoffs)}. Search with k = {max(cutoffs)}."
+            )
+    sizes = {
+        query_id: len(benchmark.candidates(query_id) or benchmark.corpus)
+        for query_id in benchmark.queries
+    }
+    tables = [
+        evaluate(run, benchmark.qrels, cutoffs=cutoffs).assign(retriever=name)
+        for name, run in runs.items()
+    ]
+    tables += [
+        random_reference(benchmark.qrels, sizes, cutoffs=cutoffs).assign(retriever=RANDOM),
+        evaluate(perfect_run(benchmark.qrels), benchmark.qrels, cutoffs=cutoffs).assign(
+            retriever=PERFECT
+        ),
+    ]
     return pd.concat(tables, ignore_index=True)[["retriever", "query_id", "metric", "k", "value"]]

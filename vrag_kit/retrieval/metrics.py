@@ -1,17 +1,21 @@
-"""Retrieval metrics of the Visual-RAG paper (section 5.1, Table 2), for every query at several cut-offs at once.
+"""Retrieval metrics of the Visual-RAG paper (section 5.1, Table 2), for every query at
+several cut-offs at once.
 
 | metric | range | of the first k results |
 |---|---|---|
 | recall | [0, 1] | share of all relevant documents that are among them |
 | hit | {0, 1} | 1 when at least one is relevant |
 | hit_count | [0, k] | number that are relevant |
-| ndcg | [0, 1] | DCG over the DCG of the best order of *all* relevant documents (trec_eval's ndcg_cut) |
-| ndcg_visual_rag | [0, 1] | DCG over the DCG of the best order of the *30 retrieved*, cut at k; 0 when none of the 30 is relevant |
+| ndcg | [0, 1] | DCG over the DCG of the best order of *all* relevant documents
+(trec_eval's ndcg_cut) |
+| ndcg_visual_rag | [0, 1] | DCG over the DCG of the best order of the *30 retrieved*,
+cut at k; 0 when none of the 30 is relevant |
 
-DCG sums label / log2(rank + 1) (Järvelin & Kekäläinen 2002, ACM TOIS 20(4)). The last definition is the
-one that fits the paper's Table 2; the standard one cannot reach its values. A query without any relevant
-document has no value (NaN) and is left out of means; a query without results has found nothing (0), as
-in `trec_eval -c`. Relevant means a label of 1 or more; labels below 0 count as 0.
+DCG sums label / log2(rank + 1) (Järvelin & Kekäläinen 2002, ACM TOIS 20(4)). The last
+definition is the one that fits the paper's Table 2; the standard one cannot reach its
+values. A query without any relevant document has no value (NaN) and is left out of
+means; a query without results has found nothing (0), as in `trec_eval -c`. Relevant
+means a label of 1 or more; labels below 0 count as 0.
 """
 
 from __future__ import annotations
@@ -33,13 +37,17 @@ DEPTH = 30
 def evaluate(run: pd.DataFrame, qrels: Qrels, *, cutoffs: Sequence[int] = CUTOFFS) -> pd.DataFrame:
     """Every metric of every query of `qrels`: columns query_id, metric, k, value.
 
-    Queries of the run that have no labels are ignored. Raises `VragError` for a cut-off below 1, and
-    when no query has labels in common with the run, which means that the two files do not belong together.
+    Queries of the run that have no labels are ignored. Raises `VragError` for a cut-off
+    below 1, and when no query has labels in common with the run, which means that the
+    two files do not belong together.
     """
     if not cutoffs or min(cutoffs) < 1:
         raise VragError(f"cut-offs must be 1 or more, got {list(cutoffs)}.")
     if not set(run["query_id"]) & set(qrels):
-        raise VragError(f"the run and the relevance labels share no query: the run has {_some(run['query_id'].unique())}, the labels have {_some(list(qrels))}.")
+        raise VragError(
+            "the run and the relevance labels share no query: the run has"
+            f" {_some(run['query_id'].unique())}, the labels have {_some(list(qrels))}."
+        )
     depth = max(*cutoffs, DEPTH)
     gains, ideal, relevant = _gains(run, qrels, depth)
     discount = 1 / np.log2(np.arange(2, depth + 2))
@@ -51,18 +59,40 @@ def evaluate(run: pd.DataFrame, qrels: Qrels, *, cutoffs: Sequence[int] = CUTOFF
     tables = []
     for k in cutoffs:
         again = best_retrieved[:, min(k, DEPTH) - 1]
-        values = {"recall": found[:, k - 1] / np.maximum(relevant, 1), "ndcg": dcg[:, k - 1] / np.maximum(best[:, k - 1], 1e-12),
-                  "ndcg_visual_rag": np.divide(dcg[:, min(k, DEPTH) - 1], again, out=np.zeros(len(gains)), where=again > 0),
-                  "hit": (found[:, k - 1] > 0).astype(float), "hit_count": found[:, k - 1].astype(float)}
-        tables += [pd.DataFrame({"query_id": list(qrels), "metric": metric, "k": k, "value": values[metric] * judged}) for metric in METRICS]
+        values = {
+            "recall": found[:, k - 1] / np.maximum(relevant, 1),
+            "ndcg": dcg[:, k - 1] / np.maximum(best[:, k - 1], 1e-12),
+            "ndcg_visual_rag": np.divide(
+                dcg[:, min(k, DEPTH) - 1], again, out=np.zeros(len(gains)), where=again > 0
+            ),
+            "hit": (found[:, k - 1] > 0).astype(float),
+            "hit_count": found[:, k - 1].astype(float),
+        }
+        tables += [
+            pd.DataFrame(
+                {
+                    "query_id": list(qrels),
+                    "metric": metric,
+                    "k": k,
+                    "value": values[metric] * judged,
+                }
+            )
+            for metric in METRICS
+        ]
     return pd.concat(tables, ignore_index=True)
 
 
-def _gains(run: pd.DataFrame, qrels: Qrels, depth: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels by rank, labels in the best order, both (queries, depth), and the number of relevant documents, (queries,)."""
+def _gains(
+    run: pd.DataFrame, qrels: Qrels, depth: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels by rank, labels in the best order, both (queries, depth), and the number
+    of relevant documents, (queries,).
+    """
     row_of = {query_id: row for row, query_id in enumerate(qrels)}
     gains, ideal = np.zeros((len(qrels), depth)), np.zeros((len(qrels), depth))
-    for query_id, doc_id, rank in run.loc[run["rank"] <= depth, ["query_id", "doc_id", "rank"]].itertuples(index=False):
+    for query_id, doc_id, rank in run.loc[
+        run["rank"] <= depth, ["query_id", "doc_id", "rank"]
+    ].itertuples(index=False):
         if query_id in row_of:
             gains[row_of[query_id], rank - 1] = max(0, qrels[query_id].get(doc_id, 0))
     relevant = np.zeros(len(qrels))
@@ -74,8 +104,14 @@ def _gains(run: pd.DataFrame, qrels: Qrels, depth: int) -> tuple[np.ndarray, np.
 
 
 def mean_metrics(per_query: pd.DataFrame) -> pd.DataFrame:
-    """Means over queries that have a value: columns metric, k, value, n, in the order of `per_query`."""
-    means = per_query.groupby(["metric", "k"], sort=False)["value"].agg(value="mean", n="count").reset_index()
+    """Means over queries that have a value: columns metric, k, value, n, in the order
+    of `per_query`.
+    """
+    means = (
+        per_query.groupby(["metric", "k"], sort=False)["value"]
+        .agg(value="mean", n="count")
+        .reset_index()
+    )
     return means[["metric", "k", "value", "n"]]
 
 

@@ -1,4 +1,6 @@
-"""One vector of many: which token's state stands for a whole text, whatever side the padding is on."""
+"""One vector of many: which token's state stands for a whole text, whatever side the
+padding is on.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,11 @@ POOLINGS = ("cls", "mean", "last")
 
 
 def pool(states: torch.Tensor, mask: torch.Tensor, how: str) -> torch.Tensor:
-    """Rows of shape (n, d) from token states of shape (n, length, d) and their mask of shape (n, length), 1 where a token is real.
+    """Rows of shape (n, d) from token states of shape (n, length, d) and their mask of
+    shape (n, length), 1 where a token is real.
 
-    `how` is one of `POOLINGS`: the first real token, the mean of the real ones, the last real one. Each text has at least one real token.
+    `how` is one of `POOLINGS`: the first real token, the mean of the real ones, the
+    last real one. Each text has at least one real token.
     """
     rows = torch.arange(len(states), device=states.device)
     if how == "cls":

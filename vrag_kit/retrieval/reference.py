@@ -1,4 +1,6 @@
-"""The two ends of the scale: what a random order would score, exactly, and the perfect order."""
+"""The two ends of the scale: what a random order would score, exactly, and the perfect
+order.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +15,33 @@ from vrag_kit.retrieval.metrics import CUTOFFS, DEPTH
 from vrag_kit.retrieval.run import Qrels, make_run
 
 
-def random_reference(qrels: Qrels, pool_sizes: Mapping[str, int], *, cutoffs: Sequence[int] = CUTOFFS) -> pd.DataFrame:
-    """Expected value of every metric under a uniformly random order of the candidates; no sampling.
+def random_reference(
+    qrels: Qrels, pool_sizes: Mapping[str, int], *, cutoffs: Sequence[int] = CUTOFFS
+) -> pd.DataFrame:
+    """Expected value of every metric under a uniformly random order of the candidates;
+    no sampling.
 
-    `pool_sizes` gives the number of candidates of each query; labels must be 0 or 1, and all relevant
-    documents are among the candidates. Returns query_id, metric, k, value as `evaluate` does, NaN for a
-    query without relevant documents.
+    `pool_sizes` gives the number of candidates of each query; labels must be 0 or 1,
+    and all relevant documents are among the candidates. Returns query_id, metric, k,
+    value as `evaluate` does, NaN for a query without relevant documents.
 
-    With R relevant among N candidates the number found in the first k is hypergeometric. For
-    `ndcg_visual_rag` the number H among the first 30 is; given H, each of the 30 ranks is relevant with
-    probability H / 30.
+    With R relevant among N candidates the number found in the first k is
+    hypergeometric. For `ndcg_visual_rag` the number H among the first 30 is; given H,
+    each of the 30 ranks is relevant with probability H / 30.
     """
     rows = []
     for query_id, labels in qrels.items():
         pool, relevant = pool_sizes[query_id], sum(label > 0 for label in labels.values())
         if any(label not in (0, 1) for label in labels.values()):
-            raise VragError(f"query {query_id!r} has graded labels; the random reference is defined for labels 0 and 1.")
-        rows += [(query_id, metric, k, value if relevant else np.nan) for k in cutoffs for metric, value in _expected(pool, relevant, k).items()]
+            raise VragError(
+                f"query {query_id!r} has graded labels; the random reference is defined for labels"
+                " 0 and 1."
+            )
+        rows += [
+            (query_id, metric, k, value if relevant else np.nan)
+            for k in cutoffs
+            for metric, value in _expected(pool, relevant, k).items()
+        ]
     return pd.DataFrame(rows, columns=["query_id", "metric", "k", "value"])
 
 
@@ -42,12 +54,26 @@ def _expected(pool: int, relevant: int, k: int) -> dict[str, float]:
     return {
         "recall": seen / pool,
         "ndcg": relevant / pool * discount[seen - 1] / ideal,
-        "ndcg_visual_rag": float(np.sum(hypergeom.pmf(hits, pool, relevant, depth) * hits / depth * discount[min(k, depth) - 1] / again)),
+        "ndcg_visual_rag": float(
+            np.sum(
+                hypergeom.pmf(hits, pool, relevant, depth)
+                * hits
+                / depth
+                * discount[min(k, depth) - 1]
+                / again
+            )
+        ),
         "hit": 1.0 - float(hypergeom.pmf(0, pool, relevant, seen)),
         "hit_count": relevant * seen / pool,
     }
 
 
 def perfect_run(qrels: Qrels) -> pd.DataFrame:
-    """The run that ranks every judged document by its label: the best any retriever can do."""
-    return make_run((query_id, doc_id, float(label)) for query_id, labels in qrels.items() for doc_id, label in labels.items())
+    """The run that ranks every judged document by its label: the best any retriever can
+    do.
+    """
+    return make_run(
+        (query_id, doc_id, float(label))
+        for query_id, labels in qrels.items()
+        for doc_id, label in labels.items()
+    )

@@ -1,7 +1,8 @@
 """Runs and relevance labels as tables and as TREC files.
 
-A run is a DataFrame with the columns query_id, doc_id, rank (from 1) and score (float32 values), best
-first within each query; equal scores are ordered by doc_id descending, as trec_eval does.
+A run is a DataFrame with the columns query_id, doc_id, rank (from 1) and score (float32
+values), best first within each query; equal scores are ordered by doc_id descending, as
+trec_eval does.
 """
 
 from __future__ import annotations
@@ -20,28 +21,54 @@ RUN_COLUMNS = ["query_id", "doc_id", "rank", "score"]
 
 
 def make_run(rows: Iterable[tuple[str, str, float]] | pd.DataFrame) -> pd.DataFrame:
-    """Order (query_id, doc_id, score) rows into a run: queries as they first appear, ranks by score, ties by doc_id descending."""
-    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), columns=["query_id", "doc_id", "score"])
+    """Order (query_id, doc_id, score) rows into a run: queries as they first appear,
+    ranks by score, ties by doc_id descending.
+    """
+    frame = (
+        rows
+        if isinstance(rows, pd.DataFrame)
+        else pd.DataFrame(list(rows), columns=["query_id", "doc_id", "score"])
+    )
     frame = frame.astype({"query_id": str, "doc_id": str, "score": float})
     position = pd.Series(pd.factorize(frame["query_id"])[0], index=frame.index)
-    frame = frame.assign(_query=position).sort_values(["_query", "score", "doc_id"], ascending=[True, False, False], kind="stable")
+    frame = frame.assign(_query=position).sort_values(
+        ["_query", "score", "doc_id"], ascending=[True, False, False], kind="stable"
+    )
     frame["rank"] = frame.groupby("_query").cumcount() + 1
     return frame[RUN_COLUMNS].reset_index(drop=True)
 
 
 def write_run(run: pd.DataFrame, path: Path | str, tag: str) -> None:
-    """Write a TREC run file: query_id Q0 doc_id rank score tag; a file is replaced only when the new one is complete."""
+    """Write a TREC run file: query_id Q0 doc_id rank score tag; a file is replaced only
+    when the new one is complete.
+    """
     tag = re.sub(r"\s+", "-", tag)
-    write_file(Path(path), "".join(f"{q} Q0 {d} {r} {s:.9g} {tag}\n" for q, d, r, s in run[RUN_COLUMNS].itertuples(index=False)))
+    write_file(
+        Path(path),
+        "".join(
+            f"{q} Q0 {d} {r} {s:.9g} {tag}\n"
+            for q, d, r, s in run[RUN_COLUMNS].itertuples(index=False)
+        ),
+    )
 
 
 def write_qrels(qrels: Qrels, path: Path | str) -> None:
     """Write a TREC qrels file: query_id 0 doc_id label."""
-    write_file(Path(path), "".join(f"{query_id} 0 {doc_id} {label}\n" for query_id, labels in qrels.items() for doc_id, label in labels.items()))
+    write_file(
+        Path(path),
+        "".join(
+            f"{query_id} 0 {doc_id} {label}\n"
+            for query_id, labels in qrels.items()
+            for doc_id, label in labels.items()
+        ),
+    )
 
 
 def read_run(path: Path | str) -> pd.DataFrame:
-    """Read a TREC run file; ranks are made anew from the scores. Raises `VragError` naming the line that is not a result."""
+    """Read a TREC run file; ranks are made anew from the scores.
+
+    Raises `VragError` naming the line that is not a result.
+    """
     rows: list[tuple[str, str, float]] = []
     seen: dict[tuple[str, str], int] = {}
     for number, fields in _fields(Path(path), 6, "query_id Q0 doc_id rank score tag"):
@@ -53,19 +80,28 @@ def read_run(path: Path | str) -> pd.DataFrame:
             raise VragError(f"{path} line {number}: score {fields[4]!r} is not a number.")
         first = seen.setdefault((fields[0], fields[2]), number)
         if first != number:
-            raise VragError(f"{path} line {number}: document {fields[2]!r} of query {fields[0]!r} was already ranked in line {first}; expected each once.")
+            raise VragError(
+                f"{path} line {number}: document {fields[2]!r} of query {fields[0]!r} was already"
+                f" ranked in line {first}; expected each once."
+            )
         rows.append((fields[0], fields[2], score))
     return make_run(rows)
 
 
 def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
-    """Read a TREC qrels file as query_id → doc_id → label. Raises `VragError` naming the line that is not a judgment."""
+    """Read a TREC qrels file as query_id → doc_id → label.
+
+    Raises `VragError` naming the line that is not a judgment.
+    """
     qrels: dict[str, dict[str, int]] = {}
     for number, (query_id, _, doc_id, label) in _fields(Path(path), 4, "query_id 0 doc_id label"):
         if not re.fullmatch(r"-?\d+", label):
             raise VragError(f"{path} line {number}: label {label!r} is not a whole number.")
         if qrels.setdefault(query_id, {}).setdefault(doc_id, int(label)) != int(label):
-            raise VragError(f"{path} line {number}: document {doc_id!r} of query {query_id!r} is labelled {label} here and {qrels[query_id][doc_id]} before.")
+            raise VragError(
+                f"{path} line {number}: document {doc_id!r} of query {query_id!r} is labelled"
+                f" {label} here and {qrels[query_id][doc_id]} before."
+            )
     return qrels
 
 
@@ -73,11 +109,16 @@ def _fields(path: Path, count: int, expected: str) -> Iterable[tuple[int, list[s
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise VragError(f"{path}: cannot be read ({error}). Give the path of a TREC file with lines '{expected}'.") from error
+        raise VragError(
+            f"{path}: cannot be read ({error}). Give the path of a TREC file with lines"
+            f" '{expected}'."
+        ) from error
     rows = [(number, line.split()) for number, line in enumerate(lines, start=1) if line.strip()]
     if not rows:
         raise VragError(f"{path}: empty; expected lines '{expected}'.")
     for number, fields in rows:
         if len(fields) != count:
-            raise VragError(f"{path} line {number}: {len(fields)} fields, expected {count}: '{expected}'.")
+            raise VragError(
+                f"{path} line {number}: {len(fields)} fields, expected {count}: '{expected}'."
+            )
     return rows

@@ -1,1 +1,3 @@
-"""The command line: run all notebooks, measure TREC files, check data, draw the Field Guide."""
+"""The command line: run all notebooks, measure TREC files, check data, draw the Field
+Guide.
+"""

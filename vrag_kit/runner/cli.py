@@ -1,4 +1,8 @@
-"""`vrag`: the commands. Each is a few lines over the package; errors come as one clear message and a non-zero exit."""
+"""`vrag`: the commands.
+
+Each is a few lines over the package; errors come as one clear message and a non-zero
+exit.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,30 @@ import typer
 
 from vrag_kit.errors import VragError
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Research kit for visual retrieval-augmented generation.")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Research kit for visual retrieval-augmented generation.",
+)
 
 fetch = typer.Typer(no_args_is_help=True, help="Fetch the images of a benchmark.")
 app.add_typer(fetch, name="fetch")
 
 
 @app.command()
-def run(parameters: Annotated[Path, typer.Argument(help="flat YAML file of parameters, such as params/demo.yaml")],
-        only: Annotated[str, typer.Option(help="run the notebooks whose name contains this, such as 02")] = "",
-        jobs: Annotated[int, typer.Option(help="notebooks to run at once")] = 1) -> None:
-    """Run the notebooks by papermill; skips what is finished and unchanged, exits with 1 when one failed."""
+def run(
+    parameters: Annotated[
+        Path, typer.Argument(help="flat YAML file of parameters, such as params/demo.yaml")
+    ],
+    only: Annotated[
+        str, typer.Option(help="run the notebooks whose name contains this, such as 02")
+    ] = "",
+    jobs: Annotated[int, typer.Option(help="notebooks to run at once")] = 1,
+) -> None:
+    """Run the notebooks by papermill; skips what is finished and unchanged, exits with
+    1 when one failed.
+    """
     from vrag_kit.runner.notebooks import run_notebooks, summary
 
     outcomes = run_notebooks(parameters, only=only, jobs=jobs)
@@ -32,9 +49,17 @@ def run(parameters: Annotated[Path, typer.Argument(help="flat YAML file of param
 
 
 @app.command()
-def report(parameters: Annotated[Path, typer.Argument(help="the parameter file that the notebooks were run with")],
-           to: Annotated[Path | None, typer.Option(help="the page to write; else runs/<parameter file>/report.html")] = None) -> None:
-    """Write one HTML page with all tables and figures of the executed notebooks; it opens offline."""
+def report(
+    parameters: Annotated[
+        Path, typer.Argument(help="the parameter file that the notebooks were run with")
+    ],
+    to: Annotated[
+        Path | None, typer.Option(help="the page to write; else runs/<parameter file>/report.html")
+    ] = None,
+) -> None:
+    """Write one HTML page with all tables and figures of the executed notebooks; it
+    opens offline.
+    """
     from vrag_kit.runner.report import write_report
 
     page, chapters = write_report(parameters, to)
@@ -44,38 +69,89 @@ def report(parameters: Annotated[Path, typer.Argument(help="the parameter file t
 
 
 @app.command()
-def metrics(qrels: Annotated[Path, typer.Argument(help="TREC relevance labels: query_id 0 doc_id label")],
-            run_file: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run: query_id Q0 doc_id rank score tag")],
-            as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of rows")] = False) -> None:
-    """Retrieval metrics of a TREC run: rows metric, k, value in [0, 1] (hit_count: images), n."""
+def metrics(
+    qrels: Annotated[Path, typer.Argument(help="TREC relevance labels: query_id 0 doc_id label")],
+    run_file: Annotated[
+        Path, typer.Argument(metavar="RUN", help="TREC run: query_id Q0 doc_id rank score tag")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of rows")] = False,
+) -> None:
+    """Retrieval metrics of a TREC run: rows metric, k, value in [0, 1] (hit_count:
+    images), n.
+    """
     from vrag_kit.retrieval import evaluate, mean_metrics, read_qrels, read_run
 
     labels, results = read_qrels(qrels), read_run(run_file)
     table = mean_metrics(evaluate(results, labels))
-    print(json.dumps(json.loads(table.to_json(orient="records", double_precision=15)), indent=1) if as_json else table.to_string(index=False))
-    missing, unjudged = len(set(labels) - set(results["query_id"])), len(set(results["query_id"]) - set(labels))
+    print(
+        json.dumps(json.loads(table.to_json(orient="records", double_precision=15)), indent=1)
+        if as_json
+        else table.to_string(index=False)
+    )
+    missing, unjudged = (
+        len(set(labels) - set(results["query_id"])),
+        len(set(results["query_id"]) - set(labels)),
+    )
     unanswerable = sum(not any(label > 0 for label in row.values()) for row in labels.values())
-    for count, note in ((missing, "queries of the labels have no results in the run: they count as 0, as in trec_eval -c"),
-                        (unjudged, "queries of the run have no labels: left out"),
-                        (unanswerable, "queries have no relevant document: left out of the means")):
+    for count, note in (
+        (
+            missing,
+            "queries of the labels have no results in the run: they count as 0, as in trec_eval -c",
+        ),
+        (unjudged, "queries of the run have no labels: left out"),
+        (unanswerable, "queries have no relevant document: left out of the means"),
+    ):
         if count:
             print(f"note: {count} {note}", file=sys.stderr)
 
 
 @app.command()
-def check(target: Annotated[Path, typer.Argument(help="a parameter file (.yaml); or an annotation file (JSON Lines); or a folder of annotations and images")],
-          image_root: Annotated[Path | None, typer.Argument(help="with an annotation file: the folder that holds the species folders")] = None,
-          before: Annotated[Path | None, typer.Option(help="an older annotation file (v1): show what changed since")] = None,
-          csv: Annotated[Path | None, typer.Option(help="write every finding to this file, and what changed to <name>_changes.csv and <name>_image_changes.csv")] = None) -> None:
-    """Of a parameter file: count the calls and list what is missing, without running anything. Of a benchmark: bad rows, images missing, damaged or odd, label changes."""
+def check(
+    target: Annotated[
+        Path,
+        typer.Argument(
+            help=(
+                "a parameter file (.yaml); or an annotation file (JSON Lines); or a folder of"
+                " annotations and images"
+            )
+        ),
+    ],
+    image_root: Annotated[
+        Path | None,
+        typer.Argument(help="with an annotation file: the folder that holds the species folders"),
+    ] = None,
+    before: Annotated[
+        Path | None, typer.Option(help="an older annotation file (v1): show what changed since")
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            help=(
+                "write every finding to this file, and what changed to <name>_changes.csv and"
+                " <name>_image_changes.csv"
+            )
+        ),
+    ] = None,
+) -> None:
+    """Of a parameter file: count the calls and list what is missing, without running
+    anything. Of a benchmark: bad rows, images missing, damaged or odd, label changes.
+    """
     if target.suffix in (".yaml", ".yml"):
         if image_root or before or csv:
-            raise VragError(f"{target} is a parameter file, which is checked alone: an image folder, --before and --csv go with annotations.")
-        os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's library is imported, which is below: a check fetches nothing
+            raise VragError(
+                f"{target} is a parameter file, which is checked alone: an image folder, --before"
+                " and --csv go with annotations."
+            )
+        os.environ["HF_HUB_OFFLINE"] = (
+            "1"  # read when the hub's library is imported, which is below: a check fetches nothing
+        )
         from vrag_kit.runner.check import check_parameters
 
         found, missing = check_parameters(target)
-        print("\n".join([*found, *(f"missing: {line}" for line in missing)]) + ("" if missing else "\nnothing is missing"))
+        print(
+            "\n".join([*found, *(f"missing: {line}" for line in missing)])
+            + ("" if missing else "\nnothing is missing")
+        )
         raise typer.Exit(int(bool(missing)))
     from vrag_kit.fetching.check_data import check_data
 
@@ -83,24 +159,47 @@ def check(target: Annotated[Path, typer.Argument(help="a parameter file (.yaml);
 
 
 @fetch.command("visual-rag")
-def fetch_images(annotations: Annotated[Path, typer.Option(help="the annotation file (JSON Lines), which names the images")],
-                 archive: Annotated[str, typer.Option(help="the .tar.gz archive of all images: a file, or an http(s) URL")],
-                 to: Annotated[Path, typer.Option(help="the folder for the species folders; what is there is not fetched again")]) -> None:
-    """Extract the images that annotations name from an archive, which is read once and not kept; run again, it goes on. Exits with 1 when some are missing or damaged."""
+def fetch_images(
+    annotations: Annotated[
+        Path, typer.Option(help="the annotation file (JSON Lines), which names the images")
+    ],
+    archive: Annotated[
+        str, typer.Option(help="the .tar.gz archive of all images: a file, or an http(s) URL")
+    ],
+    to: Annotated[
+        Path,
+        typer.Option(help="the folder for the species folders; what is there is not fetched again"),
+    ],
+) -> None:
+    """Extract the images that annotations name from an archive, which is read once and
+    not kept; run again, it goes on. Exits with 1 when some are missing or damaged.
+    """
     from vrag_kit.fetching import fetch_visual_rag
 
     try:
         fetched = fetch_visual_rag(annotations, archive, to)
     except KeyboardInterrupt:
-        print(f"interrupted: what was extracted is in {to}; run the same command again to go on", file=sys.stderr)
+        print(
+            f"interrupted: what was extracted is in {to}; run the same command again to go on",
+            file=sys.stderr,
+        )
         raise typer.Exit(130) from None
-    where = f"{to} is complete" if fetched.complete else f"{to} is not complete; {to / 'missing.txt'} lists all that are missing or damaged"
-    print(f"{fetched}\n{where}{', as far as names and sizes tell' if fetched.complete and fetched.by_size else ''}")
+    where = (
+        f"{to} is complete"
+        if fetched.complete
+        else f"{to} is not complete; {to / 'missing.txt'} lists all that are missing or damaged"
+    )
+    print(
+        f"{fetched}\n{where}{', as far as names and sizes tell' if fetched.complete and fetched.by_size else ''}"
+    )
     raise typer.Exit(int(not fetched.complete))
 
 
 @app.command()
-def draw(edition: Annotated[str, typer.Argument(help="full or small")], folder: Annotated[Path, typer.Argument(help="where to draw it")]) -> None:
+def draw(
+    edition: Annotated[str, typer.Argument(help="full or small")],
+    folder: Annotated[Path, typer.Argument(help="where to draw it")],
+) -> None:
     """Draw an edition of the Field Guide, the bundled benchmark."""
     from vrag_kit.fieldguide import draw_field_guide
 

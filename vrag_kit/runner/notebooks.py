@@ -1,8 +1,9 @@
-"""Run the notebooks one after another, or several at once; skip what is finished, go on after a failure.
+"""Run the notebooks one after another, or several at once; skip what is finished, go on
+after a failure.
 
-    runs/<parameter file>/<notebook>.ipynb     the executed notebook
-    runs/<parameter file>/<notebook>.log       all it printed (tables and figures are in the executed notebook)
-    runs/<parameter file>/<notebook>.json      what the finished run was made of; it is what makes a rerun skip
+runs/<parameter file>/<notebook>.ipynb     the executed notebook
+runs/<parameter file>/<notebook>.log       all it printed (tables and figures are in the executed notebook)
+runs/<parameter file>/<notebook>.json      what the finished run was made of; it is what makes a rerun skip
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ from vrag_kit.workspace import project_root
 
 _PACKAGE = Path(__file__).parents[1]
 _NOISE = (
-    "Executing Cell", "Ending Cell", "Input Notebook:", "Working directory:", "Output Notebook:", "Executing notebook with kernel", "Passed unknown parameter", "[IPKernelApp]",
+    "Executing Cell",
+    "Ending Cell",
+    "Input Notebook:",
+    "Working directory:",
+    "Output Notebook:",
+    "Executing notebook with kernel",
+    "Passed unknown parameter",
+    "[IPKernelApp]",
 )
 
 
@@ -39,22 +47,27 @@ class Outcome:
     """How one notebook fared."""
 
     notebook: str
-    status: str         # "done", "unchanged" or "failed"
+    status: str  # "done", "unchanged" or "failed"
     seconds: float
-    detail: str         # figures written, or the failing cell and its error
+    detail: str  # figures written, or the failing cell and its error
 
 
 def run_notebooks(parameter_file: Path, *, only: str = "", jobs: int = 1) -> list[Outcome]:
-    """Run the project's notebooks with the parameters of a YAML file, those whose name contains `only`.
+    """Run the project's notebooks with the parameters of a YAML file, those whose name
+    contains `only`.
 
-    A notebook is skipped when it finished before and neither it, its parameters, the package, the files
-    its parameters name, nor its figures have changed. Raises `VragError` before anything runs for an unknown
-    parameter, a notebook that does not exist, or a second run of the same parameter file at the same time.
+    A notebook is skipped when it finished before and neither it, its parameters, the
+    package, the files its parameters name, nor its figures have changed. Raises
+    `VragError` before anything runs for an unknown parameter, a notebook that does not
+    exist, or a second run of the same parameter file at the same time.
     """
     notebooks = sorted((project_root() / "notebooks").glob("[0-9]*.ipynb"))
     chosen = [notebook for notebook in notebooks if only in notebook.stem]
     if not chosen:
-        raise VragError(f"no notebook {only!r} in {project_root() / 'notebooks'}; found {', '.join(n.stem for n in notebooks) or 'none'}.")
+        raise VragError(
+            f"no notebook {only!r} in {project_root() / 'notebooks'}; found"
+            f" {', '.join(n.stem for n in notebooks) or 'none'}."
+        )
     if jobs < 1:
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
     parameters = subsets(notebooks, read_parameters(parameter_file), parameter_file)
@@ -64,58 +77,124 @@ def run_notebooks(parameter_file: Path, *, only: str = "", jobs: int = 1) -> lis
         with FileLock(folder / ".lock", timeout=0):
             return _run_all({notebook: parameters[notebook] for notebook in chosen}, folder, jobs)
     except Timeout as error:
-        raise VragError(f"{folder}: another `vrag run {parameter_file}` is at work there. Wait for it, or stop it.") from error
+        raise VragError(
+            f"{folder}: another `vrag run {parameter_file}` is at work there. Wait for it, or"
+            " stop it."
+        ) from error
     except OSError as error:
-        raise VragError(f"{folder}: cannot be written ({error.strerror}). Free space, or run in a folder with write access.") from error
+        raise VragError(
+            f"{folder}: cannot be written ({error.strerror}). Free space, or run in a folder with"
+            " write access."
+        ) from error
 
 
 def _run_all(parameters: dict[Path, dict[str, Any]], folder: Path, jobs: int) -> list[Outcome]:
     running: set[subprocess.Popen[str]] = set()
     pool = ThreadPoolExecutor(jobs)
     try:
-        return list(pool.map(lambda notebook: _run(notebook, parameters[notebook], folder, running), parameters))
+        return list(
+            pool.map(
+                lambda notebook: _run(notebook, parameters[notebook], folder, running), parameters
+            )
+        )
     finally:  # also when interrupted: nothing goes on behind the user's back
         pool.shutdown(wait=False, cancel_futures=True)
         for process in list(running):
             process.terminate()
 
 
-def _run(notebook: Path, parameters: dict[str, Any], folder: Path, running: set[subprocess.Popen[str]]) -> Outcome:
+def _run(
+    notebook: Path, parameters: dict[str, Any], folder: Path, running: set[subprocess.Popen[str]]
+) -> Outcome:
     note, output = folder / f"{notebook.stem}.json", folder / notebook.name
     settings, code = {**declared(notebook), **parameters}, _code_key(notebook, parameters)
-    if not settings.get("retry_failures") and output.is_file() and _read(note) == {"code": code, "data": _data_key(settings), "figures": _figures(notebook, settings)}:
+    if (
+        not settings.get("retry_failures")
+        and output.is_file()
+        and _read(note)
+        == {
+            "code": code,
+            "data": _data_key(settings),
+            "figures": _figures(notebook, settings),
+        }
+    ):
         print(f"[{notebook.stem}] unchanged since its last run: skipped", flush=True)
-        return Outcome(notebook.stem, "unchanged", 0.0, f"{len(_figures(notebook, settings))} files in {settings.get('figures_dir', '')}")
+        return Outcome(
+            notebook.stem,
+            "unchanged",
+            0.0,
+            f"{len(_figures(notebook, settings))} files in {settings.get('figures_dir', '')}",
+        )
     note.unlink(missing_ok=True)
     began = time.monotonic()
     returned = _papermill(notebook, output, parameters, folder, running)
     seconds = time.monotonic() - began
     if returned:
-        detail = _failure(output) or f"papermill ended with status {returned}; see {folder / notebook.stem}.log"
+        detail = (
+            _failure(output)
+            or f"papermill ended with status {returned}; see {folder / notebook.stem}.log"
+        )
         print(f"[{notebook.stem}] FAILED: {detail}", flush=True)
         return Outcome(notebook.stem, "failed", seconds, detail)
     figures = _figures(notebook, settings)
-    write_file(note, json.dumps({"code": code, "data": _data_key(settings), "figures": figures}, indent=2))
+    write_file(
+        note, json.dumps({"code": code, "data": _data_key(settings), "figures": figures}, indent=2)
+    )
     print(f"[{notebook.stem}] done in {seconds:.0f} s", flush=True)
-    return Outcome(notebook.stem, "done", seconds, f"{len(figures)} files in {settings.get('figures_dir', '')}")
+    return Outcome(
+        notebook.stem, "done", seconds, f"{len(figures)} files in {settings.get('figures_dir', '')}"
+    )
 
 
-def _papermill(notebook: Path, output: Path, parameters: dict[str, Any], folder: Path, running: set[subprocess.Popen[str]]) -> int:
-    """Execute in a process of its own; prints what the notebook prints, keeps all of it in the log."""
+def _papermill(
+    notebook: Path,
+    output: Path,
+    parameters: dict[str, Any],
+    folder: Path,
+    running: set[subprocess.Popen[str]],
+) -> int:
+    """Execute in a process of its own; prints what the notebook prints, keeps all of it
+    in the log.
+    """
     given = folder / f"{notebook.stem}.parameters.yaml"
     given.write_text(yaml.safe_dump(parameters), encoding="utf-8")
-    command = [sys.executable, "-m", "papermill", str(notebook), str(output), "-f", str(given), "--cwd", str(project_root()),
-               "--no-progress-bar", "--stdout-file", "-", "--stderr-file", "-", "--start-timeout", "300"]
+    command = [
+        sys.executable,
+        "-m",
+        "papermill",
+        str(notebook),
+        str(output),
+        "-f",
+        str(given),
+        "--cwd",
+        str(project_root()),
+        "--no-progress-bar",
+        "--stdout-file",
+        "-",
+        "--stderr-file",
+        "-",
+        "--start-timeout",
+        "300",
+    ]
     print(f"[{notebook.stem}] running", flush=True)
     with (folder / f"{notebook.stem}.log").open("w", encoding="utf-8") as log:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace",
-                                   env={**os.environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            env={**os.environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
+        )
         running.add(process)
         try:
             shown = True
             for line in process.stdout or ():
                 log.write(line)
-                shown = shown and not line.startswith("Traceback")  # the failing cell is named at the end; the log has the rest
+                shown = shown and not line.startswith(
+                    "Traceback"
+                )  # the failing cell is named at the end; the log has the rest
                 if shown and line.strip() and not line.startswith((*_NOISE, "<")):
                     print(f"[{notebook.stem}] {line.rstrip()}", flush=True)
             return process.wait()
@@ -125,11 +204,17 @@ def _papermill(notebook: Path, output: Path, parameters: dict[str, Any], folder:
 
 
 def _failure(output: Path) -> str:
-    """The failing cell: its number in the notebook as written, its first line and error; "" when none is recorded."""
+    """The failing cell: its number in the notebook as written, its first line and
+    error; "" when none is recorded.
+    """
     if not output.is_file():
         return ""
     added = {"injected-parameters", "papermill-error-cell-tag"}
-    cells = [cell for cell in nbformat.read(output, as_version=4).cells if not added & set(cell.metadata.get("tags", []))]
+    cells = [
+        cell
+        for cell in nbformat.read(output, as_version=4).cells
+        if not added & set(cell.metadata.get("tags", []))
+    ]
     for number, cell in enumerate(cells, start=1):
         first = next(iter(cell.source.splitlines()), "")
         for result in cell.get("outputs", []):
@@ -142,9 +227,13 @@ def _failure(output: Path) -> str:
 
 
 def summary(outcomes: list[Outcome]) -> str:
-    """One line a notebook: notebook, status, seconds, and what it wrote or why it failed."""
+    """One line a notebook: notebook, status, seconds, and what it wrote or why it
+    failed.
+    """
     width = max(len(outcome.notebook) for outcome in outcomes)
-    rows = [f"{o.notebook:<{width}}  {o.status:<9}  {o.seconds:7.1f} s  {o.detail}" for o in outcomes]
+    rows = [
+        f"{o.notebook:<{width}}  {o.status:<9}  {o.seconds:7.1f} s  {o.detail}" for o in outcomes
+    ]
     return "\n".join([f"{'notebook':<{width}}  {'status':<9}  {'time':>9}  result", *rows])
 
 
@@ -158,26 +247,54 @@ def _code_key(notebook: Path, parameters: dict[str, Any]) -> str:
 
 
 def _data_key(settings: dict[str, Any]) -> dict[str, str]:
-    """What the files and folders that parameters name hold; by convention a name that ends in `_dir` is written, not read.
+    """What the files and folders that parameters name hold; by convention a name that
+    ends in `_dir` is written, not read.
 
-    Of a folder it knows names, sizes and times of its entries: an image overwritten in place deeper down goes unnoticed.
+    Of a folder it knows names, sizes and times of its entries: an image overwritten in
+    place deeper down goes unnoticed.
     """
-    given = {name: value if isinstance(value, list) else [value] for name, value in settings.items() if not name.endswith("_dir")}
-    values = [(name, value.get("model") if isinstance(value, dict) else value) for name, values in given.items() for value in values]
-    paths = {f"{name}: {value}": project_path(value) for name, value in values if isinstance(value, str) and value}
-    return {name: hashlib.sha256(_content(path)).hexdigest() for name, path in paths.items() if path.exists()}
+    given = {
+        name: value if isinstance(value, list) else [value]
+        for name, value in settings.items()
+        if not name.endswith("_dir")
+    }
+    values = [
+        (name, value.get("model") if isinstance(value, dict) else value)
+        for name, values in given.items()
+        for value in values
+    ]
+    paths = {
+        f"{name}: {value}": project_path(value)
+        for name, value in values
+        if isinstance(value, str) and value
+    }
+    return {
+        name: hashlib.sha256(_content(path)).hexdigest()
+        for name, path in paths.items()
+        if path.exists()
+    }
 
 
 def _content(path: Path) -> bytes:
     if path.is_file():
         return path.read_bytes()
-    return repr(sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in path.iterdir() if not entry.name.startswith("."))).encode()
+    return repr(
+        sorted(
+            (entry.name, entry.stat().st_mtime_ns, entry.stat().st_size)
+            for entry in path.iterdir()
+            if not entry.name.startswith(".")
+        )
+    ).encode()
 
 
 def _figures(notebook: Path, settings: dict[str, Any]) -> dict[str, str]:
     """Hash of every file in `figures_dir` whose name starts with the notebook's number."""
-    files = sorted(project_path(settings.get("figures_dir", "figures")).glob(f"{notebook.stem[:2]}_*"))
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()}
+    files = sorted(
+        project_path(settings.get("figures_dir", "figures")).glob(f"{notebook.stem[:2]}_*")
+    )
+    return {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()
+    }
 
 
 def _read(note: Path) -> Any:

@@ -1,4 +1,6 @@
-"""Widgets: plain ipywidgets for what needs a person at the screen, each with a twin in HTML for reading without a kernel."""
+"""Widgets: plain ipywidgets for what needs a person at the screen, each with a twin in
+HTML for reading without a kernel.
+"""
 
 from vrag_kit.widgets.cases import browse_cases, cases_page
 from vrag_kit.widgets.labelling import label_answers, labels_table

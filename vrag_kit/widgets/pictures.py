@@ -1,4 +1,6 @@
-"""Pictures made small for the screen: as JPEG, and as embedded thumbnails, so that a notebook stays small and needs no server."""
+"""Pictures made small for the screen: as JPEG, and as embedded thumbnails, so that a
+notebook stays small and needs no server.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +16,36 @@ SIDE = 256  # longer side, pixels
 
 
 def jpeg(image: LazyImage, side: int = SIDE, *, quality: int = 75) -> bytes:
-    """The picture as an upright RGB JPEG, its longer side at most `side` pixels. Raises `VragError` when it cannot be read."""
+    """The picture as an upright RGB JPEG, its longer side at most `side` pixels.
+
+    Raises `VragError` when it cannot be read.
+    """
     buffer = io.BytesIO()
     shrink(image.open(), side).save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()
 
 
-def thumbnail(benchmark: Benchmark, doc_id: str, *, caption: str = "", frame: str = "transparent") -> str:
+def thumbnail(
+    benchmark: Benchmark, doc_id: str, *, caption: str = "", frame: str = "transparent"
+) -> str:
     """`figure` of the document's image, "" without an image."""
     image = benchmark.corpus[doc_id].image
     return "" if image is None else figure(image, caption=caption, frame=frame)
 
 
 def figure(image: LazyImage, *, caption: str = "", frame: str = "transparent") -> str:
-    """An HTML figure of the picture, at most `SIDE` pixels long, with a caption and a coloured frame; its reason instead when it cannot be read."""
+    """An HTML figure of the picture, at most `SIDE` pixels long, with a caption and a
+    coloured frame; its reason instead when it cannot be read.
+    """
     try:
         source = f"data:image/jpeg;base64,{base64.b64encode(jpeg(image)).decode('ascii')}"
     except VragError as error:
         return f"<i>no picture: {escape(str(error))}</i>"
-    words = f"<figcaption style='text-align:center'>{escape(caption)}</figcaption>" if caption else ""
-    return (f"<figure style='display:inline-block;margin:0 6px 6px 0'><img alt='{escape(caption or 'clue', quote=True)}' style='border:4px solid {frame}' src='{source}'>"
-            f"{words}</figure>")
+    words = (
+        f"<figcaption style='text-align:center'>{escape(caption)}</figcaption>" if caption else ""
+    )
+    return (
+        "<figure style='display:inline-block;margin:0 6px 6px 0'><img"
+        f" alt='{escape(caption or 'clue', quote=True)}' style='border:4px solid {frame}'"
+        f" src='{source}'>{words}</figure>"
+    )

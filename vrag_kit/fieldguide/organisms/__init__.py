@@ -5,6 +5,9 @@ from __future__ import annotations
 from vrag_kit.fieldguide.organisms import bird, fish, flower, lizard, moth, mushroom
 from vrag_kit.fieldguide.organisms.kind import HiddenPart, Kind
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (moth.KIND, bird.KIND, flower.KIND, mushroom.KIND, fish.KIND, lizard.KIND)}
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (moth.KIND, bird.KIND, flower.KIND, mushroom.KIND, fish.KIND, lizard.KIND)
+}
 
 __all__ = ["KINDS", "HiddenPart", "Kind"]

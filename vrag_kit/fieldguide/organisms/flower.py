@@ -1,4 +1,6 @@
-"""Flowers: stamen tips show when the flower opens toward you, the undersides of the leaves in wind."""
+"""Flowers: stamen tips show when the flower opens toward you, the undersides of the
+leaves in wind.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,38 @@ _STEM = (88, 128, 58)
 def _leaves(species: Species, turned: float) -> list[Shape]:
     shapes: list[Shape] = []
     for side, y in ((-1, 0.2), (1, 0.3)):
-        leaf = smooth([(0.0, y + 0.05), (side * 0.14, y - 0.13), (side * 0.36, y - 0.12), (side * 0.42, y - 0.03), (side * 0.2, y + 0.08)])
+        leaf = smooth(
+            [
+                (0.0, y + 0.05),
+                (side * 0.14, y - 0.13),
+                (side * 0.36, y - 0.12),
+                (side * 0.42, y - 0.03),
+                (side * 0.2, y + 0.08),
+            ]
+        )
         shapes += shaded(leaf, _STEM)
         if turned > 0.02:
-            tip = smooth([(side * 0.03, y + 0.05), (side * 0.16, y - 0.12 * turned), (side * 0.38, y + 0.02 - 0.15 * turned), (side * 0.42, y), (side * 0.22, y + 0.12)])
-            shapes += patterned(tip, species.hidden["undersides of the leaves"], "undersides of the leaves", (side * 0.23, y + 0.02 - 0.05 * turned))
-        shapes.append(Shape(np.array([(0, y + 0.04), (side * 0.38, y - 0.055), (0, y + 0.06)]), darker(_STEM, 0.7)))
+            tip = smooth(
+                [
+                    (side * 0.03, y + 0.05),
+                    (side * 0.16, y - 0.12 * turned),
+                    (side * 0.38, y + 0.02 - 0.15 * turned),
+                    (side * 0.42, y),
+                    (side * 0.22, y + 0.12),
+                ]
+            )
+            shapes += patterned(
+                tip,
+                species.hidden["undersides of the leaves"],
+                "undersides of the leaves",
+                (side * 0.23, y + 0.02 - 0.05 * turned),
+            )
+        shapes.append(
+            Shape(
+                np.array([(0, y + 0.04), (side * 0.38, y - 0.055), (0, y + 0.06)]),
+                darker(_STEM, 0.7),
+            )
+        )
     return shapes
 
 
@@ -27,7 +55,16 @@ def _bell(species: Species) -> list[Shape]:
     width = 0.17 + 0.06 * species.build[0]
     shapes = shaded(smooth([(-0.06, 0.02), (0.06, 0.02), (0.05, -0.06), (-0.05, -0.06)]), _STEM)
     for lean in (-0.7, 0.7, 0.0):
-        petal = smooth([(-0.05, -0.02), (lean * width - 0.14, -0.2), (lean * width - 0.06, -0.4), (lean * width + 0.06, -0.4), (lean * width + 0.14, -0.2), (0.05, -0.02)])
+        petal = smooth(
+            [
+                (-0.05, -0.02),
+                (lean * width - 0.14, -0.2),
+                (lean * width - 0.06, -0.4),
+                (lean * width + 0.06, -0.4),
+                (lean * width + 0.14, -0.2),
+                (0.05, -0.02),
+            ]
+        )
         shapes += patterned(petal, species.outside, "", (lean * width * 0.8, -0.22))
     return shapes
 
@@ -38,23 +75,54 @@ def _open(species: Species, openness: float) -> list[Shape]:
     for turn in np.linspace(0, 2 * np.pi, petals, endpoint=False) + 0.3:
         x, y = np.cos(turn), np.sin(turn)
         petal = ellipse(0.2 * x * spread, -0.12 + 0.2 * y * spread, 0.17, 0.11, turn)
-        shapes += patterned(petal, species.outside, "", (0.2 * x * spread, -0.12 + 0.2 * y * spread))
+        shapes += patterned(
+            petal, species.outside, "", (0.2 * x * spread, -0.12 + 0.2 * y * spread)
+        )
     look, heart = species.hidden["stamen tips"], 0.11 * max(0.0, openness - 0.1)
-    shapes += shaded(ellipse(0, -0.12, 0.05 + heart * 0.8, 0.05 + heart * 0.8), (196, 178, 84)) if heart else []
+    shapes += (
+        shaded(ellipse(0, -0.12, 0.05 + heart * 0.8, 0.05 + heart * 0.8), (196, 178, 84))
+        if heart
+        else []
+    )
     for turn in np.linspace(0, 2 * np.pi, 8, endpoint=False) if heart else ():
         x, y = 1.35 * heart * np.cos(turn), -0.12 + 1.35 * heart * np.sin(turn)
-        shapes += patterned(ellipse(x, y, 0.048 * (0.3 + 0.7 * openness), 0.036 * (0.3 + 0.7 * openness), turn, n=14), look, "stamen tips", (x, y))
+        shapes += patterned(
+            ellipse(
+                x, y, 0.048 * (0.3 + 0.7 * openness), 0.036 * (0.3 + 0.7 * openness), turn, n=14
+            ),
+            look,
+            "stamen tips",
+            (x, y),
+        )
     return shapes
 
 
 def draw(species: Species, pose: str, openness: float) -> list[Shape]:
     """A flower on its stem: from the side, or open toward the observer."""
-    stem = Shape(np.array([(-0.014, 0.0), (0.014, 0.0), (0.024, 0.55), (-0.012, 0.55)]), darker(_STEM, 0.85))
+    stem = Shape(
+        np.array([(-0.014, 0.0), (0.014, 0.0), (0.024, 0.55), (-0.012, 0.55)]), darker(_STEM, 0.85)
+    )
     leaves = _leaves(species, openness if pose == "windblown" else 0.0)
     return [stem, *leaves, *(_open(species, openness) if pose == "facing" else _bell(species))]
 
 
-KIND = Kind("flower", "Bellflower", ("Plantae", "Tracheophyta", "Magnoliopsida", "Asterales", "Lanternaceae"), "meadow", ("side",),
-            (HiddenPart("stamen tips", "facing", True, "which are enclosed by the petals until the flower opens"),
-             HiddenPart("undersides of the leaves", "windblown", True, "which show only when the wind turns the leaves")),
-            0.5, draw)
+KIND = Kind(
+    "flower",
+    "Bellflower",
+    ("Plantae", "Tracheophyta", "Magnoliopsida", "Asterales", "Lanternaceae"),
+    "meadow",
+    ("side",),
+    (
+        HiddenPart(
+            "stamen tips", "facing", True, "which are enclosed by the petals until the flower opens"
+        ),
+        HiddenPart(
+            "undersides of the leaves",
+            "windblown",
+            True,
+            "which show only when the wind turns the leaves",
+        ),
+    ),
+    0.5,
+    draw,
+)

@@ -11,33 +11,117 @@ from vrag_kit.fieldguide.traits import COLORS, Species, patterned
 
 def _side(species: Species, fan: float) -> list[Shape]:
     coat = COLORS[species.outside.color]
-    tail = smooth([(-0.16, -0.02), (-0.34, 0.02), (-0.52, 0.16), (-0.5, 0.19), (-0.3, 0.12), (-0.14, 0.1)])
-    body = smooth([(-0.24, 0.02), (-0.1, -0.1), (0.14, -0.12), (0.26, -0.04), (0.2, 0.1), (-0.1, 0.13)])
-    head = smooth([(0.16, -0.12), (0.3, -0.2), (0.46, -0.12), (0.45, -0.06), (0.28, -0.01), (0.16, 0.02)])
-    legs = [Shape(smooth([(x, 0.04), (x + 0.06, 0.05), (x + 0.12 * lean, 0.17), (x + 0.16 * lean, 0.27), (x + 0.08 * lean, 0.27), (x + 0.04 * lean, 0.16)], 1), darker(coat, 0.62))
-            for x, lean in ((-0.17, 1.0), (0.1, 1.0), (-0.1, -0.6), (0.17, 0.5))]
+    tail = smooth(
+        [(-0.16, -0.02), (-0.34, 0.02), (-0.52, 0.16), (-0.5, 0.19), (-0.3, 0.12), (-0.14, 0.1)]
+    )
+    body = smooth(
+        [(-0.24, 0.02), (-0.1, -0.1), (0.14, -0.12), (0.26, -0.04), (0.2, 0.1), (-0.1, 0.13)]
+    )
+    head = smooth(
+        [(0.16, -0.12), (0.3, -0.2), (0.46, -0.12), (0.45, -0.06), (0.28, -0.01), (0.16, 0.02)]
+    )
+    legs = [
+        Shape(
+            smooth(
+                [
+                    (x, 0.04),
+                    (x + 0.06, 0.05),
+                    (x + 0.12 * lean, 0.17),
+                    (x + 0.16 * lean, 0.27),
+                    (x + 0.08 * lean, 0.27),
+                    (x + 0.04 * lean, 0.16),
+                ],
+                1,
+            ),
+            darker(coat, 0.62),
+        )
+        for x, lean in ((-0.17, 1.0), (0.1, 1.0), (-0.1, -0.6), (0.17, 0.5))
+    ]
     drop = 0.34 * fan
-    throat = smooth([(0.36, -0.07), (0.4, -0.02 + drop * 0.8), (0.3, 0.0 + drop), (0.14, -0.01 + drop * 0.75), (0.1, 0.03)])
-    eye = [Shape(ellipse(0.33, -0.14, 0.02, 0.02, n=12), (240, 210, 90)), Shape(ellipse(0.333, -0.14, 0.01, 0.011, n=8), (15, 15, 15))]
-    dewlap = patterned(throat, species.hidden["throat fan"], "throat fan", (0.28, 0.4 * drop)) if fan > 0.02 else []
-    return [*shaded(tail, coat), *legs, *dewlap, *patterned(body, species.outside, "", (0.02, 0.0)), *shaded(head, coat), *eye]
+    throat = smooth(
+        [
+            (0.36, -0.07),
+            (0.4, -0.02 + drop * 0.8),
+            (0.3, 0.0 + drop),
+            (0.14, -0.01 + drop * 0.75),
+            (0.1, 0.03),
+        ]
+    )
+    eye = [
+        Shape(ellipse(0.33, -0.14, 0.02, 0.02, n=12), (240, 210, 90)),
+        Shape(ellipse(0.333, -0.14, 0.01, 0.011, n=8), (15, 15, 15)),
+    ]
+    dewlap = (
+        patterned(throat, species.hidden["throat fan"], "throat fan", (0.28, 0.4 * drop))
+        if fan > 0.02
+        else []
+    )
+    return [
+        *shaded(tail, coat),
+        *legs,
+        *dewlap,
+        *patterned(body, species.outside, "", (0.02, 0.0)),
+        *shaded(head, coat),
+        *eye,
+    ]
 
 
 def _flat(species: Species, belly: float | None) -> list[Shape]:
-    """Top view; with `belly` the same silhouette from below, rolled so that this share of the belly shows."""
+    """Top view; with `belly` the same silhouette from below, rolled so that this share
+    of the belly shows.
+    """
     coat, girth = COLORS[species.outside.color], 0.1 + 0.05 * species.build[1]
-    limb = [smooth([(0.05 * s, y), (0.22 * s, y - 0.04 * t), (0.28 * s, y + 0.1 * t), (0.24 * s, y + 0.12 * t), (0.19 * s, y + 0.01), (0.05 * s, y + 0.05)], 1)
-            for s in (-1, 1) for y, t in ((-0.12, -1), (0.12, 1))]
-    tail = smooth([(-0.05, 0.18), (0.05, 0.18), (0.05, 0.34), (0.14, 0.5), (0.11, 0.52), (0.0, 0.36)])
-    body = smooth([(-0.05, -0.22), (-girth, -0.1), (-girth, 0.1), (-0.04, 0.24), (0.04, 0.24), (girth, 0.1), (girth, -0.1), (0.05, -0.22)])
-    head = smooth([(-0.07, -0.2), (-0.085, -0.3), (-0.03, -0.42), (0.03, -0.42), (0.085, -0.3), (0.07, -0.2)])
-    shapes = [*(Shape(points, darker(coat, 0.62)) for points in limb), *shaded(tail, coat), *shaded(head, coat)]
+    limb = [
+        smooth(
+            [
+                (0.05 * s, y),
+                (0.22 * s, y - 0.04 * t),
+                (0.28 * s, y + 0.1 * t),
+                (0.24 * s, y + 0.12 * t),
+                (0.19 * s, y + 0.01),
+                (0.05 * s, y + 0.05),
+            ],
+            1,
+        )
+        for s in (-1, 1)
+        for y, t in ((-0.12, -1), (0.12, 1))
+    ]
+    tail = smooth(
+        [(-0.05, 0.18), (0.05, 0.18), (0.05, 0.34), (0.14, 0.5), (0.11, 0.52), (0.0, 0.36)]
+    )
+    body = smooth(
+        [
+            (-0.05, -0.22),
+            (-girth, -0.1),
+            (-girth, 0.1),
+            (-0.04, 0.24),
+            (0.04, 0.24),
+            (girth, 0.1),
+            (girth, -0.1),
+            (0.05, -0.22),
+        ]
+    )
+    head = smooth(
+        [(-0.07, -0.2), (-0.085, -0.3), (-0.03, -0.42), (0.03, -0.42), (0.085, -0.3), (0.07, -0.2)]
+    )
+    shapes = [
+        *(Shape(points, darker(coat, 0.62)) for points in limb),
+        *shaded(tail, coat),
+        *shaded(head, coat),
+    ]
     if belly is None:
         eyes = [Shape(ellipse(x, -0.32, 0.018, 0.022, n=10), (20, 18, 16)) for x in (-0.06, 0.06)]
         return [*shapes, *patterned(body, species.outside, "", (0.0, 0.0)), *eyes]
     shown = body * [0.15 + 0.75 * belly, 0.92] + [0.7 * girth * (1 - belly), 0.0]
-    jaw = Shape(smooth([(-0.05, -0.27), (0.0, -0.38), (0.05, -0.27), (0.0, -0.35)]), darker(coat, 0.5))
-    return [*shapes, jaw, *shaded(body, coat), *patterned(shown, species.hidden["belly"], "belly", (float(shown[:, 0].mean()), 0.0))]
+    jaw = Shape(
+        smooth([(-0.05, -0.27), (0.0, -0.38), (0.05, -0.27), (0.0, -0.35)]), darker(coat, 0.5)
+    )
+    return [
+        *shapes,
+        jaw,
+        *shaded(body, coat),
+        *patterned(shown, species.hidden["belly"], "belly", (float(shown[:, 0].mean()), 0.0)),
+    ]
 
 
 def draw(species: Species, pose: str, openness: float) -> list[Shape]:
@@ -47,7 +131,16 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
     return _side(species, openness if pose == "display" else 0.0)
 
 
-KIND = Kind("lizard", "Anole", ("Animalia", "Chordata", "Reptilia", "Squamata", "Cinderidae"), "rock", ("side", "above"),
-            (HiddenPart("throat fan", "display", False, "which is folded away except in display"),
-             HiddenPart("belly", "below", False, "which can be seen only from below")),
-            np.pi / 4, draw)
+KIND = Kind(
+    "lizard",
+    "Anole",
+    ("Animalia", "Chordata", "Reptilia", "Squamata", "Cinderidae"),
+    "rock",
+    ("side", "above"),
+    (
+        HiddenPart("throat fan", "display", False, "which is folded away except in display"),
+        HiddenPart("belly", "below", False, "which can be seen only from below"),
+    ),
+    np.pi / 4,
+    draw,
+)

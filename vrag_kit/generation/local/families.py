@@ -1,6 +1,8 @@
-"""What differs between families of multimodal models, as one table: how they load, where pictures must stand, and what limits a picture's tokens.
+"""What differs between families of multimodal models, as one table: how they load,
+where pictures must stand, and what limits a picture's tokens.
 
-A family that is not listed loads by `AutoModelForImageTextToText` and takes its parts as they are written.
+A family that is not listed loads by `AutoModelForImageTextToText` and takes its parts
+as they are written.
 """
 
 from __future__ import annotations
@@ -22,44 +24,69 @@ class Family:
     images_first: bool = False
     """Whether all pictures must come before the text."""
     text_apart: bool = False
-    """Whether a prompt without pictures must not share a batch with one that has some."""
+    """Whether a prompt without pictures must not share a batch with one that has some.
+    """
     adapter: tuple[str, str] | None = None
     """(name, subfolder) of an adapter without which the model sees badly."""
     budget: Callable[[Any, int], dict[str, Any]] | None = None
-    """(processor, tokens) → options of its image processor under which a picture takes at most so many tokens; None where there is no such option."""
+    """(processor, tokens) → options of its image processor under which a picture takes
+    at most so many tokens; None where there is no such option.
+    """
 
 
 def _qwen(processor: Any, tokens: int) -> dict[str, Any]:
     images = processor.image_processor
     area = (images.patch_size * images.merge_size) ** 2  # pixels a token
-    return {"size": {"shortest_edge": min(images.size["shortest_edge"], tokens * area), "longest_edge": tokens * area}}
+    return {
+        "size": {
+            "shortest_edge": min(images.size["shortest_edge"], tokens * area),
+            "longest_edge": tokens * area,
+        }
+    }
 
 
 def _internvl(processor: Any, tokens: int) -> dict[str, Any]:
     tiles = tokens // processor.image_seq_length - 1  # one is the thumbnail
-    return {"crop_to_patches": True, "max_patches": tiles} if tiles > 1 else {"crop_to_patches": False}
+    return (
+        {"crop_to_patches": True, "max_patches": tiles} if tiles > 1 else {"crop_to_patches": False}
+    )
 
 
 def _pixtral(processor: Any, tokens: int) -> dict[str, Any]:
-    side = (isqrt(1 + 4 * tokens) - 1) // 2  # a square of n patches takes n rows of n patches and one break
-    return {"size": {"longest_edge": max(1, side) * processor.patch_size * processor.spatial_merge_size}}
+    side = (
+        isqrt(1 + 4 * tokens) - 1
+    ) // 2  # a square of n patches takes n rows of n patches and one break
+    return {
+        "size": {"longest_edge": max(1, side) * processor.patch_size * processor.spatial_merge_size}
+    }
 
 
 def _phi4(_processor: Any, tokens: int) -> dict[str, Any]:
-    return {"dynamic_hd": max(1, (tokens - 273) // 272)}  # 273 for the whole picture; 256 and 16 row ends for each crop
+    return {
+        "dynamic_hd": max(1, (tokens - 273) // 272)
+    }  # 273 for the whole picture; 256 and 16 row ends for each crop
 
 
 _QWEN = Family(budget=_qwen)
 FAMILIES = {
-    "qwen2_vl": _QWEN, "qwen2_5_vl": _QWEN, "qwen3_vl": _QWEN,
+    "qwen2_vl": _QWEN,
+    "qwen2_5_vl": _QWEN,
+    "qwen3_vl": _QWEN,
     "internvl": Family(budget=_internvl),
-    # An image token's mask ends at the next image token: with text between pictures, the question sees the last one only. Beside pictures, the rows of a prompt without
-    # any go through layers that it skips alone. Tiles cannot be limited: their ids would mean other shapes. A picture within one tile's side (560) takes one tile.
+    # An image token's mask ends at the next image token: with text between pictures, the
+    # question sees the last one only. Beside pictures, the rows of a prompt without
+    # any go through layers that it skips alone. Tiles cannot be limited: their ids would mean
+    # other shapes. A picture within one tile's side (560) takes one tile.
     "mllama": Family(images_first=True, text_apart=True),
     "pixtral": Family(budget=_pixtral),
-    "phi4_multimodal": Family(auto="AutoModelForCausalLM", adapter=("vision", "vision-lora"), budget=_phi4),
+    "phi4_multimodal": Family(
+        auto="AutoModelForCausalLM", adapter=("vision", "vision-lora"), budget=_phi4
+    ),
 }
-"""model_type of a checkpoint's config → family. Pixtral is a llava with a pixtral tower."""
+"""model_type of a checkpoint's config → family.
+
+Pixtral is a llava with a pixtral tower.
+"""
 
 
 def family_of(config: Any) -> Family:
@@ -69,9 +96,15 @@ def family_of(config: Any) -> Family:
 
 
 def budget_of(family: Family, processor: Any, tokens: int | None, owner: str) -> Mapping[str, Any]:
-    """Options of the image processor that keep a picture to `tokens`; none for None. Raises `VragError`, naming `owner`, where the family has no such option."""
+    """Options of the image processor that keep a picture to `tokens`; none for None.
+
+    Raises `VragError`, naming `owner`, where the family has no such option.
+    """
     if tokens is None:
         return {}
     if family.budget is None:
-        raise VragError(f"{owner}: max_image_tokens cannot be set for this family. Use max_image_side, which makes the pictures smaller.")
+        raise VragError(
+            f"{owner}: max_image_tokens cannot be set for this family. Use max_image_side, which"
+            " makes the pictures smaller."
+        )
     return family.budget(processor, tokens)

@@ -1,4 +1,8 @@
-"""Will it fit? Weights and attention cache of a model against the memory of its device, told before the weights are read."""
+"""Will it fit?
+
+Weights and attention cache of a model against the memory of its device, told before the
+weights are read.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,11 @@ def weight_bytes(folder: Path, config: Any, *, dtype: str, quantization: str | N
     """Bytes that the weights of a checkpoint will take, from the size of its files."""
     stored = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     have, want = getattr(config, "dtype", None) or torch.float32, getattr(torch, dtype, None)
-    return int(stored * _SHRINK.get(quantization, 1.0) * (_size(want) / _size(have) if want is not None else 1.0))
+    return int(
+        stored
+        * _SHRINK.get(quantization, 1.0)
+        * (_size(want) / _size(have) if want is not None else 1.0)
+    )
 
 
 def cache_bytes(config: Any, tokens: int, bytes_a_number: int) -> int:
@@ -28,7 +36,9 @@ def cache_bytes(config: Any, tokens: int, bytes_a_number: int) -> int:
 
 
 def memory_note(config: Any, weights: int, tokens: int, device: str) -> str:
-    """One line: what weights and the longest prompt's cache need, and what the device has free; "" where they need less than a tenth of it."""
+    """One line: what weights and the longest prompt's cache need, and what the device
+    has free; "" where they need less than a tenth of it.
+    """
     dtype = getattr(config, "dtype", None)
     cache = cache_bytes(config, tokens, _size(dtype) if isinstance(dtype, torch.dtype) else 4)
     if device.startswith("cuda") and torch.cuda.is_available():
@@ -37,9 +47,18 @@ def memory_note(config: Any, weights: int, tokens: int, device: str) -> str:
         free, where = psutil.virtual_memory().available, "this machine's memory"
     if weights + cache < 0.1 * free:
         return ""
-    verdict = "" if weights + cache < 0.9 * free else ": too little, unless the weights are there already. Quantize, or make pictures smaller"
-    return (f"weights take {weights / 2**30:.1f} GiB and the longest prompt's attention cache {cache / 2**30:.2f} GiB, activations come on top; "
-            f"{where} has {free / 2**30:.1f} GiB free{verdict}")
+    verdict = (
+        ""
+        if weights + cache < 0.9 * free
+        else (
+            ": too little, unless the weights are there already. Quantize, or make pictures smaller"
+        )
+    )
+    return (
+        f"weights take {weights / 2**30:.1f} GiB and the longest prompt's attention cache"
+        f" {cache / 2**30:.2f} GiB, activations come on top; {where} has {free / 2**30:.1f} GiB"
+        f" free{verdict}"
+    )
 
 
 def _size(dtype: Any) -> int:

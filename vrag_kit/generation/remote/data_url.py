@@ -12,7 +12,9 @@ from vrag_kit.types import LazyImage
 
 
 def data_url(image: LazyImage, side: int | None = None) -> str:
-    """The picture as a data URL whose pixels are those of `image.open()`: the file itself where it is an upright RGB JPEG or PNG, else a new PNG."""
+    """The picture as a data URL whose pixels are those of `image.open()`: the file
+    itself where it is an upright RGB JPEG or PNG, else a new PNG.
+    """
     data = image.data()
     kind = _plain(data) if side is None or max(Image.open(io.BytesIO(data)).size) <= side else None
     if kind is None:
@@ -23,10 +25,19 @@ def data_url(image: LazyImage, side: int | None = None) -> str:
 
 
 def _plain(data: bytes) -> str | None:
-    """"jpeg" or "png" for a picture that every server decodes to the same upright RGB pixels; None for any other."""
+    """ "jpeg" or "png" for a picture that every server decodes to the same upright RGB
+    pixels; None for any other.
+    """
     try:
         with Image.open(io.BytesIO(data)) as picture:
             upright = picture.getexif().get(0x0112, 1) == 1
-            return picture.format.lower() if picture.format in ("JPEG", "PNG") and picture.mode == "RGB" and upright and "transparency" not in picture.info else None
+            return (
+                picture.format.lower()
+                if picture.format in ("JPEG", "PNG")
+                and picture.mode == "RGB"
+                and upright
+                and "transparency" not in picture.info
+                else None
+            )
     except OSError:
         return None  # `decode` says what is wrong

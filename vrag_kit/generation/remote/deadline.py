@@ -1,4 +1,6 @@
-"""An HTTP client whose answers must be complete within a time: a server that drips a byte now and then cannot hold a call for ever."""
+"""An HTTP client whose answers must be complete within a time: a server that drips a
+byte now and then cannot hold a call for ever.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ class _Watched(httpx2.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         for part in self._stream:
             if time.monotonic() > self._end:
-                raise httpx2.ReadTimeout("the answer is not complete in time", request=self._request)
+                raise httpx2.ReadTimeout(
+                    "the answer is not complete in time", request=self._request
+                )
             yield part
 
     def close(self) -> None:
@@ -27,13 +31,17 @@ class _Watched(httpx2.SyncByteStream):
 
 
 class DeadlineClient(DefaultHttpxClient):
-    """For `openai.OpenAI(http_client=…)`: each attempt ends within about `seconds`, as httpx's own time-outs are for single reads. The rest is the default client's."""
+    """For `openai.OpenAI(http_client=…)`: each attempt ends within about `seconds`, as
+    httpx's own time-outs are for single reads. The rest is the default client's.
+    """
 
     def __init__(self, seconds: float) -> None:
         super().__init__(timeout=seconds)
         self._seconds = seconds
 
-    def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
+    def send(
+        self, request: httpx2.Request, *, stream: bool = False, **options: Any
+    ) -> httpx2.Response:
         """As httpx does it, with the answer read under the deadline."""
         end = time.monotonic() + self._seconds
         response = super().send(request, stream=True, **options)

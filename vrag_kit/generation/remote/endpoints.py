@@ -1,4 +1,6 @@
-"""Where models are asked and how endpoints differ: names, URLs, fields, defaults, prices, read from `endpoints.json`."""
+"""Where models are asked and how endpoints differ: names, URLs, fields, defaults,
+prices, read from `endpoints.json`.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,26 @@ from vrag_kit.generation.generator import Size
 
 _DATA = json.loads((Path(__file__).parent / "endpoints.json").read_text(encoding="utf-8"))
 ENDPOINTS, SERVERS = _DATA["endpoints"], _DATA["servers"]
-_OURS = ("model", "messages", "stream", "n", "seed", "temperature", "top_p", "max_tokens", "max_completion_tokens")
-_GREEDY = {"temperature": 0.0, "top_p": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
+_OURS = (
+    "model",
+    "messages",
+    "stream",
+    "n",
+    "seed",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "max_completion_tokens",
+)
+_GREEDY = {
+    "temperature": 0.0,
+    "top_p": 1.0,
+    "frequency_penalty": 0.0,
+    "presence_penalty": 0.0,
+    "top_k": -1,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +46,8 @@ class Endpoint:
     model: str
     base_url: str
     key: str | None
-    """Name of the environment variable that holds the key; None where none is needed."""
+    """Name of the environment variable that holds the key; None where none is needed.
+    """
     limit: str
     """The field that limits an answer's length."""
     send: tuple[str, ...]
@@ -46,75 +67,143 @@ class Endpoint:
 
 
 def find_endpoint(spec: str, options: Mapping[str, Any]) -> Endpoint:
-    """The endpoint of "<model>@<name or URL>", with what its entry's options change. Raises `VragError` for an unknown name or server."""
+    """The endpoint of "<model>@<name or URL>", with what its entry's options change.
+
+    Raises `VragError` for an unknown name or server.
+    """
     model, _, place = spec.rpartition("@")
     if place in ENDPOINTS:
         about = {name: value for name, value in ENDPOINTS[place].items() if name != "models"}
-        about |= next((facts for name, facts in ENDPOINTS[place]["models"].items() if re.fullmatch(re.escape(name) + r"(-\d{4}[\d-]*)?", model)), {})
+        about |= next(
+            (
+                facts
+                for name, facts in ENDPOINTS[place]["models"].items()
+                if re.fullmatch(re.escape(name) + r"(-\d{4}[\d-]*)?", model)
+            ),
+            {},
+        )
     elif re.fullmatch(r"https?://[^\s?#]+", place):
         server = options.get("server", "openai")
         if server not in SERVERS:
-            raise VragError(f"model {spec!r}: server is {server!r}; expected one of {', '.join(SERVERS)}.")
+            raise VragError(
+                f"model {spec!r}: server is {server!r}; expected one of {', '.join(SERVERS)}."
+            )
         about = {**SERVERS[server], "base_url": place.rstrip("/")}
     else:
-        raise VragError(f"model {spec!r}: unknown endpoint {place!r}; expected one of {', '.join(ENDPOINTS)}, or a URL such as http://localhost:8000/v1.")
+        raise VragError(
+            f"model {spec!r}: unknown endpoint {place!r}; expected one of {', '.join(ENDPOINTS)},"
+            " or a URL such as http://localhost:8000/v1."
+        )
     about |= {name: options[name] for name in ("key", "headroom", "prices") if name in options}
     about["body"] = {**about.get("body", {}), **options.get("body", {})}
     if taken := sorted({*about["send"], about["limit"], *_OURS} & set(about["body"])):
-        raise VragError(f"model {spec!r}: body holds {taken[0]!r}, which the kit sends and records itself. Use `decoding`, `max_new_tokens` or another model's entry for it.")
+        raise VragError(
+            f"model {spec!r}: body holds {taken[0]!r}, which the kit sends and records itself. Use"
+            " `decoding`, `max_new_tokens` or another model's entry for it."
+        )
     if about.get("key") and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", about["key"]):
-        raise VragError(f"model {spec!r}: `key` must be the name of an environment variable that holds the key, such as OPENAI_API_KEY, never the key itself.")
+        raise VragError(
+            f"model {spec!r}: `key` must be the name of an environment variable that holds the key,"
+            " such as OPENAI_API_KEY, never the key itself."
+        )
     prices = about.get("prices")
-    return Endpoint(model=model, base_url=about["base_url"], key=about.get("key"), limit=about["limit"], send=tuple(about["send"]), defaults=about.get("defaults"),
-                    body=about["body"], headroom=about.get("headroom", 0), thinking=about.get("thinking", 0),
-                    prices=(prices[0], prices[1]) if prices else None, image_tokens=about.get("image_tokens"))
+    return Endpoint(
+        model=model,
+        base_url=about["base_url"],
+        key=about.get("key"),
+        limit=about["limit"],
+        send=tuple(about["send"]),
+        defaults=about.get("defaults"),
+        body=about["body"],
+        headroom=about.get("headroom", 0),
+        thinking=about.get("thinking", 0),
+        prices=(prices[0], prices[1]) if prices else None,
+        image_tokens=about.get("image_tokens"),
+    )
 
 
-def decoding_of(endpoint: Endpoint, decoding: str | Mapping[str, Any], max_new_tokens: int) -> dict[str, Any]:
-    """The fields that say how an answer is decoded, as they are sent, its longest length included; a seed goes with each sample.
+def decoding_of(
+    endpoint: Endpoint, decoding: str | Mapping[str, Any], max_new_tokens: int
+) -> dict[str, Any]:
+    """The fields that say how an answer is decoded, as they are sent, its longest
+    length included; a seed goes with each sample.
 
-    Raises `VragError` where nobody here knows the model's defaults, and for a field that the endpoint does not take.
+    Raises `VragError` where nobody here knows the model's defaults, and for a field
+    that the endpoint does not take.
     """
     owner = f"model {endpoint.model!r} at {endpoint.base_url}"
     length = {endpoint.limit: max_new_tokens + endpoint.headroom}
     send = [name for name in endpoint.send if name != "seed"]
     if isinstance(decoding, str) and decoding == "greedy":
         if "temperature" not in send:
-            raise VragError(f"{owner}: it takes no temperature, so it cannot decode greedily. Set `decoding: checkpoint` in its entry.")
+            raise VragError(
+                f"{owner}: it takes no temperature, so it cannot decode greedily. Set `decoding:"
+                " checkpoint` in its entry."
+            )
         return {**{name: _GREEDY[name] for name in send}, **length}
     if isinstance(decoding, str):
-        values = endpoint.defaults if endpoint.defaults is not None else {**_GREEDY, **_checkpoint_defaults(owner, endpoint.model)}
+        values = (
+            endpoint.defaults
+            if endpoint.defaults is not None
+            else {**_GREEDY, **_checkpoint_defaults(owner, endpoint.model)}
+        )
     else:
-        values = {name: value if name == "top_k" else float(value) for name, value in decoding.items() if name != "do_sample"}
+        values = {
+            name: value if name == "top_k" else float(value)
+            for name, value in decoding.items()
+            if name != "do_sample"
+        }
         if refused := sorted(set(values) - set(send)):
-            raise VragError(f"{owner}: it takes no {refused[0]!r}; it takes {', '.join(send) or 'no sampling fields'}.")
+            raise VragError(
+                f"{owner}: it takes no {refused[0]!r}; it takes"
+                f" {', '.join(send) or 'no sampling fields'}."
+            )
         values = {**_GREEDY, "temperature": 1.0, **(endpoint.defaults or {}), **values}
     return {**{name: value for name, value in values.items() if name in send}, **length}
 
 
 def _checkpoint_defaults(owner: str, model: str) -> dict[str, Any]:
-    """The sampling fields in the generation config of the checkpoint that a server serves: a folder, or a name on the hub."""
+    """The sampling fields in the generation config of the checkpoint that a server
+    serves: a folder, or a name on the hub.
+    """
     from transformers import GenerationConfig
 
     try:
         config = GenerationConfig.from_pretrained(model)
     except (OSError, ValueError) as error:
-        raise VragError(f"{owner}: its defaults are not known here, as no generation config is found under {model!r}. Set `decoding` in its entry to greedy, or to "
-                        f"fields such as {{temperature: 0.7, top_p: 0.9}}.") from error
-    names = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty") if config.do_sample else ("repetition_penalty",)
+        raise VragError(
+            f"{owner}: its defaults are not known here, as no generation config is found under"
+            f" {model!r}. Set `decoding` in its entry to greedy, or to fields such as"
+            " {temperature: 0.7, top_p: 0.9}."
+        ) from error
+    names = (
+        ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
+        if config.do_sample
+        else ("repetition_penalty",)
+    )
     values = {name: value for name in names if (value := getattr(config, name, None)) is not None}
     return {"temperature": 1.0, **values} if config.do_sample else values
 
 
 def image_tokens(rule: str, size: Size) -> int:
-    """Tokens that an endpoint counts for a picture, by the rule it publishes; for forecasts only."""
+    """Tokens that an endpoint counts for a picture, by the rule it publishes; for
+    forecasts only.
+    """
     width, height = size
-    if rule == "tiles of 512":  # after fitting into 2048 × 2048 and then the short side into 768: 85, and 170 for each tile
+    if (
+        rule == "tiles of 512"
+    ):  # after fitting into 2048 × 2048 and then the short side into 768: 85, and 170 for each tile
         scale = min(1.0, 2048 / max(size))
         scale *= min(1.0, 768 / (min(size) * scale))
         return 85 + 170 * -(-round(width * scale) // 512) * -(-round(height * scale) // 512)
-    if rule == "tiles of 768":  # 258 for a small picture, else for each tile, whose side is two thirds of the short side, within 256 and 768
+    if (
+        rule == "tiles of 768"
+        # 258 for a small picture, else for each tile, whose side is two thirds of the short side,
+        # within 256 and 768
+    ):
         side = min(768, max(256, int(min(size) / 1.5)))
         return 258 if max(size) <= 384 else 258 * -(-width // side) * -(-height // side)
-    scale = min(1.0, 1568 / max(size), math.sqrt(1_200_000 / (width * height)))  # larger ones are made smaller first
+    scale = min(
+        1.0, 1568 / max(size), math.sqrt(1_200_000 / (width * height))
+    )  # larger ones are made smaller first
     return int(width * height * scale * scale) // 750 + 1

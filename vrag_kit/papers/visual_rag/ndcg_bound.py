@@ -1,9 +1,14 @@
-"""How high can nDCG@30 be, given what else is printed? An upper bound over every ranking, by linear programming.
+"""How high can nDCG@30 be, given what else is printed?
 
-The standard nDCG, recall, hit count and the mean number of clues are all linear in two kinds of unknowns: the share of queries that have R clues, p(R), and
-the share that have R clues *and* one of them at rank r, h(R, r). Whatever the ranking, h(R, r) ≤ p(R), Σ_r h(R, r) ≤ R p(R), and Σ_R p(R) = 1.
-The largest nDCG@30 under these rules and the printed numbers is a linear programme. Real queries obey more rules than these (there are
-374 of them, each image has one place), so no ranking can exceed the bound; it need not be reached.
+An upper bound over every ranking, by linear programming.
+
+The standard nDCG, recall, hit count and the mean number of clues are all linear in two
+kinds of unknowns: the share of queries that have R clues, p(R), and the share that have
+R clues *and* one of them at rank r, h(R, r). Whatever the ranking, h(R, r) ≤ p(R), Σ_r
+h(R, r) ≤ R p(R), and Σ_R p(R) = 1. The largest nDCG@30 under these rules and the
+printed numbers is a linear programme. Real queries obey more rules than these (there
+are 374 of them, each image has one place), so no ranking can exceed the bound; it need
+not be reached.
 """
 
 from __future__ import annotations
@@ -20,53 +25,128 @@ from vrag_kit.errors import VragError
 
 DEPTH = 30
 MOST_CLUES = 100
-"""Clues a query at most. The paper admits up to 25 % of 200 to 300 images, so 75; more raises the bound, but hardly, and slows the solver."""
+"""Clues a query at most.
+
+The paper admits up to 25 % of 200 to 300 images, so 75; more raises the bound, but
+hardly, and slows the solver.
+"""
 HALF_UNIT = 0.005
 """Every number enters as the interval that rounds to it at two decimals."""
 Known = Sequence[tuple[str, int]]
-GIVEN: dict[str, Known] = {"recall and hit count at 30, nDCG at 1, 5, 10, 20": (("recall", 30), ("hit_count", 30), ("ndcg", 1), ("ndcg", 5), ("ndcg", 10), ("ndcg", 20)),
-                           "recall and hit count at every cut-off": tuple((metric, k) for metric in ("recall", "hit_count") for k in (1, 5, 10, 20, 30))}
+GIVEN: dict[str, Known] = {
+    "recall and hit count at 30, nDCG at 1, 5, 10, 20": (
+        ("recall", 30),
+        ("hit_count", 30),
+        ("ndcg", 1),
+        ("ndcg", 5),
+        ("ndcg", 10),
+        ("ndcg", 20),
+    ),
+    "recall and hit count at every cut-off": tuple(
+        (metric, k) for metric in ("recall", "hit_count") for k in (1, 5, 10, 20, 30)
+    ),
+}
 """Which cells of Table 2 are taken as true. The second takes no nDCG on trust."""
 
 
-def ndcg_bound(table: pd.DataFrame, retriever: str, known: Known, *, clues: float | None, most: int = MOST_CLUES) -> float:
-    """Upper bound of the mean standard nDCG@30 in percent, [0, 100], given the cells `known` (metric, k) of `published("visual_rag", table=2)`.
+def ndcg_bound(
+    table: pd.DataFrame,
+    retriever: str,
+    known: Known,
+    *,
+    clues: float | None,
+    most: int = MOST_CLUES,
+) -> float:
+    """Upper bound of the mean standard nDCG@30 in percent, [0, 100], given the cells
+    `known` (metric, k) of `published("visual_rag", table=2)`.
 
-    `clues` is the mean number of clues a query; None leaves it open. Recall is taken as the mean over queries of hits/R. NaN when no ranking of queries with 1 to
-    `most` clues agrees with all given numbers. Metrics are recall, hit_count and ndcg; another, or a cell that the table lacks, raises `VragError`.
+    `clues` is the mean number of clues a query; None leaves it open. Recall is taken as
+    the mean over queries of hits/R. NaN when no ranking of queries with 1 to `most`
+    clues agrees with all given numbers. Metrics are recall, hit_count and ndcg;
+    another, or a cell that the table lacks, raises `VragError`.
     """
     relevant, discount = np.arange(1, most + 1), 1 / np.log2(np.arange(2, DEPTH + 2))
     printed = table[table["retriever"] == retriever].set_index(["metric", "k"])["value"]
-    if lacking := [f"{metric}@{k}" for metric, k in known if (metric, k) not in printed.index or metric not in ("recall", "hit_count", "ndcg")]:
-        raise VragError(f"no bound on nDCG from {', '.join(lacking)} of {retriever!r}; expected recall, hit_count or ndcg at a cut-off and of a retriever in the table.")
-    rows, targets = [_of_hits(metric, k, relevant, discount) for metric, k in known], [float(printed[cell]) for cell in known]
+    if lacking := [
+        f"{metric}@{k}"
+        for metric, k in known
+        if (metric, k) not in printed.index or metric not in ("recall", "hit_count", "ndcg")
+    ]:
+        raise VragError(
+            f"no bound on nDCG from {', '.join(lacking)} of {retriever!r}; expected recall,"
+            " hit_count or ndcg at a cut-off and of a retriever in the table."
+        )
+    rows, targets = (
+        [_of_hits(metric, k, relevant, discount) for metric, k in known],
+        [float(printed[cell]) for cell in known],
+    )
     if clues is not None:
         rows, targets = [*rows, np.r_[relevant, np.zeros(most * DEPTH)]], [*targets, clues]
-    rules, numbers, middle = _rules(relevant), np.array(rows).reshape(len(rows), most * (1 + DEPTH)), np.array(targets)
-    solution = linprog(-_of_hits("ndcg", DEPTH, relevant, discount), A_ub=sparse.vstack([rules, numbers, -numbers], format="csr"),
-                       b_ub=np.r_[np.zeros(rules.shape[0]), middle + HALF_UNIT, HALF_UNIT - middle],
-                       A_eq=np.r_[np.ones(most), np.zeros(most * DEPTH)][None], b_eq=[1.0], method="highs")
+    rules, numbers, middle = (
+        _rules(relevant),
+        np.array(rows).reshape(len(rows), most * (1 + DEPTH)),
+        np.array(targets),
+    )
+    solution = linprog(
+        -_of_hits("ndcg", DEPTH, relevant, discount),
+        A_ub=sparse.vstack([rules, numbers, -numbers], format="csr"),
+        b_ub=np.r_[np.zeros(rules.shape[0]), middle + HALF_UNIT, HALF_UNIT - middle],
+        A_eq=np.r_[np.ones(most), np.zeros(most * DEPTH)][None],
+        b_eq=[1.0],
+        method="highs",
+    )
     if solution.status not in (0, 2):
-        raise VragError(f"the bound on nDCG@{DEPTH} of {retriever!r} was not found: the solver says {solution.message!r}. Give fewer numbers as known.")
+        raise VragError(
+            f"the bound on nDCG@{DEPTH} of {retriever!r} was not found: the solver says"
+            f" {solution.message!r}. Give fewer numbers as known."
+        )
     return float(-solution.fun) if solution.status == 0 else math.nan
 
 
 def ndcg_bounds(table: pd.DataFrame, *, clues: float) -> pd.DataFrame:
-    """Printed nDCG@30 and its upper bounds for every retriever: retriever, given (what the bound rests on, see `GIVEN`), printed, bound; in percent."""
-    printed = table[(table["metric"] == "ndcg") & (table["k"] == DEPTH)].set_index("retriever")["value"]
-    return pd.DataFrame([(retriever, given, value, ndcg_bound(table, retriever, known, clues=clues)) for given, known in GIVEN.items() for retriever, value in printed.items()],
-                        columns=["retriever", "given", "printed", "bound"])
+    """Printed nDCG@30 and its upper bounds for every retriever: retriever, given (what
+    the bound rests on, see `GIVEN`), printed, bound; in percent.
+    """
+    printed = table[(table["metric"] == "ndcg") & (table["k"] == DEPTH)].set_index("retriever")[
+        "value"
+    ]
+    return pd.DataFrame(
+        [
+            (retriever, given, value, ndcg_bound(table, retriever, known, clues=clues))
+            for given, known in GIVEN.items()
+            for retriever, value in printed.items()
+        ],
+        columns=["retriever", "given", "printed", "bound"],
+    )
 
 
 def _of_hits(metric: str, k: int, relevant: np.ndarray, discount: np.ndarray) -> np.ndarray:
-    """The metric at k as coefficients of the unknowns, shape (most · 31,): p(R) first, then h(R, r) row by row; shares in percent."""
-    gains = {"hit_count": np.ones((1, DEPTH)), "recall": 100 / relevant[:, None], "ndcg": 100 * discount / np.cumsum(discount)[np.minimum(relevant, k) - 1][:, None]}[metric]
-    return np.r_[np.zeros(len(relevant)), np.broadcast_to(gains * (np.arange(DEPTH) < k), (len(relevant), DEPTH)).ravel()]
+    """The metric at k as coefficients of the unknowns, shape (most · 31,): p(R) first,
+    then h(R, r) row by row; shares in percent.
+    """
+    gains = {
+        "hit_count": np.ones((1, DEPTH)),
+        "recall": 100 / relevant[:, None],
+        "ndcg": 100 * discount / np.cumsum(discount)[np.minimum(relevant, k) - 1][:, None],
+    }[metric]
+    return np.r_[
+        np.zeros(len(relevant)),
+        np.broadcast_to(gains * (np.arange(DEPTH) < k), (len(relevant), DEPTH)).ravel(),
+    ]
 
 
 def _rules(relevant: np.ndarray) -> sparse.csr_matrix:
-    """Rows ≤ 0: h(R, r) − p(R), and Σ_r h(R, r) − R p(R) where R < 30 (implied by the first elsewhere)."""
+    """Rows ≤ 0: h(R, r) − p(R), and Σ_r h(R, r) − R p(R) where R < 30 (implied by the
+    first elsewhere).
+    """
     most, few = len(relevant), relevant < DEPTH
-    each = sparse.hstack([-sparse.kron(sparse.identity(most), np.ones((DEPTH, 1))), sparse.identity(most * DEPTH)])
-    together = sparse.hstack([-sparse.diags(relevant.astype(float)), sparse.kron(sparse.identity(most), np.ones((1, DEPTH)))]).tocsr()[few]
+    each = sparse.hstack(
+        [-sparse.kron(sparse.identity(most), np.ones((DEPTH, 1))), sparse.identity(most * DEPTH)]
+    )
+    together = sparse.hstack(
+        [
+            -sparse.diags(relevant.astype(float)),
+            sparse.kron(sparse.identity(most), np.ones((1, DEPTH))),
+        ]
+    ).tocsr()[few]
     return sparse.vstack([each, together], format="csr")

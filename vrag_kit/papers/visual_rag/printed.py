@@ -1,4 +1,6 @@
-"""The paper's printed numbers in the form of ours, and whether a benchmark is the paper's own data."""
+"""The paper's printed numbers in the form of ours, and whether a benchmark is the
+paper's own data.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,27 @@ from vrag_kit.types import Benchmark
 PAPER_QUERIES = 374
 """Queries behind every number of the Visual-RAG paper."""
 PAPER_NAMES = {
-    "microsoft-Phi-4-multimodal-instruct": "Phi4-MM", "Qwen-Qwen2.5-VL-7B-Instruct": "Qwen2.5VL", "OpenGVLab-InternVL3-8B-hf": "InternVL3",
-    "mistral-community-pixtral-12b": "Pixtral", "meta-llama-Llama-3.2-11B-Vision-Instruct": "Llama3.2-V", "gpt-4o": "GPT-4o", "gemini-2.5-pro": "Gemini",
+    "microsoft-Phi-4-multimodal-instruct": "Phi4-MM",
+    "Qwen-Qwen2.5-VL-7B-Instruct": "Qwen2.5VL",
+    "OpenGVLab-InternVL3-8B-hf": "InternVL3",
+    "mistral-community-pixtral-12b": "Pixtral",
+    "meta-llama-Llama-3.2-11B-Vision-Instruct": "Llama3.2-V",
+    "gpt-4o": "GPT-4o",
+    "gemini-2.5-pro": "Gemini",
     "claude-sonnet-4-20250514": "Claude",
 }
-"""Our name of a model, as `params/paper.yaml` loads it → the name in the paper's tables."""
+"""Our name of a model, as `params/paper.yaml` loads it → the name in the paper's
+tables.
+"""
 
 
 def printed(table: pd.DataFrame, *, n: int = PAPER_QUERIES) -> pd.DataFrame:
     """A table of answers of the Visual-RAG paper as ours are, without intervals.
 
-    k of zero-shot is 0, of one image 1, of m clues m, of text passages 10 (appendix B.1). m_in_10 becomes m_in_k. `n` is the number of queries behind it, where the paper
-    differs from its 374: it does not print 266 for Table 6 and 371 for iNat24 in Table 5, but only they fit the printed percentages (see `16_paper_audit`).
+    k of zero-shot is 0, of one image 1, of m clues m, of text passages 10 (appendix
+    B.1). m_in_10 becomes m_in_k. `n` is the number of queries behind it, where the
+    paper differs from its 374: it does not print 266 for Table 6 and 371 for iNat24 in
+    Table 5, but only they fit the printed percentages (see `16_paper_audit`).
     """
     setting = table["setting"].replace("m_in_10", "m_in_k")
     k = table["k"] if "k" in table else pd.Series(np.nan, table.index)
@@ -38,44 +49,94 @@ def printed(table: pd.DataFrame, *, n: int = PAPER_QUERIES) -> pd.DataFrame:
 
 
 def is_papers_data(benchmark: Benchmark) -> bool:
-    """Whether the annotations agree with all that the Visual-RAG paper prints about its own (section 3): queries, query-image pairs, clues a query, and share of clues.
+    """Whether the annotations agree with all that the Visual-RAG paper prints about its
+    own (section 3): queries, query-image pairs, clues a query, and share of clues.
 
-    These four numbers stand for the fingerprint of the paper's annotation file, which this kit does not carry.
+    These four numbers stand for the fingerprint of the paper's annotation file, which
+    this kit does not carry.
     """
-    ours, theirs = statistics(benchmark).set_index("statistic")["value"], published("visual_rag", "section3").set_index("statistic")["value"]
+    ours, theirs = (
+        statistics(benchmark).set_index("statistic")["value"],
+        published("visual_rag", "section3").set_index("statistic")["value"],
+    )
     return all(ours[name] == value for name, value in theirs.items())
 
 
-def beside_paper(results: pd.DataFrame, paper: pd.DataFrame, *, same_data: bool = False) -> pd.DataFrame:
-    """Our table in the layout of the paper's Table 2, with the paper's rows below, marked as on different data unless `same_data` (see `is_papers_data`).
+def beside_paper(
+    results: pd.DataFrame, paper: pd.DataFrame, *, same_data: bool = False
+) -> pd.DataFrame:
+    """Our table in the layout of the paper's Table 2, with the paper's rows below,
+    marked as on different data unless `same_data` (see `is_papers_data`).
 
-    Rows are (retriever, metric), columns the cut-offs; our cells read "mean [low, high]". Both in percent.
+    Rows are (retriever, metric), columns the cut-offs; our cells read "mean [low,
+    high]". Both in percent.
     """
     exact = results["retriever"].str.endswith(" order")  # references are computed, not measured
-    ours = results.assign(cell=[f"{value:.1f}" if reference else f"{value:.1f} [{low:.1f}, {high:.1f}]"
-                                for reference, value, low, high in zip(exact, results["value"], results["ci_low"], results["ci_high"], strict=True)])
-    theirs = paper.assign(cell=paper["value"].map("{:.2f}".format), retriever=paper["retriever"] + (" (paper)" if same_data else " (paper, different data)"),
-                          metric=paper["metric"].replace("ndcg", "ndcg_visual_rag"))
+    ours = results.assign(
+        cell=[
+            f"{value:.1f}" if reference else f"{value:.1f} [{low:.1f}, {high:.1f}]"
+            for reference, value, low, high in zip(
+                exact, results["value"], results["ci_low"], results["ci_high"], strict=True
+            )
+        ]
+    )
+    theirs = paper.assign(
+        cell=paper["value"].map("{:.2f}".format),
+        retriever=paper["retriever"] + (" (paper)" if same_data else " (paper, different data)"),
+        metric=paper["metric"].replace("ndcg", "ndcg_visual_rag"),
+    )
     both = pd.concat([ours, theirs])
-    table = both.pivot_table(index=["retriever", "metric"], columns="k", values="cell", aggfunc="first", sort=False, observed=True)
+    table = both.pivot_table(
+        index=["retriever", "metric"],
+        columns="k",
+        values="cell",
+        aggfunc="first",
+        sort=False,
+        observed=True,
+    )
     return table.rename(columns=lambda k: f"@{k}")
 
 
 def gcue_printed(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
-    """gCUE from printed accuracies, `published("visual_rag", table=3)`: the same columns, without intervals, which the paper's means do not allow."""
+    """gCUE from printed accuracies, `published("visual_rag", table=3)`: the same
+    columns, without intervals, which the paper's means do not allow.
+    """
     rows = []
     for model, part in table.groupby("model", sort=False):
-        base = part[part["setting"].isin(["zero_shot", "non_clue", "gt_clue"])].set_index("setting")["value"] / 100
+        base = (
+            part[part["setting"].isin(["zero_shot", "non_clue", "gt_clue"])].set_index("setting")[
+                "value"
+            ]
+            / 100
+        )
         for k, value in part[part["setting"] == "one_in_k"][["k", "value"]].itertuples(index=False):
             for lam in lambdas:
                 accuracies = (value / 100, base["gt_clue"], base["zero_shot"], base["non_clue"])
                 baseline = lam * base["zero_shot"] + (1 - lam) * base["non_clue"]
-                rows.append((model, int(k), lam, gcue_of(*accuracies, lam), np.nan, np.nan, "", np.nan, *accuracies, base["gt_clue"] - baseline, PAPER_QUERIES))
+                rows.append(
+                    (
+                        model,
+                        int(k),
+                        lam,
+                        gcue_of(*accuracies, lam),
+                        np.nan,
+                        np.nan,
+                        "",
+                        np.nan,
+                        *accuracies,
+                        base["gt_clue"] - baseline,
+                        PAPER_QUERIES,
+                    )
+                )
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def rouge_published() -> pd.DataFrame:
-    """Tables 14 and 16 in the form of Table 3: model, setting, k, metric "rouge", value in percent; the printed average where there were five runs."""
-    both = pd.concat([published("visual_rag", table=14), published("visual_rag", table=16)], ignore_index=True)
+    """Tables 14 and 16 in the form of Table 3: model, setting, k, metric "rouge", value
+    in percent; the printed average where there were five runs.
+    """
+    both = pd.concat(
+        [published("visual_rag", table=14), published("visual_rag", table=16)], ignore_index=True
+    )
     chosen = both[(both["statistic"] == "avg") | (both["statistic"].isna() & both["run"].isna())]
     return chosen[["model", "setting", "k", "value"]].assign(metric="rouge").reset_index(drop=True)

@@ -1,4 +1,8 @@
-"""Does a replication agree with the paper? Only on the paper's own data is that a question, and only beyond its own noise an answer."""
+"""Does a replication agree with the paper?
+
+Only on the paper's own data is that a question, and only beyond its own noise an
+answer.
+"""
 
 from __future__ import annotations
 
@@ -16,40 +20,107 @@ PAPERS_JUDGE = "o4-mini"
 _RUNS = 5  # behind a mean of the paper where it averages
 
 
-def beside_printed(results: pd.DataFrame, paper: pd.DataFrame, benchmark: Benchmark, judged: pd.DataFrame, *, judge: str) -> pd.DataFrame:
-    """The table that closes a notebook: on the paper's own data, judged by its judge, `held_against_paper`, otherwise the two side by side, without a verdict.
+def beside_printed(
+    results: pd.DataFrame,
+    paper: pd.DataFrame,
+    benchmark: Benchmark,
+    judged: pd.DataFrame,
+    *,
+    judge: str,
+) -> pd.DataFrame:
+    """The table that closes a notebook: on the paper's own data, judged by its judge,
+    `held_against_paper`, otherwise the two side by side, without a verdict.
 
-    Which data they are, `is_papers_data` tells; `judge` is the judge's name. That the retriever, the clue's position and the models are the paper's is the caller's to see to.
+    Which data they are, `is_papers_data` tells; `judge` is the judge's name. That the
+    retriever, the clue's position and the models are the paper's is the caller's to see
+    to.
     """
     same = is_papers_data(benchmark)
-    return held_against_paper(results, paper, judged).round(3) if same and judge == PAPERS_JUDGE else settings_table(results, paper, same_data=same)
+    return (
+        held_against_paper(results, paper, judged).round(3)
+        if same and judge == PAPERS_JUDGE
+        else settings_table(results, paper, same_data=same)
+    )
 
 
-def held_against_paper(results: pd.DataFrame, paper: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame:
-    """Our accuracies less the paper's on the same data, one row a cell that both have: model, setting, k, value, paper, difference, allowed, p, p_holm, verdict.
+def held_against_paper(
+    results: pd.DataFrame, paper: pd.DataFrame, judged: pd.DataFrame
+) -> pd.DataFrame:
+    """Our accuracies less the paper's on the same data, one row a cell that both have:
+    model, setting, k, value, paper, difference, allowed, p, p_holm, verdict.
 
-    All in percent and points; `results` as `in_percent(accuracy(judged, …))`, `paper` as `printed(published(…))`. The question is whether two means over the *same*
-    queries differ by more than runs do. Their noise is the paper's standard deviation between runs (Tables 13 and 15), pooled over all cells of the model, divided by the runs
-    on either side; to that comes the noise of our judge where there are several verdicts an answer. The latter is partly in the former: verdicts err toward agreement.
-    `allowed` is the difference that a t test would let pass at 5 %, p its p-value, p_holm that corrected for all rows; the verdict, "agrees", "above the paper" or
-    "below the paper", goes by p_holm < 0.05. A bias that the paper's judge and ours share is in neither. The best top-k is compared whatever its k.
+    All in percent and points; `results` as `in_percent(accuracy(judged, …))`, `paper`
+    as `printed(published(…))`. The question is whether two means over the *same*
+    queries differ by more than runs do. Their noise is the paper's standard deviation
+    between runs (Tables 13 and 15), pooled over all cells of the model, divided by the
+    runs on either side; to that comes the noise of our judge where there are several
+    verdicts an answer. The latter is partly in the former: verdicts err toward
+    agreement. `allowed` is the difference that a t test would let pass at 5 %, p its
+    p-value, p_holm that corrected for all rows; the verdict, "agrees", "above the
+    paper" or "below the paper", goes by p_holm < 0.05. A bias that the paper's judge
+    and ours share is in neither. The best top-k is compared whatever its k.
     """
     keys = ["setting", "place", *(["m"] if "m" in results and "m" in paper else [])]
-    ours, theirs = (table.assign(place=table["k"].mask(table["setting"] == "rag_best", -1)) for table in (results[results["metric"] == "accuracy"], paper))
-    theirs = theirs.rename(columns={"model": "paper_model", "value": "paper"})[["paper_model", *keys, "paper"]]
-    table = ours.assign(paper_model=ours["model"].map(PAPER_NAMES)).merge(theirs, on=["paper_model", *keys])
-    noise = pd.DataFrame([_noise(row, judged) for row in table.to_dict("records")], columns=["error", "freedom"], index=table.index, dtype=float)
-    table = table.assign(difference=table["value"] - table["paper"], allowed=stats.t.ppf(0.975, noise["freedom"]) * noise["error"])
-    table = table.assign(p=2 * stats.t.sf(table["difference"].abs() / noise["error"], noise["freedom"]))
+    ours, theirs = (
+        table.assign(place=table["k"].mask(table["setting"] == "rag_best", -1))
+        for table in (results[results["metric"] == "accuracy"], paper)
+    )
+    theirs = theirs.rename(columns={"model": "paper_model", "value": "paper"})[
+        ["paper_model", *keys, "paper"]
+    ]
+    table = ours.assign(paper_model=ours["model"].map(PAPER_NAMES)).merge(
+        theirs, on=["paper_model", *keys]
+    )
+    noise = pd.DataFrame(
+        [_noise(row, judged) for row in table.to_dict("records")],
+        columns=["error", "freedom"],
+        index=table.index,
+        dtype=float,
+    )
+    table = table.assign(
+        difference=table["value"] - table["paper"],
+        allowed=stats.t.ppf(0.975, noise["freedom"]) * noise["error"],
+    )
+    table = table.assign(
+        p=2 * stats.t.sf(table["difference"].abs() / noise["error"], noise["freedom"])
+    )
     table = table.assign(p_holm=multipletests(table["p"], method="holm")[1] if len(table) else [])
-    verdict = np.where(table["p_holm"] >= 0.05, "agrees", np.where(table["difference"] > 0, "above the paper", "below the paper"))
-    return table.assign(verdict=verdict)[["model", "setting", "k", *keys[2:], "value", "paper", "difference", "allowed", "p", "p_holm", "verdict"]]
+    verdict = np.where(
+        table["p_holm"] >= 0.05,
+        "agrees",
+        np.where(table["difference"] > 0, "above the paper", "below the paper"),
+    )
+    return table.assign(verdict=verdict)[
+        [
+            "model",
+            "setting",
+            "k",
+            *keys[2:],
+            "value",
+            "paper",
+            "difference",
+            "allowed",
+            "p",
+            "p_holm",
+            "verdict",
+        ]
+    ]
 
 
 def run_to_run() -> pd.DataFrame:
-    """The paper's standard deviations between its five runs, from the runs themselves (Tables 13 and 15, ddof = 1): model, setting, k, std in points."""
-    runs = pd.concat([published("visual_rag", table=13), published("visual_rag", table=15)]).dropna(subset="run")
-    return runs.assign(k=runs["k"].fillna(1).astype(int)).groupby(["model", "setting", "k"], sort=False)["value"].std(ddof=1).rename("std").reset_index()
+    """The paper's standard deviations between its five runs, from the runs themselves
+    (Tables 13 and 15, ddof = 1): model, setting, k, std in points.
+    """
+    runs = pd.concat([published("visual_rag", table=13), published("visual_rag", table=15)]).dropna(
+        subset="run"
+    )
+    return (
+        runs.assign(k=runs["k"].fillna(1).astype(int))
+        .groupby(["model", "setting", "k"], sort=False)["value"]
+        .std(ddof=1)
+        .rename("std")
+        .reset_index()
+    )
 
 
 def _noise(row: dict[str, object], judged: pd.DataFrame) -> tuple[float, int]:
@@ -57,19 +128,33 @@ def _noise(row: dict[str, object], judged: pd.DataFrame) -> tuple[float, int]:
     spreads = run_to_run()
     own = spreads[spreads["model"] == row["paper_model"]]
     averaged = ((own["setting"] == row["setting"]) & (own["k"] == row["k"])).any()
-    arm = judged[(judged["model"] == row["model"]) & (judged["setting"] == row["setting"]) & (judged["k"] == row["k"])]
+    arm = judged[
+        (judged["model"] == row["model"])
+        & (judged["setting"] == row["setting"])
+        & (judged["k"] == row["k"])
+    ]
     arm = arm[arm["m"] == row["m"]] if "m" in row and "m" in judged else arm
-    variance = float((own["std"] ** 2).mean()) * (1 / (_RUNS if averaged else 1) + 1 / max(1, arm["draw"].nunique()))
+    variance = float((own["std"] ** 2).mean()) * (
+        1 / (_RUNS if averaged else 1) + 1 / max(1, arm["draw"].nunique())
+    )
     return float(np.sqrt(variance + 1e4 * _of_the_judge(arm))), (_RUNS - 1) * len(own)
 
 
 def _of_the_judge(arm: pd.DataFrame) -> float:
-    """Variance that the judge's own noise gives to the difference of two means: ours over two verdicts an answer or more, the paper's over one. 0 where it is not known.
+    """Variance that the judge's own noise gives to the difference of two means: ours
+    over two verdicts an answer or more, the paper's over one. 0 where it is not known.
 
-    Equal answers to a query share their verdicts, so they count as one, with their weight.
+    Equal answers to a query share their verdicts, so they count as one, with their
+    weight.
     """
     known = arm[arm["score"].notna() & arm["spread"].notna()]
     if known.empty or "answer" not in known:
         return 0.0
-    each = known.groupby(["query_id", "answer"], sort=False).agg(weight=("score", "size"), spread=("spread", "first"))
-    return 1.5 * float((each["weight"] ** 2 * each["spread"] ** 2).sum()) / float(each["weight"].sum()) ** 2
+    each = known.groupby(["query_id", "answer"], sort=False).agg(
+        weight=("score", "size"), spread=("spread", "first")
+    )
+    return (
+        1.5
+        * float((each["weight"] ** 2 * each["spread"] ** 2).sum())
+        / float(each["weight"].sum()) ** 2
+    )
