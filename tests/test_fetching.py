@@ -899,9 +899,10 @@ def test_a_full_disk_is_an_error_after_which_the_next_run_goes_on(
     world: World, archive: Path, tmp_path: Path
 ) -> None:
     code = (
-        "import resource, sys; from vrag_kit.benchmarks import"
-        " fetch_visual_rag\nresource.setrlimit(resource.RLIMIT_FSIZE, (10_000,"
-        " resource.RLIM_INFINITY))\nfetch_visual_rag(*sys.argv[1:])"
+        "import resource, sys\n"
+        "from vrag_kit.fetching import fetch_visual_rag\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))\n"
+        "fetch_visual_rag(*sys.argv[1:])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(world.annotations), str(archive), str(tmp_path / "out")],

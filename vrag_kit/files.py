@@ -1,10 +1,12 @@
-"""Write files so that a crash, a full disk or a second process never leaves half of
-one; wait for one another aloud.
+"""Files that are whole or not there: written beside, then renamed; folders for one at a time.
+
+Neither a crash nor a full disk nor a second writer leaves half a file.
 """
 
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,13 +15,17 @@ from filelock import FileLock, Timeout
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Put `content` (text as UTF-8) at `path`, replacing an older file only once the
-    new one is complete; makes the folder.
+    """Put `content` (text as UTF-8) at `path`; the folder is made.
+
+    An older file is replaced only once the new one is on the disk. Of several writers at
+    once, threads, processes or machines that share the folder, one wins, whole. Raises
+    `OSError`, with nothing left beside `path`, when it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # a process' number is the same in its threads, and in containers that share a disk
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        with part.open("wb") as file:
+        with part.open("xb") as file:
             file.write(content if isinstance(content, bytes) else content.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
@@ -30,8 +36,9 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def one_at_a_time(folder: Path, work: str) -> Iterator[None]:
-    """Hold `folder` for this process; when another one has it, say so ("waiting:
-    another process is …") and wait.
+    """Hold `folder`, which is made; while another holds it, say so, and wait.
+
+    `work` is what the other one does ("waiting: another process is drawing in …").
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
