@@ -13,7 +13,7 @@ from vrag_kit.building.agreement import Disputes
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.log import Vote
 from vrag_kit.errors import VragError
-from vrag_kit.generation.contexts import ordered
+from vrag_kit.order import ordered
 
 PAGE = 27  # images on the screen at once; the paper's "first 27" are the first page
 MANY = 9  # a question with more clues than this on the first page may be skipped (appendix C)

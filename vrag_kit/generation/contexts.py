@@ -9,7 +9,6 @@ one draw are nested over k and m: comparisons across them are paired.
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
@@ -17,20 +16,13 @@ from itertools import zip_longest
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark, Context
 
 DRAWS = 5
 TOP_K = (1, 3, 5, 7, 10, 15, 20)
 ONE_IN_K = (3, 5, 7, 10, 15, 20)
 CLUES = (1, 2, 3, 4, 5)
-
-
-def ordered(doc_ids: Iterable[str], *names: object) -> list[str]:
-    """The documents in the random order that `names` (seed, query, stream, draw) stand
-    for.
-    """
-    prefix = "/".join(map(str, names)) + "/"
-    return sorted(doc_ids, key=lambda doc_id: hashlib.sha256((prefix + doc_id).encode()).digest())
 
 
 def zero_shot(benchmark: Benchmark) -> list[Context]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.contexts import ordered
+from vrag_kit.order import ordered
 from vrag_kit.tables import read_rows, write_rows
 
 LABELS = {"true": 1.0, "partial": 0.5, "false": 0.0}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -14,6 +13,8 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> 
     """Figure 2 of the paper and a histogram of clues a query; takes `distribution` and
     `query_table` of a benchmark.
     """
+    import seaborn as sns
+
     figure, (axes,) = new_figure(1, 3, (12.5, 3.9))
     for axis, (facet, title), color in zip(
         axes, (("organism", "Organisms"), ("question", "What is asked")), PALETTE, strict=False

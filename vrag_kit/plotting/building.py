@@ -5,7 +5,6 @@ rates beside the annotators'.
 from __future__ import annotations
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -27,6 +26,8 @@ def building_figure(
     """Two panels from `funnel` and `decisions_table`: bars of what is left, and a point
     for each question that was annotated, with the limit on its clue rate dashed.
     """
+    import seaborn as sns
+
     figure, (axes,) = new_figure(1, 2, (12, 4.6))
     sns.barplot(
         steps.assign(step=steps["what"] + " " + steps["step"]),
