@@ -23,7 +23,9 @@ from vrag_kit.retrieval import (
     mean_metrics,
     perfect_run,
     random_reference,
+    score_runs,
 )
+from vrag_kit.types import Benchmark
 
 Labels = dict[str, dict[str, int]]
 Scores = dict[str, dict[str, float]]
@@ -180,3 +182,9 @@ def test_the_random_reference_for_a_large_pool_agrees_with_sampling() -> None:
 def test_the_random_reference_refuses_graded_labels() -> None:
     with pytest.raises(VragError, match="graded labels"):
         random_reference({"q": {"a": 2}}, {"q": 5})
+
+
+def test_scores_carry_the_group_of_their_query(guide: Benchmark) -> None:
+    scores = score_runs(guide, {"perfect": perfect_run(guide.qrels)})
+    assert list(scores["group"]) == [guide.queries[name].group for name in scores["query_id"]]
+    assert list(scores.columns) == ["retriever", "query_id", "group", "metric", "k", "value"]

@@ -79,8 +79,8 @@ def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: P
 def score_runs(
     benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], *, cutoffs: Sequence[int] = CUTOFFS
 ) -> pd.DataFrame:
-    """Every metric of every query and retriever: columns retriever, query_id, metric,
-    k, value.
+    """Every metric of every query and retriever: columns retriever, query_id, group,
+    metric, k, value.
 
     The retrievers come first, then "random order" (its exact expectation) and "perfect
     order". Raises `VragError` when a run is not as deep as the largest cut-off.
@@ -105,4 +105,6 @@ def score_runs(
             retriever=PERFECT
         ),
     ]
-    return pd.concat(tables, ignore_index=True)[["retriever", "query_id", "metric", "k", "value"]]
+    scores = pd.concat(tables, ignore_index=True)
+    scores["group"] = scores["query_id"].map(benchmark.groups)
+    return scores[["retriever", "query_id", "group", "metric", "k", "value"]]
