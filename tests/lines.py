@@ -60,7 +60,9 @@ def _is_data(node: ast.expr) -> bool:
         return all(_is_data(part) for part in parts)
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         return all(_is_data(part) for part in node.elts)
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant))
+    if isinstance(node, ast.UnaryOp):  # a negative number
+        return _is_data(node.operand)
+    return isinstance(node, ast.JoinedStr | ast.Constant)
 
 
 def main(places: list[str]) -> int:

@@ -26,20 +26,16 @@ class Photo:
 
 def invent_named(seed: object, kind: str, number: object) -> Species:
     """The species with this number of this kind in the world of `seed`."""
-    spec = KINDS[kind]
-    return invent(
-        kind,
-        spec.noun,
-        tuple(part.name for part in spec.hidden),
-        stream("species", seed, kind, number),
-    )
+    parts = tuple(part.name for part in KINDS[kind].hidden)
+    return invent(kind, KINDS[kind].noun, parts, stream("species", seed, kind, number))
 
 
 def clue_photo(species: Species, part: HiddenPart, name: str) -> Photo:
     """A photograph that shows `part`."""
     rng = stream(name)
     for _ in range(_TRIES):
-        view = sample_view(species, part.pose, float(0.35 + 0.65 * rng.beta(1.6, 1.2)), rng, name)
+        openness = float(0.35 + 0.65 * rng.beta(1.6, 1.2))
+        view = sample_view(species, part.pose, openness, rng, name)
         shown, _ = seen_parts(species, view)
         if part.name in shown:
             return Photo(view, shown)
@@ -60,14 +56,9 @@ def plain_photo(
     for _ in range(_TRIES):
         if rng.random() < near_miss:
             part = kind.hidden[int(rng.integers(2))]
-            view = sample_view(
-                species,
-                part.pose,
-                float(rng.uniform(0.0, 1.0)),
-                rng,
-                name,
-                cover=part.name if rng.random() < 0.75 else "",
-            )
+            openness = float(rng.uniform(0.0, 1.0))
+            cover = part.name if rng.random() < 0.75 else ""
+            view = sample_view(species, part.pose, openness, rng, name, cover)
         else:
             view = sample_view(species, str(rng.choice(kind.resting)), 0.0, rng, name)
         shown, hidden = seen_parts(species, view)
@@ -94,12 +85,11 @@ def album(species: Species, asked: tuple[str, ...], n_photos: int, name: str) ->
     Parts nobody asks about show in a few photographs too, as other rare views do in the
     field.
     """
-    rng, photos = stream(name, "album"), []
+    rng = stream(name, "album")
+    photos: list[Photo] = []
     for part in hidden_parts(species):
         wanted = clue_count(n_photos, rng)
         photos += [clue_photo(species, part, f"{name}/{part.name}/{i}") for i in range(wanted)]
-    avoid = frozenset(asked)
-    photos += [
-        plain_photo(species, avoid, f"{name}/plain/{i}") for i in range(n_photos - len(photos))
-    ]
+    avoid, left = frozenset(asked), n_photos - len(photos)
+    photos += [plain_photo(species, avoid, f"{name}/plain/{i}") for i in range(left)]
     return [photos[i] for i in rng.permutation(len(photos))]

@@ -28,6 +28,7 @@ _SHY = (
     "Few observers have looked at the {part}.",
     "The {part} {is_} not described in most guides.",
 )
+_BUILDS = ("small", "of middle size", "rather large", "slender", "stout")
 
 
 def article(
@@ -38,7 +39,8 @@ def article(
     Its look from outside is told. A hidden part is at most mentioned, unless it is
     `told`, which only the answerers' lessons do: then colour and pattern are said.
     """
-    rng, kind = stream(name, "article"), KINDS[species.kind]
+    rng = stream(name, "article")
+    kind = KINDS[species.kind]
     words = {
         "latin": species.scientific_name,
         "common": species.common_name,
@@ -48,20 +50,16 @@ def article(
     look = species.outside
     pattern = "" if look.pattern == "plain" else f", {look.pattern} with {look.second}"
     shy = kind.hidden[int(rng.integers(2))]
+    size = _pick(rng, _BUILDS)
     description = [
         f"From outside it is {look.color}{pattern}.",
-        (
-            f"It is {_pick(rng, ('small', 'of middle size', 'rather large', 'slender', 'stout'))}"
-            " for its kind."
-        ),
+        f"It is {size} for its kind.",
         _told(species, told) if told else _shyly(shy, rng),
     ]
     homes = rng.choice(HOMES[kind.scene], size=2, replace=False)
-    where = (
-        f"It lives in {homes[0]} and {homes[1]}. It is"
-        f" {_pick(rng, ('common', 'rare', 'local', 'widespread'))} in the"
-        f" {_pick(rng, ('north', 'south', 'east', 'west'))}."
-    )
+    often = _pick(rng, ("common", "rare", "local", "widespread"))
+    side = _pick(rng, ("north", "south", "east", "west"))
+    where = f"It lives in {homes[0]} and {homes[1]}. It is {often} in the {side}."
     sections = [
         ("", _pick(rng, _OPENINGS).format(**words)),
         ("Description", " ".join(description)),
@@ -79,10 +77,10 @@ def article(
 
 def as_markdown(title: str, sections: tuple[tuple[str, str], ...]) -> str:
     """The article as the text of a file."""
-    return f"# {title}\n" + "".join(
-        f"{chr(10)}## {heading}\n{text}\n" if heading else f"\n{text}\n"
-        for heading, text in sections
-    )
+    parts = [f"# {title}\n"]
+    for heading, text in sections:
+        parts.append(f"\n## {heading}\n{text}\n" if heading else f"\n{text}\n")
+    return "".join(parts)
 
 
 def _pick(rng: np.random.Generator, options: tuple[str, ...]) -> str:
@@ -92,7 +90,8 @@ def _pick(rng: np.random.Generator, options: tuple[str, ...]) -> str:
 def _told(species: Species, part: HiddenPart) -> str:
     look = species.hidden[part.name]
     pattern = "plain" if look.pattern == "plain" else f"{look.pattern} with {look.second}"
-    return f"The {part.name} {'are' if part.plural else 'is'} {look.color}, {pattern}."
+    verb = "are" if part.plural else "is"
+    return f"The {part.name} {verb} {look.color}, {pattern}."
 
 
 def _shyly(part: HiddenPart, rng: np.random.Generator) -> str:

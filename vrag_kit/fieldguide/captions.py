@@ -1,7 +1,8 @@
 """Captions for the Field Guide's photographs, and a WebQA made of them, in the layout
 that `vrag_kit.benchmarks.webqa` reads.
 
-    <guide>/webqa/WebQA_train_val.json    the guide's questions, each with one or two of its clues and 10 to 16 other images
+    <guide>/webqa/WebQA_train_val.json    the guide's questions, each with one or two of
+                                          its clues and 10 to 16 other images
     <guide>/webqa/imgs.tsv, imgs.lineidx  those images
     <guide>/webqa/captions.json           which guide and which code it was written from
 
@@ -17,9 +18,10 @@ import base64
 import hashlib
 import json
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from vrag_kit.benchmarks.webqa import LINES
 from vrag_kit.errors import VragError
@@ -83,20 +85,9 @@ _SENTENCES = (
     "{common}{view}, photographed at {place} in {year}; {scientific}.",
     "{place}, {year}: {common}{view} ({scientific}).",
 )
-_KEYS = (
-    "Q",
-    "A",
-    "topic",
-    "split",
-    "Qcate",
-    "Guid",
-    "img_posFacts",
-    "img_negFacts",
-    "txt_posFacts",
-    "txt_negFacts",
-)
 
 Picture = tuple[int, int]  # page, photograph
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +107,17 @@ def write_captions(edition: str, folder: Path | str) -> Path:
     Raises `VragError` for an unknown edition, a guide that is not drawn or is another
     edition, and a folder that cannot be written.
     """
-    folder, target = Path(folder), Path(folder) / "webqa"
+    folder = Path(folder)
+    target = folder / "webqa"
     if edition not in EDITIONS:
         raise VragError(
             f"unknown edition {edition!r} of the Field Guide; expected one of"
             f" {', '.join(map(repr, EDITIONS))}."
         )
     guide = _read(folder / "guide.json")
-    if guide.get("edition") != edition or not guide.get("complete"):
-        found = (
-            f"the {guide['edition']} Field Guide"
-            if guide.get("complete")
-            else "no complete Field Guide"
-        )
+    complete = bool(guide.get("complete"))
+    if guide.get("edition") != edition or not complete:
+        found = f"the {guide['edition']} Field Guide" if complete else "no complete Field Guide"
         raise VragError(
             f"{folder}: holds {found}, expected the {edition} one. Draw it first, by"
             f" draw_field_guide({edition!r}, …)."
@@ -161,67 +150,51 @@ def plan_items(edition: Edition) -> tuple[list[Page], list[Item]]:
     question each.
     """
     species = slots(edition)
-    pages = list(
-        track(
-            (plan_page(edition, index, *slot) for index, slot in enumerate(species)),
-            "choosing images for captions",
-            len(species),
-            "species",
-        )
-    )
-    plain = [
-        _shuffled(
-            [i for i, photo in enumerate(page.photos) if not photo.shown & _asked(page)],
-            edition.seed,
-            "plain",
-            number,
-        )
-        for number, page in enumerate(pages)
-    ]
+    planned = (plan_page(edition, index, *slot) for index, slot in enumerate(species))
+    pages = list(track(planned, "choosing images for captions", len(species), "species"))
+    plain = [_plain_photos(page, number, edition.seed) for number, page in enumerate(pages)]
     items = []
     for number, page in enumerate(pages):
         for question in page.questions:
             rng = stream(edition.seed, "captions", number, question.text)
-            clues = _shuffled(
-                [i for i, photo in enumerate(page.photos) if question.part in photo.shown],
-                edition.seed,
-                "clues",
-                question.text,
-            )
-            near = [number] * int(rng.integers(4, 8))
-            same_kind = [
-                other
-                for other, candidate in enumerate(pages)
-                if candidate.species.kind == page.species.kind and other != number
-            ]
-            others = [other for other in range(len(pages)) if other != number]
-            far = [
-                int(rng.choice(same_kind if rng.random() < 0.5 else others))
-                for _ in range(int(rng.integers(10, 17)) - len(near))
-            ]
-            negatives = tuple((other, plain[other].pop()) for other in near + far if plain[other])
-            items.append(
-                Item(
-                    page,
-                    question,
-                    tuple((number, clue) for clue in clues[: 1 + int(rng.random() < 0.45)]),
-                    negatives,
-                )
-            )
+            clues = [i for i, photo in enumerate(page.photos) if question.part in photo.shown]
+            clues = _shuffled(clues, edition.seed, "clues", question.text)
+            sources = _sources_of_negatives(pages, number, rng)
+            negatives = tuple((other, plain[other].pop()) for other in sources if plain[other])
+            n_clues = 1 + int(rng.random() < 0.45)
+            positives = tuple((number, clue) for clue in clues[:n_clues])
+            items.append(Item(page, question, positives, negatives))
     return pages, items
+
+
+def _plain_photos(page: Page, number: int, seed: str) -> list[int]:
+    """The page's photographs that show no part which is asked about, shuffled."""
+    asked = frozenset(question.part for question in page.questions)
+    plain = [i for i, photo in enumerate(page.photos) if not photo.shown & asked]
+    return _shuffled(plain, seed, "plain", number)
+
+
+def _sources_of_negatives(pages: list[Page], number: int, rng: np.random.Generator) -> list[int]:
+    """The page of each negative of a question: 4 to 7 from its own, the rest (10 to 16
+    in all) from others, every second of them of the same kind of organism.
+    """
+    others = [other for other in range(len(pages)) if other != number]
+    kind = pages[number].species.kind
+    same_kind = [other for other in others if pages[other].species.kind == kind]
+    near = [number] * int(rng.integers(4, 8))
+    far = []
+    for _ in range(int(rng.integers(10, 17)) - len(near)):
+        far.append(int(rng.choice(same_kind if rng.random() < 0.5 else others)))
+    return near + far
 
 
 def caption_of(page: Page, number: int, seed: str) -> tuple[str, str]:
     """(title, caption) of a photograph; as in WebQA, the caption begins with the title."""
     rng = stream(seed, "caption", page.folder, page.files[number])
-    photo, tells = page.photos[number], rng.random() < 0.5
-    view = (
-        ""
-        if not tells
-        else f" showing the {min(photo.shown)}"
-        if photo.shown
-        else f" {VIEWS[photo.view.pose]}"
-    )
+    photo = page.photos[number]
+    view = ""
+    if rng.random() < 0.5:
+        view = f" showing the {min(photo.shown)}" if photo.shown else f" {VIEWS[photo.view.pose]}"
     words = {
         "common": page.species.common_name,
         "scientific": page.species.scientific_name,
@@ -236,32 +209,29 @@ def caption_of(page: Page, number: int, seed: str) -> tuple[str, str]:
 
 def _write(edition: Edition, images: Path, target: Path) -> None:
     pages, items = plan_items(edition)
-    pictures = _shuffled(
-        sorted({picture for item in items for picture in (*item.positives, *item.negatives)}),
-        edition.seed,
-        "lines",
-    )
-    ids = {picture: 3 * LINES + line for line, picture in enumerate(pictures)}
-    lines = [
-        f"{ids[page, number]}\t".encode()
-        + base64.b64encode((images / pages[page].folder / pages[page].files[number]).read_bytes())
-        + b"\n"
-        for page, number in pictures
-    ]
-    starts = [0, *accumulate(map(len, lines))][:-1]
-    facts = {
-        picture: _fact(pages[picture[0]], picture[1], ids[picture], edition.seed)
-        for picture in pictures
-    }
+    used: set[Picture] = set()
+    for item in items:
+        used.update(item.positives, item.negatives)
+    pictures = _shuffled(sorted(used), edition.seed, "lines")
+    lines: list[bytes] = []
+    starts: list[str] = []
+    facts: dict[Picture, dict[str, object]] = {}
+    end = 0  # of what is in `lines`, bytes
+    for number, (page, photo) in enumerate(pictures):
+        image_id = 3 * LINES + number
+        jpeg = (images / pages[page].folder / pages[page].files[photo]).read_bytes()
+        lines.append(f"{image_id}\t".encode() + base64.b64encode(jpeg) + b"\n")
+        starts.append(f"{end}\n")
+        end += len(lines[-1])
+        facts[page, photo] = _fact(pages[page], photo, image_id, edition.seed)
     rows = [_row(item, facts) for item in items]
     write_file(target / "imgs.tsv", b"".join(lines))
-    write_file(target / "imgs.lineidx", "".join(f"{start}\n" for start in starts))
-    write_file(
-        target / "WebQA_train_val.json", json.dumps({row["Guid"]: row for row in rows}, indent=1)
-    )
+    write_file(target / "imgs.lineidx", "".join(starts))
+    by_guid = {row["Guid"]: row for row in rows}
+    write_file(target / "WebQA_train_val.json", json.dumps(by_guid, indent=1))
 
 
-def _fact(page: Page, number: int, image_id: int, seed: str) -> dict[str, Any]:
+def _fact(page: Page, number: int, image_id: int, seed: str) -> dict[str, object]:
     title, caption = caption_of(page, number, seed)
     address = f"https://field-guide.invalid/{title.replace(' ', '_')}"
     return {
@@ -273,29 +243,24 @@ def _fact(page: Page, number: int, image_id: int, seed: str) -> dict[str, Any]:
     }
 
 
-def _row(item: Item, facts: dict[Picture, dict[str, Any]]) -> dict[str, Any]:
+def _row(item: Item, facts: dict[Picture, dict[str, object]]) -> dict[str, object]:
     name = item.page.species.scientific_name
     guid = hashlib.sha256(f"{name} {item.question.text}".encode()).hexdigest()[:32]
-    values = (
-        f'"{item.question.text}"',
-        [f'"{answer}"' for answer in item.question.answers],
-        name,
-        "val",
-        "Others" if item.question.asks == "pattern" else "color",
-        guid,
-        [facts[picture] for picture in item.positives],
-        [facts[picture] for picture in item.negatives],
-        [],
-        [],
-    )
-    return dict(zip(_KEYS, values, strict=True))
+    return {
+        "Q": f'"{item.question.text}"',
+        "A": [f'"{answer}"' for answer in item.question.answers],
+        "topic": name,
+        "split": "val",
+        "Qcate": "Others" if item.question.asks == "pattern" else "color",
+        "Guid": guid,
+        "img_posFacts": [facts[picture] for picture in item.positives],
+        "img_negFacts": [facts[picture] for picture in item.negatives],
+        "txt_posFacts": [],
+        "txt_negFacts": [],
+    }
 
 
-def _asked(page: Page) -> frozenset[str]:
-    return frozenset(question.part for question in page.questions)
-
-
-def _shuffled(items: list[Any], *names: object) -> list[Any]:
+def _shuffled(items: list[Thing], *names: object) -> list[Thing]:
     return [items[i] for i in stream(*names).permutation(len(items))]
 
 

@@ -1,10 +1,12 @@
 """Draw a whole Field Guide into a folder, in the layout of Visual-RAG over iNaturalist
 2021.
 
-    <folder>/annotations.jsonl                                    v2 rows, one query each
-    <folder>/images/NNNNN_Kingdom_…_Genus_species/<uuid>.jpg      the photographs
-    <folder>/guide.json                                           edition, seed, hash of the drawing code
-    <folder>/images24, articles, categories.json, webqa           what `companions` adds: a second corpus, and texts
+    <folder>/annotations.jsonl      v2 rows, one query each
+    <folder>/images/NNNNN_Kingdom_…_Genus_species/<uuid>.jpg
+                                    the photographs
+    <folder>/guide.json             edition, seed, hash of the drawing code
+    <folder>/images24, articles, categories.json, webqa
+                                    what `companions` adds: a second corpus, and texts
 
 The same edition and seed give the same bytes. Drawing goes species by species: an
 interrupted guide goes on where it stopped, and a guide drawn by older code is drawn
@@ -13,7 +15,6 @@ again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import multiprocessing
 import os
@@ -26,12 +27,21 @@ from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.companions import companions_are_there, draw_companions
-from vrag_kit.fieldguide.pages import EDITIONS, Edition, annotation_rows, plan_page, slots
+from vrag_kit.fieldguide.pages import (
+    EDITIONS,
+    Edition,
+    annotation_rows,
+    hash_of_modules,
+    plan_page,
+    slots,
+)
 from vrag_kit.fieldguide.views import photograph
 from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.progress import track
 
 _QUALITY = 88  # of the JPEG files
+_DRAWING = ("shapes", "traits", "views", "questions", "album", "pages", "guide")
+"""The modules that decide what a guide looks like, beside the organisms."""
 
 
 def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:
@@ -47,14 +57,12 @@ def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = 
             f"unknown edition {edition!r} of the Field Guide; expected one of"
             f" {', '.join(map(repr, EDITIONS))}."
         )
-    folder, wanted = (
-        Path(folder),
-        {
-            "edition": edition,
-            **json.loads(json.dumps(asdict(EDITIONS[edition]))),
-            "drawn_by": _drawing_code(),
-        },
-    )
+    folder = Path(folder)
+    wanted = {
+        "edition": edition,
+        **json.loads(json.dumps(asdict(EDITIONS[edition]))),
+        "drawn_by": hash_of_modules(_DRAWING),
+    }
     if _read_note(folder) == {**wanted, "complete": True} and companions_are_there(edition, folder):
         return folder
     if getattr(multiprocessing.current_process(), "_inheriting", False):
@@ -68,10 +76,10 @@ def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = 
                 _draw(edition, folder, wanted, workers or os.cpu_count() or 1)
             draw_companions(edition, folder, workers or os.cpu_count() or 1)
     except OSError as error:
+        needed = 300 if edition == "full" else 10
         raise VragError(
             f"{folder}: the Field Guide cannot be drawn there ({error.strerror or error}). Choose a"
-            f" folder with write access and {'300' if edition == 'full' else '10'} MB free; what"
-            " was drawn is kept."
+            f" folder with write access and {needed} MB free; what was drawn is kept."
         ) from error
     return folder
 
@@ -89,15 +97,12 @@ def _draw(edition: str, folder: Path, wanted: dict[str, Any], workers: int) -> N
     write_file(folder / "guide.json", json.dumps(wanted, indent=2))
     (folder / "images").mkdir(exist_ok=True)
     found = slots(EDITIONS[edition])
+    draw_page = partial(_draw_page, EDITIONS[edition], folder / "images")
+    rows = []
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        drawn = pool.map(
-            partial(_draw_page, EDITIONS[edition], folder / "images"), range(len(found)), found
-        )
-        rows = [
-            row
-            for page in track(drawn, f"drawing the Field Guide ({edition})", len(found), "species")
-            for row in page
-        ]
+        drawn = pool.map(draw_page, range(len(found)), found)
+        for page in track(drawn, f"drawing the Field Guide ({edition})", len(found), "species"):
+            rows += page
     write_file(folder / "annotations.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     write_file(folder / "guide.json", json.dumps({**wanted, "complete": True}, indent=2))
 
@@ -112,21 +117,10 @@ def _draw_page(
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
         for photo, name in zip(page.photos, page.files, strict=True):
-            photograph(page.species, photo.view, edition.size).save(
-                part / name, quality=_QUALITY, subsampling=0
-            )
+            picture = photograph(page.species, photo.view, edition.size)
+            picture.save(part / name, quality=_QUALITY, subsampling=0)
         part.rename(target)
     return annotation_rows(page)
-
-
-def _drawing_code() -> str:
-    """Hash of the modules that decide what a guide looks like."""
-    here = Path(__file__).parent
-    sources = [
-        here / f"{name}.py"
-        for name in ("shapes", "traits", "views", "questions", "album", "pages", "guide")
-    ] + sorted((here / "organisms").glob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
 
 def _read_note(folder: Path) -> dict[str, Any]:

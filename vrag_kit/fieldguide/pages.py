@@ -4,8 +4,11 @@ photographs.
 
 from __future__ import annotations
 
+import hashlib
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from vrag_kit.fieldguide.album import Photo, album, invent_named
@@ -43,7 +46,10 @@ class Page:
 
 def slots(edition: Edition) -> list[tuple[str, int]]:
     """(kind, number of the kind) of every species, in the order of their folders."""
-    return [(kind, number) for number in range(edition.species_per_kind) for kind in KINDS]
+    found = []
+    for number in range(edition.species_per_kind):
+        found += [(kind, number) for kind in KINDS]
+    return found
 
 
 def plan_page(edition: Edition, index: int, kind: str, number: int) -> Page:
@@ -51,22 +57,18 @@ def plan_page(edition: Edition, index: int, kind: str, number: int) -> Page:
     draws nothing.
     """
     name = f"{edition.seed}/{kind}/{number}"
-    rng, species = stream(name, "page"), invent_named(edition.seed, kind, number)
+    rng = stream(name, "page")
+    species = invent_named(edition.seed, kind, number)
     parts = hidden_parts(species)
     asked = parts if rng.random() < 0.6 else (parts[int(rng.integers(2))],)
     questions = []
     for part in asked:
         options = askable(species, part)
         weights = [0.55, 0.25, 0.2][: len(options)]
-        questions.append(
-            ask(species, part, str(rng.choice(options, p=[w / sum(weights) for w in weights])))
-        )
-    photos = album(
-        species,
-        tuple(part.name for part in asked),
-        int(rng.integers(edition.photos[0], edition.photos[1] + 1)),
-        name,
-    )
+        chosen = str(rng.choice(options, p=[w / sum(weights) for w in weights]))
+        questions.append(ask(species, part, chosen))
+    n_photos = int(rng.integers(edition.photos[0], edition.photos[1] + 1))
+    photos = album(species, tuple(part.name for part in asked), n_photos, name)
     files = tuple(f"{uuid.UUID(bytes=rng.bytes(16), version=4)}.jpg" for _ in photos)
     folder = "_".join([f"{index:05d}", *KINDS[kind].lineage, species.genus, species.epithet])
     return Page(folder, species, tuple(questions), tuple(photos), files)
@@ -93,3 +95,13 @@ def annotation_rows(page: Page) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def hash_of_modules(names: Sequence[str]) -> str:
+    """16 hexadecimal digits of the source of these modules and of all organisms: what
+    was drawn or written by other code has another one.
+    """
+    here = Path(__file__).parent
+    sources = [here / f"{name}.py" for name in names]
+    sources += sorted((here / "organisms").glob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]

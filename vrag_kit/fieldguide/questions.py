@@ -33,31 +33,22 @@ def ask(species: Species, part: HiddenPart, asks: str) -> Question:
     verb, do = ("are", "do") if part.plural else ("is", "does")
     if asks == "color":
         start = f"What color {verb}" if look.pattern == "plain" else "What is the main color of"
-        return Question(
-            part.name,
-            asks,
-            f"{start} the {part.name} of {who}, {part.hint}?",
-            spellings(look.color),
-        )
+        text = f"{start} the {part.name} of {who}, {part.hint}?"
+        return Question(part.name, asks, text, spellings(look.color))
     if asks == "pattern":
-        return Question(
-            part.name,
-            asks,
-            f"What pattern {do} the {part.name} of {who} show, {part.hint}?",
-            spellings(look.pattern),
-        )
-    pairs = [
-        f"{a} and {b}"
-        for first, second in ((look.color, look.second), (look.second, look.color))
-        for a in spellings(first)
-        for b in spellings(second)
-    ]
-    return Question(
-        part.name,
-        asks,
-        f"Which two colors appear on the {part.name} of {who}, {part.hint}?",
-        tuple(pairs),
-    )
+        text = f"What pattern {do} the {part.name} of {who} show, {part.hint}?"
+        return Question(part.name, asks, text, spellings(look.pattern))
+    text = f"Which two colors appear on the {part.name} of {who}, {part.hint}?"
+    pairs = (*_pairs(look.color, look.second), *_pairs(look.second, look.color))
+    return Question(part.name, asks, text, pairs)
+
+
+def _pairs(first: str, second: str) -> list[str]:
+    """Every way to say two colours in this order."""
+    said = []
+    for one in spellings(first):
+        said += [f"{one} and {other}" for other in spellings(second)]
+    return said
 
 
 def askable(species: Species, part: HiddenPart) -> tuple[str, ...]:

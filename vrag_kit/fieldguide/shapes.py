@@ -10,7 +10,8 @@ it was drawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -31,32 +32,41 @@ class Shape:
 
 def ellipse(x: float, y: float, rx: float, ry: float, angle: float = 0.0, n: int = 22) -> Points:
     """Outline of an ellipse around (x, y), turned by `angle` radians."""
-    t = np.linspace(0, 2 * np.pi, n, endpoint=False)
-    px, py = rx * np.cos(t), ry * np.sin(t)
+    cosines, sines = _circle(n)
+    px, py = rx * cosines, ry * sines
     c, s = np.cos(angle), np.sin(angle)
     return np.column_stack([x + c * px - s * py, y + s * px + c * py])
+
+
+@cache
+def _circle(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine and sine of `n` even steps around a circle."""
+    t = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    return np.cos(t), np.sin(t)
 
 
 def smooth(points: Sequence[Sequence[float]] | Points, rounds: int = 2) -> Points:
     """Round the corners of a closed outline by `rounds` of Chaikin's corner cutting."""
     p = np.asarray(points, dtype=float)
     for _ in range(rounds):
-        following = np.roll(p, -1, axis=0)
-        p = np.stack([0.75 * p + 0.25 * following, 0.25 * p + 0.75 * following], axis=1).reshape(
-            -1, 2
-        )
+        following = np.concatenate([p[1:], p[:1]])
+        early = 0.75 * p + 0.25 * following
+        late = 0.25 * p + 0.75 * following
+        p = np.stack([early, late], axis=1).reshape(-1, 2)
     return p
 
 
 def toward(points: Points, anchor: Sequence[float], share: float) -> Points:
     """Shrink an outline to `share` of its size about `anchor`."""
     a = np.asarray(anchor, dtype=float)
-    return a + share * (points - a)
+    shrunk: Points = a + share * (points - a)
+    return shrunk
 
 
 def mirrored(points: Points) -> Points:
     """The outline reflected left to right."""
-    return points * np.array([-1.0, 1.0])
+    reflected: Points = points * np.array([-1.0, 1.0])
+    return reflected
 
 
 def transformed(
@@ -64,7 +74,11 @@ def transformed(
 ) -> list[Shape]:
     """Every shape with its points mapped by `points @ matrix.T + offset`."""
     shift = np.asarray(offset, dtype=float)
-    return [replace(s, points=s.points @ matrix.T + shift) for s in shapes]
+    moved = []
+    for shape in shapes:
+        points = shape.points @ matrix.T + shift
+        moved.append(Shape(points, shape.color, shape.part, shape.alpha))
+    return moved
 
 
 def shaded(
@@ -83,12 +97,18 @@ def shaded(
 
 def darker(color: Color, share: float) -> Color:
     """`color` with its light multiplied by `share`."""
-    return tuple(int(c * share) for c in color)  # type: ignore[return-value]
+    return rgb(c * share for c in color)
 
 
 def lighter(color: Color, share: float) -> Color:
     """`color` moved toward white by `share`."""
-    return tuple(int(c + (255 - c) * share) for c in color)  # type: ignore[return-value]
+    return rgb(c + (255 - c) * share for c in color)
+
+
+def rgb(values: Iterable[float]) -> Color:
+    """Three values in 0–255 as a colour; fractions are cut off."""
+    whole = [int(value) for value in values]
+    return whole[0], whole[1], whole[2]
 
 
 def _outline(points: Points, size: int) -> list[float]:
@@ -113,10 +133,8 @@ def part_map(shapes: Iterable[Shape], resolution: int) -> tuple[Image.Image, dic
     pen = ImageDraw.Draw(labels)
     for shape in shapes:
         if shape.alpha == 255:
-            pen.polygon(
-                _outline(shape.points, resolution),
-                fill=label_of.setdefault(shape.part, len(label_of)),
-            )
+            label = label_of.setdefault(shape.part, len(label_of))
+            pen.polygon(_outline(shape.points, resolution), fill=label)
     return labels, label_of
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vrag_kit.fieldguide.shapes import Color, Points, Shape, ellipse, toward
+from vrag_kit.fieldguide.shapes import Color, Points, Shape, darker, ellipse, toward
 
 COLORS: dict[str, Color] = {
     "red": (196, 40, 38),
@@ -139,19 +139,13 @@ def invent(kind: str, noun: str, parts: tuple[str, ...], rng: np.random.Generato
     """Invent a species of `kind` whose `parts` are hidden in most views."""
     outside = _look(rng)
     first, last = (str(word) for word in rng.choice(_PLACES, size=2, replace=False))
+    look = f"{PATTERN_WORDS[outside.pattern]}{COLOR_WORDS[outside.color]}"
+    common_name = f"{look} {first}{last.lower()} {noun}"
     genus = _word(rng, _GENUS_ENDS).capitalize()
-    return Species(
-        kind=kind,
-        genus=genus,
-        epithet=_word(rng, _EPITHET_ENDS),
-        common_name=(
-            f"{PATTERN_WORDS[outside.pattern]}{COLOR_WORDS[outside.color]} {first}{last.lower()}"
-            f" {noun}"
-        ),
-        outside=outside,
-        hidden={part: _look(rng) for part in parts},
-        build=(float(rng.random()), float(rng.random())),
-    )
+    epithet = _word(rng, _EPITHET_ENDS)
+    hidden = {part: _look(rng) for part in parts}
+    build = (float(rng.random()), float(rng.random()))
+    return Species(kind, genus, epithet, common_name, outside, hidden, build)
 
 
 def _look(rng: np.random.Generator) -> Look:
@@ -173,20 +167,19 @@ def patterned(outline: Points, look: Look, part: str, anchor: tuple[float, float
     `look`.
     """
     ground, second = COLORS[look.color], COLORS[look.second]
-    rim = tuple(int(c * 0.7) for c in ground)
+    rim = darker(ground, 0.7)
     body = [Shape(outline, rim, part), Shape(toward(outline, anchor, 0.96), ground, part)]
     if look.pattern == "bordered":
         body = [Shape(outline, second, part), Shape(toward(outline, anchor, 0.76), ground, part)]
     if look.pattern == "banded":
-        body += [
-            Shape(toward(outline, anchor, share), color, part)
-            for share, color in ((0.86, second), (0.70, ground), (0.52, second), (0.34, ground))
-        ]
+        for share, color in ((0.86, second), (0.70, ground), (0.52, second), (0.34, ground)):
+            body.append(Shape(toward(outline, anchor, share), color, part))
     if look.pattern == "spotted":
         reach = np.linalg.norm(outline - np.asarray(anchor), axis=1)
         size = 0.095 * float(reach.max())
         step = max(1, len(outline) // 9)
         for turn, point in enumerate(outline[::step]):
-            x, y = np.asarray(anchor) + (0.74, 0.46)[turn % 2] * (point - np.asarray(anchor))
+            share = (0.74, 0.46)[turn % 2]
+            x, y = np.asarray(anchor) + share * (point - np.asarray(anchor))
             body.append(Shape(ellipse(float(x), float(y), size, size, n=10), second, part))
     return body

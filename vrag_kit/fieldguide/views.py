@@ -13,8 +13,10 @@ from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.shapes import (
     Color,
     Shape,
+    darker,
     ellipse,
     paint,
+    rgb,
     smooth,
     transformed,
     visible_shares,
@@ -23,9 +25,8 @@ from vrag_kit.fieldguide.traits import Species, stream
 
 CLUE_SHARE = 0.005  # a part counts as shown when it fills at least this share of the frame…
 CLUE_BLUR = 0.012  # …in a picture no blurrier than this (sigma, in frame widths)
-HIDDEN_SHARE = (
-    0.0015  # and as hidden when it fills at most this share; between the two nobody could say
-)
+# and as hidden when it fills at most this share; between the two nobody could say
+HIDDEN_SHARE = 0.0015
 
 SCENES: dict[str, tuple[Color, ...]] = {  # palette: the ground first, then what grows or lies about
     "foliage": ((86, 116, 66), (52, 88, 44), (128, 152, 82), (150, 128, 84), (66, 74, 46)),
@@ -97,29 +98,13 @@ def _blades(species: Species, view: View) -> list[Shape]:
         foot = np.array([rng.uniform(-0.5, 0.5), 0.56 if rng.random() < 0.7 else -0.56])
         tip = np.array([rng.uniform(-0.4, 0.4), rng.uniform(-0.35, 0.35)])
         along = tip - foot
-        across = (
-            np.array([-along[1], along[0]])
-            / (np.linalg.norm(along) + 1e-9)
-            * rng.uniform(0.012, 0.055)
-        )
-        color = tuple(
-            int(c * rng.uniform(0.55, 1.15)) for c in palette[int(rng.integers(1, len(palette)))]
-        )
-        shapes.append(
-            Shape(
-                smooth(
-                    [
-                        foot - across,
-                        foot + along * 0.5 - across * 1.4,
-                        tip,
-                        foot + along * 0.5 + across * 1.4,
-                        foot + across,
-                    ],
-                    1,
-                ),
-                color,
-            )
-        )
+        length = np.linalg.norm(along) + 1e-9
+        across = np.array([-along[1], along[0]]) / length * rng.uniform(0.012, 0.055)
+        shade = palette[int(rng.integers(1, len(palette)))]
+        color = rgb(c * rng.uniform(0.55, 1.15) for c in shade)
+        left, right = foot + along * 0.5 - across * 1.4, foot + along * 0.5 + across * 1.4
+        outline = np.array([foot - across, left, tip, right, foot + across])
+        shapes.append(Shape(smooth(outline, 1), color))
     return shapes
 
 
@@ -128,21 +113,20 @@ def _leaf(species: Species, view: View, organism: list[Shape]) -> list[Shape]:
     rng, palette = stream(view.name, "leaf"), SCENES[KINDS[species.kind].scene]
     outlines = [shape.points for shape in organism if shape.part and shape.part == view.cover]
     if outlines:
-        low, high = np.concatenate(outlines).min(axis=0), np.concatenate(outlines).max(axis=0)
-        centre, half = (low + high) / 2, (high - low) / 2 * rng.uniform(1.05, 1.35) + 0.015
+        points = np.concatenate(outlines)
+        low, high = points.min(axis=0), points.max(axis=0)
+        centre = (low + high) / 2
+        half = (high - low) / 2 * rng.uniform(1.05, 1.35) + 0.015
     else:
-        centre, half = (
-            np.array([view.x, view.y]) + view.scale * rng.uniform(-0.36, 0.36, size=2),
-            view.scale * rng.uniform(0.07, 0.2, size=2),
-        )
-    color = tuple(
-        int(c * rng.uniform(0.6, 1.15)) for c in palette[int(rng.integers(1, len(palette)))]
-    )
+        centre = np.array([view.x, view.y]) + view.scale * rng.uniform(-0.36, 0.36, size=2)
+        half = view.scale * rng.uniform(0.07, 0.2, size=2)
+    shade = palette[int(rng.integers(1, len(palette)))]
+    color = rgb(c * rng.uniform(0.6, 1.15) for c in shade)
     outline = ellipse(0, 0, 1, 1, n=16) * (1 + 0.12 * rng.standard_normal((16, 1)).clip(-1, 1.5))
     vein = np.array([(-0.9, -0.04), (0.9, 0.0), (-0.9, 0.04)])
     return [
         Shape(centre + outline * half, color),
-        Shape(centre + vein * half, tuple(int(c * 0.75) for c in color), alpha=160),
+        Shape(centre + vein * half, darker(color, 0.75), alpha=160),
     ]
 
 
@@ -150,14 +134,10 @@ def compose(species: Species, view: View) -> list[Shape]:
     """All shapes of a view, from back to front, in frame coordinates."""
     c, s = np.cos(view.angle), np.sin(view.angle)
     matrix = view.scale * np.array([[c, -s], [s, c]]) @ np.diag([-1.0 if view.flip else 1.0, 1.0])
-    organism = transformed(
-        KINDS[species.kind].draw(species, view.pose, view.openness), matrix, (view.x, view.y)
-    )
-    return [
-        *organism,
-        *(_leaf(species, view, organism) if view.leaf else []),
-        *_blades(species, view),
-    ]
+    drawn = KINDS[species.kind].draw(species, view.pose, view.openness)
+    organism = transformed(drawn, matrix, (view.x, view.y))
+    leaf = _leaf(species, view, organism) if view.leaf else []
+    return [*organism, *leaf, *_blades(species, view)]
 
 
 def seen_parts(species: Species, view: View) -> tuple[frozenset[str], frozenset[str]]:
@@ -165,9 +145,8 @@ def seen_parts(species: Species, view: View) -> tuple[frozenset[str], frozenset[
     photograph, and those it gives no hint of.
     """
     shares = dict.fromkeys(species.hidden, 0.0) | visible_shares(compose(species, view))
-    shown = frozenset(
-        part for part, share in shares.items() if share >= CLUE_SHARE and view.blur <= CLUE_BLUR
-    )
+    sharp = view.blur <= CLUE_BLUR
+    shown = frozenset(part for part, share in shares.items() if sharp and share >= CLUE_SHARE)
     return shown, frozenset(part for part, share in shares.items() if share <= HIDDEN_SHARE)
 
 
@@ -177,24 +156,19 @@ def _background(species: Species, view: View, size: int) -> Image.Image:
     image = Image.new("RGB", (low, low), palette[0])
     blobs = []
     for _ in range(int(rng.integers(9, 18))):
-        x, y, rx, ry = rng.uniform((-0.55, -0.55, 0.04, 0.03), (0.55, 0.55, 0.26, 0.2))
-        color = np.clip(
-            np.array(palette[int(rng.integers(len(palette)))]) * rng.uniform(0.7, 1.25), 0, 255
-        )
+        place = rng.uniform((-0.55, -0.55, 0.04, 0.03), (0.55, 0.55, 0.26, 0.2))
+        centre, radii = place[:2], place[2:]
+        shade = np.array(palette[int(rng.integers(len(palette)))])
+        color = np.clip(shade * rng.uniform(0.7, 1.25), 0, 255)
         if rng.random() < 0.12:  # a stray bright thing, so that a spot of colour proves nothing
             color = rng.uniform(30, 250, size=3)
-            rx, ry = rx * 0.35, ry * 0.35
-        blobs.append(
-            Shape(
-                ellipse(x, y, rx, ry, rng.uniform(0, np.pi), n=14),
-                tuple(int(v) for v in color),
-                alpha=int(rng.integers(120, 255)),
-            )
-        )
+            radii = radii * 0.35
+        turn = rng.uniform(0, np.pi)
+        outline = ellipse(centre[0], centre[1], radii[0], radii[1], turn, n=14)
+        blobs.append(Shape(outline, rgb(color), alpha=int(rng.integers(120, 255))))
     paint(image, blobs)
-    return image.filter(ImageFilter.GaussianBlur(low * rng.uniform(0.012, 0.05))).resize(
-        (size, size), Image.Resampling.BILINEAR
-    )
+    blurred = image.filter(ImageFilter.GaussianBlur(low * rng.uniform(0.012, 0.05)))
+    return blurred.resize((size, size), Image.Resampling.BILINEAR)
 
 
 def photograph(species: Species, view: View, size: int) -> Image.Image:
@@ -211,7 +185,6 @@ def photograph(species: Species, view: View, size: int) -> Image.Image:
     ramp = np.linspace(-0.5, 0.5, size, dtype=np.float32)
     gain = view.light * (1 + slope[0] * ramp[None, :] + slope[1] * ramp[:, None])[..., None]
     tint = np.array([1 + 0.1 * view.warmth, 1.0, 1 - 0.12 * view.warmth], dtype=np.float32)
-    grain = rng.standard_normal((size, size, 1), dtype=np.float32) * np.float32(
-        rng.uniform(1.5, 6.0)
-    )
+    grain = rng.standard_normal((size, size, 1), dtype=np.float32)
+    grain = grain * np.float32(rng.uniform(1.5, 6.0))
     return Image.fromarray(np.clip(pixels * gain * tint + grain, 0, 255).astype(np.uint8))

@@ -79,21 +79,25 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
     ]
 
 
+_DORSAL_FIN = HiddenPart(
+    name="dorsal fin",
+    pose="fin raised",
+    plural=False,
+    hint="which is folded down most of the time",
+)
+_INSIDE_MOUTH = HiddenPart(
+    name="inside of the mouth",
+    pose="mouth open",
+    plural=False,
+    hint="which shows only when the mouth is wide open",
+)
 KIND = Kind(
-    "fish",
-    "Wrasse",
-    ("Animalia", "Chordata", "Actinopterygii", "Perciformes", "Brooklinidae"),
-    "water",
-    ("side",),
-    (
-        HiddenPart("dorsal fin", "fin raised", False, "which is folded down most of the time"),
-        HiddenPart(
-            "inside of the mouth",
-            "mouth open",
-            False,
-            "which shows only when the mouth is wide open",
-        ),
-    ),
-    0.5,
-    draw,
+    name="fish",
+    noun="Wrasse",
+    lineage=("Animalia", "Chordata", "Actinopterygii", "Perciformes", "Brooklinidae"),
+    scene="water",
+    resting=("side",),
+    hidden=(_DORSAL_FIN, _INSIDE_MOUTH),
+    turn=0.5,
+    draw=draw,
 )

@@ -36,18 +36,11 @@ def _leaves(species: Species, turned: float) -> list[Shape]:
                     (side * 0.22, y + 0.12),
                 ]
             )
-            shapes += patterned(
-                tip,
-                species.hidden["undersides of the leaves"],
-                "undersides of the leaves",
-                (side * 0.23, y + 0.02 - 0.05 * turned),
-            )
-        shapes.append(
-            Shape(
-                np.array([(0, y + 0.04), (side * 0.38, y - 0.055), (0, y + 0.06)]),
-                darker(_STEM, 0.7),
-            )
-        )
+            anchor = (side * 0.23, y + 0.02 - 0.05 * turned)
+            part = "undersides of the leaves"
+            shapes += patterned(tip, species.hidden[part], part, anchor)
+        vein = np.array([(0, y + 0.04), (side * 0.38, y - 0.055), (0, y + 0.06)])
+        shapes.append(Shape(vein, darker(_STEM, 0.7)))
     return shapes
 
 
@@ -55,17 +48,10 @@ def _bell(species: Species) -> list[Shape]:
     width = 0.17 + 0.06 * species.build[0]
     shapes = shaded(smooth([(-0.06, 0.02), (0.06, 0.02), (0.05, -0.06), (-0.05, -0.06)]), _STEM)
     for lean in (-0.7, 0.7, 0.0):
-        petal = smooth(
-            [
-                (-0.05, -0.02),
-                (lean * width - 0.14, -0.2),
-                (lean * width - 0.06, -0.4),
-                (lean * width + 0.06, -0.4),
-                (lean * width + 0.14, -0.2),
-                (0.05, -0.02),
-            ]
-        )
-        shapes += patterned(petal, species.outside, "", (lean * width * 0.8, -0.22))
+        x = lean * width
+        rim = [(x - 0.14, -0.2), (x - 0.06, -0.4), (x + 0.06, -0.4), (x + 0.14, -0.2)]
+        petal = smooth([(-0.05, -0.02), *rim, (0.05, -0.02)])
+        shapes += patterned(petal, species.outside, "", (x * 0.8, -0.22))
     return shapes
 
 
@@ -73,27 +59,18 @@ def _open(species: Species, openness: float) -> list[Shape]:
     shapes: list[Shape] = []
     petals, spread = 5 + int(species.build[1] * 2.99), 0.55 + 0.45 * openness
     for turn in np.linspace(0, 2 * np.pi, petals, endpoint=False) + 0.3:
-        x, y = np.cos(turn), np.sin(turn)
-        petal = ellipse(0.2 * x * spread, -0.12 + 0.2 * y * spread, 0.17, 0.11, turn)
-        shapes += patterned(
-            petal, species.outside, "", (0.2 * x * spread, -0.12 + 0.2 * y * spread)
-        )
-    look, heart = species.hidden["stamen tips"], 0.11 * max(0.0, openness - 0.1)
-    shapes += (
-        shaded(ellipse(0, -0.12, 0.05 + heart * 0.8, 0.05 + heart * 0.8), (196, 178, 84))
-        if heart
-        else []
-    )
-    for turn in np.linspace(0, 2 * np.pi, 8, endpoint=False) if heart else ():
+        x, y = 0.2 * np.cos(turn) * spread, -0.12 + 0.2 * np.sin(turn) * spread
+        petal = ellipse(x, y, 0.17, 0.11, turn)
+        shapes += patterned(petal, species.outside, "", (x, y))
+    heart = 0.11 * max(0.0, openness - 0.1)
+    if not heart:
+        return shapes
+    shapes += shaded(ellipse(0, -0.12, 0.05 + heart * 0.8, 0.05 + heart * 0.8), (196, 178, 84))
+    look, grown = species.hidden["stamen tips"], 0.3 + 0.7 * openness
+    for turn in np.linspace(0, 2 * np.pi, 8, endpoint=False):
         x, y = 1.35 * heart * np.cos(turn), -0.12 + 1.35 * heart * np.sin(turn)
-        shapes += patterned(
-            ellipse(
-                x, y, 0.048 * (0.3 + 0.7 * openness), 0.036 * (0.3 + 0.7 * openness), turn, n=14
-            ),
-            look,
-            "stamen tips",
-            (x, y),
-        )
+        tip = ellipse(x, y, 0.048 * grown, 0.036 * grown, turn, n=14)
+        shapes += patterned(tip, look, "stamen tips", (x, y))
     return shapes
 
 
@@ -103,26 +80,29 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
         np.array([(-0.014, 0.0), (0.014, 0.0), (0.024, 0.55), (-0.012, 0.55)]), darker(_STEM, 0.85)
     )
     leaves = _leaves(species, openness if pose == "windblown" else 0.0)
-    return [stem, *leaves, *(_open(species, openness) if pose == "facing" else _bell(species))]
+    head = _open(species, openness) if pose == "facing" else _bell(species)
+    return [stem, *leaves, *head]
 
 
+_STAMEN_TIPS = HiddenPart(
+    name="stamen tips",
+    pose="facing",
+    plural=True,
+    hint="which are enclosed by the petals until the flower opens",
+)
+_UNDERSIDES_LEAVES = HiddenPart(
+    name="undersides of the leaves",
+    pose="windblown",
+    plural=True,
+    hint="which show only when the wind turns the leaves",
+)
 KIND = Kind(
-    "flower",
-    "Bellflower",
-    ("Plantae", "Tracheophyta", "Magnoliopsida", "Asterales", "Lanternaceae"),
-    "meadow",
-    ("side",),
-    (
-        HiddenPart(
-            "stamen tips", "facing", True, "which are enclosed by the petals until the flower opens"
-        ),
-        HiddenPart(
-            "undersides of the leaves",
-            "windblown",
-            True,
-            "which show only when the wind turns the leaves",
-        ),
-    ),
-    0.5,
-    draw,
+    name="flower",
+    noun="Bellflower",
+    lineage=("Plantae", "Tracheophyta", "Magnoliopsida", "Asterales", "Lanternaceae"),
+    scene="meadow",
+    resting=("side",),
+    hidden=(_STAMEN_TIPS, _UNDERSIDES_LEAVES),
+    turn=0.5,
+    draw=draw,
 )

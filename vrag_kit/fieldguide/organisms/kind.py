@@ -25,9 +25,7 @@ class Kind:
 
     name: str  # "moth"
     noun: str  # last word of its common names
-    lineage: tuple[
-        str, ...
-    ]  # kingdom, phylum, class, order, family: the first five ranks of its folders
+    lineage: tuple[str, ...]  # kingdom, phylum, class, order, family: as its folders begin
     scene: str  # a key of views.SCENES: where it lives
     resting: tuple[str, ...]  # poses that show no hidden part
     hidden: tuple[HiddenPart, HiddenPart]

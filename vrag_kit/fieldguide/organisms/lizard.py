@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vrag_kit.fieldguide.organisms.kind import HiddenPart, Kind
-from vrag_kit.fieldguide.shapes import Shape, darker, ellipse, shaded, smooth
+from vrag_kit.fieldguide.shapes import Points, Shape, darker, ellipse, shaded, smooth
 from vrag_kit.fieldguide.traits import COLORS, Species, patterned
 
 
@@ -20,23 +20,12 @@ def _side(species: Species, fan: float) -> list[Shape]:
     head = smooth(
         [(0.16, -0.12), (0.3, -0.2), (0.46, -0.12), (0.45, -0.06), (0.28, -0.01), (0.16, 0.02)]
     )
-    legs = [
-        Shape(
-            smooth(
-                [
-                    (x, 0.04),
-                    (x + 0.06, 0.05),
-                    (x + 0.12 * lean, 0.17),
-                    (x + 0.16 * lean, 0.27),
-                    (x + 0.08 * lean, 0.27),
-                    (x + 0.04 * lean, 0.16),
-                ],
-                1,
-            ),
-            darker(coat, 0.62),
-        )
-        for x, lean in ((-0.17, 1.0), (0.1, 1.0), (-0.1, -0.6), (0.17, 0.5))
-    ]
+    legs = []
+    for x, lean in ((-0.17, 1.0), (0.1, 1.0), (-0.1, -0.6), (0.17, 0.5)):
+        foot = [(x + 0.16 * lean, 0.27), (x + 0.08 * lean, 0.27)]
+        front, back = (x + 0.12 * lean, 0.17), (x + 0.04 * lean, 0.16)
+        outline = smooth([(x, 0.04), (x + 0.06, 0.05), front, *foot, back], 1)
+        legs.append(Shape(outline, darker(coat, 0.62)))
     drop = 0.34 * fan
     throat = smooth(
         [
@@ -66,26 +55,20 @@ def _side(species: Species, fan: float) -> list[Shape]:
     ]
 
 
+def _limb(side: int, y: float, turn: int) -> Points:
+    """A leg to the left (`side` −1) or right, seen from above; `turn` −1 points forward."""
+    inner, outer = 0.05 * side, 0.22 * side
+    foot = [(0.28 * side, y + 0.1 * turn), (0.24 * side, y + 0.12 * turn)]
+    knee = (0.19 * side, y + 0.01)
+    return smooth([(inner, y), (outer, y - 0.04 * turn), *foot, knee, (inner, y + 0.05)], 1)
+
+
 def _flat(species: Species, belly: float | None) -> list[Shape]:
     """Top view; with `belly` the same silhouette from below, rolled so that this share
     of the belly shows.
     """
     coat, girth = COLORS[species.outside.color], 0.1 + 0.05 * species.build[1]
-    limb = [
-        smooth(
-            [
-                (0.05 * s, y),
-                (0.22 * s, y - 0.04 * t),
-                (0.28 * s, y + 0.1 * t),
-                (0.24 * s, y + 0.12 * t),
-                (0.19 * s, y + 0.01),
-                (0.05 * s, y + 0.05),
-            ],
-            1,
-        )
-        for s in (-1, 1)
-        for y, t in ((-0.12, -1), (0.12, 1))
-    ]
+    limbs = [_limb(-1, -0.12, -1), _limb(-1, 0.12, 1), _limb(1, -0.12, -1), _limb(1, 0.12, 1)]
     tail = smooth(
         [(-0.05, 0.18), (0.05, 0.18), (0.05, 0.34), (0.14, 0.5), (0.11, 0.52), (0.0, 0.36)]
     )
@@ -105,7 +88,7 @@ def _flat(species: Species, belly: float | None) -> list[Shape]:
         [(-0.07, -0.2), (-0.085, -0.3), (-0.03, -0.42), (0.03, -0.42), (0.085, -0.3), (0.07, -0.2)]
     )
     shapes = [
-        *(Shape(points, darker(coat, 0.62)) for points in limb),
+        *(Shape(outline, darker(coat, 0.62)) for outline in limbs),
         *shaded(tail, coat),
         *shaded(head, coat),
     ]
@@ -131,16 +114,25 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
     return _side(species, openness if pose == "display" else 0.0)
 
 
+_THROAT_FAN = HiddenPart(
+    name="throat fan",
+    pose="display",
+    plural=False,
+    hint="which is folded away except in display",
+)
+_BELLY = HiddenPart(
+    name="belly",
+    pose="below",
+    plural=False,
+    hint="which can be seen only from below",
+)
 KIND = Kind(
-    "lizard",
-    "Anole",
-    ("Animalia", "Chordata", "Reptilia", "Squamata", "Cinderidae"),
-    "rock",
-    ("side", "above"),
-    (
-        HiddenPart("throat fan", "display", False, "which is folded away except in display"),
-        HiddenPart("belly", "below", False, "which can be seen only from below"),
-    ),
-    np.pi / 4,
-    draw,
+    name="lizard",
+    noun="Anole",
+    lineage=("Animalia", "Chordata", "Reptilia", "Squamata", "Cinderidae"),
+    scene="rock",
+    resting=("side", "above"),
+    hidden=(_THROAT_FAN, _BELLY),
+    turn=np.pi / 4,
+    draw=draw,
 )

@@ -22,17 +22,16 @@ from vrag_kit.fieldguide.traits import COLORS, Species, patterned
 
 def _turned(points: Points, angle: float, hinge: tuple[float, float]) -> Points:
     c, s = np.cos(angle), np.sin(angle)
-    return (points - hinge) @ np.array([[c, -s], [s, c]]).T + hinge
+    turned: Points = (points - hinge) @ np.array([[c, -s], [s, c]]).T + hinge
+    return turned
 
 
 def _body(species: Species) -> list[Shape]:
     coat = darker(COLORS[species.outside.color], 0.62)
-    antennae = [
-        Shape(
-            smooth([(0, -0.2), (x, -0.36), (x * 1.5, -0.42), (x * 0.8, -0.35)]), darker(coat, 0.6)
-        )
-        for x in (-0.1, 0.1)
-    ]
+    antennae = []
+    for x in (-0.1, 0.1):
+        outline = smooth([(0, -0.2), (x, -0.36), (x * 1.5, -0.42), (x * 0.8, -0.35)])
+        antennae.append(Shape(outline, darker(coat, 0.6)))
     return [
         *antennae,
         *shaded(ellipse(0, 0.1, 0.055, 0.2), coat),
@@ -43,37 +42,27 @@ def _body(species: Species) -> list[Shape]:
 
 def _from_above(species: Species, openness: float) -> list[Shape]:
     hinge, reach = (0.03, -0.13), 0.38 + 0.1 * species.build[0]
-    fore = smooth(
-        [
-            (0.02, -0.15),
-            (reach * 0.55, -0.27),
-            (reach + 0.06, -0.2),
-            (reach, 0.02),
-            (0.2, 0.06),
-            (0.02, 0.02),
-        ]
-    )
+    edge = [(reach * 0.55, -0.27), (reach + 0.06, -0.2), (reach, 0.02)]
+    fore = smooth([(0.02, -0.15), *edge, (0.2, 0.06), (0.02, 0.02)])
     hind = smooth(
         [(0.02, -0.04), (0.26, -0.05), (0.38, 0.1), (0.3, 0.33), (0.14, 0.37), (0.03, 0.2)]
     )
     fore = _turned(fore, 1.15 * (1 - openness), hinge)
-    hind = toward(
-        _turned(hind, 0.72 * (1 - openness), hinge), hinge, min(1.0, 0.5 + openness)
-    )  # folded like a fan at rest
-    shapes = [
-        *patterned(hind, species.hidden["hindwings"], "hindwings", (0.08, 0.06)),
-        *patterned(mirrored(hind), species.hidden["hindwings"], "hindwings", (-0.08, 0.06)),
+    hind = _turned(hind, 0.72 * (1 - openness), hinge)
+    hind = toward(hind, hinge, min(1.0, 0.5 + openness))  # folded like a fan at rest
+    look = species.hidden["hindwings"]
+    hindwings = [
+        *patterned(hind, look, "hindwings", (0.08, 0.06)),
+        *patterned(mirrored(hind), look, "hindwings", (-0.08, 0.06)),
     ]
     anchor = fore[: len(fore) // 2].mean(axis=0) * 0.5 + fore.mean(axis=0) * 0.5
     forewings = [
         *patterned(mirrored(fore), species.outside, "", (-anchor[0], anchor[1])),
         *patterned(fore, species.outside, "", (anchor[0], anchor[1])),
     ]
-    return (
-        [*shapes, *_body(species), *forewings]
-        if openness < 0.4
-        else [*shapes, *forewings, *_body(species)]
-    )
+    if openness < 0.4:
+        return [*hindwings, *_body(species), *forewings]
+    return [*hindwings, *forewings, *_body(species)]
 
 
 def _upright(species: Species, openness: float) -> list[Shape]:
@@ -92,20 +81,16 @@ def _upright(species: Species, openness: float) -> list[Shape]:
     wing = wing * np.array([0.12 + 0.88 * openness, 1.0])
     coat = darker(COLORS[species.outside.color], 0.62)
     back = Shape(wing + np.array([0.05, -0.02]), COLORS[species.outside.color])
-    legs = [
-        Shape(
-            np.array([(x, 0.27), (x + 0.02, 0.27), (x + 0.06, 0.42), (x + 0.045, 0.42)]),
-            darker(coat, 0.6),
-        )
-        for x in (-0.08, 0.02, 0.1)
-    ]
+    legs = []
+    for x in (-0.08, 0.02, 0.1):
+        outline = [(x, 0.27), (x + 0.02, 0.27), (x + 0.06, 0.42), (x + 0.045, 0.42)]
+        legs.append(Shape(np.array(outline), darker(coat, 0.6)))
     anchor = (float(wing[:, 0].mean()), -0.08)
+    part = "undersides of the wings"
     return [
         back,
         *legs,
-        *patterned(
-            wing, species.hidden["undersides of the wings"], "undersides of the wings", anchor
-        ),
+        *patterned(wing, species.hidden[part], part, anchor),
         *shaded(ellipse(0.02, 0.27, 0.24, 0.055, 0.08), coat),
         *shaded(ellipse(0.26, 0.24, 0.055, 0.05), coat),
     ]
@@ -113,28 +98,30 @@ def _upright(species: Species, openness: float) -> list[Shape]:
 
 def draw(species: Species, pose: str, openness: float) -> list[Shape]:
     """A moth seen from above, or from the side with its wings closed over its back."""
-    return (
-        _upright(species, openness)
-        if pose == "upright"
-        else _from_above(species, openness if pose == "spread" else 0.0)
-    )
+    if pose == "upright":
+        return _upright(species, openness)
+    return _from_above(species, openness if pose == "spread" else 0.0)
 
 
+_HINDWINGS = HiddenPart(
+    name="hindwings",
+    pose="spread",
+    plural=True,
+    hint="which are usually covered by the forewings",
+)
+_UNDERSIDES_WINGS = HiddenPart(
+    name="undersides of the wings",
+    pose="upright",
+    plural=True,
+    hint="which show only when the wings are closed over the back",
+)
 KIND = Kind(
-    "moth",
-    "Moth",
-    ("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Lanternidae"),
-    "foliage",
-    ("rest",),
-    (
-        HiddenPart("hindwings", "spread", True, "which are usually covered by the forewings"),
-        HiddenPart(
-            "undersides of the wings",
-            "upright",
-            True,
-            "which show only when the wings are closed over the back",
-        ),
-    ),
-    np.pi,
-    draw,
+    name="moth",
+    noun="Moth",
+    lineage=("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Lanternidae"),
+    scene="foliage",
+    resting=("rest",),
+    hidden=(_HINDWINGS, _UNDERSIDES_WINGS),
+    turn=np.pi,
+    draw=draw,
 )

@@ -13,12 +13,8 @@ _CREASE = np.array([0.006, 0.0])
 
 
 def _stem(top: float) -> list[Shape]:
-    return shaded(
-        smooth(
-            [(-0.07, top), (0.07, top), (0.075, 0.3), (0.12, 0.46), (-0.12, 0.46), (-0.075, 0.3)]
-        ),
-        _STEM,
-    )
+    foot = [(0.075, 0.3), (0.12, 0.46), (-0.12, 0.46), (-0.075, 0.3)]
+    return shaded(smooth([(-0.07, top), (0.07, top), *foot]), _STEM)
 
 
 def _dome(species: Species) -> np.ndarray:
@@ -47,14 +43,8 @@ def _from_below(species: Species, openness: float) -> list[Shape]:
     crease = darker(COLORS[look.color], 0.8)
     for turn in np.linspace(0, 2 * np.pi, 26, endpoint=False):
         rim = np.array([0.385 * np.cos(turn), 0.02 + 0.97 * tilt * np.sin(turn)])
-        shapes.append(
-            Shape(
-                np.stack([np.array([0.0, 0.02]), rim - _CREASE, rim + _CREASE]),
-                crease,
-                "gills",
-                alpha=150,
-            )
-        )
+        gill = np.stack([np.array([0.0, 0.02]), rim - _CREASE, rim + _CREASE])
+        shapes.append(Shape(gill, crease, "gills", alpha=150))
     return [*shapes, *_stem(0.03)]
 
 
@@ -62,21 +52,13 @@ def _cut(species: Species, openness: float) -> list[Shape]:
     look, dome = species.hidden["flesh"], _dome(species)
     shapes = [*_stem(0.0), *patterned(dome, species.outside, "", (0.0, -0.1))]
     face = toward(dome, (0.12 * (1 - openness) + 0.02, -0.1), 0.2 + 0.66 * openness)
-    return [
-        *shapes,
-        Shape(toward(face, face.mean(axis=0), 1.06), lighter(_STEM, 0.3)),
-        *patterned(face, look, "flesh", (float(face[:, 0].mean()), float(face[:, 1].mean()))),
-        *(
-            patterned(
-                smooth([(-0.04, 0.06), (0.04, 0.06), (0.05, 0.42), (-0.05, 0.42)], 1),
-                look,
-                "flesh",
-                (0.0, 0.24),
-            )
-            if openness > 0.5
-            else []
-        ),
-    ]
+    shapes.append(Shape(toward(face, face.mean(axis=0), 1.06), lighter(_STEM, 0.3)))
+    anchor = (float(face[:, 0].mean()), float(face[:, 1].mean()))
+    shapes += patterned(face, look, "flesh", anchor)
+    if openness > 0.5:
+        stem = smooth([(-0.04, 0.06), (0.04, 0.06), (0.05, 0.42), (-0.05, 0.42)], 1)
+        shapes += patterned(stem, look, "flesh", (0.0, 0.24))
+    return shapes
 
 
 def draw(species: Species, pose: str, openness: float) -> list[Shape]:
@@ -89,16 +71,25 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
     return [*_stem(0.0), shade, *patterned(_dome(species), species.outside, "", (0.0, -0.1))]
 
 
+_GILLS = HiddenPart(
+    name="gills",
+    pose="from below",
+    plural=True,
+    hint="which are hidden beneath the cap",
+)
+_FLESH = HiddenPart(
+    name="flesh",
+    pose="cut",
+    plural=False,
+    hint="which shows only when the cap is cut open",
+)
 KIND = Kind(
-    "mushroom",
-    "Bonnet",
-    ("Fungi", "Basidiomycota", "Agaricomycetes", "Agaricales", "Emberellaceae"),
-    "forest",
-    ("side",),
-    (
-        HiddenPart("gills", "from below", True, "which are hidden beneath the cap"),
-        HiddenPart("flesh", "cut", False, "which shows only when the cap is cut open"),
-    ),
-    0.4,
-    draw,
+    name="mushroom",
+    noun="Bonnet",
+    lineage=("Fungi", "Basidiomycota", "Agaricomycetes", "Agaricales", "Emberellaceae"),
+    scene="forest",
+    resting=("side",),
+    hidden=(_GILLS, _FLESH),
+    turn=0.4,
+    draw=draw,
 )
