@@ -1,5 +1,6 @@
-"""Widgets: plain ipywidgets for what needs a person at the screen, each with a twin in
-HTML for reading without a kernel.
+"""Panels for what needs a person at the screen, each with a twin in HTML.
+
+The panels are plain ipywidgets; the twins are read without a kernel.
 """
 
 from vrag_kit.widgets.cases import browse_cases, cases_page

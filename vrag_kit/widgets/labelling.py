@@ -1,6 +1,4 @@
-"""Label answers by hand: one answer at a time beside its question, the accepted answers
-and some clues, saved after every click.
-"""
+"""Answers labelled by hand: one at a time, with what was accepted, saved at every click."""
 
 from __future__ import annotations
 
@@ -8,18 +6,22 @@ from contextlib import suppress
 from functools import partial
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import ipywidgets
 import pandas as pd
-from IPython.display import HTML
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging.labels import COLUMNS, LABELS, read_labels, write_labels
 from vrag_kit.types import Benchmark
+from vrag_kit.widgets.panel import Panel
 from vrag_kit.widgets.pictures import thumbnail
 from vrag_kit.workspace import shown
 
-CLUES = 4  # shown for a question
+if TYPE_CHECKING:
+    from IPython.display import HTML
+
+CLUES = 4
+"""Pictures that are shown of a question's clues, at most."""
 HINTS = {
     "true": "the answer is right",
     "partial": "partly right",
@@ -27,9 +29,13 @@ HINTS = {
     "skip": "leave it without a label for now",
     "back": "to the answer before",
 }
+"""What each button means."""
+
+Thing = tuple[str, str]
+"""What gets a label: (query_id, answer)."""
 
 
-class Labelling(ipywidgets.VBox):
+class Labelling(Panel):
     """The labelling panel.
 
     `buttons` maps true, partial, false, skip and back to its buttons; `place` is the
@@ -41,41 +47,42 @@ class Labelling(ipywidgets.VBox):
     """
 
     def __init__(
-        self, benchmark: Benchmark, things: list[tuple[str, str]], path: Path, labeller: str
+        self, benchmark: Benchmark, things: list[Thing], path: Path, labeller: str
     ) -> None:
-        """`things` are the (query_id, answer) to label, in order.
-
-        Opens at the first without a label in `path`.
+        """Opens at the first of `things`, to be labelled in their order, without a label
+        in `path`.
         """
-        self.benchmark, self.things, self.path, self.labeller = benchmark, things, path, labeller
+        from ipywidgets import HTML, Button, HBox, VBox
+
+        self.benchmark = benchmark
+        self.things = things
+        self.path = path
+        self.labeller = labeller
         self.labels = _labels_of(path, labeller)
         with suppress(OSError):  # the first click will tell
             if not path.exists():  # so that what reads the labels finds that there are none yet
                 write_labels(path, pd.DataFrame(columns=COLUMNS))
-        self.progress, self.card, self.message = (
-            ipywidgets.HTML(),
-            ipywidgets.HTML(),
-            ipywidgets.HTML(),
-        )
+
+        self.progress = HTML()
+        self.message = HTML()
+        self.card = HTML()
         self.buttons = {
-            name: ipywidgets.Button(description=name, tooltip=HINTS[name])
+            name: Button(description=name, tooltip=HINTS[name])
             for name in (*LABELS, "skip", "back")
         }
         for name, button in self.buttons.items():
             button.on_click(partial(self._clicked, name))
-        super().__init__(
-            [self.progress, ipywidgets.HBox(list(self.buttons.values())), self.message, self.card]
-        )
+        self.box = VBox([self.progress, HBox(list(self.buttons.values())), self.message, self.card])
         self.place = self._next(0)
         self._show()
 
     def __repr__(self) -> str:
         return (
-            f"labelling panel: {sum(thing in self.labels for thing in self.things)} of"
-            f" {len(self.things)} answers labelled, in {shown(self.path)}"
+            f"labelling panel: {self._done()} of {len(self.things)} answers labelled,"
+            f" in {shown(self.path)}"
         )
 
-    def _clicked(self, name: str, _: ipywidgets.Button) -> None:
+    def _clicked(self, name: str, _: object) -> None:
         self.message.value = ""
         if name == "back":
             self.place = max(0, self.place - 1)
@@ -87,15 +94,10 @@ class Labelling(ipywidgets.VBox):
         """Put the label into the file as it is now on disk, where another tab may have
         written; on failure say so and stay.
         """
-        thing = self.things[self.place]
         try:
-            labels = {**_labels_of(self.path, self.labeller), thing: label}
-            write_labels(
-                self.path,
-                pd.DataFrame(
-                    [(*key, value, self.labeller) for key, value in labels.items()], columns=COLUMNS
-                ),
-            )
+            labels = _labels_of(self.path, self.labeller) | {self.things[self.place]: label}
+            rows = [(*thing, value, self.labeller) for thing, value in labels.items()]
+            write_labels(self.path, pd.DataFrame(rows, columns=COLUMNS))
         except (OSError, VragError) as error:
             self.message.value = (
                 f"<b>not saved:</b> {escape(str(error))}. Labels saved before are kept; click again"
@@ -107,33 +109,35 @@ class Labelling(ipywidgets.VBox):
 
     def _next(self, start: int) -> int:
         """The first place from `start` on without a label; the end if there is none."""
-        return next(
-            (
-                place
-                for place in range(start, len(self.things))
-                if self.things[place] not in self.labels
-            ),
-            len(self.things),
-        )
+        for place in range(start, len(self.things)):
+            if self.things[place] not in self.labels:
+                return place
+        return len(self.things)
+
+    def _done(self) -> int:
+        return sum(thing in self.labels for thing in self.things)
 
     def _show(self) -> None:
-        done, total, there = (
-            sum(thing in self.labels for thing in self.things),
-            len(self.things),
-            self.place < len(self.things),
-        )
+        done = self._done()
+        total = len(self.things)
+        thing = self.things[self.place] if self.place < total else None
+        where = f"{self.place + 1} of {total}" if thing else "the end"
+        separator = ", " if thing else ": "
         self.progress.value = (
-            f"{self.place + 1} of {total}, " if there else "the end: "
-        ) + f"{done} labelled, {total - done} not; saved in {escape(shown(self.path))}"
-        self.card.value = (
-            _card(self.benchmark, *self.things[self.place])
-            if there
-            else "Thank you. What was skipped comes again when the panel is opened anew."
+            f"{where}{separator}{done} labelled, {total - done} not;"
+            f" saved in {escape(shown(self.path))}"
         )
+        if thing:
+            self.card.value = _card(self.benchmark, *thing)
+        else:
+            self.card.value = (
+                "Thank you. What was skipped comes again when the panel is opened anew."
+            )
         for name, button in self.buttons.items():
-            button.disabled = not there if name != "back" else self.place == 0
-            said = there and self.labels.get(self.things[self.place]) == name
-            button.button_style, button.icon = ("info", "check") if said else ("", "")
+            said = thing is not None and self.labels.get(thing) == name
+            button.disabled = self.place == 0 if name == "back" else thing is None
+            button.button_style = "info" if said else ""
+            button.icon = "check" if said else ""
 
 
 def label_answers(
@@ -160,32 +164,31 @@ def label_answers(
 
 
 def labels_table(benchmark: Benchmark, labels: pd.DataFrame) -> HTML:
-    """Labels with their question and its accepted answers as a table to read without a
+    """Labels with their question and its accepted answers, as a table to read without a
     kernel; all text is escaped.
     """
-    head = "".join(
-        f"<th style='text-align:left'>{name}</th>"
-        for name in ("question", "accepted", "answer", "label", "labeller")
-    )
+    from IPython.display import HTML
+
+    columns = ("question", "accepted", "answer", "label", "labeller")
+    head = "".join(f"<th style='text-align:left'>{name}</th>" for name in columns)
     rows = []
-    for query_id, answer, label, labeller in labels[COLUMNS].itertuples(index=False):
-        query = benchmark.queries.get(query_id)
-        asked = (
-            (query.text, " | ".join(query.answers))
-            if query
-            else (f"{query_id}, which {benchmark.name} does not have", "")
-        )
-        rows.append(
-            "".join(
-                f"<td style='text-align:left'>{escape(text)}</td>"
-                for text in (*asked, answer, label, labeller)
-            )
-        )
-    return HTML(f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>")
+    for query_id, *said in labels[COLUMNS].itertuples(index=False):
+        cells = [*_asked(benchmark, query_id), *said]
+        row = "".join(f"<td style='text-align:left'>{escape(text)}</td>" for text in cells)
+        rows.append(f"<tr>{row}</tr>")
+    table = f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+    return HTML(table)  # type: ignore[no-untyped-call]  # IPython's own lacks types
 
 
-def _labels_of(path: Path, labeller: str) -> dict[tuple[str, str], str]:
-    """What a file that may not exist holds: (query_id, answer) → label."""
+def _asked(benchmark: Benchmark, query_id: str) -> tuple[str, str]:
+    """A query's question and its accepted answers."""
+    if query := benchmark.queries.get(query_id):
+        return query.text, " | ".join(query.answers)
+    return f"{query_id}, which {benchmark.name} does not have", ""
+
+
+def _labels_of(path: Path, labeller: str) -> dict[Thing, str]:
+    """The labels in a file that may not exist."""
     if not path.exists():
         return {}
     labels = read_labels(path)
@@ -194,21 +197,18 @@ def _labels_of(path: Path, labeller: str) -> dict[tuple[str, str], str]:
             f"{path}: found labels of {others[0]!r}, expected only those of {labeller!r}. Choose"
             " another file: one for each labeller."
         )
-    return {
-        (query_id, answer): label
-        for query_id, answer, label in labels[["query_id", "answer", "label"]].itertuples(
-            index=False
-        )
-    }
+    things = zip(labels["query_id"], labels["answer"], strict=True)
+    return dict(zip(things, labels["label"], strict=True))
 
 
 def _card(benchmark: Benchmark, query_id: str, answer: str) -> str:
     query = benchmark.queries[query_id]
-    pictures = "".join(
-        thumbnail(benchmark, doc_id) for doc_id in benchmark.relevant(query_id)[:CLUES]
-    )
+    clues = benchmark.relevant(query_id)[:CLUES]
+    pictures = "".join(thumbnail(benchmark, doc_id) for doc_id in clues)
     return (
-        f"<div style='line-height:1.5'><p><b>{escape(query.text)}</b></p><p>accepted:"
-        f" {escape(' | '.join(query.answers))}</p><p style='font-size:130%'>answer: <b"
-        f" style='white-space:pre-wrap'>{escape(answer)}</b></p><div>{pictures}</div></div>"
+        f"<div style='line-height:1.5'><p><b>{escape(query.text)}</b></p>"
+        f"<p>accepted: {escape(' | '.join(query.answers))}</p>"
+        "<p style='font-size:130%'>answer:"
+        f" <b style='white-space:pre-wrap'>{escape(answer)}</b></p>"
+        f"<div>{pictures}</div></div>"
     )

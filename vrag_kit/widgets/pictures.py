@@ -1,5 +1,6 @@
-"""Pictures made small for the screen: as JPEG, and as embedded thumbnails, so that a
-notebook stays small and needs no server.
+"""Pictures made small for the screen: as JPEG, and as thumbnails embedded in HTML.
+
+So a notebook stays small and needs no server.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from vrag_kit.benchmarks.images import shrink
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, LazyImage
 
-SIDE = 256  # longer side, pixels
+SIDE = 256
+"""Pixels of a thumbnail's longer side."""
 
 
 def jpeg(image: LazyImage, side: int = SIDE, *, quality: int = 75) -> bytes:
@@ -41,11 +43,11 @@ def figure(image: LazyImage, *, caption: str = "", frame: str = "transparent") -
         source = f"data:image/jpeg;base64,{base64.b64encode(jpeg(image)).decode('ascii')}"
     except VragError as error:
         return f"<i>no picture: {escape(str(error))}</i>"
-    words = (
-        f"<figcaption style='text-align:center'>{escape(caption)}</figcaption>" if caption else ""
-    )
+    words = ""
+    if caption:
+        words = f"<figcaption style='text-align:center'>{escape(caption)}</figcaption>"
     return (
-        "<figure style='display:inline-block;margin:0 6px 6px 0'><img"
-        f" alt='{escape(caption or 'clue', quote=True)}' style='border:4px solid {frame}'"
+        "<figure style='display:inline-block;margin:0 6px 6px 0'>"
+        f"<img alt='{escape(caption or 'clue', quote=True)}' style='border:4px solid {frame}'"
         f" src='{source}'>{words}</figure>"
     )
