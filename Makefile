@@ -6,10 +6,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+DEMOS := params/visual_rag/demo.yaml $(filter-out params/visual_rag/demo.yaml,$(sort $(wildcard params/*/demo.yaml)))
+
 .PHONY: demo test lint lab
 
 demo: $(READY)
-	@$(BIN)/vrag run params/demo.yaml; status=$$?; $(BIN)/vrag report params/demo.yaml; exit $$status
+	@$(BIN)/vrag run $(DEMOS); status=$$?; $(BIN)/vrag report $(DEMOS); exit $$status
 
 test: $(READY) lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

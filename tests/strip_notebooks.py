@@ -14,6 +14,9 @@ import nbformat
 from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+PATHS = sorted(
+    path for path in NOTEBOOKS.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts
+)
 
 
 def stripped(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -35,11 +38,11 @@ def stripped(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 if __name__ == "__main__":
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+    for path in PATHS:
         book = nbformat.read(path, as_version=4)
         if "--run" in sys.argv:
             NotebookClient(
-                book, timeout=600, resources={"metadata": {"path": str(NOTEBOOKS)}}
+                book, timeout=600, resources={"metadata": {"path": str(path.parent)}}
             ).execute()
         nbformat.write(stripped(book), path)
-        print(path.name)
+        print(path.relative_to(NOTEBOOKS))

@@ -35,7 +35,7 @@ def built(guide_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(guide_folder / name, folder / name)
     shutil.copy(guide_folder / "categories.json", folder)
     run(
-        "20_build_a_benchmark",
+        "building/20_build_a_benchmark",
         folder / "notebooks" / "20.ipynb",
         {
             "source_edition": "",
@@ -97,11 +97,11 @@ def test_another_notebook_runs_on_it_with_the_parameter_file_that_was_written(bu
     }
     wanted = ("field_guide", "benchmark_name", "annotations", "image_root")
     run(
-        "02_retriever_comparison",
+        "visual_rag/02_retriever_comparison",
         built / "notebooks" / "02.ipynb",
         {**{name: parameters[name] for name in wanted}, **own},
     )
-    assert (built / "figures" / "02_retriever_comparison.csv").is_file()
+    assert (built / "figures" / "visual_rag" / "02_retriever_comparison.csv").is_file()
     assert len((built / "trec" / "qrels.txt").read_text(encoding="utf-8").splitlines()) > 400
 
 

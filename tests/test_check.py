@@ -14,6 +14,7 @@ import pytest
 import yaml
 from asking_process import SlowModel
 from conftest import ROOT, WEIGHTS
+from strip_notebooks import PATHS
 from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
@@ -49,6 +50,7 @@ def parameters(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             "webqa_images": "webqa/imgs.tsv",
         }
         data = {
+            "notebooks": ["00_tour", "visual_rag", "building"],
             "field_guide": "",
             "annotations": str(guide_folder / "annotations.jsonl"),
             "image_root": str(guide_folder / "images"),
@@ -67,9 +69,7 @@ def forecast_calls(found: list[str]) -> int:
     return int("\n".join(found).split("forecast: ")[1].split(" calls")[0].replace(",", ""))
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_the_table_of_what_notebooks_ask_is_what_they_do(path: Path) -> None:
     code = "\n".join(
         cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"
@@ -289,7 +289,7 @@ def test_every_parameter_file_of_the_kit_can_be_checked(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    found, missing = check_parameters(ROOT / "params" / f"{name}.yaml")
+    found, missing = check_parameters(ROOT / "params" / "visual_rag" / f"{name}.yaml")
     assert "every name is declared" in found[0]
     assert not any("unknown option" in line or "expected" in line for line in missing), missing
 

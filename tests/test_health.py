@@ -443,7 +443,7 @@ def test_a_folder_without_annotations_with_three_or_without_images_says_what_is_
 def test_a_parameter_file_takes_no_options_of_a_benchmark_and_a_lone_file_needs_its_images(
     data: Path,
 ) -> None:
-    code, output = check("params/demo.yaml", "--csv", "x.csv")
+    code, output = check("params/visual_rag/demo.yaml", "--csv", "x.csv")
     assert (code, "parameter file" in output) == (2, True)
     code, output = check(data / "annotations.jsonl")
     assert (code, "<image folder>" in output) == (2, True)

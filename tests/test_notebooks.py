@@ -6,16 +6,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import nbformat
 import pytest
-from strip_notebooks import NOTEBOOKS, stripped
+from strip_notebooks import NOTEBOOKS, PATHS, stripped
 
-from vrag_kit.runner.parameters import read_parameters, subsets
+from vrag_kit.runner.plan import read_plan
 
-PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
-PARAMS = sorted((NOTEBOOKS.parent / "params").glob("*.yaml"))
+ROOT = NOTEBOOKS.parent
+PARAMS = sorted((ROOT / "params").rglob("*.yaml"))
 
 
 def code_cells(path: Path) -> list[nbformat.NotebookNode]:
@@ -53,7 +54,20 @@ def test_a_notebook_is_committed_stripped(path: Path) -> None:
     assert any("NBVAL_CHECK_OUTPUT" in cell.source and cell.outputs for cell in code_cells(path))
 
 
-@pytest.mark.parametrize("path", PARAMS, ids=lambda p: p.stem)
-def test_a_parameter_file_names_only_what_notebooks_declare(path: Path) -> None:
-    given = subsets(PATHS, read_parameters(path), path)
-    assert all(given.values())
+@pytest.mark.parametrize("path", PARAMS, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_a_parameter_file_names_only_what_notebooks_declare(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert all(read_plan(path).given.values())
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_figures_go_into_the_folder_of_their_notebook(path: Path) -> None:
+    folder = path.parent.relative_to(NOTEBOOKS).as_posix()
+    code = "\n".join(cell.source for cell in code_cells(path))
+    saved = re.findall(r'save_figure\(\s*\w+,\s*path\(figures_dir\),\s*"([^"]+)"', code)
+    assert saved
+    number = path.name[:3]
+    expected = number if folder == "." else f"{folder}/{number}"
+    assert all(name.startswith(expected) for name in saved), saved

@@ -47,7 +47,7 @@ GOOD = [
     ),
     "## A figure",
     (
-        'figure, _ = new_figure(1, 2, (4, 2))\nsave_figure(figure, figures_dir, "01_good",'
+        'figure, _ = new_figure(1, 2, (4, 2))\nsave_figure(figure, figures_dir, "guide/01_good",'
         " pd.DataFrame({'value': [1]}))"
     ),
     "figure",
@@ -89,12 +89,12 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     project = tmp_path_factory.mktemp("project")
     for name in ("notebooks", "params", "figures"):
-        (project / name).mkdir()
+        (project / name / "guide").mkdir(parents=True)
     for name, cells in (("01_good", GOOD), ("02_bad", BAD), ("03_dying", DYING)):
-        save(project / "notebooks" / f"{name}.ipynb", cells)
-    (project / "params" / "p.yaml").write_text("k: 20\n", encoding="utf-8")
+        save(project / "notebooks" / "guide" / f"{name}.ipynb", cells)
+    (project / "params" / "guide" / "p.yaml").write_text("k: 20\n", encoding="utf-8")
     subprocess.run(
-        [sys.executable, "-m", "vrag_kit.runner", "run", "params/p.yaml", "--jobs", "3"],
+        [sys.executable, "-m", "vrag_kit.runner", "run", "params/guide/p.yaml", "--jobs", "3"],
         cwd=project,
         capture_output=True,
         check=False,
@@ -132,7 +132,7 @@ class Page(HTMLParser):
 
 
 def report(stem: str = "p") -> tuple[str, Page]:
-    page, _ = write_report(Path("params") / f"{stem}.yaml")
+    page, _ = write_report([Path("params/guide") / f"{stem}.yaml"])
     html = page.read_text(encoding="utf-8")
     return html, Page(html)
 
@@ -170,7 +170,7 @@ def test_every_link_has_its_target_and_headings_are_in_order(project: Path) -> N
 
 
 def test_text_tables_and_figures_stand_in_the_order_of_the_notebook(project: Path) -> None:
-    body = article(report()[0], "01_good")
+    body = article(report()[0], "guide/01_good")
     marks = [
         "What it asks (Table 1)</h2>",
         "<code>p_holm</code>",
@@ -179,7 +179,7 @@ def test_text_tables_and_figures_stand_in_the_order_of_the_notebook(project: Pat
         "&lt;script&gt;alert(2)",
         "<h3>A figure</h3>",
         "data:image/png",
-        "<figcaption>01_good",
+        "<figcaption>guide/01_good",
         "<figcaption>A figure",
         "An interactive part",
         "<li>A thing.</li>",
@@ -204,7 +204,7 @@ def test_what_data_hold_is_shown_as_text_and_addresses_are_words(project: Path) 
 
 def test_a_figure_is_the_notebooks_picture_and_has_a_description(project: Path) -> None:
     _, page = report()
-    book = nbformat.read(project / "runs" / "p" / "01_good.ipynb", as_version=4)
+    book = nbformat.read(project / "runs" / "guide" / "p" / "guide" / "01_good.ipynb", as_version=4)
     (png,) = [
         output.data["image/png"]
         for cell in book.cells
@@ -213,12 +213,12 @@ def test_a_figure_is_the_notebooks_picture_and_has_a_description(project: Path) 
     ]
     (shown,) = [image for image in page.all("img") if image["src"].startswith("data:image/png")]
     assert base64.b64decode(shown["src"].split(",")[1]) == base64.b64decode(png)
-    assert shown["alt"] == "A figure: figure 01_good"
+    assert shown["alt"] == "A figure: figure guide/01_good"
     assert all(image["alt"] for image in page.all("img"))
 
 
 def test_parameters_have_their_values_meanings_and_who_set_them(project: Path) -> None:
-    body = article(report()[0], "01_good")
+    body = article(report()[0], "guide/01_good")
     assert '<td class="set">k</td><td><code>20</code></td><td>images &amp; more</td>' in body
     assert (
         "<td>benchmark_name</td><td><code>&#39;Little guide&#39;</code></td><td>in titles</td>"
@@ -230,11 +230,11 @@ def test_the_top_names_benchmark_parameter_file_dates_versions_and_states(projec
     html, page = report()
     top = html.split("<main>")[0]
     end = nbformat.read(
-        project / "runs" / "p" / "01_good.ipynb", as_version=4
+        project / "runs" / "guide" / "p" / "guide" / "01_good.ipynb", as_version=4
     ).metadata.papermill.end_time
     for word in (
         "<h1>Visual RAG: Little guide</h1>",
-        "<code>params/p.yaml</code>",
+        "<code>params/guide/p.yaml</code>",
         f"{end[:10]} {end[11:16]} UTC",
         f"Python {sys.version.split()[0]}",
     ):
@@ -247,12 +247,12 @@ def test_the_top_names_benchmark_parameter_file_dates_versions_and_states(projec
         "not finished",
     ]
     assert 'vrag_kit.load_results("figures")' in page.text
-    assert "01_good.csv" in page.text
+    assert "guide/01_good.csv" in page.text
 
 
 def test_a_failure_is_shown_where_it_happened_and_nothing_below_it(project: Path) -> None:
     html, _ = report()
-    failed, died = article(html, "02_bad"), article(html, "03_dying")
+    failed, died = article(html, "guide/02_bad"), article(html, "guide/03_dying")
     assert "Failed: ZeroDivisionError: division by zero" in failed
     assert "before" in failed.split("<strong>ZeroDivisionError</strong>")[0]
     assert "stopped here, in the cell that begins with <code>ratio = 1 / 0</code>" in failed
@@ -263,18 +263,20 @@ def test_a_failure_is_shown_where_it_happened_and_nothing_below_it(project: Path
 
 
 def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> None:
-    save(project / "notebooks" / "01_good.ipynb", [*GOOD, "## More"])
-    (project / "runs" / "p" / "02_bad.ipynb").write_text('{"cells": [', encoding="utf-8")
-    (project / "runs" / "p" / "03_dying.ipynb").unlink()
-    _, chapters = write_report(Path("params/p.yaml"))
+    save(project / "notebooks" / "guide" / "01_good.ipynb", [*GOOD, "## More"])
+    (project / "runs" / "guide" / "p" / "guide" / "02_bad.ipynb").write_text(
+        '{"cells": [', encoding="utf-8"
+    )
+    (project / "runs" / "guide" / "p" / "guide" / "03_dying.ipynb").unlink()
+    _, chapters = write_report([Path("params/guide/p.yaml")])
     assert [chapter.state for chapter in chapters] == [
         "older than the notebook",
         "not readable",
         "not run",
     ]
-    (project / "params" / "p.yaml").write_text("k: 3\n", encoding="utf-8")
+    (project / "params" / "guide" / "p.yaml").write_text("k: 3\n", encoding="utf-8")
     assert "made with other parameters than the parameter file now gives" in article(
-        report()[0], "01_good"
+        report()[0], "guide/01_good"
     )
 
 
@@ -289,7 +291,7 @@ def test_the_command_writes_where_it_is_told_and_says_what_is_on_the_page(projec
             "-m",
             "vrag_kit.runner",
             "report",
-            "params/p.yaml",
+            "params/guide/p.yaml",
             "--to",
             "sent/page.html",
         ],
@@ -299,23 +301,23 @@ def test_the_command_writes_where_it_is_told_and_says_what_is_on_the_page(projec
     )
     assert done.returncode == 0, done.stderr
     assert (project / "sent" / "page.html").read_text(encoding="utf-8") == report()[0]
-    assert "01_good: done\n02_bad: Failed: ZeroDivisionError" in done.stdout
+    assert "guide/01_good: done\nguide/02_bad: Failed: ZeroDivisionError" in done.stdout
     assert "the report is in sent/page.html" in done.stdout
 
 
 def test_without_a_run_it_says_what_to_run_first(project: Path) -> None:
-    (project / "params" / "q.yaml").write_text("k: 2\n", encoding="utf-8")
+    (project / "params" / "guide" / "q.yaml").write_text("k: 2\n", encoding="utf-8")
     with pytest.raises(
         VragError,
-        match=r"runs/q: holds no executed notebook yet\. Run `vrag run params/q\.yaml` first\.",
+        match=r"runs/guide/q: holds no executed notebook yet\. Run `vrag run params/guide/q\.yaml` first\.",
     ):
-        write_report(Path("params/q.yaml"))
+        write_report([Path("params/guide/q.yaml")])
     with pytest.raises(VragError, match="no such parameter file"):
-        write_report(Path("params/none.yaml"))
+        write_report([Path("params/guide/none.yaml")])
     with pytest.raises(
         VragError, match=r"the report cannot be written .* Name another file by --to"
     ):
-        write_report(Path("params/p.yaml"), Path("figures"))
+        write_report([Path("params/guide/p.yaml")], Path("figures"))
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def test_what_save_figure_writes_is_what_load_results_reads(tmp_path: Path) -> N
     save_figure(Figure(), tmp_path, "02_found", found)
     results = load_results(tmp_path)
     assert list(results.columns) == [
+        "folder",
         "experiment",
         "source",
         "model",
@@ -78,12 +79,12 @@ def test_what_save_figure_writes_is_what_load_results_reads(tmp_path: Path) -> N
 
 
 def test_rows_and_columns_are_those_of_the_files_that_the_demo_left() -> None:
-    files = {file.stem: pd.read_csv(file) for file in (ROOT / "figures").glob("*.csv")}
+    files = {file.stem: pd.read_csv(file) for file in (ROOT / "figures").rglob("*.csv")}
     results = load_results(ROOT / "figures")
     assert results["experiment"].value_counts().to_dict() == {
         name: len(table) for name, table in files.items()
     }
-    assert set(results) == {"experiment"}.union(*files.values())
+    assert set(results) == {"folder", "experiment"}.union(*files.values())
     for name, table in files.items():
         if "value" not in table:
             continue  # the audit prints two values a row
@@ -144,7 +145,7 @@ def test_a_table_without_rows_adds_its_columns_only(tmp_path: Path) -> None:
     results = load_results(
         write(write(tmp_path, "01_a.csv", "model,value\n"), "02_b.csv", "k,value\n1,2\n")
     )
-    assert (list(results), len(results)) == (["experiment", "model", "k", "value"], 1)
+    assert (list(results), len(results)) == (["folder", "experiment", "model", "k", "value"], 1)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_a_table_without_rows_adds_its_columns_only(tmp_path: Path) -> None:
         ("k,value\n1,2\n1,high\n", ["01_a.csv data row 2: value is 'high', expected a number"]),
         ('k,value\n1,"2\n', ["01_a.csv: not a readable table", "unexpected end of data"]),
         ("k,k\n1,2\n", ["01_a.csv: its columns are k, k; expected different names"]),
-        ("experiment,k\n1,2\n", ["none called experiment"]),
+        ("experiment,k\n1,2\n", ["none called folder or experiment"]),
     ],
 )
 def test_a_damaged_file_is_named_with_what_is_wrong_and_what_to_do(
@@ -176,7 +177,8 @@ def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_without_results_says_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(
-        VragError, match=r"no such folder of results. Run `vrag run params/demo\.yaml` first"
+        VragError,
+        match=r"no such folder of results. Run `vrag run params/visual_rag/demo\.yaml` first",
     ):
         load_results(tmp_path / "figures")
     with pytest.raises(

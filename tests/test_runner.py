@@ -34,21 +34,21 @@ def notebook(path: Path, parameters: str, *cells: str) -> None:
 def project(tmp_path: Path) -> Path:
     """A project of two notebooks that write one file each."""
     for name in ("notebooks", "params", "figures"):
-        (tmp_path / name).mkdir()
+        (tmp_path / name / "guide").mkdir(parents=True)
     figures = str(tmp_path / "figures")
     notebook(
-        tmp_path / "notebooks" / "01_one.ipynb",
+        tmp_path / "notebooks" / "guide" / "01_one.ipynb",
         f"figures_dir = {figures!r}\nk = 1\nshare = 0.5",
-        "from pathlib import Path\nPath(figures_dir, '01_one.csv').write_text(str(k))\nprint('k"
+        "from pathlib import Path\nPath(figures_dir, 'guide/01_one.csv').write_text(str(k))\nprint('k"
         " is', k)",
     )
     notebook(
-        tmp_path / "notebooks" / "02_two.ipynb",
+        tmp_path / "notebooks" / "guide" / "02_two.ipynb",
         f"figures_dir = {figures!r}\nsource = ''",
         "from pathlib import Path\nPath(figures_dir,"
-        " '02_two.csv').write_text(Path(source).read_text() if source else 'none')",
+        " 'guide/02_two.csv').write_text(Path(source).read_text() if source else 'none')",
     )
-    (tmp_path / "params" / "p.yaml").write_text("k: 2\n", encoding="utf-8")
+    (tmp_path / "params" / "guide" / "p.yaml").write_text("k: 2\n", encoding="utf-8")
     return tmp_path
 
 
@@ -63,41 +63,84 @@ def vrag(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_notebooks_get_their_own_parameters_and_a_second_run_skips_them(project: Path) -> None:
-    first = vrag(project, "run", "params/p.yaml")
+    first = vrag(project, "run", "params/guide/p.yaml")
     assert first.returncode == 0, first.stdout + first.stderr
-    assert (project / "figures" / "01_one.csv").read_text(encoding="utf-8") == "2"
+    assert (project / "figures" / "guide" / "01_one.csv").read_text(encoding="utf-8") == "2"
     assert "k is 2" in first.stdout
-    second = vrag(project, "run", "params/p.yaml")
+    second = vrag(project, "run", "params/guide/p.yaml")
     assert second.stdout.count("unchanged since its last run") == 2
-    (project / "figures" / "01_one.csv").unlink()
-    third = vrag(project, "run", "params/p.yaml")
+    (project / "figures" / "guide" / "01_one.csv").unlink()
+    third = vrag(project, "run", "params/guide/p.yaml")
     assert third.stdout.count("unchanged since its last run") == 1
-    assert (project / "figures" / "01_one.csv").exists()
+    assert (project / "figures" / "guide" / "01_one.csv").exists()
+
+
+def test_a_number_may_occur_in_two_folders_and_several_files_run_at_once(project: Path) -> None:
+    for name in ("notebooks", "params", "figures"):
+        (project / name / "other").mkdir()
+    notebook(
+        project / "notebooks" / "other" / "01_one.ipynb",
+        f"figures_dir = {str(project / 'figures')!r}\nk = 3",
+        "from pathlib import Path\nPath(figures_dir, 'other/01_one.csv').write_text(str(k))",
+    )
+    (project / "params" / "other" / "p.yaml").write_text("k: 5\n", encoding="utf-8")
+    files = ("params/guide/p.yaml", "params/other/p.yaml")
+    done = vrag(project, "run", *files, "--only", "01")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for folder, k in (("guide", "2"), ("other", "5")):
+        written = project / "figures" / folder / "01_one.csv"
+        assert written.read_text(encoding="utf-8") == k
+        copies = project / "runs" / folder / "p" / folder
+        assert {file.suffix for file in copies.glob("01_one.*")} >= {".ipynb", ".log", ".json"}
+    assert vrag(project, "run", *files, "--only", "01").stdout.count("unchanged since") == 2
+    assert "[other/01_one] done" in done.stdout
+
+
+def test_a_parameter_file_says_which_notebooks_it_is_for(project: Path) -> None:
+    notebook(project / "notebooks" / "00_tour.ipynb", "seed = 0", "print('seed', seed)")
+    mine = project / "mine.yaml"
+    mine.write_text("notebooks: [00_tour, guide]\nseed: 3\n", encoding="utf-8")
+    done = vrag(project, "run", "mine.yaml", "--only", "00")
+    assert "[00_tour] seed 3" in done.stdout
+    assert (project / "runs" / "mine" / "00_tour.ipynb").is_file()
+    for line, words in (
+        ("", "Give it a line like `notebooks: [guide]`"),
+        ("notebooks: [gide]", "'gide', which is neither a notebook nor a folder"),
+        ("notebooks: [gide]", "Did you mean 'guide'? There are: guide, 00_tour, guide/01_one"),
+        ("notebooks: guide", "Give it a line like `notebooks: [guide]`"),
+    ):
+        mine.write_text(f"{line}\nk: 3\n", encoding="utf-8")
+        refused = vrag(project, "run", "mine.yaml")
+        assert (refused.returncode, words in refused.stderr) == (2, True), refused.stderr
 
 
 def test_a_changed_input_file_runs_the_notebook_again(project: Path) -> None:
     (project / "rows.txt").write_text("old", encoding="utf-8")
-    (project / "params" / "p.yaml").write_text(
+    (project / "params" / "guide" / "p.yaml").write_text(
         f"source: {project / 'rows.txt'}\n", encoding="utf-8"
     )
-    vrag(project, "run", "params/p.yaml", "--only", "02")
+    vrag(project, "run", "params/guide/p.yaml", "--only", "02")
     (project / "rows.txt").write_text("new", encoding="utf-8")
-    vrag(project, "run", "params/p.yaml", "--only", "02")
-    assert (project / "figures" / "02_two.csv").read_text(encoding="utf-8") == "new"
+    vrag(project, "run", "params/guide/p.yaml", "--only", "02")
+    assert (project / "figures" / "guide" / "02_two.csv").read_text(encoding="utf-8") == "new"
 
 
 def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(project: Path) -> None:
-    notebook(project / "notebooks" / "01_one.ipynb", "k = 1", "ratio = 1 / (k - 2)\nprint(ratio)")
-    done = vrag(project, "run", "params/p.yaml")
+    notebook(
+        project / "notebooks" / "guide" / "01_one.ipynb",
+        "k = 1",
+        "ratio = 1 / (k - 2)\nprint(ratio)",
+    )
+    done = vrag(project, "run", "params/guide/p.yaml")
     assert done.returncode == 1
     assert "cell 2 `ratio = 1 / (k - 2)`: ZeroDivisionError" in done.stdout
-    assert (project / "figures" / "02_two.csv").exists()
+    assert (project / "figures" / "guide" / "02_two.csv").exists()
     assert "failed" in done.stdout.splitlines()[-2]
 
 
 def test_a_kernel_that_dies_is_reported_with_its_cell(project: Path) -> None:
-    notebook(project / "notebooks" / "01_one.ipynb", "k = 1", "import os\nos._exit(9)")
-    done = vrag(project, "run", "params/p.yaml", "--only", "01")
+    notebook(project / "notebooks" / "guide" / "01_one.ipynb", "k = 1", "import os\nos._exit(9)")
+    done = vrag(project, "run", "params/guide/p.yaml", "--only", "01")
     assert done.returncode == 1
     assert "cell 2 `import os`: the kernel died" in done.stdout
 
@@ -114,31 +157,31 @@ def test_a_kernel_that_dies_is_reported_with_its_cell(project: Path) -> None:
 def test_a_bad_parameter_file_is_refused_before_anything_runs(
     project: Path, content: str, words: list[str]
 ) -> None:
-    (project / "params" / "p.yaml").write_text(content, encoding="utf-8")
-    done = vrag(project, "run", "params/p.yaml")
+    (project / "params" / "guide" / "p.yaml").write_text(content, encoding="utf-8")
+    done = vrag(project, "run", "params/guide/p.yaml")
     assert done.returncode == 2
     for word in words:
         assert word in done.stderr
-    assert not list((project / "figures").iterdir())
+    assert not list((project / "figures" / "guide").iterdir())
 
 
 def test_a_whole_number_fits_a_parameter_that_is_a_fraction(project: Path) -> None:
-    (project / "params" / "p.yaml").write_text("share: 1\n", encoding="utf-8")
-    assert vrag(project, "run", "params/p.yaml").returncode == 0
+    (project / "params" / "guide" / "p.yaml").write_text("share: 1\n", encoding="utf-8")
+    assert vrag(project, "run", "params/guide/p.yaml").returncode == 0
 
 
 def test_unknown_files_notebooks_and_job_counts_are_refused(project: Path) -> None:
     assert (
-        "no such parameter file. Found here: params/p.yaml"
-        in vrag(project, "run", "params/q.yaml").stderr
+        "no such parameter file. Found here: params/guide/p.yaml"
+        in vrag(project, "run", "params/guide/q.yaml").stderr
     )
-    assert "no notebook '07'" in vrag(project, "run", "params/p.yaml", "--only", "07").stderr
-    assert "--jobs is 0" in vrag(project, "run", "params/p.yaml", "--jobs", "0").stderr
+    assert "no notebook '07'" in vrag(project, "run", "params/guide/p.yaml", "--only", "07").stderr
+    assert "--jobs is 0" in vrag(project, "run", "params/guide/p.yaml", "--jobs", "0").stderr
 
 
 def test_two_jobs_do_what_one_does(project: Path) -> None:
-    assert vrag(project, "run", "params/p.yaml", "--jobs", "2").returncode == 0
-    assert sorted(path.name for path in (project / "figures").iterdir()) == [
+    assert vrag(project, "run", "params/guide/p.yaml", "--jobs", "2").returncode == 0
+    assert sorted(path.name for path in (project / "figures" / "guide").iterdir()) == [
         "01_one.csv",
         "02_two.csv",
     ]
@@ -153,7 +196,7 @@ def test_check_lists_problems_and_exits_with_1(project: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions")
 def test_a_runs_folder_that_cannot_be_written_is_an_error(project: Path) -> None:
     (project / "runs").write_text("in the way", encoding="utf-8")
-    done = vrag(project, "run", "params/p.yaml")
+    done = vrag(project, "run", "params/guide/p.yaml")
     assert (done.returncode, "cannot be written" in done.stderr) == (2, True)
 
 
@@ -164,13 +207,13 @@ def test_stopping_the_runner_stops_its_notebooks_and_the_next_run_goes_on(
 ) -> None:
     alive = project / "alive.txt"
     notebook(
-        project / "notebooks" / "02_two.ipynb",
+        project / "notebooks" / "guide" / "02_two.ipynb",
         "source = ''",
         f"import time\nfor i in range(100):\n    open({str(alive)!r}, 'a').write('x')\n   "
         " time.sleep(0.1)",
     )
     process = subprocess.Popen(
-        [sys.executable, "-m", "vrag_kit.runner", "run", "params/p.yaml"],
+        [sys.executable, "-m", "vrag_kit.runner", "run", "params/guide/p.yaml"],
         cwd=project,
         start_new_session=True,
         stdout=subprocess.DEVNULL,
@@ -184,8 +227,8 @@ def test_stopping_the_runner_stops_its_notebooks_and_the_next_run_goes_on(
     beats = alive.stat().st_size
     time.sleep(1)
     assert alive.stat().st_size == beats < 100
-    notebook(project / "notebooks" / "02_two.ipynb", "source = ''", "print('done')")
-    again = vrag(project, "run", "params/p.yaml")
+    notebook(project / "notebooks" / "guide" / "02_two.ipynb", "source = ''", "print('done')")
+    again = vrag(project, "run", "params/guide/p.yaml")
     assert again.returncode == 0
     assert (
         again.stdout.count("unchanged since its last run") == 1

@@ -12,6 +12,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.workspace import path as project_path
 
 FIRST = (
+    "folder",
     "experiment",
     "source",
     "model",
@@ -30,14 +31,15 @@ FIRST = (
 )
 """The columns that come first, in this order; the others follow as the files have them.
 """
-_NAMES = ("experiment", "source", "model", "retriever", "setting", "metric", "unit")
+_NAMES = ("folder", "experiment", "source", "model", "retriever", "setting", "metric", "unit")
 _COUNTS = ("k", "m", "draw", "n", "n_failed")
 _NUMBERS = (*_COUNTS, "value", "ci_low", "ci_high")
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:
-    """Every CSV that the notebooks saved in `folder` (`NN_name.csv`), one below the
-    other; column `experiment` is the file's name.
+    """Every CSV that the notebooks saved in `folder` and below it (`NN_name.csv`), one
+    below the other; column `experiment` is the file's name, `folder` says where below it
+    lies, as in "visual_rag" ("" at the top).
 
     Rows are as in the files, columns those of any file, `FIRST` first. Counts (k, m,
     draw, n, n_…) are Int64 where all are whole; other numbers are float64; True and
@@ -51,16 +53,16 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     place = place if place.is_dir() else project_path(str(folder))
     if not place.is_dir():
         raise VragError(
-            f"{place}: no such folder of results. Run `vrag run params/demo.yaml` first, or name"
+            f"{place}: no such folder of results. Run `vrag run params/visual_rag/demo.yaml` first, or name"
             " the `figures_dir` of your parameter file."
         )
-    files = sorted(place.glob("[0-9][0-9]_*.csv"))
+    files = sorted(place.rglob("[0-9][0-9]_*.csv"))
     if not files:
         raise VragError(
             f"{place}: holds no results, which are files like 03_baselines.csv. Run `vrag run"
-            " params/demo.yaml` first, or name another folder."
+            " params/visual_rag/demo.yaml` first, or name another folder."
         )
-    results = pd.concat([_read(file) for file in files], ignore_index=True)
+    results = pd.concat([_read(file, place) for file in files], ignore_index=True)
     columns = [
         *(name for name in FIRST if name in results),
         *(name for name in results if name not in FIRST),
@@ -68,7 +70,7 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     return pd.DataFrame({name: _typed(results[name]) for name in columns})
 
 
-def _read(file: Path) -> pd.DataFrame:
+def _read(file: Path, place: Path) -> pd.DataFrame:
     """One file, all cells as text."""
     again = "Delete it and run its notebook again."
     try:
@@ -78,10 +80,10 @@ def _read(file: Path) -> pd.DataFrame:
         raise VragError(f"{file}: not a readable table ({error}). {again}") from error
     if not header:
         raise VragError(f"{file}: it is empty; expected a line of column names. {again}")
-    if "experiment" in header or len(set(header)) < len(header):
+    if {"folder", "experiment"} & set(header) or len(set(header)) < len(header):
         raise VragError(
             f"{file}: its columns are {', '.join(header)}; expected different names, and none"
-            f" called experiment, which is the file's name. {again}"
+            f" called folder or experiment, which say where the file is. {again}"
         )
     for number, row in enumerate(rows, start=1):
         if len(row) != len(header):
@@ -98,6 +100,8 @@ def _read(file: Path) -> pd.DataFrame:
                 f" expected a number. {again}"
             )
     table.insert(0, "experiment", file.stem)
+    folder = file.parent.relative_to(place).as_posix()
+    table.insert(0, "folder", "" if folder == "." else folder)
     return table
 
 

@@ -138,6 +138,7 @@ def write_benchmark(
         **({"species_list": species} if species else {}),
     }
     values = {
+        "notebooks": ["00_tour", "visual_rag"],
         "field_guide": "",
         "benchmark_name": name,
         **dict.fromkeys(_MORE, NOT_GIVEN),

@@ -40,10 +40,10 @@ from vrag_kit.generation.generator import Size, images_of
 from vrag_kit.judging import judge_prompt
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval import OPTIONS
-from vrag_kit.runner.parameters import declared, read_parameters, subsets
+from vrag_kit.runner.parameters import declared
+from vrag_kit.runner.plan import read_plan
 from vrag_kit.types import Benchmark, Context, LazyImage, Prompt
 from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import project_root
 
 Settings = Mapping[str, Any]
 
@@ -128,9 +128,8 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
 
     Raises `VragError` for a file that no notebook could run with.
     """
-    notebooks = sorted((project_root() / "notebooks").glob("[0-9]*.ipynb"))
-    given = subsets(notebooks, read_parameters(parameter_file), parameter_file)
-    settings = {notebook.stem: {**declared(notebook), **given[notebook]} for notebook in notebooks}
+    given = read_plan(parameter_file).given
+    settings = {notebook.stem: {**declared(notebook), **given[notebook]} for notebook in given}
     found, missing = (
         [f"{parameter_file}: every name is declared by a notebook, every value has the right type"],
         [],

@@ -31,10 +31,11 @@ app.add_typer(fetch, name="fetch")
 @app.command()
 def run(
     parameters: Annotated[
-        Path, typer.Argument(help="flat YAML file of parameters, such as params/demo.yaml")
+        list[Path],
+        typer.Argument(help="YAML files of parameters, such as params/visual_rag/demo.yaml"),
     ],
     only: Annotated[
-        str, typer.Option(help="run the notebooks whose name contains this, such as 02")
+        str, typer.Option(help="run the notebooks whose name contains this, such as visual_rag/02")
     ] = "",
     jobs: Annotated[int, typer.Option(help="notebooks to run at once")] = 1,
 ) -> None:
@@ -51,10 +52,10 @@ def run(
 @app.command()
 def report(
     parameters: Annotated[
-        Path, typer.Argument(help="the parameter file that the notebooks were run with")
+        list[Path], typer.Argument(help="the parameter files that the notebooks were run with")
     ],
     to: Annotated[
-        Path | None, typer.Option(help="the page to write; else runs/<parameter file>/report.html")
+        Path | None, typer.Option(help="the page to write; else report.html beside the copies")
     ] = None,
 ) -> None:
     """Write one HTML page with all tables and figures of the executed notebooks; it
@@ -64,7 +65,7 @@ def report(
 
     page, chapters = write_report(parameters, to)
     for chapter in chapters:
-        print(f"{chapter.stem}: {' '.join(chapter.notes) or chapter.state}")
+        print(f"{chapter.name}: {' '.join(chapter.notes) or chapter.state}")
     print(f"the report is in {page}")
 
 

@@ -1,9 +1,9 @@
 """Run the notebooks one after another, or several at once; skip what is finished, go on
 after a failure.
 
-runs/<parameter file>/<notebook>.ipynb     the executed notebook
-runs/<parameter file>/<notebook>.log       all it printed (tables and figures are in the executed notebook)
-runs/<parameter file>/<notebook>.json      what the finished run was made of; it is what makes a rerun skip
+runs/visual_rag/demo/visual_rag/02_….ipynb    the executed notebook (see `runner.plan`)
+runs/visual_rag/demo/visual_rag/02_….log      all it printed
+runs/visual_rag/demo/visual_rag/02_….json     what the finished run was made of, by which a rerun skips
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,8 @@ from filelock import FileLock, Timeout
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.runner.parameters import declared, read_parameters, subsets
+from vrag_kit.runner.parameters import declared
+from vrag_kit.runner.plan import Plan, name_of, read_plan
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
@@ -52,39 +54,41 @@ class Outcome:
     detail: str  # figures written, or the failing cell and its error
 
 
-def run_notebooks(parameter_file: Path, *, only: str = "", jobs: int = 1) -> list[Outcome]:
-    """Run the project's notebooks with the parameters of a YAML file, those whose name
-    contains `only`.
+def run_notebooks(
+    parameter_files: Sequence[Path], *, only: str = "", jobs: int = 1
+) -> list[Outcome]:
+    """Run the notebooks of some parameter files, one file after another; those whose
+    name contains `only`.
 
     A notebook is skipped when it finished before and neither it, its parameters, the
     package, the files its parameters name, nor its figures have changed. Raises
     `VragError` before anything runs for an unknown parameter, a notebook that does not
     exist, or a second run of the same parameter file at the same time.
     """
-    notebooks = sorted((project_root() / "notebooks").glob("[0-9]*.ipynb"))
-    chosen = [notebook for notebook in notebooks if only in notebook.stem]
-    if not chosen:
-        raise VragError(
-            f"no notebook {only!r} in {project_root() / 'notebooks'}; found"
-            f" {', '.join(n.stem for n in notebooks) or 'none'}."
-        )
     if jobs < 1:
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
-    parameters = subsets(notebooks, read_parameters(parameter_file), parameter_file)
-    folder = project_root() / "runs" / parameter_file.stem
+    plans = [read_plan(file) for file in parameter_files]
+    names = [name_of(notebook) for plan in plans for notebook in plan.given]
+    if not any(only in name for name in names):
+        raise VragError(f"no notebook {only!r}; found {', '.join(names)}.")
+    return [outcome for plan in plans for outcome in _run_plan(plan, only, jobs)]
+
+
+def _run_plan(plan: Plan, only: str, jobs: int) -> list[Outcome]:
+    given = {notebook: given for notebook, given in plan.given.items() if only in name_of(notebook)}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock", timeout=0):
-            return _run_all({notebook: parameters[notebook] for notebook in chosen}, folder, jobs)
+        plan.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(plan.folder / ".lock", timeout=0):
+            return _run_all(given, plan.folder, jobs)
     except Timeout as error:
         raise VragError(
-            f"{folder}: another `vrag run {parameter_file}` is at work there. Wait for it, or"
+            f"{plan.folder}: another `vrag run {plan.file}` is at work there. Wait for it, or"
             " stop it."
         ) from error
     except OSError as error:
         raise VragError(
-            f"{folder}: cannot be written ({error.strerror}). Free space, or run in a folder with"
-            " write access."
+            f"{plan.folder}: cannot be written ({error.strerror}). Free space, or run in a folder"
+            " with write access."
         ) from error
 
 
@@ -106,7 +110,9 @@ def _run_all(parameters: dict[Path, dict[str, Any]], folder: Path, jobs: int) ->
 def _run(
     notebook: Path, parameters: dict[str, Any], folder: Path, running: set[subprocess.Popen[str]]
 ) -> Outcome:
-    note, output = folder / f"{notebook.stem}.json", folder / notebook.name
+    name = name_of(notebook)
+    note, output = folder / f"{name}.json", folder / f"{name}.ipynb"
+    output.parent.mkdir(parents=True, exist_ok=True)
     settings, code = {**declared(notebook), **parameters}, _code_key(notebook, parameters)
     if (
         not settings.get("retry_failures")
@@ -118,9 +124,9 @@ def _run(
             "figures": _figures(notebook, settings),
         }
     ):
-        print(f"[{notebook.stem}] unchanged since its last run: skipped", flush=True)
+        print(f"[{name}] unchanged since its last run: skipped", flush=True)
         return Outcome(
-            notebook.stem,
+            name,
             "unchanged",
             0.0,
             f"{len(_figures(notebook, settings))} files in {settings.get('figures_dir', '')}",
@@ -131,18 +137,17 @@ def _run(
     seconds = time.monotonic() - began
     if returned:
         detail = (
-            _failure(output)
-            or f"papermill ended with status {returned}; see {folder / notebook.stem}.log"
+            _failure(output) or f"papermill ended with status {returned}; see {folder / name}.log"
         )
-        print(f"[{notebook.stem}] FAILED: {detail}", flush=True)
-        return Outcome(notebook.stem, "failed", seconds, detail)
+        print(f"[{name}] FAILED: {detail}", flush=True)
+        return Outcome(name, "failed", seconds, detail)
     figures = _figures(notebook, settings)
     write_file(
         note, json.dumps({"code": code, "data": _data_key(settings), "figures": figures}, indent=2)
     )
-    print(f"[{notebook.stem}] done in {seconds:.0f} s", flush=True)
+    print(f"[{name}] done in {seconds:.0f} s", flush=True)
     return Outcome(
-        notebook.stem, "done", seconds, f"{len(figures)} files in {settings.get('figures_dir', '')}"
+        name, "done", seconds, f"{len(figures)} files in {settings.get('figures_dir', '')}"
     )
 
 
@@ -156,7 +161,8 @@ def _papermill(
     """Execute in a process of its own; prints what the notebook prints, keeps all of it
     in the log.
     """
-    given = folder / f"{notebook.stem}.parameters.yaml"
+    name = name_of(notebook)
+    given = folder / f"{name}.parameters.yaml"
     given.write_text(yaml.safe_dump(parameters), encoding="utf-8")
     command = [
         sys.executable,
@@ -176,8 +182,8 @@ def _papermill(
         "--start-timeout",
         "300",
     ]
-    print(f"[{notebook.stem}] running", flush=True)
-    with (folder / f"{notebook.stem}.log").open("w", encoding="utf-8") as log:
+    print(f"[{name}] running", flush=True)
+    with (folder / f"{name}.log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -196,7 +202,7 @@ def _papermill(
                     "Traceback"
                 )  # the failing cell is named at the end; the log has the rest
                 if shown and line.strip() and not line.startswith((*_NOISE, "<")):
-                    print(f"[{notebook.stem}] {line.rstrip()}", flush=True)
+                    print(f"[{name}] {line.rstrip()}", flush=True)
             return process.wait()
         finally:
             process.terminate()
@@ -288,10 +294,10 @@ def _content(path: Path) -> bytes:
 
 
 def _figures(notebook: Path, settings: dict[str, Any]) -> dict[str, str]:
-    """Hash of every file in `figures_dir` whose name starts with the notebook's number."""
-    files = sorted(
-        project_path(settings.get("figures_dir", "figures")).glob(f"{notebook.stem[:2]}_*")
-    )
+    """Hash of every file in the notebook's folder of figures that has its number."""
+    root = project_path(settings.get("figures_dir", "figures"))
+    folder = (root / name_of(notebook)).parent
+    files = sorted(folder.glob(f"{notebook.stem[:2]}_*"))
     return {
         file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()
     }

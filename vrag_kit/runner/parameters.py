@@ -86,11 +86,6 @@ def subsets(
     Raises `VragError` for a name that no notebook declares, with the names that are,
     and for a value of another type than the notebook's default.
     """
-    if not notebooks:
-        raise VragError(
-            f"{where}: there are no notebooks here to give parameters to. Run this in the project's"
-            " folder, which holds `notebooks` and `params`."
-        )
     defaults = {notebook: declared(notebook) for notebook in notebooks}
     known = sorted({name for names in defaults.values() for name in names})
     if unknown := sorted(set(values) - set(known)):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -23,12 +23,13 @@ from papermill import inspect_notebook
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.runner.markup import data_url, markdown, picture, tables
-from vrag_kit.runner.parameters import declared, read_parameters, subsets
+from vrag_kit.runner.parameters import declared
+from vrag_kit.runner.plan import name_of, read_plan
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
 _ADDED = {"parameters", "injected-parameters", "papermill-error-cell-tag"}
-_SAVED = re.compile(r'save_figure\(\s*(\w+).*?"(\d\d_\w+)"', re.DOTALL)
+_SAVED = re.compile(r'save_figure\(\s*(\w+).*?"((?:\w+/)*\d\d_\w+)"', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class Setting:
 class Chapter:
     """One notebook on the page."""
 
-    stem: str  # "03_baselines"
+    name: str  # "visual_rag/03_baselines"
     title: str
     state: str  # "done", or in a few words what is wrong
     notes: tuple[str, ...] = ()  # the same in sentences, all that a reader must know of this run
@@ -57,23 +58,32 @@ class Chapter:
     code: str = ""
 
 
-def write_report(parameter_file: Path, to: Path | None = None) -> tuple[Path, list[Chapter]]:
-    """Write the page of the notebooks that `vrag run` left for a parameter file: to
-    `to`, or else to runs/<parameter file>/report.html.
+def write_report(
+    parameter_files: Sequence[Path], to: Path | None = None
+) -> tuple[Path, list[Chapter]]:
+    """Write the page of the notebooks that `vrag run` left for some parameter files: to
+    `to`, or else beside the copies of one file, and for several to runs/report.html.
 
     Returns where it is, and what is on it. The same runs give the same bytes. Raises
-    `VragError` when none of the notebooks was run with this parameter file yet, for a
+    `VragError` when none of the notebooks was run with a parameter file yet, for a
     parameter file that no notebook could run with, and when the page cannot be written.
     """
-    notebooks = sorted((project_root() / "notebooks").glob("[0-9]*.ipynb"))
-    given = subsets(notebooks, read_parameters(parameter_file), parameter_file)
-    folder = project_root() / "runs" / parameter_file.stem
-    if not any((folder / notebook.name).is_file() for notebook in notebooks):
-        raise VragError(
-            f"{folder}: holds no executed notebook yet. Run `vrag run {parameter_file}` first."
-        )
-    chapters = [_chapter(notebook, given[notebook], folder) for notebook in notebooks]
-    settings = [{**declared(notebook), **given[notebook]} for notebook in notebooks]
+    plans = [read_plan(file) for file in parameter_files]
+    for plan in plans:
+        if not any(
+            (plan.folder / f"{name_of(notebook)}.ipynb").is_file() for notebook in plan.given
+        ):
+            raise VragError(
+                f"{plan.folder}: holds no executed notebook yet. Run `vrag run {plan.file}` first."
+            )
+    chapters = [
+        _chapter(notebook, given, plan.folder)
+        for plan in plans
+        for notebook, given in plan.given.items()
+    ]
+    settings = [
+        {**declared(notebook), **given} for plan in plans for notebook, given in plan.given.items()
+    ]
     folders = dict.fromkeys(str(each["figures_dir"]) for each in settings if "figures_dir" in each)
     template = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -83,18 +93,16 @@ def write_report(parameter_file: Path, to: Path | None = None) -> tuple[Path, li
     ).get_template("report.html")
     page = template.render(
         chapters=chapters,
-        parameter_file=str(parameter_file),
+        parameter_file=" ".join(map(str, parameter_files)),
         benchmarks=dict.fromkeys(
             each["benchmark_name"] for each in settings if "benchmark_name" in each
         ),
         pythons=sorted({chapter.python for chapter in chapters} - {""}),
         versions={name: version(name) for name in ("vrag_kit", "torch", "transformers")},
-        results={
-            name: sorted(file.name for file in project_path(name).glob("[0-9][0-9]_*.csv"))
-            for name in folders
-        },
+        results={name: _results(project_path(name)) for name in folders},
     )
-    to = to or folder / "report.html"
+    beside = plans[0].folder if len(plans) == 1 else project_root() / "runs"
+    to = to or beside / "report.html"
     try:
         write_file(to, page)
     except OSError as error:
@@ -105,13 +113,19 @@ def write_report(parameter_file: Path, to: Path | None = None) -> tuple[Path, li
     return to, chapters
 
 
+def _results(folder: Path) -> list[str]:
+    """The tables below a folder of figures."""
+    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("[0-9][0-9]_*.csv"))
+
+
 def _chapter(notebook: Path, given: dict[str, Any], folder: Path) -> Chapter:
     """What the page tells of one notebook, from its executed copy in `folder`."""
-    source, copy = nbformat.read(notebook, as_version=4), folder / notebook.name
+    name = name_of(notebook)
+    source, copy = nbformat.read(notebook, as_version=4), folder / f"{name}.ipynb"
     if not copy.is_file():
         return Chapter(
-            stem=notebook.stem,
-            title=_opening(source)[0] or notebook.stem,
+            name=name,
+            title=_opening(source)[0] or name,
             state="not run",
             notes=("It has not been run with this parameter file.",),
         )
@@ -124,8 +138,8 @@ def _chapter(notebook: Path, given: dict[str, Any], folder: Path) -> Chapter:
         AttributeError,
     ):
         return Chapter(
-            stem=notebook.stem,
-            title=_opening(source)[0] or notebook.stem,
+            name=name,
+            title=_opening(source)[0] or name,
             state="not readable",
             notes=("Its executed copy cannot be read. Run it again.",),
         )
@@ -166,8 +180,8 @@ def _chapter(notebook: Path, given: dict[str, Any], folder: Path) -> Chapter:
     }
     wrong = {state: note for state, note in wrong.items() if note}
     return Chapter(
-        stem=notebook.stem,
-        title=_opening(book)[0] or notebook.stem,
+        name=name,
+        title=_opening(book)[0] or name,
         state=next(iter(wrong), "done"),
         notes=tuple(wrong.values()),
         finished=_minute(run.get("end_time")),

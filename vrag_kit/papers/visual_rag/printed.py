@@ -26,7 +26,7 @@ PAPER_NAMES = {
     "gemini-2.5-pro": "Gemini",
     "claude-sonnet-4-20250514": "Claude",
 }
-"""Our name of a model, as `params/paper.yaml` loads it → the name in the paper's
+"""Our name of a model, as `params/visual_rag/paper.yaml` loads it → the name in the paper's
 tables.
 """
 

@@ -1,0 +1,105 @@
+"""What a parameter file runs: its notebooks in order, and what each of them is given.
+
+params/visual_rag/demo.yaml    a parameter file, of the folder visual_rag
+notebooks/visual_rag/02_….ipynb    the notebook that is called "visual_rag/02_…"
+runs/visual_rag/demo/visual_rag/02_….ipynb    its copy that was run with that file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from vrag_kit.errors import VragError
+from vrag_kit.runner.parameters import read_parameters, subsets
+from vrag_kit.workspace import project_root
+
+SERVES = "notebooks"
+"""The reserved line of a parameter file that says which notebooks it is for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A parameter file and the notebooks that it is for."""
+
+    file: Path
+    given: Mapping[Path, dict[str, Any]]
+    """Notebook → the parameters that it gets from the file, in the order of running."""
+    folder: Path
+    """Where executed copies go, each in the folder of its notebook."""
+
+
+def notebooks_folder() -> Path:
+    """The project's folder of notebooks."""
+    return project_root() / "notebooks"
+
+
+def name_of(notebook: Path) -> str:
+    """A notebook's folder and file name, as in "visual_rag/03_baselines"."""
+    return notebook.relative_to(notebooks_folder()).with_suffix("").as_posix()
+
+
+def all_notebooks() -> list[Path]:
+    """The project's numbered notebooks, those at the top first."""
+    found = [
+        notebook
+        for notebook in notebooks_folder().rglob("[0-9]*.ipynb")
+        if ".ipynb_checkpoints" not in notebook.parts
+    ]
+    return sorted(found, key=name_of)
+
+
+def read_plan(parameter_file: Path) -> Plan:
+    """The plan of a parameter file.
+
+    Its line `notebooks:` names the notebooks that it is for, or folders of them; without
+    that line a file in params/<folder>/ is for notebooks/<folder>/. Raises `VragError` for
+    a file that is neither, for a notebook that does not exist, and for parameters that no
+    notebook could run with (see `read_parameters` and `subsets`).
+    """
+    values = read_parameters(parameter_file)
+    wanted = values.pop(SERVES, None)
+    params = project_root() / "params"
+    below = parameter_file.absolute().resolve()
+    inside = below.is_relative_to(params.resolve())
+    place = below.relative_to(params.resolve()) if inside else Path(below.name)
+    if wanted is None and len(place.parts) > 1:
+        wanted = [place.parent.as_posix()]
+    notebooks = _notebooks(wanted, parameter_file)
+    return Plan(
+        file=parameter_file,
+        given=subsets(notebooks, values, parameter_file),
+        folder=project_root() / "runs" / place.with_suffix(""),
+    )
+
+
+def _notebooks(wanted: object, where: Path) -> list[Path]:
+    """The notebooks that names, or names of folders, stand for."""
+    known = {name_of(notebook): notebook for notebook in all_notebooks()}
+    if not known:
+        raise VragError(
+            f"{where}: there are no notebooks here to give parameters to. Run this in the"
+            " project's folder, which holds `notebooks` and `params`."
+        )
+    folders = sorted({name.rpartition("/")[0] for name in known} - {""})
+    if not isinstance(wanted, list) or not wanted:
+        raise VragError(
+            f"{where}: which notebooks it is for, it does not say. Give it a line like"
+            f" `{SERVES}: [{', '.join(folders) or next(iter(known))}]`, with names of notebooks or"
+            " of their folders; or put it into params/<folder>/, for those in notebooks/<folder>/."
+        )
+    chosen: dict[Path, None] = {}
+    for entry in wanted:
+        inside = [name for name in known if name == entry or name.startswith(f"{entry}/")]
+        if not inside:
+            near = get_close_matches(str(entry), [*known, *folders], 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise VragError(
+                f"{where}: {SERVES} names {entry!r}, which is neither a notebook nor a folder in"
+                f" {notebooks_folder()}.{hint} There are: {', '.join([*folders, *known])}."
+            )
+        chosen.update(dict.fromkeys(known[name] for name in inside))
+    return list(chosen)
