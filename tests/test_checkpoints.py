@@ -4,7 +4,12 @@ are read strictly.
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +18,8 @@ import huggingface_hub
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from vrag_kit.checkpoints import FILE_KINDS, files_fingerprint, find_checkpoint
+from vrag_kit import checkpoints
+from vrag_kit.checkpoints import FILE_KINDS, file_hash, files_fingerprint, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.options import read_entry
 
@@ -174,3 +180,105 @@ def test_an_entry_is_a_name_or_a_name_with_options(
 def test_a_malformed_entry_says_what_was_found_and_what_is_allowed(entry: Any, words: str) -> None:
     with pytest.raises(VragError, match=words):
         read_entry(entry, ("revision", "dtype"), "retriever")
+
+
+BYTES = 4_000_000
+READ_SO_FAR = Path("/proc/self/io")
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of weights, written a while ago; hashes are remembered in a folder of its own.
+
+    "A while" is shortened to a tenth of a second, many ticks of this machine's clock.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(checkpoints, "SETTLED", 100_000_000)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"a" * BYTES)
+    time.sleep(0.2)
+    return path
+
+
+def bytes_read(work: Any) -> int:
+    """How many bytes this process reads while it does `work`."""
+
+    def so_far() -> int:
+        return int(READ_SO_FAR.read_text(encoding="utf-8").split()[1])
+
+    before = so_far()
+    work()
+    return so_far() - before
+
+
+@pytest.mark.skipif(not READ_SO_FAR.exists(), reason="needs Linux's count of what is read")
+def test_a_large_file_is_read_once_and_its_hash_remembered(large: Path) -> None:
+    folder = large.parent
+    first = files_fingerprint([folder], {})
+    assert bytes_read(lambda: files_fingerprint([folder], {})) < BYTES / 10
+    assert files_fingerprint([folder], {}) == first
+    large.write_bytes(b"b" * BYTES)
+    assert bytes_read(lambda: files_fingerprint([folder], {})) >= BYTES
+    assert files_fingerprint([folder], {}) != first
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the time of change is POSIX's")
+@pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "rewritten"])
+def test_a_file_of_the_same_size_and_time_is_not_taken_for_the_old_one(
+    large: Path, replaced: bool
+) -> None:
+    stat, before = large.stat(), file_hash(large)
+    target = large.with_name("new") if replaced else large
+    target.write_bytes(b"b" * BYTES)
+    os.utime(target, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    os.replace(target, large)
+    assert large.stat().st_mtime_ns == stat.st_mtime_ns
+    assert file_hash(large) != before
+
+
+def test_a_file_that_was_just_written_is_hashed_again(large: Path) -> None:
+    """A second write within one tick of the clock would leave all its times as they are."""
+    for content in (b"b", b"c", b"d"):
+        large.write_bytes(content * BYTES)
+        file_hash(large)
+        assert not list((large.parent / "cache").rglob("*.json"))
+    time.sleep(0.2)
+    file_hash(large)
+    assert len(list((large.parent / "cache").rglob("*.json"))) == 1
+
+
+def test_a_damaged_memory_and_one_that_cannot_be_written_change_nothing(
+    large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = file_hash(large)
+    (note,) = (large.parent / "cache").rglob("*.json")
+    for damage in ("", "{}", "[1]", '{"state": 3, "sha256": "0"}'):
+        note.write_text(damage, encoding="utf-8")
+        assert file_hash(large) == right
+    monkeypatch.setenv("XDG_CACHE_HOME", str(large))  # a file: no folder can be made in it
+    assert file_hash(large) == right
+
+
+def test_threads_that_hash_the_same_file_agree(large: Path) -> None:
+    found: list[str] = []
+    threads = [threading.Thread(target=lambda: found.append(file_hash(large))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(found)) == 1
+
+
+def test_checkpoints_are_told_apart_without_importing_what_reads_them(folder: Path) -> None:
+    script = f"""
+import sys
+from pathlib import Path
+from vrag_kit.checkpoints import files_fingerprint, find_checkpoint
+files_fingerprint([find_checkpoint({str(folder)!r})], {{}})
+print([name for name in ("torch", "transformers", "huggingface_hub") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -1,5 +1,7 @@
-"""Find checkpoints, say what they are by their files, and refuse weights and devices
-that would give wrong numbers or a late crash; for all models alike.
+"""Checkpoints: where they are, what they are by their files, and their weights, read.
+
+Weights and devices that would give wrong numbers or a late crash are refused, for all
+models alike. Nothing heavy is imported before weights or a device are asked for.
 """
 
 from __future__ import annotations
@@ -7,16 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
 from vrag_kit.workspace import path as project_path
+
+if TYPE_CHECKING:
+    from torch import nn
 
 DTYPES = ("auto", "float32", "float16", "bfloat16")
 """Number types of weights; "auto" is the checkpoint's own."""
@@ -24,12 +29,18 @@ FILE_KINDS = ("*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.py")
 """What a checkpoint consists of; weights in other formats (.bin, .pth) can run code
 when they are read, and are never fetched.
 """
+REMEMBERED = 1 << 20
+"""Bytes from which on a file's hash is remembered; smaller files are hashed each time."""
+SETTLED = 2_000_000_000
+"""Nanoseconds: what the coarsest clock of a file system may hide (FAT's two seconds)."""
 
 
 def check_device(device: str) -> None:
     """Raise `VragError` for a device that this machine does not have, before any
     weights are read.
     """
+    import torch
+
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -43,6 +54,8 @@ def check_weights(model: nn.Module, owner: str) -> None:
     """Raise `VragError`, naming `owner` ("retriever 'x'") and the tensor, for weights
     that are NaN or infinite.
     """
+    import torch
+
     for name, values in model.state_dict().items():
         if values.is_floating_point() and not torch.isfinite(values).all():
             raise VragError(
@@ -67,14 +80,8 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
             )
         return folder
     if spec.startswith((".", "/", "~")) or spec.count("/") > 1:
-        beside = (
-            sorted(path.name for path in folder.parent.iterdir() if path.is_dir())
-            if folder.parent.is_dir()
-            else []
-        )
         raise VragError(
-            f"checkpoint {spec!r} cannot be loaded: there is no such"
-            f" folder{'; beside it are ' + ', '.join(beside) if beside else ''}."
+            f"checkpoint {spec!r} cannot be loaded: there is no such folder{_beside(folder)}."
         )
     from huggingface_hub import snapshot_download
 
@@ -88,23 +95,33 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
             )
         )
     except (OSError, ValueError) as error:
+        version = f" at revision {revision!r}" if revision else ""
         raise VragError(
-            f"checkpoint {spec!r}{f' at revision {revision!r}' if revision else ''} is no folder"
-            " here and cannot be fetched from the Hugging Face hub:"
-            f" {str(error).strip().splitlines()[0]} Check the name, the network, and for gated"
-            " models `hf auth login`; or give a local folder."
+            f"checkpoint {spec!r}{version} is no folder here and cannot be fetched from the Hugging"
+            f" Face hub: {str(error).strip().splitlines()[0]} Check the name, the network, and for"
+            " gated models `hf auth login`; or give a local folder."
         ) from error
+
+
+def _beside(folder: Path) -> str:
+    """What to say of the folders beside one that is not there."""
+    if not folder.parent.is_dir():
+        return ""
+    names = sorted(path.name for path in folder.parent.iterdir() if path.is_dir())
+    return f"; beside it are {', '.join(names)}" if names else ""
 
 
 def check_code(folder: Path, owner: str, *, trusted: bool) -> None:
     """Raise `VragError` for a checkpoint that only code of its own can read, unless
     that code is trusted.
     """
-    from transformers import CONFIG_MAPPING
-
     path = folder / "config.json"
     stated = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    if "auto_map" in stated and stated.get("model_type") not in CONFIG_MAPPING and not trusted:
+    if "auto_map" not in stated or trusted:
+        return
+    from transformers import CONFIG_MAPPING
+
+    if stated.get("model_type") not in CONFIG_MAPPING:
         raise VragError(
             f"{owner} needs code that comes with its checkpoint"
             f" ({', '.join(sorted(map(str, stated['auto_map'].values())))}), and it is not run."
@@ -112,26 +129,71 @@ def check_code(folder: Path, owner: str, *, trusted: bool) -> None:
         )
 
 
+def load_config(folder: Path, owner: str, *, trusted: bool) -> Any:
+    """The configuration in `folder`, of transformers' class for it.
+
+    Raises `VragError`, naming `owner` ("model 'x'"), as `check_code` does.
+    """
+    from transformers import AutoConfig
+
+    check_code(folder, owner, trusted=trusted)
+    return AutoConfig.from_pretrained(folder, trust_remote_code=trusted)
+
+
+def load_model(
+    auto: Any, folder: Path, owner: str, how: Mapping[str, Any], *, unused: tuple[str, ...] = ()
+) -> Any:
+    """The model that `auto` (a class of transformers) makes of the weights in `folder`.
+
+    Weights are read from safetensors only; `how` goes to `from_pretrained`. Raises
+    `VragError`, naming `owner`, when some are missing, but for those whose names begin
+    with one of `unused`: transformers would fill them with random numbers.
+    """
+    model, report = auto.from_pretrained(
+        folder, use_safetensors=True, output_loading_info=True, **how
+    )
+    missing = sorted(name for name in report["missing_keys"] if not name.startswith(unused))
+    if missing:
+        raise VragError(
+            f"{owner}: {len(missing)} weights are not in the checkpoint, such as {missing[0]!r};"
+            " they would be random. Fetch the checkpoint again."
+        )
+    return model
+
+
+@contextmanager
+def fitting(owner: str, device: str, advice: str) -> Iterator[None]:
+    """Turn a device's running out of memory into a `VragError` that ends with `advice`."""
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise VragError(
+            f"{owner} does not fit into the memory of {device!r} ({str(error).splitlines()[0]})."
+            f" {advice}"
+        ) from error
+
+
 @contextmanager
 def reading(owner: str, expected: str) -> Iterator[None]:
     """Turn whatever a damaged or foreign checkpoint raises into one `VragError` with
     `owner` and what was `expected`; warnings and progress bars stay silent.
     """
+    import torch
     from transformers.utils import logging as progress
 
     noisy = logging.getLogger("transformers")
     level = noisy.level
     noisy.setLevel(logging.ERROR)
-    progress.disable_progress_bar()
+    progress.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
     try:
         yield
     except (VragError, torch.OutOfMemoryError):
         raise
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SyntaxError) as error:
-        raise VragError(
-            f"{owner} cannot be loaded:"
-            f" {(str(error).strip() or type(error).__name__).splitlines()[0]} Expected {expected}."
-        ) from error
+        words = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise VragError(f"{owner} cannot be loaded: {words} Expected {expected}.") from error
     except Exception as error:  # safetensors raises its own class for a damaged file
         raise VragError(
             f"{owner} cannot be loaded: {type(error).__name__}: {error}. Copy or fetch the"
@@ -139,7 +201,7 @@ def reading(owner: str, expected: str) -> Iterator[None]:
         ) from error
     finally:
         noisy.setLevel(level)
-        progress.enable_progress_bar()
+        progress.enable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
 
 
 def files_fingerprint(folders: Sequence[Path], options: Mapping[str, Any]) -> str:
@@ -149,30 +211,75 @@ def files_fingerprint(folders: Sequence[Path], options: Mapping[str, Any]) -> st
     It does not depend on where the folders lie; READMEs and dot files do not count.
     `options` hold what JSON can write.
     """
-    contents = [
-        {path.relative_to(folder).as_posix(): _sha256(path) for path in _files(folder)}
-        for folder in folders
-    ]
-    return hashlib.sha256(
-        json.dumps([contents, dict(options)], sort_keys=True).encode()
-    ).hexdigest()
+    contents = []
+    for folder in folders:
+        hashes = {path.relative_to(folder).as_posix(): file_hash(path) for path in _files(folder)}
+        contents.append(hashes)
+    whole = json.dumps([contents, dict(options)], sort_keys=True)
+    return hashlib.sha256(whole.encode()).hexdigest()
 
 
 def _files(folder: Path) -> list[Path]:
-    found = {
-        path
-        for kind in FILE_KINDS
-        for depth in ("", "*/")
-        for path in folder.glob(depth + kind)
-        if path.is_file()
-    }
-    return sorted(
-        path
-        for path in found
-        if not any(part.startswith((".", "README")) for part in path.relative_to(folder).parts)
-    )
+    found: set[Path] = set()
+    for kind in FILE_KINDS:
+        found.update(folder.glob(kind))
+        found.update(folder.glob(f"*/{kind}"))
+    return sorted(path for path in found if path.is_file() and not _is_beside(path, folder))
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _is_beside(path: Path, folder: Path) -> bool:
+    """Whether a file only lies beside a checkpoint: a README, or hidden."""
+    parts = path.relative_to(folder).parts
+    return any(part.startswith((".", "README")) for part in parts)
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's contents, in hexadecimal; that of a large file is remembered.
+
+    It is read again when its size, inode, or time of writing or of change is another. A
+    hash is remembered only of a file that had been left alone for `SETTLED` before it
+    was read: whatever is written later then bears another time, however coarse the
+    clock. What is remembered lies in the user's cache folder, a small file for each
+    file, so that several processes do not meet; without such a folder nothing is
+    remembered.
+    """
+    place = path.resolve()
+    with place.open("rb") as file:  # opened first: a network's file system then looks again
+        before = _state(file.fileno())
+        if before[0] < REMEMBERED:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        note = _note_of(place)
+        if note is not None and (known := _remembered(note, before)):
+            return known
+        began = time.time_ns()
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+        unchanged = _state(file.fileno()) == before
+    if note is not None and unchanged and began - max(before[1:3]) > SETTLED:
+        with suppress(OSError):  # no room or no right: hashed again the next time
+            words = {"path": str(place), "state": before, "sha256": found}
+            write_file(note, json.dumps(words))
+    return found
+
+
+def _state(descriptor: int) -> list[int]:
+    """What changes when a file does: size, times of writing and of change, inode."""
+    stat = os.fstat(descriptor)
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+
+
+def _note_of(place: Path) -> Path | None:
+    """Where a file's hash is remembered; None for a user without a home."""
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        return None
+    name = hashlib.sha256(str(place).encode("utf-8", "surrogateescape")).hexdigest()
+    return cache / "vrag_kit" / "hashes" / f"{name[:32]}.json"
+
+
+def _remembered(note: Path, state: list[int]) -> str | None:
+    try:
+        words = json.loads(note.read_text(encoding="utf-8"))
+        return str(words["sha256"]) if words["state"] == state else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

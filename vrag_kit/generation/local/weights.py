@@ -4,19 +4,18 @@ would answer wrongly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from vrag_kit.checkpoints import check_code, check_weights, reading
+from vrag_kit.checkpoints import check_weights, fitting, load_config, load_model, reading
 from vrag_kit.errors import VragError
 from vrag_kit.generation.local.families import Family
 
 QUANTIZATION = ("8bit", "4bit")
+_ROOM = 'Free it, set quantization to "4bit" or device_map to "auto", or use a smaller model.'
 _EXPECTED = (
     "a folder with config.json, weights (*.safetensors) and processor, or a name on the hub, of a"
     " family that AutoModelForImageTextToText knows"
@@ -47,11 +46,10 @@ def read_config(spec: str, folder: Path, loading: Loading) -> tuple[Any, Any]:
 
     Raises `VragError` for one that cannot be read, or has no chat template.
     """
-    from transformers import AutoConfig, AutoProcessor
+    from transformers import AutoProcessor
 
     with reading(f"model {spec!r}", _EXPECTED):
-        check_code(folder, f"model {spec!r}", trusted=loading.trust_remote_code)
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=loading.trust_remote_code)
+        config = load_config(folder, f"model {spec!r}", trusted=loading.trust_remote_code)
         processor = AutoProcessor.from_pretrained(
             folder, trust_remote_code=loading.trust_remote_code
         )
@@ -80,7 +78,6 @@ def read_weights(spec: str, folder: Path, family: Family, loading: Loading) -> A
 
     how: dict[str, Any] = {
         "dtype": loading.dtype,
-        "use_safetensors": True,
         "trust_remote_code": loading.trust_remote_code,
     }
     how |= {
@@ -94,16 +91,10 @@ def read_weights(spec: str, folder: Path, family: Family, loading: Loading) -> A
     if loading.quantization:
         how["quantization_config"] = _quantization(spec, loading.quantization)
         how.setdefault("device_map", {"": loading.device})
-    with reading(f"model {spec!r}", _EXPECTED), _on_device(spec, loading.device):
-        model, report = getattr(transformers, family.auto).from_pretrained(
-            folder, output_loading_info=True, **how
-        )
-        if report["missing_keys"]:
-            raise VragError(
-                f"model {spec!r}: {len(report['missing_keys'])} weights are not in the checkpoint,"
-                f" such as {sorted(report['missing_keys'])[0]!r}; they would be random. Fetch the"
-                " checkpoint again."
-            )
+    room = fitting(f"model {spec!r}", loading.device, _ROOM)
+    with reading(f"model {spec!r}", _EXPECTED), room:
+        auto = getattr(transformers, family.auto)
+        model = load_model(auto, folder, f"model {spec!r}", how)
         if family.adapter:
             _adapt(spec, folder, model, *family.adapter)
         check_weights(model, f"model {spec!r}")
@@ -152,15 +143,3 @@ def _quantization(spec: str, bits: str) -> Any:
             load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
         )
     )
-
-
-@contextmanager
-def _on_device(spec: str, device: str) -> Iterator[None]:
-    try:
-        yield
-    except torch.OutOfMemoryError as error:
-        raise VragError(
-            f"model {spec!r} does not fit into the memory of {device!r}"
-            f" ({str(error).splitlines()[0]}). "
-            f'Free it, set quantization to "4bit" or device_map to "auto", or use a smaller model.'
-        ) from error
