@@ -143,8 +143,76 @@ def test_a_truncated_shard_is_noticed_and_embedded_again(
     embed_documents(encoder, documents, tmp_path / "store")
     assert encoder.encoded == 6
     assert "damaged shard" in capsys.readouterr().out
+    assert {path.name for path in folder.glob("*.damaged")} == {
+        f"{shard.name}.damaged",
+        f"{shard.stem}.json.damaged",
+    }
     embed_documents(encoder, documents, tmp_path / "store")
     assert "damaged shard" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("damage", ["no vectors", "empty vectors", "no list", "a shorter list"])
+def test_every_kind_of_damaged_shard_is_set_aside(tmp_path: Path, damage: str) -> None:
+    documents = pictures(tmp_path / "x", 6)
+    folder = embed_documents(ColorEncoder(), documents, tmp_path / "store").folder
+    (vectors,) = folder.glob("*.npy")
+    index = vectors.with_suffix(".json")
+    if damage == "no vectors":
+        vectors.unlink()
+    elif damage == "empty vectors":
+        vectors.write_bytes(b"")
+    elif damage == "no list":
+        index.write_text("[]", encoding="utf-8")
+    else:
+        index.write_text(json.dumps({"rows": [["x/000.png", "0"]]}), encoding="utf-8")
+    encoder = ColorEncoder()
+    embed_documents(encoder, documents, tmp_path / "store")
+    assert encoder.encoded == 6
+    assert list(folder.glob("*.damaged"))
+
+
+LIMITED = f"""
+import resource, sys
+from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import numpy as np
+import test_retrieval as t
+import vrag_kit.retrieval.embeddings as store
+place, shards, limit = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+store.SHARD = 1
+documents = t.pictures(place / "x", shards)
+store.embed_documents(t.ColorEncoder(), documents, place / "store", batch_size=1, workers=1)
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+encoder = t.ColorEncoder()
+embeddings = store.embed_documents(encoder, documents, place / "store", workers=1)
+vectors = embeddings.vectors(embeddings.doc_ids)
+assert encoder.encoded == 0
+assert np.array_equal(vectors, np.stack([encoder.prepare(each) for each in documents]))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX resource limits")
+def test_there_may_be_more_shards_than_a_process_may_hold_open(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LIMITED, str(tmp_path), "80", "48"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "store").glob("*/shard-*.npy"))) == 80
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX resource limits")
+def test_a_file_that_cannot_be_opened_is_an_error_and_no_damage(tmp_path: Path) -> None:
+    documents = pictures(tmp_path / "x", 3)
+    folder = embed_documents(ColorEncoder(), documents, tmp_path / "store").folder
+    (shard,) = folder.glob("*.npy")
+    shard.rename(folder / "elsewhere")
+    shard.symlink_to(shard)  # a ring of links: there, and not to be opened
+    with pytest.raises(VragError, match=rf"{shard.name}: this shard .* cannot be opened"):
+        embed_documents(ColorEncoder(), documents, tmp_path / "store")
+    shard.unlink()
+    (folder / "elsewhere").rename(shard)
+    encoder = ColorEncoder()
+    embed_documents(encoder, documents, tmp_path / "store")
+    assert encoder.encoded == 0
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 0.0])

@@ -1,9 +1,12 @@
-"""Embeddings on disk: each document is embedded once, an interrupted run goes on, and
-nothing wrong is kept.
+"""Embeddings on disk: each document is embedded once, and nothing wrong is kept.
 
-<root>/<encoder>-<fingerprint>/manifest.json       encoder, fingerprint, normalized, number type, prompts
-<root>/<encoder>-<fingerprint>/<shard>.npy         float32, shape (rows, d), memory-mapped when read
-<root>/<encoder>-<fingerprint>/<shard>.json        doc_id and stamp of each row; written last, it makes the shard count
+    <root>/<encoder>-<fingerprint>/
+        manifest.json    encoder, fingerprint, normalized, number type, prompts
+        <shard>.npy      float32, shape (rows, d)
+        <shard>.json     doc_id and stamp of each row; written last, it makes the shard count
+
+An interrupted run goes on from its last shard. A damaged shard is set aside as
+<shard>.npy.damaged and <shard>.json.damaged, and its documents are embedded again.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import io
 import json
 import os
 import secrets
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -33,15 +36,22 @@ SHARD = 2048
 """Documents a shard: what an interruption can cost at most."""
 
 Place = tuple[str, int]  # shard, row
+Key = tuple[str, str]  # doc_id, stamp
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Embeddings:
-    """Vectors of a corpus, read from disk row by row."""
+    """Vectors of a corpus, read from disk when they are asked for.
+
+    Shards are opened one after another and closed again, so that there may be more of
+    them than a process may hold open.
+    """
 
     folder: Path
-    places: dict[str, Place]  # doc_id → where its vector is, in corpus order
-    shards: dict[str, np.ndarray]  # memory-mapped
+    places: dict[str, Place]
+    """Where each document's vector is, in the order of the corpus."""
+    dim: int
+    """Number of components of a vector."""
 
     @property
     def doc_ids(self) -> tuple[str, ...]:
@@ -49,20 +59,34 @@ class Embeddings:
         return tuple(self.places)
 
     def vectors(self, doc_ids: Sequence[str]) -> np.ndarray:
-        """float32, shape (n, d), in the order of `doc_ids`; raises `VragError` for a
-        document that was not embedded.
+        """float32, shape (n, d), in the order of `doc_ids`.
+
+        Raises `VragError` for a document that was not embedded, and for a file that
+        cannot be read.
         """
         if missing := [doc_id for doc_id in doc_ids if doc_id not in self.places]:
             raise VragError(
                 f"{len(missing)} documents were not embedded, the first is {missing[0]!r}. Embed"
                 " the whole corpus first."
             )
-        width = next(iter(self.shards.values())).shape[1]
-        rows = np.empty((len(doc_ids), width), np.float32)
-        for i, doc_id in enumerate(doc_ids):
-            shard, row = self.places[doc_id]
-            rows[i] = self.shards[shard][row]
-        return rows
+        wanted: dict[str, list[int]] = defaultdict(list)
+        for position, doc_id in enumerate(doc_ids):
+            wanted[self.places[doc_id][0]].append(position)
+        found = np.empty((len(doc_ids), self.dim), np.float32)
+        for shard, positions in wanted.items():
+            rows = [self.places[doc_ids[position]][1] for position in positions]
+            found[positions] = self._open(shard)[rows]
+        return found
+
+    def _open(self, shard: str) -> np.ndarray:
+        path = self.folder / f"{shard}.npy"
+        try:
+            return _mapped(path)
+        except (OSError, ValueError) as error:
+            raise VragError(
+                f"{path}: the embeddings cannot be read ({error}). Search again, which looks at"
+                " each shard anew."
+            ) from error
 
     def __repr__(self) -> str:
         return f"Embeddings({len(self.places):,} documents in {self.folder.name})"
@@ -81,8 +105,8 @@ def embed_documents(
     Pictures are decoded by `workers` threads (default: one a core) ahead of the
     encoder. A document is embedded again when its stamp changes. Raises `VragError`
     when there are no documents, a picture is damaged, a vector is NaN, zero or (for a
-    normalized encoder) not of unit length, or the disk is full; finished shards are
-    kept in every case.
+    normalized encoder) not of unit length, a file cannot be opened, or the disk is full;
+    finished shards are kept in every case.
     """
     documents = list(documents)
     if not documents:
@@ -90,38 +114,46 @@ def embed_documents(
             "the corpus is empty: there is nothing to embed. Check the annotations and the image"
             " folder."
         )
-    folder = Path(root) / f"{encoder.name}-{encoder.fingerprint[:12]}"
+    folder = embeddings_folder(encoder, root)
+    keys = [(document.doc_id, _stamp(document)) for document in documents]
     try:
         with one_at_a_time(folder, "embedding"):
-            shards, known = _open_shards(folder)
-            keys = [(document.doc_id, _stamp(document)) for document in documents]
-            todo = [
-                document for document, key in zip(documents, keys, strict=True) if key not in known
-            ]
+            known, dim = _shards(folder)
+            pairs = zip(documents, keys, strict=True)
+            todo = [document for document, key in pairs if key not in known]
             if todo:
-                manifest = {
-                    "encoder": encoder.name,
-                    "fingerprint": encoder.fingerprint,
-                    "normalized": encoder.normalized,
-                    "dtype": "float32",
-                    "prompts": dict(encoder.prompts),
-                }
-                write_file(
-                    folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False)
-                )
+                _write_manifest(folder, encoder)
                 _embed(encoder, todo, folder, batch_size, workers or os.cpu_count() or 1)
-                shards, known = _open_shards(folder)
-            print(
-                f"embeddings of {encoder.name}: {len(documents) - len(todo):,} from disk,"
-                f" {len(todo):,} new",
-                flush=True,
-            )
+                known, dim = _shards(folder)
     except OSError as error:
         raise VragError(
             f"{folder}: embeddings cannot be stored ({error.strerror or error}). Free space or"
             " choose another `cache_dir`; finished shards are kept."
         ) from error
-    return Embeddings(folder, {doc_id: known[doc_id, stamp] for doc_id, stamp in keys}, shards)
+    print(
+        f"embeddings of {encoder.name}: {len(documents) - len(todo):,} from disk,"
+        f" {len(todo):,} new",
+        flush=True,
+    )
+    places = {key[0]: known[key] for key in keys}
+    return Embeddings(folder, places, dim)
+
+
+def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
+    """Where everything lies that `encoder` has made below `root`."""
+    return Path(root) / f"{encoder.name}-{encoder.fingerprint[:12]}"
+
+
+def _write_manifest(folder: Path, encoder: Encoder) -> None:
+    manifest = {
+        "encoder": encoder.name,
+        "fingerprint": encoder.fingerprint,
+        "normalized": encoder.normalized,
+        "dtype": "float32",
+        "prompts": dict(encoder.prompts),
+    }
+    words = json.dumps(manifest, indent=2, ensure_ascii=False)
+    write_file(folder / "manifest.json", words)
 
 
 def _embed(
@@ -180,16 +212,16 @@ def check_vectors(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -
             " expected float32 with one row each."
         )
     lengths = np.linalg.norm(vectors, axis=1)
-    wrong = (
-        ~np.isfinite(lengths) | (lengths == 0) | (encoder.normalized & (np.abs(lengths - 1) > 1e-3))
-    )
+    wrong = ~np.isfinite(lengths) | (lengths == 0)
+    if encoder.normalized:
+        wrong |= np.abs(lengths - 1) > 1e-3
     if wrong.any():
         first = int(np.argmax(wrong))
+        expected = "1" if encoder.normalized else "a finite number above 0"
         raise VragError(
             f"{encoder.name}: the embedding of {names[first]!r} has length {lengths[first]:.4g},"
-            f" expected {'1' if encoder.normalized else 'a finite number above 0'}"
-            f" ({int(wrong.sum())} such rows in this batch). Half precision can overflow: try"
-            " float32; else look at the picture or text."
+            f" expected {expected} ({int(wrong.sum())} such rows in this batch). Half precision can"
+            " overflow: try float32; else look at the picture or text."
         )
 
 
@@ -201,29 +233,59 @@ def _stamp(document: Evidence) -> str:
     )
 
 
-def _open_shards(folder: Path) -> tuple[dict[str, np.ndarray], dict[tuple[str, str], Place]]:
-    shards: dict[str, np.ndarray] = {}
-    known: dict[tuple[str, str], Place] = {}
+def _shards(folder: Path) -> tuple[dict[Key, Place], int]:
+    """Where each vector is, and its number of components (0 without any); damaged shards
+    are set aside.
+
+    Raises `VragError` for a file that is there but cannot be opened: that says nothing
+    about what is in it.
+    """
+    known: dict[Key, Place] = {}
+    dim = 0
     for index in sorted(folder.glob("shard-*.json")):
         try:
-            rows = json.loads(index.read_text(encoding="utf-8"))["rows"]
-            vectors = np.load(index.with_suffix(".npy"), mmap_mode="r", allow_pickle=False)
-            if len(vectors) != len(rows):
-                raise ValueError(f"{len(vectors)} vectors for {len(rows)} documents")
-        except (OSError, ValueError, KeyError) as error:
-            print(
-                f"{index.with_suffix('.npy')}: damaged shard ({error}), removed; its documents are"
-                " embedded again",
-                flush=True,
-            )
-            index.unlink()
-            index.with_suffix(".npy").unlink(missing_ok=True)
+            rows, width = _read_index(index)
+        except (ValueError, KeyError, TypeError, EOFError, FileNotFoundError) as error:
+            _set_aside(index, error)
             continue
-        shards[index.stem] = vectors
-        known.update(
-            {(doc_id, stamp): (index.stem, row) for row, (doc_id, stamp) in enumerate(rows)}
-        )
-    return shards, known
+        except OSError as error:
+            raise VragError(
+                f"{error.filename or index}: this shard of embeddings is there, but cannot be"
+                f" opened ({error.strerror or error}). Nothing was changed; check its rights, the"
+                " disk and the number of files that may be open, then search again."
+            ) from error
+        dim = width
+        known.update({key: (index.stem, row) for row, key in enumerate(rows)})
+    return known, dim
+
+
+def _read_index(index: Path) -> tuple[list[Key], int]:
+    """(doc_id, stamp) of each row of a shard, and its width; raises what a damaged file
+    raises.
+    """
+    rows = json.loads(index.read_text(encoding="utf-8"))["rows"]
+    count, width = _mapped(index.with_suffix(".npy")).shape
+    if count != len(rows):
+        raise ValueError(f"{count} vectors for {len(rows)} documents")
+    return [(str(doc_id), str(stamp)) for doc_id, stamp in rows], int(width)
+
+
+def _mapped(path: Path) -> np.ndarray:
+    """A shard's vectors; the file is open as long as the array lives."""
+    vectors: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    return vectors
+
+
+def _set_aside(index: Path, error: Exception) -> None:
+    vectors = index.with_suffix(".npy")
+    for path in (index, vectors):
+        if path.exists():
+            path.rename(path.with_name(f"{path.name}.damaged"))
+    print(
+        f"{vectors}: damaged shard ({error}), set aside as *.damaged; its documents are embedded"
+        " again",
+        flush=True,
+    )
 
 
 def _write_shard(folder: Path, documents: Sequence[Evidence], rows: Sequence[np.ndarray]) -> None:
@@ -231,7 +293,5 @@ def _write_shard(folder: Path, documents: Sequence[Evidence], rows: Sequence[np.
     vectors = io.BytesIO()
     np.save(vectors, np.concatenate(rows), allow_pickle=False)
     write_file(shard.with_suffix(".npy"), vectors.getvalue())
-    write_file(
-        shard.with_suffix(".json"),
-        json.dumps({"rows": [(document.doc_id, _stamp(document)) for document in documents]}),
-    )
+    keys = [(document.doc_id, _stamp(document)) for document in documents]
+    write_file(shard.with_suffix(".json"), json.dumps({"rows": keys}))
