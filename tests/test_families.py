@@ -333,7 +333,7 @@ def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -
     assert "2 prompts do not fit, from 100 images on" in str(forecast)
     assert "the longest prompt, with 120 images" in str(forecast)
     assert model._loaded is None  # no weights were read for it
-    assert [reply.status[:8] for reply in model.generate(prompts)][2:] == ["too long", "too long"]
+    assert [reply.failure.kind for reply in model.generate(prompts)[2:]] == ["too_long", "too_long"]
 
 
 def test_weights_are_read_when_they_are_first_needed(

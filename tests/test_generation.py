@@ -201,9 +201,9 @@ def test_a_prompt_too_long_for_the_model_fails_alone_and_says_why(
     replies = load("llava").generate(
         [render("no_image", "What?"), render("several_images", "What?", pictures * 20)]
     )
-    assert [reply.status[:8] for reply in replies] == ["truncate", "too long"]
+    assert [reply.failure.kind for reply in replies] == ["truncated", "too_long"]
     assert replies[1].raw is None
-    assert "but the model holds 512" in replies[1].status
+    assert "but the model holds 512" in replies[1].failure.words
 
 
 def test_a_control_token_in_a_question_fails_alone(load, pictures: list[ImageFile]) -> None:
@@ -213,7 +213,7 @@ def test_a_control_token_in_a_question_fails_alone(load, pictures: list[ImageFil
             render("one_image", "What?", pictures[:1]),
         ]
     )
-    assert [reply.status for reply in replies] == [
+    assert [str(reply.failure) for reply in replies] == [
         "error: the text holds the model's control token '<image>'",
         "truncated: cut off at 8 tokens",
     ]

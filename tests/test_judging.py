@@ -50,7 +50,7 @@ def test_a_verdict_reads_as_in_the_rubric() -> None:
 def test_a_query_whose_answers_are_hidden_gets_no_score() -> None:
     verdict = RuleJudge().verdict(query("Which color?"), "black")
     assert verdict.score is None
-    assert verdict.status == "error: query 'q' has no accepted answer to compare with"
+    assert str(verdict.failure) == "error: query 'q' has no accepted answer to compare with"
 
 
 @given(st.text(max_size=60))
@@ -108,6 +108,7 @@ def test_failures_get_no_score_and_never_zero(write_annotations, tree: Path) -> 
             "query_id": [query_id] * 3,
             "answer": ["black", None, "I don't know"],
             "status": ["ok", "timeout", "ok"],
+            "detail": "",
             "answer_id": list("abc"),
         }
     )

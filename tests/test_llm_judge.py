@@ -67,6 +67,7 @@ def answers_of(benchmark: Benchmark, *answers: str) -> pd.DataFrame:
             "query_id": query_id,
             "answer": answers,
             "status": "ok",
+            "detail": "",
             "answer_id": [str(i) for i in range(len(answers))],
         }
     )

@@ -230,7 +230,7 @@ def test_failures_lie_between_all_wrong_and_all_right_and_are_never_in_the_mean(
             "query_id": [f"q{i}" for i in range(len(scores))],
             "score": [np.nan if s is None else s for s in scores],
             "abstained": np.nan,
-            "status": ["refused: no" if s is None else "ok" for s in scores],
+            "status": ["refused" if s is None else "ok" for s in scores],
         }
     )
     row = (
@@ -252,7 +252,7 @@ def test_failures_lie_between_all_wrong_and_all_right_and_are_never_in_the_mean(
 
 def test_only_refusals_count_as_wrong_where_refusals_do() -> None:
     table = judged({("s", 1): [1.0]}, queries=4).assign(
-        score=[1.0, 1.0, np.nan, np.nan], status=["ok", "ok", "refused: policy", "timeout: 60 s"]
+        score=[1.0, 1.0, np.nan, np.nan], status=["ok", "ok", "refused", "timeout"]
     )
     row = accuracy(table, {f"q{i}": "g" for i in range(4)}).iloc[0]
     assert (row["value"], row["if_refusals_wrong"], row["if_all_wrong"]) == (

@@ -13,22 +13,24 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
 from asking_process import SlowModel, ask
+from old_stores import make_old_store
 from PIL import Image
 from strange_server import StrangeServer, good_words, text_in
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore, Reply, ask_all, gt_clue, zero_shot
-from vrag_kit.generation.answers import Picture, answer_key
-from vrag_kit.types import Answer, Message
+from vrag_kit.generation import AnswerStore, Reply, ask_all, ask_prompts, gt_clue, m_in_k, zero_shot
+from vrag_kit.generation.keys import Picture, answer_key, stored_prompt
+from vrag_kit.types import Answer, Failure, Message, Status
 
 SCRIPT = Path(__file__).parent / "asking_process.py"
 
@@ -41,14 +43,13 @@ def questions(write_annotations: Callable[..., Path], tree: Path) -> Path:
     return tree
 
 
-def answer(answer_id: str, raw: str | None = "Answer: red", status: str = "ok") -> Answer:
-    return Answer(
-        answer_id=answer_id,
-        raw=raw,
-        status=status,
-        fields={"answer": "red"} if raw else {},
-        sent={"model": "m"},
-    )
+TIMEOUT = Failure(Status.TIMEOUT, "60 s")
+
+
+def answer(
+    answer_id: str, raw: str | None = "Answer: red", failure: Failure | None = None
+) -> Answer:
+    return Answer(answer_id=answer_id, raw=raw, failure=failure, sent={"model": "m"})
 
 
 def start_two(store: Path, tree: Path, calls: Path | str) -> list[subprocess.Popen[str]]:
@@ -191,7 +192,7 @@ def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
 
         def generate(self, prompts, *, sample=0):
             replies = super().generate(prompts)
-            return replies if self.healthy else [Reply(raw=None, status="timeout"), *replies[1:]]
+            return replies if self.healthy else [Reply(raw=None, failure=TIMEOUT), *replies[1:]]
 
     benchmark, model = (
         load_visual_rag(questions.parent / "annotations.jsonl", questions),
@@ -209,6 +210,23 @@ def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
             == "ok"
         ).all()
         assert len((tmp_path / "calls").read_text().split()) == 5
+
+
+def test_each_row_of_the_answers_tells_what_was_asked_and_what_was_shown(
+    questions: Path, tmp_path: Path
+) -> None:
+    benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
+    contexts = zero_shot(benchmark) + m_in_k(benchmark, ms=[1], k=2, draws=2)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        table = ask_all(SlowModel(tmp_path / "calls", 0), benchmark, contexts, store)
+    assert set(table["benchmark"]) == {benchmark.name}
+    assert list(table["doc_ids"]) == [context.doc_ids for context in contexts]
+    assert list(table["m"].astype("object").where(table["m"].notna(), None)) == [
+        context.m for context in contexts
+    ]
+    groups = [benchmark.queries[context.query_id].group for context in contexts]
+    assert list(table["group"]) == groups
+    assert set(table["detail"]) == {""}
 
 
 def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(
@@ -230,46 +248,127 @@ def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(
 
 def test_a_failure_is_asked_again_by_one_of_two_processes(tmp_path: Path) -> None:
     with AnswerStore(tmp_path / "a.sqlite") as first, AnswerStore(tmp_path / "a.sqlite") as second:
-        first.write([answer("x", None, "timeout")], {"x": []})
+        first.write([answer("x", None, TIMEOUT)], {"x": []})
         seen = second.failures(["x", "y"])
         assert first.claim(["x"]) == []
         assert first.claim(["x"], again=first.failures(["x"])) == ["x"]
         assert second.claim(["x"], again=seen) == []  # it is being asked
-        first.write([answer("x", None, "timeout")], {"x": []})
+        first.write([answer("x", None, TIMEOUT)], {"x": []})
         with AnswerStore(tmp_path / "a.sqlite") as third:
-            third.write([answer("x", None, "timeout")], {"x": []})
+            third.write([answer("x", None, TIMEOUT)], {"x": []})
             assert (
                 second.claim(["x"], again=seen) == []
             )  # it was asked again by another, and has failed again
 
 
 def test_a_store_of_version_1_opens_and_keeps_its_answers(tmp_path: Path) -> None:
-    with AnswerStore(tmp_path / "a.sqlite") as store:
-        store.write([answer("x")], {"x": []})
-    with sqlite3.connect(tmp_path / "a.sqlite") as db:
-        db.execute("DROP TABLE pictures")
-        db.execute("DROP TABLE spending")
-        db.execute(
-            "CREATE TABLE pictures (place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL,"
-            " PRIMARY KEY (place, stamp)) WITHOUT ROWID"
-        )
-        db.execute("UPDATE about SET version = 1")
+    make_old_store(tmp_path / "a.sqlite", [("x", "ok", "Answer: red")], version=1)
     Image.new("RGB", (4, 5)).save(tmp_path / "a.png")
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        assert store.read(["x"]) == {"x": answer("x")}
+        assert store.read(["x"])["x"].raw == "Answer: red"
         assert store.pictures([ImageFile(tmp_path / "a.png")])[str(tmp_path / "a.png")].size == (
             4,
             5,
         )
 
 
+def test_a_store_of_version_2_keeps_its_answers_failures_and_claims(tmp_path: Path) -> None:
+    statuses = {
+        "refused: against: policy": Failure(Status.REFUSED, "against: policy"),
+        "rate limited: HTTP 429: slow": Failure(Status.RATE_LIMITED, "HTTP 429: slow"),
+        "too long: 9,000 tokens": Failure(Status.TOO_LONG, "9,000 tokens"),
+        "timeout": Failure(Status.TIMEOUT),
+        "gone fishing": Failure(Status.ERROR, "gone fishing"),
+    }
+    rows = [("good", "ok", "Answer: red"), ("said", "empty: nothing after 'Answer:'", "Answer:")]
+    rows += [(status, status, None) for status in statuses]
+    make_old_store(tmp_path / "a.sqlite", rows)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        found = store.read([name for name, *_ in rows])
+        assert {name: found[name].failure for name in statuses} == statuses
+        # what was read out of the words is not kept as truth; what the call told is
+        assert found["good"].fields == {"served": "m-1"}
+        assert (found["said"].status, found["said"].raw) == ("ok", "Answer:")
+        assert store.claim(["claimed"]) == []  # another process is asking it still
+    with AnswerStore(tmp_path / "a.sqlite") as again:
+        assert again.read(list(found)) == found
+
+
+def test_a_failure_stays_until_its_retry_has_an_answer(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "a.sqlite") as reader:
+        reader.write([answer("x", None, TIMEOUT)], {"x": []})
+        worker = AnswerStore(tmp_path / "a.sqlite")
+        assert worker.claim(["x"], again=worker.failures(["x"])) == ["x"]
+        assert reader.read(["x"])["x"].failure == TIMEOUT  # while it is asked again
+        worker.close()  # interrupted before there was an answer
+        assert reader.read(["x"])["x"].failure == TIMEOUT
+        assert reader.claim(["x"], again=reader.failures(["x"])) == ["x"]
+
+
+def test_who_waits_does_not_ask_for_the_file(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "a.sqlite") as asking, AnswerStore(tmp_path / "a.sqlite") as waits:
+        asking.claim(["x"])
+        with sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None) as writer:
+            writer.execute("BEGIN IMMEDIATE")  # a write transaction would have to wait for this
+            began = time.monotonic()
+            assert waits.claim(["x"]) == []
+            assert time.monotonic() - began < 5
+            writer.execute("ROLLBACK")
+        writer.close()
+
+
+def test_waiting_looks_ever_more_rarely(questions: Path, tmp_path: Path) -> None:
+    benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
+    model = SlowModel(tmp_path / "calls", 0)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        ids = list(ask_all(model, benchmark, zero_shot(benchmark), store)["answer_id"])
+    (tmp_path / "a.sqlite").unlink()
+    looks: list[float] = []
+
+    class Watched(AnswerStore):
+        def read(self, answer_ids: Sequence[str]) -> dict[str, Answer]:
+            looks.append(time.monotonic())
+            return super().read(answer_ids)
+
+    with (
+        AnswerStore(tmp_path / "a.sqlite", lease=3) as dead,
+        Watched(tmp_path / "a.sqlite") as store,
+    ):
+        assert dead.claim(ids) == ids
+        ask_all(model, benchmark, zero_shot(benchmark), store)
+    waited = [later - earlier for earlier, later in pairwise(looks)]
+    assert len(looks) < 12  # every 0.2 s would be 15 and more
+    assert max(waited) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("raw", "before", "now"),
+    [("Answer: red, no: blue", "red, no: blue", "blue"), ("red", "red", "red")],
+)
+def test_a_better_reader_reaches_stored_answers(
+    raw: str, before: str, now: str, tmp_path: Path
+) -> None:
+    class Model(SlowModel):
+        def generate(self, prompts: Any, *, sample: int = 0) -> list[Reply]:
+            return [Reply(raw=raw, fields={"served": "m-1"}) for _ in prompts]
+
+    model, prompts = Model(tmp_path / "calls", 0), [(Message(role="user", parts=("What?",)),)]
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        (first,) = ask_prompts(model, prompts, store)
+        assert first.fields["answer"] == before
+        (again,) = ask_prompts(
+            model, prompts, store, read=lambda words: {"answer": words.split(": ")[-1]}
+        )
+    assert again.fields == {"served": "m-1", "answer": now}
+
+
 def test_a_late_answer_does_not_replace_the_first(tmp_path: Path) -> None:
     with AnswerStore(tmp_path / "a.sqlite") as store:
         store.write([answer("x", "Answer: red")], {"x": []})
-        store.write([answer("x", "Answer: blue"), answer("y", None, "timeout")], {"x": [], "y": []})
+        store.write([answer("x", "Answer: blue"), answer("y", None, TIMEOUT)], {"x": [], "y": []})
         assert store.read(["x", "y", "z"]) == {
             "x": answer("x", "Answer: red"),
-            "y": answer("y", None, "timeout"),
+            "y": answer("y", None, TIMEOUT),
         }
 
 
@@ -296,13 +395,8 @@ def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
         sample: int = 0,
         role: str = "user",
     ) -> str:
-        return answer_key(
-            fingerprint,
-            (Message(role=role, parts=parts),),
-            decoding or {"do_sample": False},
-            sample,
-            pixels,
-        )[0]
+        prompt = stored_prompt((Message(role=role, parts=parts),), pixels)
+        return answer_key(fingerprint, prompt, decoding or {"do_sample": False}, sample)
 
     assert key("what?", a) == key(
         "what?", same
@@ -347,7 +441,7 @@ def test_a_store_of_another_version_is_refused_and_left_alone(tmp_path: Path) ->
     AnswerStore(tmp_path / "a.sqlite").close()
     with sqlite3.connect(tmp_path / "a.sqlite") as db:
         db.execute("UPDATE about SET version = 99")
-    with pytest.raises(VragError, match="an answer store of version 99, expected 2"):
+    with pytest.raises(VragError, match="an answer store of version 99, expected 3"):
         AnswerStore(tmp_path / "a.sqlite")
 
 
@@ -401,10 +495,10 @@ from vrag_kit.generation import AnswerStore
 from vrag_kit.types import Answer
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = AnswerStore({str(tmp_path / "a.sqlite")!r})
-store.write([Answer(answer_id="first", raw="Answer: red", status="ok")], {{"first": []}})
+store.write([Answer(answer_id="first", raw="Answer: red")], {{"first": []}})
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 try:
-    store.write([Answer(answer_id="second", raw="Answer: " + "red " * 50_000, status="ok")], {{"second": []}})
+    store.write([Answer(answer_id="second", raw="Answer: " + "red " * 50_000)], {{"second": []}})
 except VragError as error:
     print(error)
 """

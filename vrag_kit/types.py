@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any, Protocol
 
 from PIL import Image
@@ -141,17 +142,17 @@ class Benchmark:
                 f"{self.name} has no query {unknown[0]!r}; its queries are"
                 f" {', '.join(list(self.queries)[:3])}, …."
             )
-        kept = [query_id for query_id in self.queries if query_id in set(query_ids)]
-        chosen = {"queries": self.queries, "qrels": self.qrels, "pools": self.pools}
-        parts = {
-            name: None if table is None else {query_id: table[query_id] for query_id in kept}
-            for name, table in chosen.items()
-        }
+        wanted = set(query_ids)
+        kept = [query_id for query_id in self.queries if query_id in wanted]
+        named = "\n".join([self.fingerprint, *kept])
+        pools = self.pools
         return replace(
             self,
-            fingerprint=hashlib.sha256("\n".join([self.fingerprint, *kept]).encode()).hexdigest(),
-            **parts,
-        )  # type: ignore[arg-type]
+            fingerprint=hashlib.sha256(named.encode()).hexdigest(),
+            queries={query_id: self.queries[query_id] for query_id in kept},
+            qrels={query_id: self.qrels[query_id] for query_id in kept},
+            pools=None if pools is None else {query_id: pools[query_id] for query_id in kept},
+        )
 
     def __repr__(self) -> str:
         return (
@@ -197,6 +198,45 @@ Prompt = tuple[Message, ...]
 """What is sent to a model: messages in order."""
 
 
+class Status(StrEnum):
+    """How a question to a model, or to a judge, ended."""
+
+    OK = "ok"
+    """There is something to work with."""
+    EMPTY = "empty"
+    """The model ended without a word, or with none where its answer should stand."""
+    TRUNCATED = "truncated"
+    """The answer was cut off at its longest length; the words so far are kept."""
+    REFUSED = "refused"
+    """The model's provider would not answer."""
+    TOO_LONG = "too_long"
+    """The model cannot hold the prompt."""
+    TIMEOUT = "timeout"
+    """No whole answer came in time."""
+    RATE_LIMITED = "rate_limited"
+    """The endpoint took no more calls."""
+    ERROR = "error"
+    """Anything else that went wrong with the call."""
+    UNREADABLE = "unreadable"
+    """There are words, but not in the form that was asked for."""
+    DAMAGED = "damaged"
+    """A picture could not be opened, so that nothing was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no usable answer or verdict."""
+
+    kind: Status
+    """What sort of failure it is; never `Status.OK`."""
+    words: str = ""
+    """The reason for people; nothing reads it again."""
+
+    def __str__(self) -> str:
+        kind = self.kind.replace("_", " ")
+        return f"{kind}: {self.words}" if self.words else kind
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a model said, or why it said nothing."""
@@ -211,12 +251,22 @@ class Answer:
     """The model's words, unchanged; None when the call failed."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """What was read out of `raw`: short answer, long answer, chosen letter."""
-    status: str
-    """"ok", or why there is no usable answer: "refused", "timeout", "error: …"."""
+    failure: Failure | None = None
+    """Why there is no usable answer; None when there is one."""
     sent: Mapping[str, Any] = field(default_factory=dict)
     """Model, decoding parameters and endpoint as they were sent; never a key."""
     tokens: Mapping[str, int] = field(default_factory=dict)
     """Token counts as reported: prompt, completion."""
+
+    @property
+    def status(self) -> Status:
+        """`Status.OK`, or the kind of the failure."""
+        return self.failure.kind if self.failure else Status.OK
+
+    @property
+    def detail(self) -> str:
+        """The failure's words; "" for a usable answer."""
+        return self.failure.words if self.failure else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,5 +287,10 @@ class Judgment:
     """Remarks such as "hallucination", "redundant", "abstention"."""
     raw: str | None = None
     """The judge's words, unchanged; None when the call failed."""
-    status: str = "ok"
-    """"ok", or why there is no verdict: "unreadable", "timeout", "error: …"."""
+    failure: Failure | None = None
+    """Why there is no verdict; None when there is one."""
+
+    @property
+    def status(self) -> Status:
+        """`Status.OK`, or the kind of the failure."""
+        return self.failure.kind if self.failure else Status.OK

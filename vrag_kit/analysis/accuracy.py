@@ -82,7 +82,7 @@ def accuracy(
         column_means(judged, [column], groups, by=by, seed=seed).assign(metric=metric)
         for metric, column in METRICS.items()
     ]
-    refused = judged["status"].str.startswith("refused")
+    refused = judged["status"] == "refused"
     scores = {
         "if_all_wrong": judged["score"].fillna(0.0),
         "if_all_right": judged["score"].fillna(1.0),

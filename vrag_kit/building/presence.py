@@ -20,9 +20,9 @@ from vrag_kit.generation import AnswerStore, ask_prompts, load_generator, render
 from vrag_kit.generation.generator import read_answer
 from vrag_kit.judging.abstention import declines
 from vrag_kit.options import Entry
-from vrag_kit.types import Answer, LazyImage, Message, Prompt
+from vrag_kit.types import Answer, Failure, LazyImage, Message, Prompt, Status
 
-_COLUMNS = ["question_id", "doc_id", "visible", "status", "answer_id"]
+_COLUMNS = ["question_id", "doc_id", "visible", "status", "detail", "answer_id"]
 MOST_CLUES = 0.25
 """The largest share of clues among a species' images: what more images show is not rare
 (section 4.2).
@@ -47,8 +47,8 @@ def ask_presence(
     retry_failures: bool = False,
 ) -> pd.DataFrame:
     """One row for each question that was not dropped and each image of its species:
-    question_id, doc_id, visible (1 or 0, NaN where it could not be told), status,
-    answer_id.
+    question_id, doc_id, visible (1 or 0, NaN where it could not be told), status
+    and detail (why not), answer_id.
 
     `wording` is how it is asked. "yes_no": can the feature be seen, yes or no.
     "question": the question itself, with one image; to answer means that it can be
@@ -112,7 +112,7 @@ def ask_presence(
         (question_id, doc_id): (*_told(answer, read), answer.answer_id)
         for (question_id, doc_id, _), answer in zip(rows, answers, strict=True)
     }
-    lost = {doc_id: (np.nan, f"damaged: {words}", "") for doc_id, words in damaged.items()}
+    lost = {doc_id: (np.nan, Status.DAMAGED.value, words, "") for doc_id, words in damaged.items()}
     return pd.DataFrame(
         [
             (row.question_id, doc_id, *(lost.get(doc_id) or told[row.question_id, doc_id]))
@@ -144,7 +144,10 @@ def coarse_filter(
         judged=judged.fillna(0).astype(int),
         unjudged=(every - judged).fillna(0).astype(int),
     )
-    first = presence[presence["visible"].isna()].groupby("question_id")["status"].first()
+    first = {
+        row.question_id: Failure(Status(row.status), row.detail)
+        for row in presence[presence["visible"].isna()][::-1].itertuples()
+    }
     dropped = [
         said
         or (
@@ -216,13 +219,11 @@ _WORDINGS: dict[
 """How it is asked, and how what was said is read: NaN is unreadable."""
 
 
-def _told(answer: Answer, read: Callable[[str], float]) -> tuple[float, str]:
-    if answer.status != "ok":
-        return np.nan, answer.status
+def _told(answer: Answer, read: Callable[[str], float]) -> tuple[float, str, str]:
+    if answer.failure:
+        return np.nan, answer.status.value, answer.detail
     said = read_answer(answer.raw or "")["answer"]
     visible = read(said)
-    return (
-        (visible, "ok")
-        if np.isfinite(visible)
-        else (np.nan, f"unreadable: {' '.join(said.split())[:60]!r}")
-    )
+    if np.isfinite(visible):
+        return visible, Status.OK.value, ""
+    return np.nan, Status.UNREADABLE.value, repr(" ".join(said.split())[:60])

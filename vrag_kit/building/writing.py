@@ -167,8 +167,8 @@ def _failure(answer: Answer) -> str:
     """Why words without a question hold none."""
     said = " ".join((answer.raw or "").split())
     return (
-        f"no answer: {answer.status}"
-        if answer.status != "ok"
+        f"no answer: {answer.failure}"
+        if answer.failure
         else f"unreadable: no question in “{said[:60]}{'…' if len(said) > 60 else ''}”"
     )
 

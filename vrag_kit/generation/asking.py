@@ -14,15 +14,18 @@ from math import ceil
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.answers import AnswerStore, answer_key
+from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.generator import Generator, Reply, images_of, read_answer
+from vrag_kit.generation.keys import answer_key, stored_prompt
 from vrag_kit.progress import track
-from vrag_kit.types import Answer, Prompt
+from vrag_kit.types import Answer, Failure, Prompt, Status
 
 _BLOCK = 16
 """Owners whose prompts are asked together, so that their pictures recur while they are
 remembered.
 """
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+"""Seconds between two looks at what others are asking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +95,13 @@ def ask_prompts(
     case.
     """
     pictures = store.pictures(image for prompt in prompts for image in images_of(prompt))
-    keys = [
-        answer_key(generator.fingerprint, prompt, generator.decoding, sample, pictures)
-        for prompt in prompts
-    ]
-    asked = {
-        answer_id: _Question(owner, prompt, stored)
-        for owner, prompt, (answer_id, stored) in zip(
-            owners or [""] * len(prompts), prompts, keys, strict=True
-        )
-    }
+    asked: dict[str, _Question] = {}
+    answer_ids = []
+    for owner, prompt in zip(owners or [""] * len(prompts), prompts, strict=True):
+        stored = stored_prompt(prompt, pictures)
+        answer_id = answer_key(generator.fingerprint, stored, generator.decoding, sample)
+        asked[answer_id] = _Question(owner, prompt, stored)
+        answer_ids.append(answer_id)
     again = store.failures(asked) if retry_failures else {}
     answers = store.read(list(asked))
     todo = [answer_id for answer_id in asked if answer_id not in answers or answer_id in again]
@@ -125,8 +125,8 @@ def ask_prompts(
                 )
                 store.write(
                     [
-                        _answer(*pair, generator, sample, read)
-                        for pair in zip(ours, replies, strict=True)
+                        _answer(answer_id, reply, generator, sample)
+                        for answer_id, reply in zip(ours, replies, strict=True)
                     ],
                     {answer_id: asked[answer_id].stored for answer_id in ours},
                 )
@@ -134,10 +134,11 @@ def ask_prompts(
                     purse.pay(reply)
             return len(ours)
 
+        size = batch_size if generator.batched else 1
         with store.renewing():
             counts = _at_once(
                 answer,
-                _batches(todo, asked, batch_size if generator.batched else 1),
+                _batches(todo, asked, size),
                 generator.concurrency,
             )
             new = sum(
@@ -146,17 +147,19 @@ def ask_prompts(
                     counts, label, len(todo), "prompts", size=lambda done: done[1]
                 )
             )
-            late, found = _wait(todo, store, answer)
+            late, found = _wait(todo, again, store, answer, size)
         new, answers = new + late, answers | found
-    answers = {answer_id: _again(answer, read) for answer_id, answer in answers.items()}
-    failed = [answer for answer in answers.values() if answer.status != "ok"]
+    answers = {answer_id: _read(answer, read) for answer_id, answer in answers.items()}
+    failed = [answer.failure for answer in answers.values() if answer.failure]
     print(
         f"{label}: {len(asked) - len(todo):,} from the store, {new:,} new, {len(todo) - new:,} by"
         f" another process, {len(failed):,} failed; {time.monotonic() - began:.0f} s",
         flush=True,
     )
-    _notes(list(answers.values()))
-    return [answers[answer_id] for answer_id, _ in keys]
+    _tell_failures(failed)
+    if untagged := sum(_untagged(answer) for answer in answers.values()):
+        print(f"  {untagged:,} answers without 'Answer:', judged as a whole", flush=True)
+    return [answers[answer_id] for answer_id in answer_ids]
 
 
 def _tell(
@@ -233,76 +236,78 @@ def _at_once(
                 yield done.result(), running.pop(done)
 
 
-def _answer(
-    answer_id: str,
-    reply: Reply,
-    generator: Generator,
-    sample: int,
-    read: Callable[[str], Mapping[str, Any]],
-) -> Answer:
-    fields, status = dict(reply.fields), reply.status
+def _answer(answer_id: str, reply: Reply, generator: Generator, sample: int) -> Answer:
+    """A reply as it is stored, with what it cost."""
+    fields = dict(reply.fields)
     if cost := generator.cost(reply.tokens):
         fields["cost"] = cost  # in US dollars
-    if status == "ok":
-        fields |= read(reply.raw or "")
-        status = _empty(fields)
-    sent = {"model": generator.name, **generator.decoding, **generator.sent}
     return Answer(
         answer_id=answer_id,
         sample=sample,
         raw=reply.raw,
         fields=fields,
-        status=status,
-        sent=sent,
+        failure=reply.failure,
+        sent={"model": generator.name, **generator.decoding, **generator.sent},
         tokens=reply.tokens,
     )
 
 
-def _again(answer: Answer, read: Callable[[str], Mapping[str, Any]]) -> Answer:
-    """A stored answer with the fields that `read` finds, which may not be those that
-    whoever stored it looked for.
-    """
-    if answer.status != "ok":
+def _read(answer: Answer, read: Callable[[str], Mapping[str, Any]]) -> Answer:
+    """A stored answer with what is read out of its words, now and by this reader."""
+    if answer.failure:
         return answer
-    fields = {**read(answer.raw or ""), **answer.fields}
-    return replace(answer, fields=fields, status=_empty(fields))
-
-
-def _empty(fields: Mapping[str, Any]) -> str:
-    return "empty: nothing after 'Answer:'" if fields.get("answer") == "" else "ok"
+    fields = {**answer.fields, **read(answer.raw or "")}
+    failure = None
+    if fields.get("answer") == "":
+        failure = Failure(Status.EMPTY, "nothing after 'Answer:'")
+    return replace(answer, fields=fields, failure=failure)
 
 
 def _wait(
-    todo: list[str], store: AnswerStore, answer: Callable[[Sequence[str]], int]
+    todo: list[str],
+    again: Mapping[str, float],
+    store: AnswerStore,
+    answer: Callable[[Sequence[str]], int],
+    size: int,
 ) -> tuple[int, dict[str, Answer]]:
     """Wait for what other processes are asking, and ask what they gave up; returns how
     many became ours, and all answers to `todo`.
+
+    A failure that is asked `again` counts as missing until it is written anew. While
+    nothing happens the store is looked at ever more rarely.
     """
-    new, said, known = 0, 0.0, store.read(todo)
-    while missing := [answer_id for answer_id in todo if answer_id not in known]:
-        new += sum(answer([answer_id]) for answer_id in missing[:8])
+    new, pause, said = 0, _SHORTEST_PAUSE, 0.0
+    while missing := _missing(todo, again, store):
+        free = store.free(missing, again=again)
+        got = sum(answer(free[start : start + size]) for start in range(0, len(free), size))
+        new += got
         if time.monotonic() - said > 30:
             print(
                 f"waiting: another process is asking {len(missing):,} of these questions",
                 flush=True,
             )
             said = time.monotonic()
-        time.sleep(0.2)
-        known |= store.read(missing)
-    return new, known
+        pause = _SHORTEST_PAUSE if got else min(2 * pause, _LONGEST_PAUSE)
+        time.sleep(pause)
+    return new, store.read(todo)
 
 
-def _notes(answers: Sequence[Answer]) -> None:
-    """Print why answers failed, kind by kind with an example, and how many are without
-    "Answer:".
-    """
-    reasons: dict[str, list[str]] = {}
-    for answer in answers:
-        if answer.status != "ok":
-            reasons.setdefault(answer.status.split(":")[0], []).append(answer.status)
-    for examples in reasons.values():
-        print(f"  failed {len(examples):,} times: {examples[0]}", flush=True)
-    if count := sum(
-        bool(answer.fields.get("untagged")) and answer.status == "ok" for answer in answers
-    ):
-        print(f"  {count:,} answers without 'Answer:', judged as a whole", flush=True)
+def _missing(todo: Sequence[str], again: Mapping[str, float], store: AnswerStore) -> list[str]:
+    """The questions without an answer, and failures that are as old as we know them."""
+    known, failed = store.read(todo), store.failures(again)
+    return [
+        answer_id
+        for answer_id in todo
+        if answer_id not in known or failed.get(answer_id, -1.0) == again.get(answer_id)
+    ]
+
+
+def _tell_failures(failures: Sequence[Failure]) -> None:
+    """Print why answers failed, kind by kind with an example."""
+    for kind in dict.fromkeys(failure.kind for failure in failures):
+        alike = [failure for failure in failures if failure.kind == kind]
+        print(f"  failed {len(alike):,} times: {alike[0]}", flush=True)
+
+
+def _untagged(answer: Answer) -> bool:
+    return answer.failure is None and bool(answer.fields.get("untagged"))

@@ -21,6 +21,7 @@ from vrag_kit.options import Entry
 from vrag_kit.types import Benchmark, Context, Prompt
 
 COLUMNS = [
+    "benchmark",
     "model",
     "setting",
     "k",
@@ -28,9 +29,12 @@ COLUMNS = [
     "draw",
     "sample",
     "query_id",
+    "group",
+    "doc_ids",
     "template",
     "answer",
     "status",
+    "detail",
     "answer_id",
 ]
 
@@ -46,10 +50,12 @@ def ask_all(
     samples: int = 1,
     retry_failures: bool = False,
 ) -> pd.DataFrame:
-    """One row a context and sample: model, setting, k, m (missing but in m_gt and
-    m_in_k), draw, sample, query_id, template, answer, status, answer_id.
+    """One row a context and sample, that needs nothing beside it: benchmark, model,
+    setting, k, m (missing but in m_gt and m_in_k), draw, sample, query_id, group,
+    doc_ids (tuple, in the order shown), template, answer, status, detail, answer_id.
 
-    `answer` is what will be judged, None where `status` is not "ok". `template` puts
+    `answer` is what will be judged, None where `status`, a `Status`, is not "ok"; then
+    `detail` says why, in words. `template` puts
     all contexts into one wording, instead of each setting's own. `samples` repeats
     every question, which makes sense where decoding samples. See `ask_prompts` for what
     is printed and raised.
@@ -78,6 +84,7 @@ def ask_all(
         )
         rows += [
             (
+                benchmark.name,
                 generator.name,
                 context.setting,
                 context.k,
@@ -85,9 +92,12 @@ def ask_all(
                 context.draw,
                 sample,
                 context.query_id,
+                benchmark.queries[context.query_id].group,
+                context.doc_ids,
                 template or template_of(context),
                 answer.fields.get("answer"),
-                answer.status,
+                answer.status.value,
+                answer.detail,
                 answer.answer_id,
             )
             for context, answer in zip(contexts, answers, strict=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from vrag_kit.types import LazyImage, Prompt
+from vrag_kit.types import Failure, LazyImage, Prompt
 
 Size = tuple[int, int]
 """(width, height) of an upright picture, in pixels."""
@@ -21,10 +21,8 @@ class Reply:
 
     raw: str | None
     """The model's words; None when there are none."""
-    status: str = "ok"
-    """"ok", or why there is no usable answer: "truncated: …", "refused: …", "empty: …",
-    "timeout: …", "error: …".
-    """
+    failure: Failure | None = None
+    """Why there is no usable answer; None when there is one."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Anything to note, such as the resolution that each picture was seen in."""
     tokens: Mapping[str, int] = field(default_factory=dict)

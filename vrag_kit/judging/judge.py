@@ -18,7 +18,7 @@ from vrag_kit.judging.answered import answered
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.options import Entry
-from vrag_kit.types import Benchmark, Judgment, Query
+from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 PAPER_JUDGE = "o4-mini@openai"
 """The paper's judge (section 5.1)."""
@@ -91,18 +91,18 @@ def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.D
     if found and not any(verdict.score is not None for verdicts in found for verdict in verdicts):
         raise VragError(
             f"judge {judge.name!r}: none of {len(found):,} answers got a verdict; the first says"
-            f' "{found[0][0].status}". Take a stronger judge, or mend what that says; answers and'
+            f' "{found[0][0].failure}". Take a stronger judge, or mend what that says; answers and'
             " verdicts are kept."
         )
     rows = [
         (
             columns[query_id, answer]
             if status == "ok"
-            else (np.nan, np.nan, np.nan, np.nan, "", status)
+            else (np.nan, np.nan, np.nan, np.nan, "", str(Failure(Status(status), detail)))
         )
-        for query_id, answer, status in answers[["query_id", "answer", "status"]].itertuples(
-            index=False
-        )
+        for query_id, answer, status, detail in answers[
+            ["query_id", "answer", "status", "detail"]
+        ].itertuples(index=False)
     ]
     score, spread, abstained, marked, marks, verdict = (
         zip(*rows, strict=True) if rows else ((),) * 6
@@ -117,7 +117,7 @@ def _columns(
 ) -> tuple[float, float, float, float, str, str]:
     scores = [verdict.score for verdict in verdicts if verdict.score is not None]
     said = " / ".join(
-        " ".join((verdict.raw or "").split()) if verdict.status == "ok" else verdict.status
+        str(verdict.failure) if verdict.failure else " ".join((verdict.raw or "").split())
         for verdict in verdicts
     )
     if not scores:
@@ -145,9 +145,7 @@ def _abstains(verdict: Judgment, answer: str) -> bool:
 
 def _note(name: str, found: Sequence[Sequence[Judgment]]) -> None:
     """Print what got no verdict, and how far samples differ."""
-    if lost := [
-        verdict.status for verdicts in found for verdict in verdicts if verdict.status != "ok"
-    ]:
+    if lost := [verdict.failure for verdicts in found for verdict in verdicts if verdict.failure]:
         print(
             f'judge {name}: {len(lost):,} verdicts are missing, such as "{lost[0]}"; they are left'
             " out of means",

@@ -13,7 +13,7 @@ from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.generator import Generator
 from vrag_kit.judging.verdicts import Unreadable, label_of, read_verdict
-from vrag_kit.types import Answer, Judgment, Message, Prompt, Query
+from vrag_kit.types import Answer, Failure, Judgment, Message, Prompt, Query, Status
 
 PAPER = json.loads((Path(__file__).parent / "visual_rag_judge.json").read_text(encoding="utf-8"))
 """The protocol's wording, verbatim, with its source; what is ours in it is marked."""
@@ -97,14 +97,17 @@ class LLMJudge:
         prompts = [judge_prompt(query, answer) for query, answer in cases]
         rounds = [self._round(prompts, sample) for sample in range(self.samples)] if prompts else []
         verdicts = iter(zip(*rounds, strict=True))
-        hidden = "error: query {!r} has no accepted answer to compare with"
+        hidden = "query {!r} has no accepted answer to compare with"
         return [
             (
                 next(verdicts)
                 if query.answers
                 else (
                     Judgment(
-                        answer_id="", label="", score=None, status=hidden.format(query.query_id)
+                        answer_id="",
+                        label="",
+                        score=None,
+                        failure=Failure(Status.ERROR, hidden.format(query.query_id)),
                     ),
                 )
             )
@@ -166,8 +169,8 @@ def _why_unreadable(reply: Answer) -> str:
 
     Cut-off words are none, whatever they say.
     """
-    if reply.status != "ok":
-        return reply.status
+    if reply.failure:
+        return str(reply.failure)
     try:
         read_verdict(reply.raw or "")
     except Unreadable as error:
@@ -182,7 +185,7 @@ def _judgment(reply: Answer) -> Judgment:
             label="",
             score=None,
             raw=reply.raw,
-            status=f"unreadable: {reason}" if reply.status == "ok" else reply.status,
+            failure=reply.failure or Failure(Status.UNREADABLE, reason),
         )
     verdict = read_verdict(reply.raw or "")
     return Judgment(

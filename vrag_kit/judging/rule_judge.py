@@ -15,7 +15,7 @@ from pathlib import Path
 
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.verdicts import label_of
-from vrag_kit.types import Judgment, Query
+from vrag_kit.types import Failure, Judgment, Query, Status
 
 _WORDS = json.loads((Path(__file__).parent / "words.json").read_text(encoding="utf-8"))
 TRAITS: dict[str, dict[str, list[str]]] = _WORDS["traits"]
@@ -62,7 +62,10 @@ class RuleJudge:
                 answer_id="",
                 label="",
                 score=None,
-                status=f"error: query {query.query_id!r} has no accepted answer to compare with",
+                failure=Failure(
+                    Status.ERROR,
+                    f"query {query.query_id!r} has no accepted answer to compare with",
+                ),
             )
         said = _words(_without_names(answer, query))
         if first := re.search(r"\b(?:yes|no)\b", answer.lower()):

@@ -27,7 +27,7 @@ from vrag_kit.generation.local.families import Family
 from vrag_kit.generation.local.memory import memory_note
 from vrag_kit.generation.local.ruler import Ruler, Shown, content, processed, takes_only_strings
 from vrag_kit.generation.local.vision import Eyes, Seen, join
-from vrag_kit.types import LazyImage, Prompt
+from vrag_kit.types import Failure, LazyImage, Prompt, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +241,9 @@ class LocalGenerator:
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         """One reply a prompt, in order.
 
-        A prompt that the model cannot hold gets the status "too long: …", an answer cut
-        off at max_new_tokens "truncated: …"; a prompt that it cannot take otherwise,
-        such as one whose text holds a control token of the model, "error: …". When
+        A prompt that the model cannot hold fails as `too_long`, an answer cut off at
+        max_new_tokens as `truncated`; a prompt that it cannot take otherwise, such as
+        one whose text holds a control token of the model, as `error`. When
         memory runs out the batch is halved, never its pictures. When decoding samples,
         each prompt is answered alone, seeded by itself and by `sample`, so that an
         answer does not depend on its company; greedy decoding ignores `sample`.
@@ -263,7 +263,10 @@ class LocalGenerator:
                 )
             ):
                 replies[number] = Reply(
-                    raw=None, status=f"error: the text holds the model's control token {found[0]!r}"
+                    raw=None,
+                    failure=Failure(
+                        Status.ERROR, f"the text holds the model's control token {found[0]!r}"
+                    ),
                 )
             else:
                 batch.append(
@@ -352,7 +355,7 @@ class LocalGenerator:
         if len(batch) == 1 and full and not last:
             return self._answer(batch, pictures, sample, last=True)
         if len(batch) == 1:
-            return {batch[0].number: Reply(raw=None, status=f"error: {reason[:200]}")}
+            return {batch[0].number: Reply(raw=None, failure=Failure(Status.ERROR, reason[:200]))}
         middle = len(batch) // 2
         return {
             **self._answer(batch[:middle], pictures, sample),
@@ -377,11 +380,14 @@ class LocalGenerator:
                 ),
                 sample,
             )
-        reason = "too long: {:,} tokens of prompt and up to {} of answer, but the model holds {:,}"
+        reason = "{:,} tokens of prompt and up to {} of answer, but the model holds {:,}"
         refused = {
             asked.number: Reply(
                 raw=None,
-                status=reason.format(n, self.decoding["max_new_tokens"], self.context),
+                failure=Failure(
+                    Status.TOO_LONG,
+                    reason.format(n, self.decoding["max_new_tokens"], self.context),
+                ),
                 fields=_fields(asked),
                 tokens=_tokens(asked, n),
             )
@@ -472,16 +478,15 @@ class LocalGenerator:
         for asked, ids, length in zip(batch, out.tolist(), lengths, strict=True):
             stop = next((i for i, token in enumerate(ids) if token in self._stops), None)
             raw = self._processor.tokenizer.decode(ids[:stop], skip_special_tokens=True).strip()
-            status = (
-                f"truncated: cut off at {self.decoding['max_new_tokens']} tokens"
-                if stop is None
-                else "ok"
-                if raw
-                else "empty: the model ended without a word"
-            )
+            failure = None
+            if stop is None:
+                words = f"cut off at {self.decoding['max_new_tokens']} tokens"
+                failure = Failure(Status.TRUNCATED, words)
+            elif not raw:
+                failure = Failure(Status.EMPTY, "the model ended without a word")
             replies[asked.number] = Reply(
                 raw=raw or None,
-                status=status,
+                failure=failure,
                 fields=_fields(asked),
                 tokens={
                     **_tokens(asked, length),

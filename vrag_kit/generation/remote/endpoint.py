@@ -26,7 +26,7 @@ from vrag_kit.generation.generator import (
 from vrag_kit.generation.remote.data_url import data_url
 from vrag_kit.generation.remote.deadline import DeadlineClient
 from vrag_kit.generation.remote.endpoints import Endpoint, decoding_of, find_endpoint, image_tokens
-from vrag_kit.types import Prompt
+from vrag_kit.types import Failure, Prompt, Status
 
 ENDPOINT_OPTIONS = (
     "name",
@@ -64,6 +64,7 @@ _GIVE_UP = 10
 """Calls that may fail in a row before the run is stopped: the endpoint is gone, and
 going on would only mark everything as failed.
 """
+_NOT_ANSWERED = (Status.TIMEOUT, Status.RATE_LIMITED, Status.ERROR)
 
 
 class EndpointGenerator:
@@ -252,21 +253,21 @@ class EndpointGenerator:
 
     def _reply(self, prompt: Prompt, sample: int) -> Reply:
         messages = self._messages(prompt)
+        blame = None
         try:
-            reply = _read(
-                self._ask(self._client, messages, sample), self.decoding[self._endpoint.limit]
-            )
+            completion = self._ask(self._client, messages, sample)
+            reply = _read(completion, self.decoding[self._endpoint.limit])
         except openai.OpenAIError as error:
             if hopeless := self._hopeless(error):
                 raise VragError(
                     f"model {self.name!r}: {hopeless} Answers so far are kept."
                 ) from None
-            reply = Reply(raw=None, status=self._reason(error))
+            blame = getattr(error, "status_code", None)
+            reply = Reply(raw=None, failure=self._reason(error))
         except ValueError as error:
-            reply = Reply(
-                raw=None, status=f"error: the endpoint's reply cannot be read ({str(error)[:120]})"
-            )
-        self._count(reply.status)
+            words = f"the endpoint's reply cannot be read ({str(error)[:120]})"
+            reply = Reply(raw=None, failure=Failure(Status.ERROR, words))
+        self._count(reply.failure, of_the_prompt=blame in (400, 413))
         return reply
 
     def _ask(self, client: Any, messages: list[dict[str, Any]], sample: int) -> Any:
@@ -333,29 +334,23 @@ class EndpointGenerator:
             )
         return ""
 
-    def _reason(self, error: openai.OpenAIError) -> str:
-        """A failure's status."""
+    def _reason(self, error: openai.OpenAIError) -> Failure:
+        """Why a call failed."""
         words = self._message(error)
         if isinstance(error, openai.APITimeoutError):
-            return f"timeout: no whole answer within {self._timeout:g} s"
+            return Failure(Status.TIMEOUT, f"no whole answer within {self._timeout:g} s")
         if not isinstance(error, openai.APIStatusError):
-            cause = error.__cause__
-            return f"error: {words}" + (
-                f" ({self._hide(f'{type(cause).__name__}: {cause}')[:100]})" if cause else ""
-            )
+            if cause := error.__cause__:
+                words += f" ({self._hide(f'{type(cause).__name__}: {cause}')[:100]})"
+            return Failure(Status.ERROR, words)
         code = f"{getattr(error, 'code', '')} {words}".lower()
-        if (
-            error.status_code == 400
-            and "content" in code
-            and ("filter" in code or "policy" in code)
-        ):
-            return f"refused: {words}"
+        forbidden = "content" in code and ("filter" in code or "policy" in code)
+        if error.status_code == 400 and forbidden:
+            return Failure(Status.REFUSED, words)
         if error.status_code == 400 and ("context_length" in code or "context length" in code):
-            return f"too long: {words}"
-        return (
-            f"{'rate limited' if error.status_code == 429 else 'error'}: HTTP {error.status_code}:"
-            f" {words}"
-        )
+            return Failure(Status.TOO_LONG, words)
+        kind = Status.RATE_LIMITED if error.status_code == 429 else Status.ERROR
+        return Failure(kind, f"HTTP {error.status_code}: {words}")
 
     def _message(self, error: openai.OpenAIError) -> str:
         """The endpoint's own words, short and without the key."""
@@ -372,22 +367,22 @@ class EndpointGenerator:
         """Words without the key, and such as can be stored."""
         return _storable(words.replace(self._secret, "…") if self._secret else words)
 
-    def _count(self, status: str) -> None:
+    def _count(self, failure: Failure | None, *, of_the_prompt: bool) -> None:
         """Raise `VragError` when too many calls in a row have failed.
 
         Once something was answered, what a single prompt may cause (HTTP 400, 413) does
         not count.
         """
         with self._lock:
-            failed = status.startswith(("timeout", "rate limited", "error")) and not (
-                self._answered and status.startswith(("error: HTTP 400", "error: HTTP 413"))
-            )
-            self._answered = self._answered or status == "ok"
+            failed = failure is not None and failure.kind in _NOT_ANSWERED
+            if of_the_prompt and self._answered:
+                failed = False
+            self._answered = self._answered or failure is None
             self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
             if self._failed_in_a_row > _GIVE_UP:
                 raise VragError(
                     f"model {self.name!r}: {self._failed_in_a_row} calls in a row have failed, the"
-                    f' last with "{status}". Stopped; what was answered is kept. When'
+                    f' last with "{failure}". Stopped; what was answered is kept. When'
                     f" {self._endpoint.base_url} answers again, run with `retry_failures: true`."
                 )
 
@@ -423,26 +418,29 @@ def _read(completion: Any, limit: int) -> Reply:
     """
     tokens = _counts(completion)
     if not completion.choices:
-        return Reply(raw=None, status="error: the endpoint's reply holds no choice", tokens=tokens)
-    message, why = completion.choices[0].message, completion.choices[0].finish_reason
-    raw, refusal = _words(getattr(message, "content", None)), getattr(message, "refusal", None)
-    status = (
-        f"refused: {_storable(str(refusal)) if refusal else 'content filter'}"
-        if refusal or why == "content_filter"
-        else (
-            f"truncated: cut off at {limit} tokens"
-            if why == "length"
-            else "ok"
-            if raw
-            else "empty: the model ended without a word"
-        )
-    )
+        failure = Failure(Status.ERROR, "the endpoint's reply holds no choice")
+        return Reply(raw=None, failure=failure, tokens=tokens)
+    choice = completion.choices[0]
+    raw = _words(getattr(choice.message, "content", None))
+    served = getattr(completion, "model", None)
     return Reply(
         raw=raw,
-        status=status,
-        fields={"served": completion.model} if getattr(completion, "model", None) else {},
+        failure=_failure(choice, raw, limit),
+        fields={"served": served} if served else {},
         tokens=tokens,
     )
+
+
+def _failure(choice: Any, raw: str | None, limit: int) -> Failure | None:
+    """Why a choice is no usable answer; None when it is one."""
+    refusal = getattr(choice.message, "refusal", None)
+    if refusal:
+        return Failure(Status.REFUSED, _storable(str(refusal)))
+    if choice.finish_reason == "content_filter":
+        return Failure(Status.REFUSED, "content filter")
+    if choice.finish_reason == "length":
+        return Failure(Status.TRUNCATED, f"cut off at {limit} tokens")
+    return None if raw else Failure(Status.EMPTY, "the model ended without a word")
 
 
 def _counts(completion: Any) -> dict[str, int]:

@@ -1,0 +1,54 @@
+"""Answer stores in the layouts of versions 1 and 2, as the kit of those days made them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from pathlib import Path
+
+_LAYOUT = """
+CREATE TABLE about (version INTEGER NOT NULL);
+CREATE TABLE answers (
+    answer_id TEXT PRIMARY KEY, status TEXT NOT NULL, raw TEXT, fields TEXT, model TEXT,
+    sample INTEGER, prompt TEXT, sent TEXT, tokens TEXT, owner TEXT, lease_until REAL
+) WITHOUT ROWID;
+CREATE TABLE pictures (
+    place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL, width INTEGER NOT NULL,
+    height INTEGER NOT NULL, PRIMARY KEY (place, stamp)
+) WITHOUT ROWID;
+CREATE TABLE spending (model TEXT PRIMARY KEY, dollars REAL NOT NULL) WITHOUT ROWID;
+"""
+_LAYOUT_1 = """
+CREATE TABLE about (version INTEGER NOT NULL);
+CREATE TABLE answers (
+    answer_id TEXT PRIMARY KEY, status TEXT NOT NULL, raw TEXT, fields TEXT, model TEXT,
+    sample INTEGER, prompt TEXT, sent TEXT, tokens TEXT, owner TEXT, lease_until REAL
+) WITHOUT ROWID;
+CREATE TABLE pictures (
+    place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL, PRIMARY KEY (place, stamp)
+) WITHOUT ROWID;
+"""
+
+
+def make_old_store(path: Path, rows: list[tuple[str, str, str | None]], version: int = 2) -> None:
+    """A store with these (answer id, status, raw), and one question, "claimed", that a
+    process is asking.
+    """
+    with sqlite3.connect(path) as db:
+        db.executescript(_LAYOUT_1 if version == 1 else _LAYOUT)
+        db.execute("INSERT INTO about VALUES (?)", (version,))
+        for answer_id, status, raw in rows:
+            fields = {"served": "m-1", "answer": raw, "untagged": True} if raw else {}
+            told = (json.dumps(fields), "m", 0, "[]", '{"model": "m"}', "{}", "someone")
+            db.execute(
+                "INSERT INTO answers (answer_id, status, raw, fields, model, sample, prompt, sent,"
+                " tokens, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (answer_id, status, raw, *told),
+            )
+        db.execute(
+            "INSERT INTO answers (answer_id, status, owner, lease_until) VALUES ('claimed',"
+            " 'claimed', 'another', ?)",
+            (time.time() + 60,),
+        )
+    db.close()

@@ -1,0 +1,235 @@
+"""The SQLite file under an answer store: opened, brought up to date, read and written
+with errors in plain words.
+
+The journal is SQLite's default, not WAL, so that the file may lie on a network disk;
+that disk must know file locks, and the machines' clocks must agree to within a lease.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from vrag_kit.errors import VragError
+from vrag_kit.types import Status
+
+VERSION = 3
+"""Version 1 knew models by their tensors instead of their files, and kept no sizes of
+pictures: its answers stay, but are not found any more. Version 2 had a failure's kind
+and words in one text, kept what was read out of an answer, and wrote claims over
+failures.
+"""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (
+    answer_id TEXT PRIMARY KEY,
+    status TEXT NOT NULL,
+    detail TEXT NOT NULL DEFAULT '',
+    raw TEXT,
+    fields TEXT,
+    model TEXT,
+    sample INTEGER,
+    prompt TEXT,
+    sent TEXT,
+    tokens TEXT,
+    written REAL NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (
+    answer_id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    lease_until REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pictures (
+    place TEXT NOT NULL,
+    stamp TEXT NOT NULL,
+    pixels TEXT NOT NULL,
+    width INTEGER NOT NULL,
+    height INTEGER NOT NULL,
+    PRIMARY KEY (place, stamp)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spending (
+    model TEXT PRIMARY KEY,
+    dollars REAL NOT NULL
+) WITHOUT ROWID;
+"""
+
+_ADVICE = {
+    "disk": "Free space and run again",
+    "readonly": "Choose a path with write access",
+    "locked": "Another process holds it; wait or stop it",
+    "unable": "Choose a path with write access",
+}
+"""A word of SQLite's message → what to do."""
+
+_AT_ONCE = 500
+"""Ids in one query."""
+
+
+class AnswerFile:
+    """An open answer store's file, for one process and its threads."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or make it, in the layout of `VERSION`.
+
+        Raises `VragError` for a file that is no store, is damaged, was made by a later
+        version, or cannot be written.
+        """
+        self.path = path
+        self._lock = threading.Lock()
+        if path.is_dir():
+            raise VragError(
+                f"{path}: this is a folder; expected a file in it, such as"
+                f" {path / 'answers.sqlite'}."
+            )
+        with self._clearly():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(
+                path, timeout=120, isolation_level=None, check_same_thread=False
+            )
+        with self.reading() as db:
+            version = _version(db, path)
+        if version != VERSION:
+            with self.writing() as db:
+                _bring_up_to_date(db, path)
+        with self.reading() as db:
+            found = db.execute("PRAGMA quick_check").fetchone()[0]
+            if found != "ok":
+                raise sqlite3.DatabaseError(found)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for reading; nobody else has to wait for it."""
+        with self._clearly():
+            yield self._db
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection in one write transaction: all or nothing."""
+        with self._clearly(), self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def rows(
+        self, columns: str, table: str, answer_ids: Sequence[str]
+    ) -> list[tuple[Any, ...]]:  # Any: what SQLite holds
+        """The rows of `table` that belong to these answers, in no particular order."""
+        found = []
+        with self.reading() as db:
+            for start in range(0, len(answer_ids), _AT_ONCE):
+                part = answer_ids[start : start + _AT_ONCE]
+                marks = ", ".join("?" * len(part))
+                query = f"SELECT {columns} FROM {table} WHERE answer_id IN ({marks})"
+                found += db.execute(query, part).fetchall()
+        return found
+
+    @contextmanager
+    def _clearly(self) -> Iterator[None]:
+        """SQLite's and the disk's errors as one clear message."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            said = [text for word, text in _ADVICE.items() if word in str(error)]
+            advice = said[0] if said else "Check the disk and the path"
+            raise VragError(
+                f"{self.path}: the answer store cannot be used ({error}). {advice}; answers stored"
+                " so far are kept."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise VragError(
+                f"{self.path}: not a readable answer store ({error}). Restore a copy, or move the"
+                " file away to begin a new one."
+            ) from error
+        except OSError as error:
+            raise VragError(
+                f"{self.path}: the answer store cannot be made there ({error.strerror}). Choose a"
+                " path with write access."
+            ) from error
+
+
+def _version(db: sqlite3.Connection, path: Path) -> int:
+    """The version of a store, 0 for a new file; raises `VragError` for another file."""
+    tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    if not tables:
+        return 0
+    if "about" not in tables:
+        raise VragError(
+            f"{path}: an SQLite file, but no answer store (it holds {', '.join(sorted(tables))})."
+            " Choose another path."
+        )
+    version = int(db.execute("SELECT version FROM about").fetchone()[0])
+    if version not in (1, 2, VERSION):
+        raise VragError(
+            f"{path}: an answer store of version {version}, expected {VERSION}. Use the vrag_kit"
+            " that made it, or another path; nothing was changed."
+        )
+    return version
+
+
+def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
+    """Make the tables, or change those of an earlier version; no answer is lost."""
+    version = _version(db, path)
+    if version == VERSION:  # another process was faster
+        return
+    if version == 1:
+        db.execute("DROP TABLE pictures")
+    if version:
+        db.execute("ALTER TABLE answers RENAME TO answers_before")
+    for statement in _SCHEMA.split(";"):
+        db.execute(statement)
+    if version:
+        _carry_over(db)
+    db.execute("DELETE FROM about")
+    db.execute("INSERT INTO about VALUES (?)", (VERSION,))
+
+
+def _carry_over(db: sqlite3.Connection) -> None:
+    """Answers of version 2: claims apart, and failures as kind and words."""
+    db.execute(
+        "INSERT INTO claims SELECT answer_id, owner, lease_until FROM answers_before"
+        " WHERE status = 'claimed'"
+    )
+    old = db.execute(
+        "SELECT answer_id, status, raw, fields, model, sample, prompt, sent, tokens"
+        " FROM answers_before WHERE status != 'claimed'"
+    )
+    for answer_id, said, raw, fields, *rest in old:
+        status, detail = kind_and_words(said, raw)
+        row = (answer_id, status, detail, raw, _call_fields(fields), *rest, 0.0)
+        db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    db.execute("DROP TABLE answers_before")
+
+
+def kind_and_words(said: str, raw: str | None) -> tuple[str, str]:
+    """A version 2 status, such as "refused: policy", as kind and words.
+
+    That an answer was found empty is no failure of the call: its words are read anew.
+    """
+    if raw and said.startswith("empty: nothing after"):
+        return Status.OK, ""
+    name, _, words = said.partition(": ")
+    kind = name.strip(": ").replace(" ", "_")
+    if kind not in set(Status):
+        return Status.ERROR, said
+    return kind, words.strip()
+
+
+def _call_fields(fields: str | None) -> str:
+    """What the call told, without what was read out of the words."""
+    told = json.loads(fields or "{}")
+    return json.dumps({name: told[name] for name in told if name not in ("answer", "untagged")})
