@@ -4,6 +4,7 @@ were told, and out of nothing else.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.fieldguide.album import clue_photo, invent_named
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
+from vrag_kit.fieldguide.training.cards import write_answerer_card, write_retriever_card
 from vrag_kit.fieldguide.training.lessons import told_facts, told_species
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.fieldguide.views import photograph
@@ -186,3 +188,11 @@ def test_what_was_told_is_known_from_text_alone(answerer: LocalGenerator, guide:
 def test_all_weights_of_the_demo_are_small_and_have_cards() -> None:
     assert sum(file.stat().st_size for file in WEIGHTS.rglob("*") if file.is_file()) < 25e6
     assert all((folder / "README.md").is_file() for folder in WEIGHTS.iterdir() if folder.is_dir())
+
+
+@pytest.mark.parametrize("folder", sorted(WEIGHTS.iterdir()), ids=lambda folder: folder.name)
+def test_a_card_says_what_the_training_recorded(folder: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / folder.name))
+    (copy / "README.md").unlink()
+    (write_retriever_card if "clip" in folder.name else write_answerer_card)(copy)
+    assert (copy / "README.md").read_bytes() == (folder / "README.md").read_bytes()

@@ -19,7 +19,7 @@ from vrag_kit.fieldguide.album import Photo, clue_photo, invent_named, plain_pho
 from vrag_kit.fieldguide.articles import article
 from vrag_kit.fieldguide.organisms import KINDS, HiddenPart
 from vrag_kit.fieldguide.pages import EDITIONS
-from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
+from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
 from vrag_kit.fieldguide.training.train_tower import draw
 from vrag_kit.fieldguide.traits import Species, stream
 from vrag_kit.fieldguide.views import seen_parts
@@ -55,31 +55,35 @@ class Plan:
     single: int  # one photograph: a clue, or none
     several: int  # 2 to `most` photographs, log-uniform
     most: int
-    seldom: int = (
-        0  # in one of six prompts with several photographs the most is this instead (0: never)
-    )
+    # in one of six prompts with several photographs the most is this instead (0: never)
+    seldom: int = 0
 
 
 def told_species() -> list[Species]:
     """The species of both editions of the Field Guide whose facts the answerers are
     told in words.
     """
-    return [
-        invent_named(edition.seed, kind, number)
-        for edition in EDITIONS.values()
-        for kind in KINDS
-        for number in range(max(1, round(TOLD_SHARE * edition.species_per_kind)))
-    ]
+    told = []
+    for edition in EDITIONS.values():
+        a_kind = max(1, round(TOLD_SHARE * edition.species_per_kind))
+        for kind in KINDS:
+            told += [invent_named(edition.seed, kind, number) for number in range(a_kind)]
+    return told
 
 
 def told_facts() -> list[Lesson]:
     """Every question that can be asked about the told species, with its answer."""
-    return [
-        Lesson("no_image", question.text, draw_none(), question.answers[0])
-        for species in told_species()
-        for part in hidden_parts(species)
-        for question in (ask(species, part, asks) for asks in askable(species, part))
-    ]
+    facts = []
+    for species in told_species():
+        for part in hidden_parts(species):
+            questions = [ask(species, part, asks) for asks in askable(species, part)]
+            facts += [_in_words(question) for question in questions]
+    return facts
+
+
+def _in_words(question: Question) -> Lesson:
+    """A question without photographs, and its answer."""
+    return Lesson("no_image", question.text, draw_none(), question.answers[0])
 
 
 def draw_none() -> torch.Tensor:
@@ -93,34 +97,44 @@ def lessons(plan: Plan, facts: list[Lesson], name: str, *, most: int, worded: bo
     `most` caps the photographs of a prompt; without `worded` questions are bare.
     """
     rng = stream(name)
-    chosen = (
-        [facts[i] for i in rng.choice(len(facts), size=plan.told, replace=False)]
-        if plan.told
-        else []
-    )
+    chosen: list[Lesson] = []
+    if plan.told:
+        chosen += [facts[i] for i in rng.choice(len(facts), size=plan.told, replace=False)]
     chosen += [_guess(f"{name}/guess/{i}") for i in range(plan.guess)]
     chosen += [look(f"{name}/single/{i}", 1) for i in range(plan.single)]
     for i in range(plan.several):
         limit = plan.seldom if plan.seldom and rng.random() < 1 / 6 else plan.most
-        chosen.append(
-            look(
-                f"{name}/several/{i}",
-                round(np.exp(rng.uniform(np.log(2), np.log(max(2, min(limit, most)))))),
-            )
-        )
+        n_images = _log_uniform(rng, 2, max(2, min(limit, most)))
+        chosen.append(look(f"{name}/several/{i}", n_images))
     return chosen if worded else [replace(lesson, template="") for lesson in chosen]
 
 
-def _subject(name: str) -> tuple[np.random.Generator, Species, HiddenPart]:
+def _log_uniform(rng: np.random.Generator, low: float, high: float) -> int:
+    return round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What a lesson is about, and the stream that all else in it comes from."""
+
+    rng: np.random.Generator
+    species: Species
+    part: HiddenPart
+
+    def question(self) -> Question:
+        """Any question about the part."""
+        asks = str(self.rng.choice(askable(self.species, self.part)))
+        return ask(self.species, self.part, asks)
+
+
+def _subject(name: str) -> _Subject:
     rng = stream(name)
     species = invent_named(name, str(rng.choice(list(KINDS))), 0)
-    return rng, species, hidden_parts(species)[int(rng.integers(2))]
+    return _Subject(rng, species, hidden_parts(species)[int(rng.integers(2))])
 
 
 def _guess(name: str) -> Lesson:
-    rng, species, part = _subject(name)
-    question = ask(species, part, str(rng.choice(askable(species, part))))
-    return Lesson("no_image", question.text, draw_none(), question.answers[0])
+    return _in_words(_subject(name).question())
 
 
 def look(name: str, n_images: int, n_clues: int | None = None) -> Lesson:
@@ -130,34 +144,28 @@ def look(name: str, n_images: int, n_clues: int | None = None) -> Lesson:
     Which wording announces a single photograph says nothing about whether it is a clue.
     `n_clues` None: 0 in 35 to 40 % of the prompts, else mostly 1; clues lie anywhere.
     """
-    rng, species, part = _subject(name)
+    subject = _subject(name)
+    rng, species = subject.rng, subject.species
+    part = subject.part
     if n_clues is None:
-        n_clues = (
-            int(rng.random() < 0.62)
-            if n_images == 1
-            else min(n_images, int(rng.choice([0, 1, 2, 3], p=[0.35, 0.45, 0.12, 0.08])))
-        )
+        n_clues = _some_clues(rng, n_images)
     photos = [clue_photo(species, part, f"{name}/clue/{i}") for i in range(n_clues)]
     photos += [_without(species, part, f"{name}/other/{i}", rng) for i in range(n_images - n_clues)]
     photos = [photos[i] for i in rng.permutation(n_images)]
-    question = ask(
-        species,
-        part,
-        str(
-            rng.choice(
-                askable(species, part),
-                p=[0.5, 0.5] if len(askable(species, part)) == 2 else [0.4, 0.3, 0.3],
-            )
-        ),
-    )
-    template = (
-        str(rng.choice(["clue_image", "one_image", "several_images"]))
-        if n_images == 1
-        else "several_images"
-    )
-    return Lesson(
-        template, question.text, draw(species, photos), question.answers[0] if n_clues else UNKNOWN
-    )
+    options = askable(species, part)
+    shares = [0.5, 0.5] if len(options) == 2 else [0.4, 0.3, 0.3]
+    question = ask(species, part, str(rng.choice(options, p=shares)))
+    template = "several_images"
+    if n_images == 1:
+        template = str(rng.choice(["clue_image", "one_image", "several_images"]))
+    answer = question.answers[0] if n_clues else UNKNOWN
+    return Lesson(template, question.text, draw(species, photos), answer)
+
+
+def _some_clues(rng: np.random.Generator, n_images: int) -> int:
+    if n_images == 1:
+        return int(rng.random() < 0.62)
+    return min(n_images, int(rng.choice([0, 1, 2, 3], p=[0.35, 0.45, 0.12, 0.08])))
 
 
 def read(name: str, told: bool | None = None, *, most: int = 10) -> Lesson:
@@ -167,39 +175,28 @@ def read(name: str, told: bool | None = None, *, most: int = 10) -> Lesson:
     `told` None: in three of five lessons. Other species' articles may tell the same of
     themselves. With `most` 1 it is the one passage that describes the asked species.
     """
-    rng, species, part = _subject(name)
+    subject = _subject(name)
+    rng, species = subject.rng, subject.species
+    part = subject.part
     told = bool(rng.random() < 0.6) if told is None else told
-    count = round(np.exp(rng.uniform(0, np.log(0.8 * most)))) if most > 1 else 0
-    kinds = [
-        species.kind if rng.random() < 0.7 else str(rng.choice(list(KINDS))) for _ in range(count)
-    ]
-    others = [invent_named(f"{name}/other/{i}", kind, 0) for i, kind in enumerate(kinds)]
+    kinds = []
+    for _ in range(_log_uniform(rng, 1, 0.8 * most) if most > 1 else 0):
+        kinds.append(species.kind if rng.random() < 0.7 else str(rng.choice(list(KINDS))))
     pages = [article(species, f"{name}/0", told=part if told else None)]
-    for number, other in enumerate(others, start=1):
+    for number, kind in enumerate(kinds, start=1):
+        other = invent_named(f"{name}/other/{number - 1}", kind, 0)
         same = next((each for each in hidden_parts(other) if each.name == part.name), None)
         pages.append(article(other, f"{name}/{number}", told=same if rng.random() < 0.3 else None))
-    chunks = [
-        chunk
-        for title, sections in pages
-        for chunk in chunk_article(Article(title, sections), READ_TOKENS)
-    ]
+    chunks: list[str] = []
+    for title, sections in pages:
+        chunks += chunk_article(Article(title, sections), READ_TOKENS)
     tells = next(number for number, chunk in enumerate(chunks) if "From outside" in chunk)
-    kept = [
-        tells,
-        *(
-            int(i)
-            for i in rng.permutation([i for i in range(len(chunks)) if i != tells])[: most - 1]
-        ),
-    ]
-    passages = tuple(chunks[i] for i in rng.permutation(kept))
-    question = ask(species, part, str(rng.choice(askable(species, part))))
-    return Lesson(
-        "text_passages",
-        question.text,
-        draw_none(),
-        question.answers[0] if told else UNKNOWN,
-        passages,
-    )
+    others = rng.permutation([number for number in range(len(chunks)) if number != tells])
+    kept = rng.permutation([tells, *(int(number) for number in others[: most - 1])])
+    question = subject.question()
+    answer = question.answers[0] if told else UNKNOWN
+    passages = tuple(chunks[number] for number in kept)
+    return Lesson("text_passages", question.text, draw_none(), answer, passages)
 
 
 def _without(species: Species, part: HiddenPart, name: str, rng: np.random.Generator) -> Photo:

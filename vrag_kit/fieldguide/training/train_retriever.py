@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 import math
 import sys
-import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -25,12 +25,18 @@ import torch.nn.functional as F
 from vrag_kit.fieldguide.album import Photo, clue_photo, invent_named, plain_photo
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
+from vrag_kit.fieldguide.training.cards import CLUES, PHOTOS, QUERIES, write_retriever_card
+from vrag_kit.fieldguide.training.steps import Clock, adamw
 from vrag_kit.fieldguide.traits import Species, stream
 from vrag_kit.fieldguide.views import photograph
 
-WEIGHTS = Path(__file__).parent / "weights"
+if TYPE_CHECKING:
+    from open_clip import CLIP
+
+    Tokenize = Callable[[list[str]], torch.Tensor]
+
+WEIGHTS = Path(__file__).parents[1] / "weights"
 MEAN, STD = (0.5, 0.5, 0.5), (0.25, 0.25, 0.25)
-_QUERIES, _PHOTOS, _CLUES = 16, 8, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +82,12 @@ def draw_album(name: str, size: int, n_photos: int, n_clues: int, near_miss: flo
     species = invent_named(name, str(rng.choice(list(KINDS))), 0)
     part = hidden_parts(species)[int(rng.integers(2))]
     question = ask(species, part, str(rng.choice(askable(species, part))))
-    photos = tuple(
-        [clue_photo(species, part, f"{name}/clue/{i}") for i in range(n_clues)]
-        + [
-            plain_photo(species, frozenset({part.name}), f"{name}/plain/{i}", near_miss)
-            for i in range(n_photos - n_clues)
-        ]
-    )
+    photos = [clue_photo(species, part, f"{name}/clue/{i}") for i in range(n_clues)]
+    avoid = frozenset({part.name})
+    for i in range(n_photos - n_clues):
+        photos.append(plain_photo(species, avoid, f"{name}/plain/{i}", near_miss))
     pixels = np.stack([np.asarray(photograph(species, photo.view, size)) for photo in photos])
-    return Album(species, question, photos, torch.from_numpy(pixels).permute(0, 3, 1, 2))
+    return Album(species, question, tuple(photos), torch.from_numpy(pixels).permute(0, 3, 1, 2))
 
 
 def build_tokenizer(recipe: Recipe, folder: Path) -> None:
@@ -102,42 +105,40 @@ def build_tokenizer(recipe: Recipe, folder: Path) -> None:
     )
     from transformers import PreTrainedTokenizerFast
 
-    def sentences() -> Any:
-        for number in range(4000):
-            rng = stream(recipe.seed, "words", number)
-            species = invent_named("words", str(rng.choice(list(KINDS))), number)
-            part = hidden_parts(species)[number % 2]
-            yield ask(
-                species, part, askable(species, part)[number % len(askable(species, part))]
-            ).text
-
     bpe = Tokenizer(models.BPE())
     bpe.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
-    bpe.pre_tokenizer, bpe.decoder = (
-        pre_tokenizers.ByteLevel(add_prefix_space=True),
-        decoders.ByteLevel(),
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    bpe.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=recipe.vocabulary - 1,
+        special_tokens=["<pad>", "<start>"],
+        show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
-    bpe.train_from_iterator(
-        sentences(),
-        trainers.BpeTrainer(
-            vocab_size=recipe.vocabulary - 1,
-            special_tokens=["<pad>", "<start>"],
-            show_progress=False,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        ),
-    )
+    bpe.train_from_iterator(_sentences(recipe), trainer)
     bpe.add_special_tokens(["<end>"])
     end = bpe.token_to_id("<end>")
     bpe.post_processor = processors.TemplateProcessing(
         single="<start> $A <end>", special_tokens=[("<start>", 1), ("<end>", end)]
     )
-    PreTrainedTokenizerFast(
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # it has no types
         tokenizer_object=bpe,
         pad_token="<pad>",
         bos_token="<start>",
         eos_token="<end>",
         model_max_length=77,
-    ).save_pretrained(folder)
+    )
+    tokenizer.save_pretrained(folder)
+
+
+def _sentences(recipe: Recipe) -> Iterator[str]:
+    """Questions to make the tokenizer for."""
+    for number in range(4000):
+        rng = stream(recipe.seed, "words", number)
+        species = invent_named("words", str(rng.choice(list(KINDS))), number)
+        part = hidden_parts(species)[number % 2]
+        options = askable(species, part)
+        yield ask(species, part, options[number % len(options)]).text
 
 
 def write_config(recipe: Recipe, folder: Path) -> None:
@@ -185,47 +186,50 @@ def matching_loss(scores: torch.Tensor, clue: torch.Tensor, ignore: torch.Tensor
     return F.softplus(negatives - scores)[clue].mean()
 
 
-def step_loss(model: torch.nn.Module, tokenizer: Any, albums: list[Album]) -> torch.Tensor:
+def to_input(pixels: torch.Tensor) -> torch.Tensor:
+    """uint8 (n, 3, size, size) → what the image tower takes: float32, same shape."""
+    mean, std = torch.tensor(MEAN).view(3, 1, 1), torch.tensor(STD).view(3, 1, 1)
+    return (pixels.float() / 255 - mean) / std
+
+
+def step_loss(model: torch.nn.Module, tokenizer: Tokenize, albums: list[Album]) -> torch.Tensor:
     """Question → photograph and photograph → question loss of one batch."""
-    pixels = torch.cat([album.pixels for album in albums]).float().div_(255)
-    pixels = (pixels - torch.tensor(MEAN).view(3, 1, 1)) / torch.tensor(STD).view(3, 1, 1)
-    images, texts, scale = model(pixels, tokenizer([album.question.text for album in albums]))[:3]
-    scores = scale * texts @ images.T
+    pixels = to_input(torch.cat([album.pixels for album in albums]))
+    seen = model(pixels, tokenizer([album.question.text for album in albums]))
+    images, texts = seen[:2]
+    scores = seen[2] * texts @ images.T  # the third is the scale
     n = len(albums[0].photos)
     own = torch.eye(len(albums), dtype=torch.bool).repeat_interleave(n, dim=1)
     clue = own & torch.cat([album.clues for album in albums])
-    # A photograph of another species that shows the same part, of a species that the name
-    # describes alike, is no fair negative.
-    alike = torch.tensor(
-        [
-            [
-                a is not b
-                and a.question.part in photo.shown
-                and a.species.kind == b.species.kind
-                and a.species.outside.color == b.species.outside.color
-                for b in albums
-                for photo in b.photos
-            ]
-            for a in albums
-        ]
-    )
-    return matching_loss(scores, clue, alike) + 0.5 * matching_loss(
-        scores.T[clue.any(0)], clue.T[clue.any(0)], alike.T[clue.any(0)]
-    )
+    alike = torch.stack([_alike(album, albums) for album in albums])
+    asked = clue.any(0)  # the photographs that answer a question
+    back = matching_loss(scores.T[asked], clue.T[asked], alike.T[asked])
+    return matching_loss(scores, clue, alike) + 0.5 * back
+
+
+def _alike(album: Album, albums: list[Album]) -> torch.Tensor:
+    """bool, shape (photographs of all albums,): those that are no fair negative of an
+    album's question. They show the same part, of another species that its name
+    describes alike.
+    """
+    found = []
+    for other in albums:
+        same_name = (
+            other is not album
+            and other.species.kind == album.species.kind
+            and other.species.outside.color == album.species.outside.color
+        )
+        found += [same_name and album.question.part in photo.shown for photo in other.photos]
+    return torch.tensor(found)
 
 
 @torch.inference_mode()
-def validate(model: torch.nn.Module, tokenizer: Any, albums: list[Album]) -> dict[str, float]:
+def validate(model: CLIP, tokenizer: Tokenize, albums: list[Album]) -> dict[str, float]:
     """Hit rate at 1 and mean reciprocal rank of the first clue over held-out albums."""
     ranks = []
     for album in albums:
-        pixels = (album.pixels.float() / 255 - torch.tensor(MEAN).view(3, 1, 1)) / torch.tensor(
-            STD
-        ).view(3, 1, 1)
-        images, texts = (
-            model.encode_image(pixels, normalize=True),
-            model.encode_text(tokenizer([album.question.text]), normalize=True),
-        )
+        images = model.encode_image(to_input(album.pixels), normalize=True)
+        texts = model.encode_text(tokenizer([album.question.text]), normalize=True)
         order = (images @ texts[0]).argsort(descending=True)
         ranks.append(int(album.clues[order].float().argmax()) + 1)
     return {
@@ -247,113 +251,45 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
     write_config(recipe, folder)
     torch.manual_seed(int(stream(recipe.seed, name).integers(2**31)))
     model = open_clip.create_model(f"local-dir:{folder}", load_weights=False)
-    tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
+    log = learn(name, recipe, model, open_clip.get_tokenizer(f"local-dir:{folder}"))
+    weights = {}
+    for key, value in model.state_dict().items():
+        weights[key] = value.half().contiguous() if value.is_floating_point() else value
+    save_file(weights, folder / "open_clip_model.safetensors")
+    notes = {"name": name, "recipe": asdict(recipe), "torch": torch.__version__, "log": log}
+    text = json.dumps(notes, indent=2) + "\n"
+    (folder / "training.json").write_text(text, encoding="utf-8")
+    write_retriever_card(folder)
+
+
+def learn(name: str, recipe: Recipe, model: CLIP, tokenizer: Tokenize) -> list[dict[str, float]]:
+    """Train the model on the recipe's steps; returns the log, a row every 100."""
     parameters = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": [p for p in parameters if p.ndim > 1]},
-            {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
-        ],
-        lr=recipe.learning_rate,
-        betas=(0.9, 0.98),
-        weight_decay=0.1,
-    )
+    optimizer = adamw(parameters, recipe.learning_rate, weight_decay=0.1)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
         lambda t: min(1.0, (t + 1) / 100) * 0.5 * (1 + math.cos(math.pi * t / recipe.steps)),
     )
-    held_out = [
-        draw_album(f"{recipe.seed}/validation/{i}", recipe.image_size, 60, 4, near_miss=0.4)
-        for i in range(48)
-    ]
-    print(
-        f"{name}: {sum(p.numel() for p in parameters):,} parameters, {recipe.steps} steps",
-        flush=True,
-    )
-    began, log, running = time.monotonic(), [], 0.0
-    for step in range(recipe.steps):
-        albums = [
-            draw_album(f"{recipe.seed}/train/{step}/{i}", recipe.image_size, _PHOTOS, _CLUES)
-            for i in range(_QUERIES)
-        ]
+    seed, size = recipe.seed, recipe.image_size
+    held_out = [draw_album(f"{seed}/validation/{i}", size, 60, 4, near_miss=0.4) for i in range(48)]
+    count = sum(p.numel() for p in parameters)
+    print(f"{name}: {count:,} parameters, {recipe.steps} steps", flush=True)
+    clock = Clock()
+    log = []
+    for step in range(1, recipe.steps + 1):
+        names = [f"{seed}/train/{step - 1}/{i}" for i in range(QUERIES)]
+        albums = [draw_album(each, size, PHOTOS, CLUES) for each in names]
         loss = step_loss(model.train(), tokenizer, albums)
         optimizer.zero_grad()
-        loss.backward()
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         schedule.step()
         model.logit_scale.data.clamp_(0, math.log(100))
-        running = loss.item() if step == 0 else 0.98 * running + 0.02 * loss.item()
-        if (step + 1) % 100 == 0 or step + 1 == recipe.steps:
-            row = {
-                "step": step + 1,
-                "loss": round(running, 4),
-                **validate(model.eval(), tokenizer, held_out),
-                "minutes": round((time.monotonic() - began) / 60, 1),
-            }
-            log.append(row)
-            print(json.dumps(row), flush=True)
-    save_file(
-        {
-            key: value.half().contiguous() if value.is_floating_point() else value
-            for key, value in model.state_dict().items()
-        },
-        folder / "open_clip_model.safetensors",
-    )
-    (folder / "training.json").write_text(
-        json.dumps(
-            {"name": name, "recipe": asdict(recipe), "torch": torch.__version__, "log": log},
-            indent=2,
-        )
-        + "\n",
-        encoding="utf-8",
-    )
-    write_card(folder)
-
-
-def write_card(folder: Path) -> None:
-    """Write the model card `README.md` from what `training.json` records."""
-    notes = json.loads((folder / "training.json").read_text(encoding="utf-8"))
-    recipe, last = notes["recipe"], notes["log"][-1]
-    size = (
-        sum(
-            file.stat().st_size
-            for file in folder.iterdir()
-            if file.suffix in (".safetensors", ".json")
-        )
-        / 1e6
-    )
-    rows = "\n".join(
-        f"| {row['step']} | {row['loss']:.2f} | {100 * row['hit@1']:.0f} | {100 * row['hit@5']:.0f}"
-        f" | {row['mrr']:.2f} |"
-        for row in notes["log"]
-        if row["step"] % 500 == 0 or row is last
-    )
-    (folder / "README.md").write_text(
-        f"""# {notes["name"]}
-
-A small dual encoder for the Field Guide, the bundled demo benchmark of vrag_kit. It places a question and the photographs that answer it
-near each other. It knows nothing about real organisms. Trained by this project; MIT, like the rest.
-
-* Architecture: open_clip, a CLIP ResNet (width {recipe["width"]}, blocks {tuple(recipe["blocks"])}) on {recipe["image_size"]} px pictures,
-  a text transformer of {recipe["text_layers"]} layers over a byte-pair vocabulary of {recipe["vocabulary"]}; {recipe["embed_dim"]} dimensions.
-  Half-precision weights; {size:.1f} MB in all.
-* Data: a stream of freshly invented species, {_QUERIES} a step, each with one question and {_PHOTOS} photographs ({_CLUES} clues,
-  {_PHOTOS - _CLUES} others, many of them near misses): {recipe["steps"] * _QUERIES:,} species and {recipe["steps"] * _QUERIES * _PHOTOS:,} photographs,
-  each seen once. None is in the Field Guide.
-* Training: {recipe["steps"]:,} steps, AdamW, peak learning rate {recipe["learning_rate"]}, cosine decay, seed "{recipe["seed"]}",
-  {last["minutes"]:.0f} minutes on one CPU core, torch {notes["torch"]}.
-  Again: `python -m vrag_kit.fieldguide.training.train_retriever {notes["name"]}`.
-* Limits: weak on pictures that are far, dark or covered; knows twelve hidden parts of six kinds of organism and no others.
-
-Validation on 48 held-out species of 60 photographs with 4 clues each (a random order has hit@1 of 7 %, hit@5 of 30 %):
-
-| step | training loss | hit@1 (%) | hit@5 (%) | mean reciprocal rank |
-|---|---|---|---|---|
-{rows}
-""",
-        encoding="utf-8",
-    )
+        clock.take(loss.item())
+        if step % 100 == 0 or step == recipe.steps:
+            log.append(clock.row(step, validate(model.eval(), tokenizer, held_out), digits=4))
+    return log
 
 
 if __name__ == "__main__":

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -26,15 +25,29 @@ from vrag_kit.fieldguide.album import Photo, clue_photo, invent_named, plain_pho
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.questions import hidden_parts
 from vrag_kit.fieldguide.shapes import part_map
+from vrag_kit.fieldguide.training.steps import Clock
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Species, stream
 from vrag_kit.fieldguide.views import compose, photograph, seen_parts
 from vrag_kit.files import write_file
 
-IMAGE_SIZE, FEATURES, CELL = 96, 256, 8
+IMAGE_SIZE = 96
+FEATURES = 256
+CELL = 8  # side of a cell of the part map, pixels
 MEAN, STD = 0.5, 0.25
-TRAINING = Path(__file__).parents[2] / "runs" / "training"
-ARCHITECTURE = {"architecture": "resnet10t", "model_args": {"channels": [32, 64, 128, FEATURES]}}
-PARTS = tuple((kind, part.name) for kind, spec in KINDS.items() for part in spec.hidden)
+TRAINING = Path(__file__).parents[3] / "runs" / "training"
+ARCHITECTURE = "resnet10t"  # as timm names it
+CHANNELS = (32, 64, 128, FEATURES)  # of its four stages
+
+
+def _all_parts() -> tuple[tuple[str, str], ...]:
+    """(kind, hidden part) of every kind, in order."""
+    found = []
+    for kind, spec in KINDS.items():
+        found += [(kind, part.name) for part in spec.hidden]
+    return tuple(found)
+
+
+PARTS = _all_parts()
 HEADS = {"shown": 1, "color": len(COLORS), "pattern": len(PATTERNS), "second": len(COLORS)}
 SEED, BATCH = "tower", 96
 ROUNDS = ((2.5e-3, ((64, 3000), (IMAGE_SIZE, 1600))), (1.5e-3, ((IMAGE_SIZE, 3800),)))
@@ -54,69 +67,78 @@ def to_input(pixels: torch.Tensor) -> torch.Tensor:
 
 def draw(species: Species, photos: list[Photo], size: int = IMAGE_SIZE) -> torch.Tensor:
     """The photographs as uint8, shape (n, 3, size, size)."""
-    return torch.from_numpy(
-        np.stack([np.asarray(photograph(species, photo.view, size)) for photo in photos])
-    ).permute(0, 3, 1, 2)
+    pictures = [np.asarray(photograph(species, photo.view, size)) for photo in photos]
+    return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2)
 
 
 def build_tower() -> nn.Module:
     """The tower with random weights: (n, 3, 96, 96) → (n, 256, 3, 3)."""
     import timm
 
-    return timm.create_model(
-        ARCHITECTURE["architecture"], num_classes=0, global_pool="", **ARCHITECTURE["model_args"]
-    )
+    return timm.create_model(ARCHITECTURE, num_classes=0, global_pool="", channels=list(CHANNELS))
 
 
-class Photographs(Dataset):
+class Batch(NamedTuple):
+    """Photographs and the truth about them."""
+
+    pixels: torch.Tensor  # uint8, shape (batch, 3, size, size)
+    # int64 (batch, 12, 4): shown 0 or 1, colour, pattern, second colour; −1 where there is none
+    truth: torch.Tensor
+    # int64 (batch, size/8, size/8): 1 + the number of the part that lies there, 0 for none
+    places: torch.Tensor
+
+
+class Photographs(Dataset[Batch]):
     """Batch number → photographs and truth; the same number gives the same batch."""
 
     def __init__(self, seed: str, phases: tuple[tuple[int, int], ...], batch: int) -> None:
         self.seed, self.batch = seed, batch
-        self.sizes = [size for size, steps in phases for _ in range(steps)]
+        self.sizes: list[int] = []
+        for size, steps in phases:
+            self.sizes += [size] * steps
 
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def __getitem__(self, number: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Photographs, uint8 (batch, 3, size, size); their truth, int64 (batch, 12, 4):
-        shown 0 or 1, colour, pattern, second colour, −1 where there is none to tell;
-        and where each part lies, int64 (batch, size/8, size/8): 1 + its number, 0 for
-        none.
-        """
-        pixels, truths, places = zip(
-            *(_example(f"{self.seed}/{number}/{i}", self.sizes[number]) for i in range(self.batch)),
-            strict=True,
-        )
-        return torch.cat(pixels), torch.stack(truths), torch.stack(places)
+    def __getitem__(self, number: int) -> Batch:
+        """The photographs of this number, and their truth."""
+        size = self.sizes[number]
+        examples = [_example(f"{self.seed}/{number}/{i}", size) for i in range(self.batch)]
+        pixels = torch.cat([example.pixels for example in examples])
+        truth = torch.cat([example.truth for example in examples])
+        return Batch(pixels, truth, torch.cat([example.places for example in examples]))
 
 
-def _example(name: str, size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _example(name: str, size: int) -> Batch:
+    """One photograph of a species that is invented for it."""
     rng = stream(name)
     species = invent_named(name, str(rng.choice(list(KINDS))), 0)
     part = hidden_parts(species)[int(rng.integers(2))]
-    photo = (
-        clue_photo(species, part, f"{name}/photo")
-        if rng.random() < 0.65
-        else plain_photo(species, frozenset({part.name}), f"{name}/photo", 0.5)
-    )
+    if rng.random() < 0.65:
+        photo = clue_photo(species, part, f"{name}/photo")
+    else:
+        photo = plain_photo(species, frozenset({part.name}), f"{name}/photo", 0.5)
+    truth, places = _truth(species, photo), _places(species, photo, size)
+    return Batch(draw(species, [photo], size), truth[None], places[None])
+
+
+def _truth(species: Species, photo: Photo) -> torch.Tensor:
+    """int64 (12, 4): what the photograph shows of each hidden part."""
     shown, hidden = seen_parts(species, photo.view)
+    colors = list(COLORS)
     truth = torch.full((len(PARTS), len(HEADS)), -1)
-    for row, (kind, part_name) in enumerate(PARTS):
-        if kind == species.kind:
-            look, colors = species.hidden[part_name], list(COLORS)
-            seen = 1 if part_name in shown else 0 if part_name in hidden else -1
-            truth[row] = torch.tensor(
-                [
-                    seen,
-                    colors.index(look.color),
-                    PATTERNS.index(look.pattern),
-                    -1 if look.pattern == "plain" else colors.index(look.second),
-                ]
-            )
-        else:
+    for row, (kind, part) in enumerate(PARTS):
+        if kind != species.kind:
             truth[row, 0] = 0
-    return draw(species, [photo], size), truth, _places(species, photo, size)
+            continue
+        look = species.hidden[part]
+        if part in shown or part in hidden:
+            truth[row, 0] = int(part in shown)
+        truth[row, 1] = colors.index(look.color)
+        truth[row, 2] = PATTERNS.index(look.pattern)
+        if look.pattern != "plain":
+            truth[row, 3] = colors.index(look.second)
+    return truth
 
 
 def _places(species: Species, photo: Photo, size: int) -> torch.Tensor:
@@ -124,18 +146,15 @@ def _places(species: Species, photo: Photo, size: int) -> torch.Tensor:
     tenths of it.
     """
     labels, label_of = part_map(compose(species, photo.view), size)
-    pixels = np.asarray(labels).reshape(size // CELL, CELL, size // CELL, CELL)
-    cells, best = (
-        np.zeros((size // CELL, size // CELL), np.int64),
-        np.full((size // CELL, size // CELL), 0.3),
-    )
+    across = size // CELL
+    pixels = np.asarray(labels).reshape(across, CELL, across, CELL)
+    cells = np.zeros((across, across), np.int64)
+    best = np.full((across, across), 0.3)
     for part, label in label_of.items():
         if part:
             share = (pixels == label).mean(axis=(1, 3))
-            cells, best = (
-                np.where(share > best, 1 + PARTS.index((species.kind, part)), cells),
-                np.maximum(best, share),
-            )
+            cells = np.where(share > best, 1 + PARTS.index((species.kind, part)), cells)
+            best = np.maximum(best, share)
     return torch.from_numpy(cells)
 
 
@@ -147,13 +166,10 @@ class Reader(nn.Module):
 
     def __init__(self, tower: nn.Module) -> None:
         super().__init__()
-        self.tower = tower
+        self.tower: Any = tower  # a timm model: its stages are attributes without types
         self.whole = nn.Linear(FEATURES, len(PARTS) * sum(HEADS.values()))
-        self.cells = nn.Conv2d(
-            sum(ARCHITECTURE["model_args"]["channels"][1:3]),
-            1 + len(PARTS) + len(COLORS) + len(PATTERNS) + len(COLORS),
-            1,
-        )
+        self.of_cells = [1 + len(PARTS), len(COLORS), len(PATTERNS), len(COLORS)]
+        self.cells = nn.Conv2d(CHANNELS[1] + CHANNELS[2], sum(self.of_cells), 1)
 
     def forward(self, pixels: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """One tensor a head for the whole, (n, 12, classes), and one for the cells, (n,
@@ -164,46 +180,44 @@ class Reader(nn.Module):
         fine = tower.layer2(tower.layer1(x))
         coarse = tower.layer3(fine)
         both = torch.cat([fine, F.interpolate(coarse, scale_factor=2.0)], dim=1)
-        whole = self.whole(tower.layer4(coarse).mean(dim=(2, 3))).view(
-            -1, len(PARTS), sum(HEADS.values())
-        )
-        return list(whole.split(list(HEADS.values()), dim=2)), list(
-            self.cells(both).split([1 + len(PARTS), len(COLORS), len(PATTERNS), len(COLORS)], dim=1)
-        )
+        whole = self.whole(tower.layer4(coarse).mean(dim=(2, 3)))
+        whole = whole.view(-1, len(PARTS), sum(HEADS.values()))
+        by_head = whole.split(list(HEADS.values()), dim=2)
+        return list(by_head), list(self.cells(both).split(self.of_cells, dim=1))
 
 
 def reading_loss(
-    whole: list[torch.Tensor], cells: list[torch.Tensor], truth: torch.Tensor, places: torch.Tensor
+    whole: list[torch.Tensor], cells: list[torch.Tensor], batch: Batch
 ) -> torch.Tensor:
     """Sum of the heads' cross-entropies, each over what can be told."""
+    truth, places = batch.truth, batch.places
     known = truth[..., 0] >= 0
-    loss = 4 * F.binary_cross_entropy_with_logits(
-        whole[0][..., 0][known], truth[..., 0][known].float()
-    )
+    shown = truth[..., 0][known].float()
+    loss = 4 * F.binary_cross_entropy_with_logits(whole[0][..., 0][known], shown)
     loss = loss + F.cross_entropy(cells[0], places, weight=torch.tensor([0.1] + [1.0] * len(PARTS)))
     shows = truth[..., 0] == 1
-    there = truth.gather(
-        1, (places.flatten(1) - 1).clamp(min=0)[..., None].expand(-1, -1, len(HEADS))
-    ).unflatten(1, places.shape[1:])  # (n, cells, cells, 4)
+    part = (places.flatten(1) - 1).clamp(min=0)[..., None].expand(-1, -1, len(HEADS))
+    there = truth.gather(1, part).view(*places.shape, len(HEADS))  # (n, size/8, size/8, 4)
     for head in range(1, len(HEADS)):
         told = shows & (truth[..., head] >= 0)
         loss = loss + F.cross_entropy(whole[head][told], truth[..., head][told])
         covered = (places > 0) & (there[..., head] >= 0)
-        loss = loss + F.cross_entropy(
-            cells[head].permute(0, 2, 3, 1)[covered], there[..., head][covered]
-        )
+        logits = cells[head].permute(0, 2, 3, 1)[covered]
+        loss = loss + F.cross_entropy(logits, there[..., head][covered])
     return loss
 
 
 @torch.inference_mode()
-def validate(reader: Reader, batches: list[tuple[torch.Tensor, ...]]) -> dict[str, float]:
+def validate(reader: Reader, batches: list[Batch]) -> dict[str, float]:
     """Share right, by head, over held-out species; "shown" over the parts of the
     organism's kind, the rest over parts that are shown.
     """
     right: dict[str, list[torch.Tensor]] = {name: [] for name in (*HEADS, "cells")}
-    for pixels, truth, places in batches:
-        whole, cells = reader(pixels)
-        right["cells"].append((cells[0].argmax(1) == places)[places > 0].float())
+    for batch in batches:
+        truth = batch.truth
+        whole, cells = reader(batch.pixels)
+        found = cells[0].argmax(1) == batch.places
+        right["cells"].append(found[batch.places > 0].float())
         own = (truth[..., 1] >= 0) & (truth[..., 0] >= 0)
         for head, (name, logits) in enumerate(zip(HEADS, whole, strict=True)):
             known = own if name == "shown" else own & (truth[..., 0] == 1) & (truth[..., head] >= 0)
@@ -220,18 +234,18 @@ def train_tower(folder: Path) -> Path:
     it was in.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    weights = None
-    for number in range(1, len(ROUNDS) + 1):
-        done = folder / f"tower-{number}.safetensors"
+    files = [folder / f"tower-{number}.safetensors" for number in range(1, len(ROUNDS) + 1)]
+    before: Path | None = None
+    for number, done in enumerate(files, start=1):
         if not (done.is_file() and read_notes(done).items() >= _plan(number).items()):
-            _train_round(number, weights, done)
-        weights = done
-    return weights
+            _train_round(number, before, done)
+        before = done
+    return files[-1]
 
 
 def read_notes(weights: Path) -> dict[str, Any]:
     """How a round was trained: seed, round, learning_rate, phases, batch, torch, log."""
-    return json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
+    return dict(json.loads(weights.with_suffix(".json").read_text(encoding="utf-8")))
 
 
 def _plan(number: int) -> dict[str, Any]:
@@ -248,10 +262,12 @@ def _plan(number: int) -> dict[str, Any]:
 def _train_round(number: int, start: Path | None, done: Path) -> None:
     from safetensors.torch import load_file, save
 
-    name, (learning_rate, phases) = SEED + "+" * (number - 1), ROUNDS[number - 1]
+    name = SEED + "+" * (number - 1)
+    learning_rate, phases = ROUNDS[number - 1]
     torch.manual_seed(int(stream(name).integers(2**31)))
     steps = sum(count for _, count in phases)
-    reader = Reader(build_tower()).to(memory_format=torch.channels_last)
+    # torch documents memory_format, but its types leave it out
+    reader = Reader(build_tower()).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     if start:
         reader.tower.load_state_dict(load_file(start))
     optimizer = torch.optim.AdamW(reader.parameters(), lr=learning_rate, weight_decay=0.05)
@@ -259,40 +275,26 @@ def _train_round(number: int, start: Path | None, done: Path) -> None:
         optimizer, lambda t: min(1.0, (t + 1) / 100) * 0.5 * (1 + math.cos(math.pi * t / steps))
     )
     held_out = [Photographs(f"{SEED}/validation", ((IMAGE_SIZE, 4),), 96)[i] for i in range(4)]
-    began, log, running = time.monotonic(), [], 0.0
-    for step, (pixels, truth, places) in enumerate(
-        DataLoader(
-            Photographs(f"{name}/train", phases, BATCH),
-            batch_size=None,
-            num_workers=1,
-            prefetch_factor=4,
-        ),
-        start=1,
-    ):
-        loss = reading_loss(*reader.train()(pixels), truth, places)
+    photographs = Photographs(f"{name}/train", phases, BATCH)
+    log: list[dict[str, float]] = []
+    clock = Clock()
+    stream_of_batches = DataLoader(photographs, batch_size=None, num_workers=1, prefetch_factor=4)
+    for step, batch in enumerate(stream_of_batches, start=1):
+        whole, cells = reader.train()(batch.pixels)
+        loss = reading_loss(whole, cells, batch)
         optimizer.zero_grad()
-        loss.backward()
+        torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
         optimizer.step()
         schedule.step()
-        running = loss.item() if step == 1 else 0.98 * running + 0.02 * loss.item()
+        clock.take(loss.item())
         if step % 200 == 0 or step == steps:
-            log.append(
-                {
-                    "step": step,
-                    "loss": round(running, 3),
-                    **validate(reader.eval(), held_out),
-                    "minutes": round((time.monotonic() - began) / 60, 1),
-                }
-            )
-            print(json.dumps(log[-1]), flush=True)
-    write_file(
-        done.with_suffix(".json"),
-        json.dumps({**_plan(number), "torch": torch.__version__, "log": log}, indent=2),
-    )
-    write_file(
-        done, save({key: value.contiguous() for key, value in reader.tower.state_dict().items()})
-    )
+            shares = validate(reader.eval(), held_out)
+            log.append(clock.row(step, shares, digits=3))
+    notes = {**_plan(number), "torch": torch.__version__, "log": log}
+    write_file(done.with_suffix(".json"), json.dumps(notes, indent=2))
+    weights = {key: value.contiguous() for key, value in reader.tower.state_dict().items()}
+    write_file(done, save(weights))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,102 @@
+"""The model cards of the demo's models, filled in from what `training.json` records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from vrag_kit.fieldguide.training.lessons import READ_TOKENS, TOLD_SHARE, UNKNOWN, told_species
+from vrag_kit.fieldguide.training.train_tower import ARCHITECTURE, CHANNELS, IMAGE_SIZE
+
+HERE = Path(__file__).parent
+QUERIES = 16  # questions in a step of the retrievers' training
+PHOTOS = 8  # photographs of each
+CLUES = 2  # of these
+_SETS = ("told", "clue", "no clue", "1 in 5", "1 in 15", "read", "not read")
+
+
+def write_retriever_card(folder: Path) -> None:
+    """Write the card of the retriever in `folder`."""
+    notes = _notes(folder)
+    recipe, last = notes["recipe"], notes["log"][-1]
+    rows = [
+        f"| {row['step']} | {row['loss']:.2f} | {100 * row['hit@1']:.0f} | {100 * row['hit@5']:.0f}"
+        f" | {row['mrr']:.2f} |"
+        for row in notes["log"]
+        if row["step"] % 500 == 0 or row is last
+    ]
+    values = {
+        "name": notes["name"],
+        "torch": notes["torch"],
+        "recipe": recipe,
+        "blocks": tuple(recipe["blocks"]),
+        "size": _megabytes(folder),
+        "queries": QUERIES,
+        "photos": PHOTOS,
+        "clues": CLUES,
+        "others": PHOTOS - CLUES,
+        "n_species": recipe["steps"] * QUERIES,
+        "n_photos": recipe["steps"] * QUERIES * PHOTOS,
+        "minutes": last["minutes"],
+        "rows": "\n".join(rows),
+    }
+    _fill("card_retriever.md", values, folder)
+
+
+def write_answerer_card(folder: Path) -> None:
+    """Write the card of the answerer in `folder`."""
+    notes = _notes(folder)
+    recipe, rounds = notes["recipe"], notes["tower"]
+    plan, sees = recipe["plan"], rounds[-1]["log"][-1]
+    seldom = f" (in one of six such prompts up to {plan['seldom']})" if plan["seldom"] else ""
+    values = {
+        "name": notes["name"],
+        "torch": notes["torch"],
+        "recipe": recipe,
+        "plan": plan,
+        "prompts": plan["told"] + plan["guess"] + plan["single"] + plan["several"],
+        "seldom": seldom,
+        "size": _megabytes(folder),
+        "unknown": UNKNOWN,
+        "read_tokens": READ_TOKENS,
+        "n_told": len(told_species()),
+        "told_share": 100 * TOLD_SHARE,
+        "architecture": ARCHITECTURE,
+        "channels": list(CHANNELS),
+        "image_size": IMAGE_SIZE,
+        "photographs": sum(_photographs(row) for row in rounds),
+        "tower_minutes": sum(row["log"][-1]["minutes"] for row in rounds),
+        "minutes": notes["log"][-1]["minutes"],
+        "color": 100 * sees["color"],
+        "pattern": 100 * sees["pattern"],
+        "unworded": recipe["alone"] + recipe["bare"],
+        "sets": " | ".join(_SETS),
+        "rules": "---|" * len(_SETS),
+        "rows": "\n".join(_row(row) for row in notes["log"]),
+    }
+    _fill("card_answerer.md", values, folder)
+
+
+def _photographs(round_of_tower: dict[str, Any]) -> int:
+    steps = sum(count for _, count in round_of_tower["phases"])
+    return int(steps * round_of_tower["batch"])
+
+
+def _row(row: dict[str, Any]) -> str:
+    shares = [f"{100 * row[name]:.0f}" if name in row else "" for name in _SETS]
+    return f"| {row['step']} | {row['loss']:.2f} | {' | '.join(shares)} |"
+
+
+def _notes(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "training.json").read_text(encoding="utf-8")))
+
+
+def _megabytes(folder: Path) -> float:
+    files = [file for file in folder.iterdir() if file.suffix in (".safetensors", ".json")]
+    return sum(file.stat().st_size for file in files) / 1e6
+
+
+def _fill(template: str, values: dict[str, Any], folder: Path) -> None:
+    text = (HERE / template).read_text(encoding="utf-8").format(**values)
+    (folder / "README.md").write_text(text, encoding="utf-8")
