@@ -1,11 +1,13 @@
-"""The one error that users meet: it says where, what was found, what was expected, and
-what to do.
+"""`VragError`, the one error that users meet.
+
+It says where, what was found, what was expected, and what to do.
 """
 
 from __future__ import annotations
 
 
 class VragError(Exception):
-    """A mistake in data, parameters or setup that the user can mend; the command line
-    prints it without a traceback.
+    """A mistake in data, parameters or setup that the user can mend.
+
+    The command line prints it without a traceback.
     """

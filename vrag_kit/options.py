@@ -7,7 +7,7 @@ from typing import Any
 
 from vrag_kit.errors import VragError
 
-Entry = str | Mapping[str, Any]
+Entry = str | Mapping[str, Any]  # each option has a type of its own, which its reader checks
 """A model as parameters name it: "<name>", or {"model": "<name>", option: value, …}."""
 
 

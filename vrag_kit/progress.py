@@ -7,6 +7,45 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 Item = TypeVar("Item")
+FIRST_PAUSE = 2.0
+"""Seconds before the first line …"""
+LONGEST_PAUSE = 30.0
+"""… and between two lines, at most; each pause is half as long again as the one before."""
+
+
+class Progress:
+    """Says now and then how far a piece of work is, and how much time is left."""
+
+    def __init__(self, label: str, total: int, unit: str, *, start: int = 0) -> None:
+        """`total` counts units, of which `start` were done before."""
+        self.label = label
+        self.total = total
+        self.unit = unit
+        self._start = start
+        self._began = time.monotonic()
+        self._said = self._began
+        self._pause = FIRST_PAUSE
+
+    def reached(self, done: int, note: str = "") -> None:
+        """`done` units are done, those before the start included; a line when it is time
+        for one, with `note` at its end.
+        """
+        now = time.monotonic()
+        if now - self._said < self._pause or done >= self.total:
+            return
+        rate = (done - self._start) / (now - self._began)
+        parts = [f"{done:,} of {self.total:,} {self.unit}", f"{rate:,.{int(rate < 10)}f}/s"]
+        if rate:
+            parts.append(f"about {_duration((self.total - done) / rate)} left")
+        end = f"; {note}" if note else ""
+        print(f"{self.label}: {', '.join(parts)}{end}", flush=True)
+        self._said = now
+        self._pause = min(LONGEST_PAUSE, 1.5 * self._pause)
+
+    def end(self) -> None:
+        """All is done: the last line."""
+        seconds = time.monotonic() - self._began
+        print(f"{self.label}: {self.total:,} {self.unit} in {seconds:.1f} s", flush=True)
 
 
 def track(
@@ -16,43 +55,26 @@ def track(
     unit: str,
     *,
     size: int | Callable[[Item], int] = 1,
-    start: int = 0,
-    note: Callable[[], str] | None = None,
 ) -> Iterator[Item]:
-    """Pass `items` on, and say now and then how far they are: after 2 seconds, then
-    ever more rarely, at least twice a minute.
+    """Pass `items` on, saying now and then how far they are, as `Progress` does.
 
     `total` counts units; each item stands for `size` of them (a number, or a function
-    of the item; the last for what is left), and `start` were done before. What `note`
-    returns is added to each line.
+    of the item; the last for what is left).
     """
-    began = last = time.monotonic()
-    pause, done = 2.0, start
+    progress = Progress(label, total, unit)
+    done = 0
     for item in items:
         yield item
-        done, now = (
-            min(total, done + (size if isinstance(size, int) else size(item))),
-            time.monotonic(),
-        )
-        if now - last >= pause and done < total:
-            rate = (done - start) / (now - began)
-            left = f", about {_duration((total - done) / rate)} left" if rate else ""
-            print(
-                f"{label}: {done:,} of {total:,} {unit},"
-                f" {rate:,.{int(rate < 10)}f}/s{left}{f'; {note()}' if note else ''}",
-                flush=True,
-            )
-            last, pause = now, min(30.0, 1.5 * pause)
-    print(f"{label}: {total:,} {unit} in {time.monotonic() - began:.1f} s", flush=True)
+        done += size if isinstance(size, int) else size(item)
+        progress.reached(done)
+    progress.end()
 
 
 def _duration(seconds: float) -> str:
     """Seconds, from ten minutes on minutes, from an hour on hours and minutes."""
+    if seconds < 600:
+        return f"{seconds:,.0f} s"
     minutes = round(seconds / 60)
-    return (
-        f"{seconds:,.0f} s"
-        if seconds < 600
-        else f"{minutes} min"
-        if minutes < 60
-        else f"{minutes // 60:,} h {minutes % 60} min"
-    )
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60:,} h {minutes % 60} min"

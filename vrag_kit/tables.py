@@ -1,5 +1,6 @@
-"""CSV files that people edit: read row by row with the number of its line, as any
-spreadsheet saves them; written whole.
+"""CSV files that people edit, row by row with the number of each line; written whole.
+
+They are read as any spreadsheet saves them.
 """
 
 from __future__ import annotations
@@ -16,37 +17,21 @@ from vrag_kit.files import write_file
 def read_rows(
     path: Path, columns: Sequence[str], what: str, advice: str
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, values by column) of each row that holds something; the columns may stand
-    in any order, with commas, semicolons or tabs between, as UTF-8 with or without a
-    mark.
+    """(line, values by column) of each row that holds something.
 
-    Raises `VragError` naming file and line for a missing, unknown or doubled column,
-    and a row that is too long or too short; and for a file that cannot be read, where
-    it says that `what` cannot be read and gives the `advice`.
+    The columns may stand in any order, with commas, semicolons or tabs between, as
+    UTF-8 with or without a mark. Raises `VragError` naming file and line for a missing,
+    unknown or doubled column, and a row that is too long or too short; and for a file
+    that cannot be read, where it says that `what` cannot be read and gives the
+    `advice`.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise VragError(f"{path}: {what} cannot be read ({error.strerror}). {advice}") from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise VragError(
-            f"{path} line {line}: not UTF-8 (byte {error.start}: {error.reason}). Save it as CSV in"
-            " UTF-8."
-        ) from error
+    text = _read_text(path, what, advice)
     head = text.partition("\n")[0]
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True
-    )
+    delimiter = max(",;\t", key=head.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = next(reader, [])
-        if sorted(header) != sorted(columns):
-            odd = (
-                [f"no column {name!r}" for name in columns if name not in header]
-                or [f"the column {name!r}" for name in header if name not in columns]
-                or ["a column twice"]
-            )
-            raise VragError(f"{path} line 1: found {odd[0]}, expected {', '.join(columns)}.")
+        _check_header(header, columns, path)
         for row in filter(any, reader):
             if len(row) != len(columns):
                 raise VragError(
@@ -67,5 +52,28 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[objec
     complete. Raises `OSError` when it cannot be written.
     """
     content = io.StringIO(newline="")
-    csv.writer(content, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([columns, *rows])
+    writer = csv.writer(content, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerows([columns, *rows])
     write_file(path, content.getvalue())
+
+
+def _read_text(path: Path, what: str, advice: str) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise VragError(f"{path}: {what} cannot be read ({error.strerror}). {advice}") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise VragError(
+            f"{path} line {line}: not UTF-8 (byte {error.start}: {error.reason}). Save it as CSV in"
+            " UTF-8."
+        ) from error
+
+
+def _check_header(header: Sequence[str], columns: Sequence[str], path: Path) -> None:
+    if sorted(header) == sorted(columns):
+        return
+    odd = [f"no column {name!r}" for name in columns if name not in header]
+    odd += [f"the column {name!r}" for name in header if name not in columns]
+    odd += ["a column twice"]
+    raise VragError(f"{path} line 1: found {odd[0]}, expected {', '.join(columns)}.")

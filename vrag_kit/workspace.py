@@ -1,5 +1,6 @@
-"""Where things are: relative paths in parameters start at the project, wherever the
-notebook's kernel was started.
+"""Where things are: relative paths in parameters start at the project's root.
+
+So they mean the same wherever a notebook's kernel was started.
 """
 
 from __future__ import annotations
@@ -12,14 +13,10 @@ def project_root() -> Path:
     `params`; else the current folder.
     """
     here = Path.cwd()
-    return next(
-        (
-            folder
-            for folder in (here, *here.parents)
-            if (folder / "notebooks").is_dir() and (folder / "params").is_dir()
-        ),
-        here,
-    )
+    for folder in (here, *here.parents):
+        if (folder / "notebooks").is_dir() and (folder / "params").is_dir():
+            return folder
+    return here
 
 
 def path(name: str) -> Path:
@@ -31,5 +28,6 @@ def path(name: str) -> Path:
 
 def shown(place: Path) -> str:
     """A path as parameters give it: from the project's root where it lies below that."""
-    absolute, root = place.absolute(), project_root()
+    absolute = place.absolute()
+    root = project_root()
     return str(absolute.relative_to(root) if absolute.is_relative_to(root) else place)

@@ -20,7 +20,7 @@ from vrag_kit.fetching.archive import Place, read_members
 from vrag_kit.fetching.filling import Copy, ImageFolder, Stop, find_damage, look_around
 from vrag_kit.fetching.remote import RemoteFile
 from vrag_kit.files import one_at_a_time
-from vrag_kit.progress import track
+from vrag_kit.progress import Progress
 
 _MB = 1_000_000
 LARGEST_IMAGE = 1_000_000_000
@@ -235,26 +235,12 @@ class _Search:
     def _read(
         self, file: BinaryIO | RemoteFile, size: int, place: Place, note: Callable[[Place], None]
     ) -> None:
-        reached = start = place.reached // _MB
-
-        def gained(_: object) -> int:
-            nonlocal reached
-            before, reached = reached, max(reached, file.tell() // _MB)
-            return reached - before
-
-        def told() -> str:
-            return f"{len(self.found):,} of {self.total:,} images found"
-
+        progress = Progress(
+            f"reading {Path(self.name).name}", size // _MB, "MB", start=place.reached // _MB
+        )
+        furthest = 0
         with closing(read_members(file, self.name, place, note)) as members:
-            for info, pieces in track(
-                members,
-                f"reading {Path(self.name).name}",
-                size // _MB,
-                "MB",
-                size=gained,
-                start=start,
-                note=told,
-            ):
+            for info, pieces in members:
                 name = self._checked(info)
                 self.repeated += name in self.written
                 if name in self.open:
@@ -268,6 +254,9 @@ class _Search:
                             flush=True,
                         )
                         return
+                furthest = max(furthest, file.tell() // _MB)
+                progress.reached(furthest, f"{len(self.found):,} of {self.total:,} images found")
+        progress.end()
 
     def _checked(self, info: tarfile.TarInfo) -> str:
         """The image that a member would be; "" for one that is refused."""
