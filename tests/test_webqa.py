@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from vrag_kit.benchmarks.webqa import TsvImage, captions_only, load_webqa
+from vrag_kit.benchmarks import TsvImage, captions_only, load_webqa
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Evidence
 

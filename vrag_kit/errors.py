@@ -11,3 +11,9 @@ class VragError(Exception):
 
     The command line prints it without a traceback.
     """
+
+
+def short(value: object) -> str:
+    """A value as a message quotes it: as Python writes it, 60 characters at most."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

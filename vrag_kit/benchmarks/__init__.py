@@ -1,5 +1,7 @@
-"""Benchmarks: questions, documents and relevance labels, read from the files their
-authors publish.
+"""Benchmarks: questions, documents and labels, read from the files their authors publish.
+
+One module a data set; what they share is in `images`, `articles`, `knowledge` (a text
+for each entity) and `other_corpus` (the same questions over other images).
 """
 
 from vrag_kit.benchmarks.articles import Article, chunk_article, parse_article, read_articles
@@ -14,7 +16,8 @@ from vrag_kit.benchmarks.knowledge import (
 )
 from vrag_kit.benchmarks.other_corpus import load_other_corpus
 from vrag_kit.benchmarks.visual_rag import load_visual_rag
-from vrag_kit.benchmarks.webqa import TsvImage, captions_only, load_webqa
+from vrag_kit.benchmarks.webqa import captions_only, load_webqa
+from vrag_kit.benchmarks.webqa_images import TsvImage
 
 __all__ = [
     "Article",

@@ -1,19 +1,21 @@
-"""Encyclopedia articles: read them, split them into sections, and cut those into chunks
-that a retriever can find (Visual-RAG, appendix B.1).
+"""Encyclopedia articles: read, split into sections, cut into chunks a retriever can find.
+
+As Visual-RAG's appendix B.1 describes it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
 
 CHUNK_TOKENS = 150
-"""Length of a chunk in the paper; it does not say in whose tokens.
+"""Length of a chunk in Visual-RAG; it does not say in whose tokens.
 
 Ours are words and punctuation marks.
 """
@@ -47,9 +49,13 @@ and "etc.".
 _MARKED = re.compile(r"^\s*(?:={2,}\s*(.+?)\s*={2,}|#{2,}\s*(.+?))\s*$")
 _ENDS = re.compile(r"[.!?:;,…][\"'”’)\]]*$")
 _BREAK = re.compile(r"(?<=[.!?])[\"”’)\]]*\s+(?=[\"“‘(\[]?[A-Z0-9À-Þ])")
-_ABBREVIATED = re.compile(
-    r"(?:\b(?i:e\.g|i\.e|cf|ca|c|approx|sp|spp|subsp|ssp|var|syn|nov|incl|fig|vol|st|mt|dr|mr|mrs|prof|al)|\b[A-Z])\.$"
+_ABBREVIATIONS = (
+    r"e\.g|i\.e|cf|ca|c|approx|sp|spp|subsp|ssp|var|syn|nov|incl|fig|vol|st|mt|dr|mr|mrs|prof|al"
 )
+_ABBREVIATED = re.compile(rf"(?:\b(?i:{_ABBREVIATIONS})|\b[A-Z])\.$")
+
+Section = tuple[str, str]
+"""(heading, text); the opening of an article has the heading ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +63,12 @@ class Article:
     """One page of an encyclopedia."""
 
     title: str
-    sections: tuple[
-        tuple[str, str], ...
-    ]  # (heading, text) in order; the opening has the heading ""
+    sections: tuple[Section, ...]  # in order
 
     @property
     def text(self) -> str:
         """All of it, with headings."""
-        return "\n".join(part for section in self.sections for part in section if part)
+        return "\n".join(filter(None, chain.from_iterable(self.sections)))
 
 
 def parse_article(title: str, text: str) -> Article:
@@ -77,19 +81,22 @@ def parse_article(title: str, text: str) -> Article:
     sections: list[tuple[str, list[str]]] = [("", [])]
     lines = [line.strip() for line in text.splitlines()]
     for number, line in enumerate(lines):
-        marked = _MARKED.match(line)
-        bare = (
-            0 < len(line.split()) <= 10
-            and not _ENDS.search(line)
-            and number > 0
-            and not lines[number - 1]
-            and any(lines[number + 1 :])
-        )
-        if marked or bare:
-            sections.append(((marked[1] or marked[2]) if marked else line, []))
+        if marked := _MARKED.match(line):
+            sections.append((marked[1] or marked[2], []))
+        elif _is_bare_heading(lines, number):
+            sections.append((line, []))
         elif line:
             sections[-1][1].append(line)
     return Article(title, tuple((heading, " ".join(body)) for heading, body in sections if body))
+
+
+def _is_bare_heading(lines: Sequence[str], number: int) -> bool:
+    """Whether a line is short, without closing punctuation, behind a blank one, and not
+    the last.
+    """
+    line = lines[number]
+    is_short = 0 < len(line.split()) <= 10 and not _ENDS.search(line)
+    return is_short and number > 0 and not lines[number - 1] and any(lines[number + 1 :])
 
 
 def read_articles(source: Path | str) -> tuple[int, Iterator[Article]]:
@@ -102,9 +109,8 @@ def read_articles(source: Path | str) -> tuple[int, Iterator[Article]]:
     as "wikimedia/wikipedia:20231101.en". Raises `VragError` for anything else.
     """
     folder = Path(source)
-    if folder.is_dir() and not any(
-        (folder / name).is_file() for name in ("dataset_info.json", "dataset_dict.json")
-    ):
+    saved = [folder / "dataset_info.json", folder / "dataset_dict.json"]
+    if folder.is_dir() and not any(file.is_file() for file in saved):
         files = sorted([*folder.glob("*.txt"), *folder.glob("*.md")])
         if not files:
             raise VragError(
@@ -124,31 +130,30 @@ def _read_file(file: Path) -> Article:
             f"{file}: cannot be read as UTF-8 text ({error}). Save the article as UTF-8, or remove"
             " the file."
         ) from error
-    first, _, rest = text.partition("\n")
-    return (
-        parse_article(first[2:].strip(), rest)
-        if first.startswith("# ")
-        else parse_article(file.stem.replace("_", " "), text)
-    )
+    first = text.partition("\n")[0]
+    if first.startswith("# "):
+        return parse_article(first[2:].strip(), text[len(first) :])
+    return parse_article(file.stem.replace("_", " "), text)
 
 
-def _data_set(source: str) -> Any:
+def _data_set(source: str) -> Any:  # a `datasets.Dataset`, which has no types
     import datasets
 
-    name, _, configuration = source.partition(":")
+    name = source.partition(":")[0]
+    configuration = source.partition(":")[2] or None
     try:
-        rows = (
-            datasets.load_from_disk(source)
-            if Path(source).is_dir()
-            else datasets.load_dataset(name, configuration or None, split="train")
-        )
+        if Path(source).is_dir():
+            rows = datasets.load_from_disk(source)
+        else:
+            rows = datasets.load_dataset(name, configuration, split="train")
     except Exception as error:  # the library raises dozens of kinds
         raise VragError(
             f"articles {source!r}: neither a folder of articles nor a data set that can be loaded"
-            f" ({type(error).__name__}: {error}). "
-            f'Give a folder, or a name such as "wikimedia/wikipedia:20231101.en".'
+            f" ({type(error).__name__}: {error}). Give a folder, or a name such as"
+            ' "wikimedia/wikipedia:20231101.en".'
         ) from error
-    rows = next(iter(rows.values())) if isinstance(rows, dict) else rows
+    if isinstance(rows, dict):  # splits
+        rows = next(iter(rows.values()))
     if missing := {"title", "text"} - set(rows.column_names):
         raise VragError(
             f"articles {source!r}: no column {sorted(missing)[0]!r}; found"
@@ -163,9 +168,7 @@ def count_tokens(text: str) -> int:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, in order; a period behind an abbreviation or an initial
-    ends none.
-    """
+    """The sentences of a text, in order; an abbreviation or an initial ends none."""
     found: list[str] = []
     for piece in _BREAK.split(text):
         if found and _ABBREVIATED.search(found[-1]):
@@ -186,19 +189,8 @@ def chunk_article(article: Article, tokens: int = CHUNK_TOKENS) -> list[str]:
     """
     if tokens < 1:
         raise VragError(f"a chunk of {tokens} tokens cannot be; expected 1 or more.")
-    kept = [
-        (heading, text)
-        for heading, text in article.sections
-        if heading.strip().lower() not in DROPPED
-    ]
-    merged: list[list[tuple[str, str]]] = []
-    for section in kept:
-        if merged and sum(count_tokens(text) for _, text in [*merged[-1], section]) < tokens:
-            merged[-1].append(section)
-        else:
-            merged.append([section])
-    chunks = []
-    for group in merged:
+    chunks: list[str] = []
+    for group in _merged(article.sections, tokens):
         if len(group) > 1:
             chunks.append(" ".join(_headed(heading, text) for heading, text in group))
         else:
@@ -207,15 +199,37 @@ def chunk_article(article: Article, tokens: int = CHUNK_TOKENS) -> list[str]:
     return [f"{article.title}. {chunk}" for chunk in chunks]
 
 
+def _merged(sections: Iterable[Section], tokens: int) -> list[list[Section]]:
+    """The sections that are kept; adjacent short ones together."""
+    merged: list[list[Section]] = []
+    length = 0  # of the last group
+    for heading, text in sections:
+        if heading.strip().lower() in DROPPED:
+            continue
+        more = count_tokens(text)
+        if merged and length + more < tokens:
+            merged[-1].append((heading, text))
+            length += more
+        else:
+            merged.append([(heading, text)])
+            length = more
+    return merged
+
+
 def _headed(heading: str, text: str) -> str:
     return f"{heading}: {text}" if heading else text
 
 
 def _pieces(parts: list[str], tokens: int) -> list[str]:
+    """Sentences joined to pieces of at most `tokens`, but for one that is longer itself."""
     pieces: list[list[str]] = []
+    length = 0  # of the last piece
     for sentence in parts:
-        if pieces and sum(map(count_tokens, [*pieces[-1], sentence])) <= tokens:
+        more = count_tokens(sentence)
+        if pieces and length + more <= tokens:
             pieces[-1].append(sentence)
+            length += more
         else:
             pieces.append([sentence])
+            length = more
     return [" ".join(piece) for piece in pieces]

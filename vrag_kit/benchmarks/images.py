@@ -1,6 +1,4 @@
-"""Pictures read from files: always RGB, upright, decoded only when needed, never
-silently skipped.
-"""
+"""Pictures in files: always RGB, upright, decoded only when needed, never skipped."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from vrag_kit.errors import VragError
 from vrag_kit.types import LazyImage
 
-SUFFIXES = (".jpg", ".jpeg", ".png")
-"""Endings, in any case, of the files in a species folder that are its pictures."""
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
+"""Endings, in any case, of the files in a folder that are its pictures."""
 
 
 def list_images(folder: Path) -> list[Path]:
@@ -70,18 +68,15 @@ def decode(data: bytes, where: str) -> Image.Image:
         with Image.open(io.BytesIO(data)) as image:
             upright = ImageOps.exif_transpose(image)
             if upright.mode.startswith("I"):  # 16 bits a pixel, which Pillow would clip to white
-                upright = Image.fromarray(
-                    (np.asarray(upright).astype(np.uint32) >> 8).clip(0, 255).astype(np.uint8)
-                )
+                shades = np.asarray(upright).astype(np.uint32) >> 8
+                upright = Image.fromarray(shades.clip(0, 255).astype(np.uint8))
             return upright.convert("RGB")
     # each decoder raises what it likes for damaged bytes (AVIF RuntimeError, DDS
     # NotImplementedError), and one file must not end the work on all
     except Exception as error:
-        what = (
-            "of no known format"
-            if isinstance(error, UnidentifiedImageError)
-            else str(error) or type(error).__name__
-        )
+        what = str(error) or type(error).__name__
+        if isinstance(error, UnidentifiedImageError):
+            what = "of no known format"
         raise VragError(
             f"{where}: not a readable picture ({what}; {len(data):,} bytes). Fetch the file again;"
             " `vrag check` lists every damaged one."
@@ -92,9 +87,11 @@ def shrunk(size: tuple[int, int], side: int | None) -> tuple[int, int]:
     """The size of a picture (width, height) when its longer side is brought to at most
     `side`; as it is for None.
     """
-    if side is None or max(size) <= side:
+    longer = max(size)
+    if side is None or longer <= side:
         return size
-    return max(1, round(size[0] * side / max(size))), max(1, round(size[1] * side / max(size)))
+    width, height = size
+    return max(1, round(width * side / longer)), max(1, round(height * side / longer))
 
 
 def shrink(picture: Image.Image, side: int | None) -> Image.Image:
@@ -106,9 +103,7 @@ def shrink(picture: Image.Image, side: int | None) -> Image.Image:
 
 
 def find_damaged(images: Iterable[LazyImage], *, workers: int = 4) -> list[str]:
-    """Open every picture and return one message for each that is missing or damaged, in
-    order.
-    """
+    """One message for each picture that is missing or damaged, in order; opens all."""
 
     def problem(image: LazyImage) -> str | None:
         try:

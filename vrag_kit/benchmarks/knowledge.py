@@ -1,5 +1,6 @@
-"""A knowledge base of text: one page a species, matched by name, in chunks that
-questions can be searched in (Visual-RAG, appendix B.1).
+"""A knowledge base of text: one page a species, matched by name, in chunks to search.
+
+As Visual-RAG's appendix B.1 describes it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -23,6 +26,15 @@ from vrag_kit.types import Benchmark, Evidence
 ROUNDS = ("scientific name", "common name", "mention")
 """How a page was matched, best first."""
 _BINOMIAL = re.compile(r"(?=\b([A-Z][a-z]+ [a-z][a-z-]+)\b)")
+_NAME = re.compile(r"[A-Z][a-z]+ [a-z][a-z-]+")
+
+
+class _Rank(NamedTuple):
+    """How good a match is; the least is best."""
+
+    how: int  # place in ROUNDS
+    position: int  # of the name in the text
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +47,10 @@ class Page:
 
 
 def read_species(path: Path | str) -> dict[str, str]:
-    """Scientific name → common name ("" where there is none), from iNaturalist's
-    category file: a JSON list, or an object with the list under "categories", of
-    {"name": …, "common_name": …}. Raises `VragError` naming the file, and the entry
+    """Scientific name → common name ("" where there is none) in a category file.
+
+    That is iNaturalist's: a JSON list, or an object with the list under "categories",
+    of {"name": …, "common_name": …}. Raises `VragError` naming the file, and the entry
     that lacks a name.
     """
     path = Path(path)
@@ -45,8 +58,8 @@ def read_species(path: Path | str) -> dict[str, str]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise VragError(
-            f"{path}: cannot be read as JSON ({error}). Expected iNaturalist's categories, such as "
-            f'[{{"name": "Branta leucopsis", "common_name": "Barnacle Goose"}}, …].'
+            f"{path}: cannot be read as JSON ({error}). Expected iNaturalist's categories, such as"
+            ' [{"name": "Branta leucopsis", "common_name": "Barnacle Goose"}, …].'
         ) from error
     rows = content.get("categories") if isinstance(content, dict) else content
     if not isinstance(rows, list) or not rows:
@@ -77,22 +90,18 @@ def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict
         for names, name in zip(by_name, (scientific, common), strict=True):
             if name:
                 names[name.lower()].append(scientific)
-    odd = [
-        name
-        for name in species
-        if not _BINOMIAL.fullmatch(name) and not re.fullmatch(r"[A-Z][a-z]+ [a-z][a-z-]+", name)
-    ]
-    best: dict[str, tuple[tuple[int, int, str], Article]] = {}
+    odd = [name for name in species if not _NAME.fullmatch(name)]
+    best: dict[str, tuple[_Rank, Article]] = {}
 
-    def offer(scientific: str, rank: int, position: int, article: Article) -> None:
-        key = (rank, position, article.title)
-        if scientific not in best or key < best[scientific][0]:
-            best[scientific] = key, article
+    def offer(scientific: str, how: int, position: int, article: Article) -> None:
+        rank = _Rank(how, position, article.title)
+        if scientific not in best or rank < best[scientific][0]:
+            best[scientific] = rank, article
 
     for article in articles:
-        for rank, names in enumerate(by_name):
+        for how, names in enumerate(by_name):
             for scientific in names.get(article.title.strip().lower(), ()):
-                offer(scientific, rank, 0, article)
+                offer(scientific, how, 0, article)
         text = article.text
         for found in _BINOMIAL.finditer(text):
             if found[1] in species:
@@ -100,11 +109,12 @@ def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict
         for name in odd:
             if (position := text.find(name)) >= 0:
                 offer(name, 2, position, article)
-    return {
-        scientific: Page(scientific, ROUNDS[best[scientific][0][0]], best[scientific][1])
-        for scientific in species
-        if scientific in best
-    }
+    pages = {}
+    for scientific in species:
+        if scientific in best:
+            rank, article = best[scientific]
+            pages[scientific] = Page(scientific, ROUNDS[rank.how], article)
+    return pages
 
 
 def load_pages(
@@ -117,30 +127,46 @@ def load_pages(
     this code was; a data set of the hub only then, as its name stands for its content.
     Raises `VragError` as `read_articles` does.
     """
-    code = [
-        (Path(__file__).parent / name).read_text(encoding="utf-8")
-        for name in ("articles.py", "knowledge.py")
-    ]
-    key = hashlib.sha256(
-        json.dumps([str(source), _stamp(Path(source)), sorted(species.items()), code]).encode()
-    ).hexdigest()[:16]
-    kept = Path(cache_dir) / f"pages-{key}.jsonl"
+    kept = Path(cache_dir) / f"pages-{_key(source, species)}.jsonl"
     if not kept.is_file():
         total, articles = read_articles(source)
         pages = match_pages(species, track(articles, "reading articles", total, "articles"))
-        rows = [
-            json.dumps(
-                [page.species, page.matched_by, page.article.title, page.article.sections],
-                ensure_ascii=False,
-            )
-            for page in pages.values()
-        ]
-        write_file(kept, "".join(f"{row}\n" for row in rows))
-    found = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
-    return {
-        name: Page(name, how, Article(title, tuple((heading, text) for heading, text in sections)))
-        for name, how, title, sections in found
+        write_file(kept, "".join(f"{_written(page)}\n" for page in pages.values()))
+    lines = kept.read_text(encoding="utf-8").splitlines()
+    return {page.species: page for page in map(_read_page, lines)}
+
+
+def _key(source: Path | str, species: Mapping[str, str]) -> str:
+    """Changes with all that decides which pages are found: articles, names and code."""
+    here = Path(__file__).parent
+    code = [(here / name).read_text(encoding="utf-8") for name in ("articles.py", "knowledge.py")]
+    parts = [str(source), _stamp(Path(source)), sorted(species.items()), code]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _stamp(folder: Path) -> list[tuple[str, int, int]]:
+    """Name, time and size of each file; nothing for a data set of the hub."""
+    if not folder.is_dir():
+        return []
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    stats = [(str(file.relative_to(folder)), file.stat()) for file in files]
+    return sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+def _written(page: Page) -> str:
+    row = {
+        "species": page.species,
+        "matched_by": page.matched_by,
+        "title": page.article.title,
+        "sections": page.article.sections,
     }
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _read_page(line: str) -> Page:
+    row = json.loads(line)
+    article = Article(row["title"], tuple(map(tuple, row["sections"])))
+    return Page(row["species"], row["matched_by"], article)
 
 
 def knowledge_base(
@@ -164,37 +190,18 @@ def knowledge_base(
     corpus: dict[str, Evidence] = {}
     chunks: dict[Article, list[str]] = {}
     for article in dict.fromkeys(page.article for page in pages.values()):
-        stem = re.sub(r"\s+", "_", article.title.strip())
-        name = next(
-            each
-            for each in (stem, *(f"{stem}~{n}" for n in range(2, len(chunks) + 3)))
-            if f"{each}#0" not in corpus
-        )
-        chunks[article] = [
-            f"{name}#{number}" for number, _ in enumerate(chunk_article(article, tokens))
-        ]
-        corpus.update(
-            {
-                doc_id: Evidence(doc_id=doc_id, text=text, metadata={"title": article.title})
-                for doc_id, text in zip(
-                    chunks[article], chunk_article(article, tokens), strict=True
-                )
-            }
-        )
-    qrels = {
-        query_id: dict.fromkeys(
-            chunks[pages[query.entity].article] if query.entity in pages else (), 1
-        )
-        for query_id, query in benchmark.queries.items()
-    }
-    digest = hashlib.sha256(
-        "\n".join(
-            [
-                benchmark.fingerprint,
-                *(f"{doc_id} {document.text}" for doc_id, document in corpus.items()),
-            ]
-        ).encode()
-    )
+        name = _free_name(article.title, corpus)
+        chunks[article] = []
+        for number, text in enumerate(chunk_article(article, tokens)):
+            doc_id = f"{name}#{number}"
+            corpus[doc_id] = Evidence(doc_id=doc_id, text=text, metadata={"title": article.title})
+            chunks[article].append(doc_id)
+    qrels: dict[str, dict[str, int]] = {}
+    for query_id, query in benchmark.queries.items():
+        page = pages.get(query.entity)
+        qrels[query_id] = dict.fromkeys(chunks[page.article], 1) if page else {}
+    texts = [f"{doc_id} {document.text}" for doc_id, document in corpus.items()]
+    digest = hashlib.sha256("\n".join([benchmark.fingerprint, *texts]).encode())
     return replace(
         benchmark,
         name=f"{benchmark.name}, articles",
@@ -205,30 +212,21 @@ def knowledge_base(
     )
 
 
+def _free_name(title: str, corpus: Mapping[str, Evidence]) -> str:
+    """The title without white space, numbered when another page has it."""
+    stem = re.sub(r"\s+", "_", title.strip())
+    if f"{stem}#0" not in corpus:
+        return stem
+    return next(f"{stem}~{n}" for n in count(2) if f"{stem}~{n}#0" not in corpus)
+
+
 def match_table(species: Iterable[str], pages: Mapping[str, Page]) -> pd.DataFrame:
-    """How many species were matched in which round: columns matched_by ("no page"
-    last), species, share (in [0, 1]).
+    """How many species were matched in which round.
+
+    Columns: matched_by ("no page" last), species, share (in [0, 1]).
     """
     names = list(species)
-    counts = (
-        pd.Series([pages[name].matched_by if name in pages else "no page" for name in names])
-        .value_counts()
-        .reindex([*ROUNDS, "no page"], fill_value=0)
-    )
-    return (
-        counts.rename_axis("matched_by")
-        .reset_index(name="species")
-        .assign(share=lambda table: table["species"] / max(1, len(names)))
-    )
-
-
-def _stamp(folder: Path) -> list[tuple[str, int, int]]:
-    return (
-        sorted(
-            (str(entry.relative_to(folder)), entry.stat().st_mtime_ns, entry.stat().st_size)
-            for entry in folder.rglob("*")
-            if entry.is_file()
-        )
-        if folder.is_dir()
-        else []
-    )
+    how = pd.Series([pages[name].matched_by if name in pages else "no page" for name in names])
+    counts = how.value_counts().reindex([*ROUNDS, "no page"], fill_value=0)
+    table = counts.rename_axis("matched_by").reset_index(name="species")
+    return table.assign(share=table["species"] / max(1, len(names)))

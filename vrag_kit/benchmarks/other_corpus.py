@@ -1,11 +1,13 @@
-"""The same questions over other images of their species: an image folder without
-labels, such as iNaturalist 2024 (Visual-RAG, Table 5).
+"""The same questions over other images of their species: an image folder without labels.
+
+Such as iNaturalist 2024 (Visual-RAG, Table 5).
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from vrag_kit.benchmarks.images import ImageFile, list_images
@@ -29,35 +31,21 @@ def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str
             f"{root}: no such folder; expected the one that holds the second corpus' species"
             " folders (for iNaturalist archives usually 'train')."
         )
-    folders = {
-        " ".join(folder.name.split("_")[6:]): folder
-        for folder in sorted(root.iterdir())
-        if folder.is_dir() and not folder.name.startswith(".")
-    }
-    images = {
-        species: tuple(list_images(folders[species]))
-        for species in {query.entity for query in benchmark.queries.values()} & set(folders)
-    }
-    kept = [query_id for query_id, query in benchmark.queries.items() if images.get(query.entity)]
+    folders = _folders(root)
+    documents: dict[str, tuple[str, ...]] = {}
+    for species in sorted({query.entity for query in benchmark.queries.values()} & folders.keys()):
+        folder = folders[species]
+        documents[species] = tuple(f"{folder.name}/{path.name}" for path in list_images(folder))
+    kept = [
+        query_id for query_id, query in benchmark.queries.items() if documents.get(query.entity)
+    ]
     if not kept:
         raise VragError(
             f"{root}: none of its {len(folders)} folders is a species of {benchmark.name}, such as"
             f" {next(iter(benchmark.queries.values())).entity!r}. Expected folders like"
             " 'NNNNN_…_Genus_species'; is this the folder that holds them?"
         )
-    documents = {
-        species: [f"{path.parent.name}/{path.name}" for path in paths]
-        for species, paths in sorted(images.items())
-    }
-    corpus = {
-        doc_id: Evidence(
-            doc_id=doc_id,
-            image=ImageFile(root / doc_id),
-            metadata={"folder": doc_id.partition("/")[0]},
-        )
-        for ids in documents.values()
-        for doc_id in ids
-    }
+    corpus = {doc_id: _document(doc_id, root) for doc_id in chain(*documents.values())}
     part = benchmark.subset(kept)
     digest = hashlib.sha256("\n".join([part.fingerprint, *corpus]).encode())
     return replace(
@@ -66,7 +54,19 @@ def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str
         fingerprint=digest.hexdigest(),
         corpus=corpus,
         qrels={query_id: {} for query_id in part.queries},
-        pools={
-            query_id: tuple(documents[query.entity]) for query_id, query in part.queries.items()
-        },
+        pools={query_id: documents[query.entity] for query_id, query in part.queries.items()},
     )
+
+
+def _folders(root: Path) -> dict[str, Path]:
+    """Scientific name → folder; of two of one name the last."""
+    return {
+        " ".join(folder.name.split("_")[6:]): folder
+        for folder in sorted(root.iterdir())
+        if folder.is_dir() and not folder.name.startswith(".")
+    }
+
+
+def _document(doc_id: str, root: Path) -> Evidence:
+    folder = doc_id.partition("/")[0]
+    return Evidence(doc_id=doc_id, image=ImageFile(root / doc_id), metadata={"folder": folder})

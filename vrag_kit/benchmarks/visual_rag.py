@@ -1,6 +1,4 @@
-"""Read Visual-RAG annotations (v1 and v2) over any folder tree laid out like
-iNaturalist 2021.
-"""
+"""The Visual-RAG benchmark: annotations over folders laid out like iNaturalist 2021."""
 
 from __future__ import annotations
 
@@ -8,18 +6,17 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
-from typing import Any
+from collections.abc import Iterable, Mapping
+from itertools import count
+from pathlib import Path
 
 from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, no_rows, parse_row, read_lines
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Evidence, Query
 
-_KEYS = {"images": dict, "answer": list, "question": str, "sn": str}
-KEYS_V2 = {"y_rate": (int, float), "y_count": int, "is_changed_v2": str}
-CHANGES_V2 = ("unchanged", "updated_image_label", "updated_qa")
-"""The words of `is_changed_v2`, as the authors' page explains them."""
+Folders = dict[str, frozenset[str] | None]
+"""Species folder → the names in it; None where there is no such folder."""
 
 
 def load_visual_rag(
@@ -37,36 +34,26 @@ def load_visual_rag(
     `check_visual_rag` finds all of them. Images are checked for presence here and
     decoded only when used.
     """
-    annotations, image_root = Path(annotations), Path(image_root)
-    folders: dict[str, frozenset[str] | None] = {}
+    annotations = Path(annotations)
+    image_root = Path(image_root)
+    folders: Folders = {}
     queries: dict[str, Query] = {}
     corpus: dict[str, Evidence] = {}
     qrels: dict[str, Mapping[str, int]] = {}
     for where, line in read_lines(annotations):
         row = parse_row(line, where)
-        _find_images(row["images"], image_root, folders, where)
+        _check_images(row["images"], image_root, folders, where)
         query = _query(row, where, queries)
-        queries[query.query_id], qrels[query.query_id] = query, row["images"]
+        queries[query.query_id] = query
+        qrels[query.query_id] = row["images"]
         for doc_id in row["images"]:
             if doc_id not in corpus:
-                corpus[doc_id] = Evidence(
-                    doc_id=doc_id,
-                    image=ImageFile(image_root / doc_id),
-                    metadata={"folder": PurePosixPath(doc_id).parts[0]},
-                )
+                corpus[doc_id] = _document(doc_id, image_root)
     if not queries:
-        raise VragError(
-            f"{annotations}: no queries found, expected one JSON object a line. Check that this is"
-            " the annotation file."
-        )
-    digest = hashlib.sha256(
-        json.dumps(
-            [[q.text, q.answers, q.entity, sorted(qrels[i].items())] for i, q in queries.items()]
-        ).encode()
-    )
+        raise no_rows(annotations)
     return Benchmark(
         name=name,
-        fingerprint=digest.hexdigest(),
+        fingerprint=_fingerprint(queries.values(), qrels),
         queries=queries,
         corpus=corpus,
         qrels=qrels,
@@ -78,120 +65,14 @@ def query_id_of(scientific_name: str, question: str) -> str:
     """The id of a question: the species, and a hash of the words, so that it does not
     change when other rows do ("branta-leucopsis-1f3a9c").
     """
-    return (
-        re.sub(r"[^a-z0-9]+", "-", scientific_name.lower()).strip("-")
-        + "-"
-        + hashlib.sha256(question.encode()).hexdigest()[:6]
-    )
-
-
-def read_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """(where, text) of every line of an annotation file that is not blank; `where` is
-    "<path> line <number>". A byte order mark is no text.
-    """
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield f"{path} line {number}", line
-    except FileNotFoundError as error:
-        raise VragError(
-            f"{path}: no such annotation file. Give the path of a JSON Lines file, one query a row."
-        ) from error
-    except IsADirectoryError as error:
-        raise VragError(
-            f"{path}: this is a folder; expected the annotation file (JSON Lines) inside it."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise VragError(
-            f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); expected JSON Lines."
-            " Is this the annotation file?"
-        ) from error
-
-
-def parse_object(line: str, where: str) -> dict[str, Any]:
-    """The JSON object of a line, its fields unchecked; raises `VragError` at a name
-    that stands twice in an object with different values.
-    """
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, value in pairs:
-            if (before := found.setdefault(name, value)) is not value and before != value:
-                raise VragError(
-                    f"{where}: {name!r} stands twice in one object, as {_short(before)} and"
-                    f" {_short(value)}; expected it once. Keep the right one."
-                )
-        return found
-
-    try:
-        row = json.loads(line, object_pairs_hook=once)
-    except json.JSONDecodeError as error:
-        raise VragError(
-            f"{where}: not JSON ({error.msg} at column {error.colno}); expected one JSON object a"
-            " line."
-        ) from error
-    except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
-        raise VragError(
-            f"{where}: not JSON that can be read ({error}); expected one JSON object a line."
-        ) from error
-    if not isinstance(row, dict):
-        raise VragError(
-            f"{where}: found a JSON {type(row).__name__}, expected an object with the keys"
-            f" {', '.join(_KEYS)}."
-        )
-    return row
-
-
-def parse_row(line: str, where: str) -> dict[str, Any]:
-    """One row of annotations, checked field by field; raises `VragError`, which begins
-    with `where`.
-    """
-    row = parse_object(line, where)
-    for key, kind in _KEYS.items():
-        if key not in row:
-            raise VragError(
-                f"{where}: no key {key!r}; found {', '.join(map(repr, row)) or 'nothing'}, expected"
-                f" {', '.join(map(repr, _KEYS))}."
-            )
-        if not isinstance(row[key], kind) or not row[key]:
-            raise VragError(
-                f"{where}: {key!r} is {_short(row[key])}, expected a non-empty {kind.__name__}."
-            )
-    for key, kind in KEYS_V2.items():
-        if key in row and (
-            not isinstance(row[key], kind) or isinstance(row[key], bool) or row[key] != row[key]
-        ):  # the last: NaN
-            raise VragError(
-                f"{where}: {key!r} is {_short(row[key])}, expected {'a number' if key == 'y_rate' else kind.__name__}."
-            )  # type: ignore[union-attr]
-    if not all(isinstance(answer, str) and answer.strip() for answer in row["answer"]):
-        raise VragError(
-            f"{where}: 'answer' is {_short(row['answer'])}, expected a list of non-empty strings."
-        )
-    check_labels(row["images"], where)
-    if not any(row["images"].values()):
-        raise VragError(
-            f"{where}: the query has no clue: all {len(row['images'])} labels are 0, expected at"
-            " least one 1. Correct the labels or remove the row."
-        )
-    return row
-
-
-def check_labels(images: Mapping[str, object], where: str) -> None:
-    """Raise `VragError` at an image whose label is neither 0 nor 1."""
-    for doc_id, label in images.items():
-        if isinstance(label, bool) or label not in (0, 1):
-            raise VragError(
-                f"{where}: image {doc_id!r} has label {_short(label)}, expected 1 (clue) or 0 (no"
-                " clue)."
-            )
+    species = re.sub(r"[^a-z0-9]+", "-", scientific_name.lower()).strip("-")
+    return f"{species}-{hashlib.sha256(question.encode()).hexdigest()[:6]}"
 
 
 def name_problem(name: str, root: Path) -> str:
     """Why an image cannot go by this name below `root`; "" when it can."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name or len(path.parts) < 2:
+    parts = name.split("/")
+    if len(parts) < 2 or "\\" in name or not {"", ".", ".."}.isdisjoint(parts):
         return f"image {name!r} points outside {root}; expected '<species folder>/<file>'."
     if re.search(r"\s", name):
         return (
@@ -201,29 +82,23 @@ def name_problem(name: str, root: Path) -> str:
     return ""
 
 
-def file_names(
-    folder: str, root: Path, known: dict[str, frozenset[str] | None]
-) -> frozenset[str] | None:
+def file_names(folder: str, root: Path, known: Folders) -> frozenset[str] | None:
     """The names in a species folder, None when there is no such folder; each is listed
     once and kept in `known`.
     """
     if folder not in known:
-        known[folder] = (
-            frozenset(entry.name for entry in (root / folder).iterdir())
-            if (root / folder).is_dir()
-            else None
-        )
+        place = root / folder
+        names = place.iterdir() if place.is_dir() else None
+        known[folder] = None if names is None else frozenset(path.name for path in names)
     return known[folder]
 
 
-def _find_images(
-    names: Mapping[str, int], root: Path, folders: dict[str, frozenset[str] | None], where: str
-) -> None:
-    """Check that every image lies below `root`."""
+def _check_images(names: Iterable[str], root: Path, folders: Folders, where: str) -> None:
+    """Raise `VragError` at an image that does not lie below `root`."""
     for name in names:
         if problem := name_problem(name, root):
             raise VragError(f"{where}: {problem}")
-        folder, file = str(PurePosixPath(name).parent), PurePosixPath(name).name
+        folder, file = name.rsplit("/", 1)
         there = file_names(folder, root, folders)
         if there is None:
             raise VragError(
@@ -233,36 +108,43 @@ def _find_images(
             )
         if file not in there:
             raise VragError(
-                f"{where}: image {file!r} is not in {root / folder} ({len(there)} files there). "
-                "Fetch the images of this species again; `vrag check` lists all that are missing."
+                f"{where}: image {file!r} is not in {root / folder} ({len(there)} files there)."
+                " Fetch the images of this species again; `vrag check` lists all that are missing."
             )
 
 
-def _query(row: dict[str, Any], where: str, others: Mapping[str, Query]) -> Query:
-    stem = query_id_of(row["sn"], row["question"])
-    query_id = next(
-        name
-        for name in [stem, *(f"{stem}-{n}" for n in range(2, len(others) + 3))]
-        if name not in others
+def _document(doc_id: str, image_root: Path) -> Evidence:
+    folder = doc_id.partition("/")[0]
+    return Evidence(
+        doc_id=doc_id, image=ImageFile(image_root / doc_id), metadata={"folder": folder}
     )
-    metadata = {
-        "where": where,
-        "version": "v2" if "y_rate" in row else "v1",
-        **{key: row[key] for key in KEYS_V2 if key in row},
-    }
-    folder = Counter(PurePosixPath(doc_id).parts[0] for doc_id in row["images"]).most_common(1)[0][
-        0
-    ]
+
+
+def _query(row: Row, where: str, others: Mapping[str, Query]) -> Query:
+    folders = Counter(doc_id.partition("/")[0] for doc_id in row["images"])
+    said = {key: row[key] for key in KEYS_V2 if key in row}
+    version = "v2" if "y_rate" in row else "v1"
+    ((folder, _),) = folders.most_common(1)
     return Query(
-        query_id=query_id,
+        query_id=_free_id(query_id_of(row["sn"], row["question"]), others),
         text=row["question"],
         answers=tuple(row["answer"]),
         entity=row["sn"],
         group=row["sn"],
-        metadata={**metadata, "folder": folder},
+        metadata={"where": where, "version": version, **said, "folder": folder},
     )
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+def _free_id(stem: str, taken: Mapping[str, Query]) -> str:
+    """`stem`, or the first of "<stem>-2", "<stem>-3", … that no other query has."""
+    if stem not in taken:
+        return stem
+    return next(f"{stem}-{number}" for number in count(2) if f"{stem}-{number}" not in taken)
+
+
+def _fingerprint(queries: Iterable[Query], qrels: Mapping[str, Mapping[str, int]]) -> str:
+    rows = [
+        [query.text, query.answers, query.entity, sorted(qrels[query.query_id].items())]
+        for query in queries
+    ]
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()

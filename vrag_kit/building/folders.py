@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.images import list_images
+from vrag_kit.benchmarks.images import SUFFIXES, list_images
 from vrag_kit.errors import VragError
 
 _INATURALIST = re.compile(
@@ -66,8 +66,8 @@ def read_folders(
     kept = [folder for folder in found if folder.images]
     if not kept:
         raise VragError(
-            f"{root}: found {len(found)} folders, none with pictures (.jpg, .jpeg, .png); expected"
-            " <species>/<picture>. Is this one folder too high or too low?"
+            f"{root}: found {len(found)} folders, none with pictures ({', '.join(SUFFIXES)});"
+            " expected <species>/<picture>. Is this one folder too high or too low?"
         )
     names: dict[str, str] = {}
     for folder in kept:

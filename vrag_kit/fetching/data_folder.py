@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.benchmarks.visual_rag import KEYS_V2, read_lines
+from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, read_lines
 from vrag_kit.errors import VragError
 
 _BY_HAND = (

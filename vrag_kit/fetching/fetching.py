@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from vrag_kit.benchmarks.visual_rag import name_problem, parse_row, read_lines
+from vrag_kit.benchmarks.visual_rag import name_problem
+from vrag_kit.benchmarks.visual_rag_rows import no_rows, parse_row, read_lines
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.archive import Place, read_members
 from vrag_kit.fetching.filling import Copy, ImageFolder, Stop, find_damage, look_around

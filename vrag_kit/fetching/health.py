@@ -14,13 +14,8 @@ import pandas as pd
 from PIL import Image, UnidentifiedImageError
 
 from vrag_kit.benchmarks.images import decode
-from vrag_kit.benchmarks.visual_rag import (
-    CHANGES_V2,
-    file_names,
-    name_problem,
-    parse_row,
-    read_lines,
-)
+from vrag_kit.benchmarks.visual_rag import file_names, name_problem
+from vrag_kit.benchmarks.visual_rag_rows import CHANGES_V2, parse_row, read_lines
 from vrag_kit.errors import VragError
 from vrag_kit.progress import track
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.benchmarks.visual_rag import (
+from vrag_kit.benchmarks.visual_rag_rows import (
     CHANGES_V2,
     KEYS_V2,
     check_labels,

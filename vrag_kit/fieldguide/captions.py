@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from vrag_kit.benchmarks.webqa import LINES
+from vrag_kit.benchmarks.webqa_images import LINES
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.pages import EDITIONS, Edition, Page, plan_page, slots
 from vrag_kit.fieldguide.questions import Question

@@ -1,0 +1,127 @@
+"""Pictures in WebQA's imgs.tsv, one line each, read one by one when they are used.
+
+An image is in the line of its id modulo 10,000,000, counted from 0: the same id, a tab,
+the picture's file as base64. imgs.lineidx beside it has the byte at which each line
+begins, one number a line.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from vrag_kit.benchmarks.images import decode
+from vrag_kit.errors import VragError, short
+
+LINES = 10_000_000
+"""An image's id modulo this is its line."""
+_FETCH = "Fetch all parts again and unpack them by `7z x imgs.7z.001`."
+
+
+@dataclass(frozen=True, slots=True)
+class TsvImage:
+    """A picture in a line of imgs.tsv; implements `LazyImage`."""
+
+    path: Path
+    image_id: int
+    offset: int  # of the line's first byte
+
+    @property
+    def where(self) -> str:
+        """The file, the image and the byte where its line begins."""
+        return f"{self.path}, image {self.image_id} at byte {self.offset:,}"
+
+    @property
+    def stamp(self) -> str:
+        """Size and modification time of the whole file, and the byte where the line
+        begins: in a replaced file every picture gets a new stamp.
+        """
+        try:
+            stat = self.path.stat()
+        except OSError as error:
+            raise self._unreadable(error) from error
+        return f"{stat.st_size}-{stat.st_mtime_ns}-{self.offset}"
+
+    def data(self) -> bytes:
+        """The picture's file; reads one line.
+
+        Raises `VragError` when the line is another image's or not base64.
+        """
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.offset)
+                line = file.readline()
+        except OSError as error:
+            raise self._unreadable(error) from error
+        found = line.partition(b"\t")[0]
+        encoded = line.partition(b"\t")[2]
+        if not found.strip().isdigit() or int(found) != self.image_id:
+            raise VragError(
+                f"{self.where}: the line begins with {found[:20]!r}, expected the image's id and a"
+                " tab. This imgs.lineidx belongs to another imgs.tsv, or one of them is"
+                f" incomplete. {_FETCH}"
+            )
+        try:
+            return base64.b64decode(encoded.strip(), validate=True)
+        except binascii.Error as error:
+            raise VragError(
+                f"{self.where}: not base64 ({error}; {len(encoded):,} bytes), expected an encoded"
+                f" picture after the tab. {_FETCH}"
+            ) from error
+
+    def open(self) -> Image.Image:
+        """The decoded picture: RGB, EXIF orientation applied."""
+        return decode(self.data(), self.where)
+
+    def _unreadable(self, error: OSError) -> VragError:
+        return VragError(f"{self.where}: cannot be read ({error.strerror}). {_FETCH}")
+
+
+class TsvFile:
+    """imgs.tsv with its index: where the line of each image begins."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads the index; raises `VragError` when it or the file is not there, or it
+        holds anything but numbers.
+        """
+        self.path = path
+        self.index = path.with_suffix(".lineidx")
+        try:
+            self._size = path.stat().st_size
+            lines = self.index.read_text(encoding="ascii", errors="replace").splitlines()
+        except OSError as error:
+            raise VragError(
+                f"{error.filename}: cannot be read ({error.strerror}); expected imgs.tsv with"
+                f" imgs.lineidx beside it. {_FETCH}"
+            ) from error
+        for number, line in enumerate(lines, start=1):
+            if not line.strip().isdigit():
+                raise VragError(
+                    f"{self.index} line {number}: found {short(line)}, expected the byte at which a"
+                    f" line of {path.name} begins. {_FETCH}"
+                )
+        self._offsets = [int(line) for line in lines]
+
+    def image(self, image_id: int, where: str) -> TsvImage:
+        """The image of that id.
+
+        Raises `VragError`, which begins with `where`, for one that index or file do not
+        reach.
+        """
+        line = image_id % LINES
+        if line >= len(self._offsets):
+            raise VragError(
+                f"{where}: image {image_id} would be in line {line:,}, counted from 0, but"
+                f" {self.index} has {len(self._offsets):,} lines. {_FETCH}"
+            )
+        offset = self._offsets[line]
+        if offset >= self._size:
+            raise VragError(
+                f"{where}: image {image_id} begins at byte {offset:,}, but {self.path} ends at"
+                f" {self._size:,}: it is incomplete. {_FETCH}"
+            )
+        return TsvImage(self.path, image_id, offset)
