@@ -19,7 +19,8 @@ from tiny_retrievers import PROMPTS, QUESTIONS, embed, entry, queries
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import FlatRetriever, OpenClipEncoder, embed_documents, load_encoder
+from vrag_kit.retrieval import FlatRetriever, embed_documents, load_encoder
+from vrag_kit.retrieval.openclip import OpenClipEncoder
 from vrag_kit.retrieval.pooling import pool
 from vrag_kit.types import Evidence
 
@@ -446,11 +447,10 @@ def test_known_models_bring_their_authors_options(
         "facebook/dragon-plus-query-encoder": "bert",
         "facebook/dragon-plus-context-encoder": "context",
     }
-    for module in ("loading", "instructed", "texts"):
-        monkeypatch.setattr(
-            f"vrag_kit.retrieval.{module}.find_checkpoint",
-            lambda spec, **_: retrievers_made / folders.get(spec, spec),
-        )
+    monkeypatch.setattr(
+        "vrag_kit.retrieval.finding.find_checkpoint",
+        lambda spec, **_: retrievers_made / folders.get(spec, spec),
+    )
     vlm2vec = load_encoder("TIGER-Lab/VLM2Vec-Qwen2VL-2B")
     assert vlm2vec.name == "TIGER-Lab-VLM2Vec-Qwen2VL-2B"
     assert vlm2vec.prompts == {

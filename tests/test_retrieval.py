@@ -18,7 +18,9 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import FlatRetriever, embed_documents, load_open_clip
+from vrag_kit.retrieval import FlatRetriever, embed_documents
+from vrag_kit.retrieval.openclip import load_open_clip
+from vrag_kit.retrieval.parts import Shown
 from vrag_kit.types import Benchmark, Evidence, Query
 
 Build = Callable[..., Path]
@@ -32,6 +34,7 @@ class ColorEncoder:
     name, fingerprint, normalized = "color", "0" * 64, False
 
     def __init__(self) -> None:
+        self.shown = Shown()
         self.prompts = {"query": "the colour {text}"}
         self.encoded = 0
         self.fail_after: int | None = None
@@ -360,7 +363,7 @@ def test_every_kind_of_picture_is_decoded_as_pillow_does_upright_and_rgb(kind: s
     import io
 
     from vrag_kit.benchmarks import decode
-    from vrag_kit.retrieval.encoders import decode_rgb
+    from vrag_kit.retrieval.pictures import decode_rgb
 
     picture = Image.fromarray(
         np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8)

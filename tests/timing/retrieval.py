@@ -24,8 +24,9 @@ from vrag_kit.fieldguide.album import invent_named
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.fieldguide.views import photograph, sample_view
-from vrag_kit.retrieval import OpenClipEncoder, evaluate, load_open_clip, make_run
+from vrag_kit.retrieval import evaluate, make_run
 from vrag_kit.retrieval.embeddings import ahead, embed_documents
+from vrag_kit.retrieval.openclip import OpenClipEncoder, load_open_clip
 from vrag_kit.retrieval.search import nearest
 from vrag_kit.types import Evidence
 

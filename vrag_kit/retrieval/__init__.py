@@ -2,8 +2,9 @@
 
 from vrag_kit.retrieval.comparison import PERFECT, RANDOM, score_runs, search_all, write_runs
 from vrag_kit.retrieval.embeddings import Embeddings, embed_documents
-from vrag_kit.retrieval.encoders import Encoder, OpenClipEncoder, load_open_clip
-from vrag_kit.retrieval.loading import OPTIONS, load_encoder
+from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.finding import OPTIONS
+from vrag_kit.retrieval.loading import load_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, METRICS, evaluate, mean_metrics
 from vrag_kit.retrieval.reference import perfect_run, random_reference
 from vrag_kit.retrieval.run import make_run, read_qrels, read_run, write_qrels, write_run
@@ -19,11 +20,9 @@ __all__ = [
     "Embeddings",
     "Encoder",
     "FlatRetriever",
-    "OpenClipEncoder",
     "embed_documents",
     "evaluate",
     "load_encoder",
-    "load_open_clip",
     "make_run",
     "mean_metrics",
     "perfect_run",

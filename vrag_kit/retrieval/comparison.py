@@ -5,11 +5,11 @@ the two reference orders.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
-import torch
 
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
@@ -42,8 +42,7 @@ def search_all(
     for entry in retrievers:
         name, run = _search(benchmark, entry, k, cache_dir, device, taken=runs)
         runs[name] = run
-        gc.collect()
-        torch.cuda.empty_cache()
+        _free_memory()
     return runs
 
 
@@ -65,6 +64,13 @@ def _search(
     return encoder.name, FlatRetriever(encoder, embeddings, benchmark.candidates).search(
         benchmark.queries.values(), k
     )
+
+
+def _free_memory() -> None:
+    """Give back what the last encoder held, where one was loaded."""
+    gc.collect()
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.cuda.empty_cache()
 
 
 def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: Path | str) -> None:

@@ -1,85 +1,73 @@
-"""Dual encoders of transformers: CLIP, SigLIP, SigLIP 2, BGE-VL-large, and any other
-model with text and image features in one space.
-"""
+"""Dual encoders of transformers: CLIP, SigLIP, SigLIP 2, BGE-VL-large, and others like them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
-from vrag_kit.retrieval.encoders import rows_of, text_or_picture, unit_rows
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval.parts import Shown
+from vrag_kit.retrieval.pictures import unit_rows
 from vrag_kit.retrieval.source import Source, longest_text
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval.towers import TwoTowers
 
 _PADDED = ("siglip", "siglip2")
 """Families trained on texts padded to full length, with the padding attended to."""
 
 
-class DualEncoder:
-    """Questions, and documents without a picture, through `get_text_features`; pictures
-    through the checkpoint's own preprocessing and `get_image_features`; unit length.
+class DualEncoder(TwoTowers):
+    """Texts through `get_text_features`; pictures through the checkpoint's own
+    preprocessing and `get_image_features`; unit length.
     """
 
     def __init__(
         self,
-        model: Any,
+        model: Any,  # whatever class the checkpoint needs
         tokenizer: Any,
         images: Any,
         *,
-        name: str,
+        source: Source,
         fingerprint: str,
         query_prompt: str = "{text}",
     ) -> None:
         """`images` is the checkpoint's image processor; `query_prompt` has "{text}"
         where the question goes.
         """
-        self._model, self._tokenizer, self._images = model, tokenizer, images
+        self._model = model
+        self._tokenizer = tokenizer
+        self._images = images
         self._padded = model.config.model_type in _PADDED
-        self.name, self.fingerprint, self.normalized = name, fingerprint, True
+        self.name = source.name
+        self.fingerprint = fingerprint
+        self.shown: Shown = source.shown
         self.prompts: Mapping[str, str] = {"query": query_prompt}
 
-    @torch.inference_mode()
-    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d); texts are cut at the model's context
-        length. One at a time, so that company changes nothing.
-        """
-        texts = [self.prompts["query"].replace("{text}", query.text) for query in queries]
-        return self._of_texts(texts) if texts else np.empty((0, self._dim()), np.float32)
+    @property
+    def dim(self) -> int:
+        """Number of components of an embedding."""
+        with torch.inference_mode():
+            return int(_features(self._model.get_text_features(**self._tokens("a"))).shape[-1])
 
-    def prepare(self, document: Evidence) -> str | dict[str, torch.Tensor]:
-        """The picture as the checkpoint's image processor hands it to the model, each
-        tensor with one row; the text of a document without one.
-        """
-        content = text_or_picture(document, self.name)
-        return (
-            content
-            if isinstance(content, str)
-            else dict(self._images(images=[content], return_tensors="pt"))
-        )
-
-    @torch.inference_mode()
-    def encode_documents(self, prepared: Sequence[str | Mapping[str, torch.Tensor]]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d); texts one at a time and without a
-        prompt.
-        """
-        return rows_of(prepared, self._of_texts, self._of_pictures)
+    def _pixels(self, picture: torch.Tensor) -> dict[str, torch.Tensor]:
+        """What the checkpoint's image processor hands to the model, each with one row."""
+        return dict(self._images(images=[picture], return_tensors="pt"))
 
     def _of_texts(self, texts: list[str]) -> np.ndarray:
-        return np.concatenate(
-            [
-                unit_rows(_features(self._model.get_text_features(**self._tokens(text))))
-                for text in texts
-            ]
-        )
+        """One at a time, so that company changes nothing."""
+        rows = []
+        for text in texts:
+            features = self._model.get_text_features(**self._tokens(text))
+            rows.append(unit_rows(_features(features)))
+        return np.concatenate(rows)
 
     def _of_pictures(self, pictures: list[Mapping[str, torch.Tensor]]) -> np.ndarray:
-        batch = {
-            name: torch.cat([inputs[name] for inputs in pictures]).to(self._model.device)
-            for name in pictures[0]
-        }
+        batch = {}
+        for name in pictures[0]:
+            rows = torch.cat([inputs[name] for inputs in pictures])
+            batch[name] = rows.to(self._model.device)
         batch["pixel_values"] = batch["pixel_values"].to(self._model.dtype)
         return unit_rows(_features(self._model.get_image_features(**batch)))
 
@@ -94,9 +82,6 @@ class DualEncoder:
         ).to(self._model.device)
         return {"input_ids": tokens["input_ids"]} if self._padded else dict(tokens)
 
-    def _dim(self) -> int:
-        return int(_features(self._model.get_text_features(**self._tokens("a"))).shape[-1])
-
 
 def load_dual(source: Source, *, query_prompt: str = "{text}") -> DualEncoder:
     """Load a model with `get_text_features` and `get_image_features`, its tokenizer and
@@ -104,16 +89,19 @@ def load_dual(source: Source, *, query_prompt: str = "{text}") -> DualEncoder:
     """
     from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
 
+    if source.shown.query == "image" and query_prompt != "{text}":
+        raise VragError(
+            f"retriever {source.spec!r}: query_prompt is {query_prompt!r}, but of a question only"
+            " the image is encoded. Remove it, or set `query` to text or both."
+        )
     model = source.read(AutoModel)
-    fingerprint = source.fingerprint(
-        {"family": "dual", "dtype": str(model.dtype), "query_prompt": query_prompt}
-    )
+    options = {"family": "dual", "dtype": str(model.dtype), "query_prompt": query_prompt}
     return DualEncoder(
         model,
         source.read_part(AutoTokenizer),
         source.read_part(AutoImageProcessor),
-        name=source.name,
-        fingerprint=fingerprint,
+        source=source,
+        fingerprint=source.fingerprint(options),
         query_prompt=query_prompt,
     )
 

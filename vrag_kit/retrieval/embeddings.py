@@ -11,7 +11,6 @@ An interrupted run goes on from its last shard. A damaged shard is set aside as
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -115,7 +114,7 @@ def embed_documents(
             " folder."
         )
     folder = embeddings_folder(encoder, root)
-    keys = [(document.doc_id, _stamp(document)) for document in documents]
+    keys = [(document.doc_id, encoder.shown.stamp(document)) for document in documents]
     try:
         with one_at_a_time(folder, "embedding"):
             known, dim = _shards(folder)
@@ -170,10 +169,10 @@ def _embed(
         done.extend(documents)
         rows.append(vectors)
         if len(done) >= SHARD or len(done) + batch_size > SHARD:
-            _write_shard(folder, done, rows)
+            _write_shard(folder, encoder, done, rows)
             done, rows = [], []
     if done:
-        _write_shard(folder, done, rows)
+        _write_shard(folder, encoder, done, rows)
 
 
 def ahead(
@@ -223,14 +222,6 @@ def check_vectors(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -
             f" expected {expected} ({int(wrong.sum())} such rows in this batch). Half precision can"
             " overflow: try float32; else look at the picture or text."
         )
-
-
-def _stamp(document: Evidence) -> str:
-    return (
-        document.image.stamp
-        if document.image is not None
-        else hashlib.sha256((document.text or "").encode()).hexdigest()
-    )
 
 
 def _shards(folder: Path) -> tuple[dict[Key, Place], int]:
@@ -288,10 +279,12 @@ def _set_aside(index: Path, error: Exception) -> None:
     )
 
 
-def _write_shard(folder: Path, documents: Sequence[Evidence], rows: Sequence[np.ndarray]) -> None:
+def _write_shard(
+    folder: Path, encoder: Encoder, documents: Sequence[Evidence], rows: Sequence[np.ndarray]
+) -> None:
     shard = folder / f"shard-{secrets.token_hex(6)}"
     vectors = io.BytesIO()
     np.save(vectors, np.concatenate(rows), allow_pickle=False)
     write_file(shard.with_suffix(".npy"), vectors.getvalue())
-    keys = [(document.doc_id, _stamp(document)) for document in documents]
+    keys = [(document.doc_id, encoder.shown.stamp(document)) for document in documents]
     write_file(shard.with_suffix(".json"), json.dumps({"rows": keys}))

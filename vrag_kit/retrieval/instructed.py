@@ -1,23 +1,24 @@
-"""Embedders made of multimodal language models, as VLM2Vec: an instruction, the picture
-or question, and the last token's state.
+"""Embedders made of multimodal language models, as VLM2Vec: the last token's state.
+
+Question, document or both stand within an instruction, with the picture where the
+model's image token is.
 """
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from vrag_kit.checkpoints import check_weights, find_checkpoint
+from vrag_kit.checkpoints import check_weights
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.encoders import picture_of, unit_rows
+from vrag_kit.retrieval.parts import Content
+from vrag_kit.retrieval.pictures import decode_rgb, unit_rows
 from vrag_kit.retrieval.pooling import pool
 from vrag_kit.retrieval.source import Source
 from vrag_kit.types import Evidence, Query
@@ -31,77 +32,70 @@ class InstructedEncoder:
     unit length.
     """
 
+    normalized = True
+
     def __init__(
         self,
-        model: Any,
+        model: Any,  # whatever class the checkpoint needs
         processor: Any,
         *,
-        name: str,
+        source: Source,
         fingerprint: str,
-        query_prompt: str,
-        document_prompt: str,
+        prompts: Mapping[str, str],
         positions: str = "model",
     ) -> None:
         """`model` gives `last_hidden_state`.
 
-        `query_prompt` has "{text}" for the question, `document_prompt` the processor's
-        image token for the picture.
+        `prompts` has one for a "query" and one for a "document", with "{text}" where a
+        text goes and the processor's image token where a picture goes.
 
         `positions`: "model" counts the tokens of a picture as the model does (Qwen2-VL:
         in a grid), "sequential" one after the other, as text.
         """
-        self._model, self._processor, self._positions = model, processor, positions
+        self._model = model
+        self._processor = processor
+        self._positions = positions
         self._one_at_a_time = threading.Lock()  # tokenizers are not safe in threads
-        self.name, self.fingerprint, self.normalized = name, fingerprint, True
-        self.prompts: Mapping[str, str] = {"query": query_prompt, "document": document_prompt}
+        self.name = source.name
+        self.fingerprint = fingerprint
+        self.prompts = prompts
+        self.shown = source.shown
 
     @torch.inference_mode()
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """Unit-length rows, float32, shape (n, d); one at a time, so that company
         changes nothing.
         """
-        prompts = [self.prompts["query"].replace("{text}", query.text) for query in queries]
-        rows = [
-            self._embed([dict(self._processor(text=[prompt], return_tensors="pt"))])
-            for prompt in prompts
-        ]
-        return (
-            np.concatenate(rows)
-            if rows
-            else np.empty((0, self._model.config.get_text_config().hidden_size), np.float32)
-        )
+        rows = []
+        for query in queries:
+            content = self.shown.of_query(query, self.name)
+            rows.append(self._embed([self._inputs("query", content)]))
+        if not rows:
+            return np.empty((0, self._model.config.get_text_config().hidden_size), np.float32)
+        return np.concatenate(rows)
 
     def prepare(self, document: Evidence) -> dict[str, torch.Tensor]:
-        """Tokens and pixels of the picture within its prompt."""
-        picture = picture_of(document, self.name)
+        """Tokens and pixels of what is shown of the document within its prompt."""
+        return self._inputs("document", self.shown.of_document(document, self.name))
+
+    def _inputs(self, side: str, content: Content) -> dict[str, torch.Tensor]:
+        prompt = self.prompts[side]
+        if content.text is not None:
+            prompt = prompt.replace("{text}", content.text)
+        parts: dict[str, Any] = {"text": [prompt]}
+        if content.image is not None:
+            parts["images"] = [decode_rgb(content.image.data(), content.image.where)]
         with self._one_at_a_time:
-            return dict(
-                self._processor(
-                    images=[picture], text=[self.prompts["document"]], return_tensors="pt"
-                )
-            )
+            return dict(self._processor(**parts, return_tensors="pt"))
 
     @torch.inference_mode()
     def encode_documents(self, prepared: Sequence[Mapping[str, torch.Tensor]]) -> np.ndarray:
         """Unit-length rows, float32, shape (n, d); a batch that does not fit into
         memory is halved. Raises `VragError` when one picture does not fit.
         """
-        if (
-            len(
-                {
-                    tuple(
-                        (name, values.shape[1:])
-                        for name, values in inputs.items()
-                        if name not in _OF_TOKENS
-                    )
-                    for inputs in prepared
-                }
-            )
-            > 1
-        ):
-            return np.concatenate(
-                [self.encode_documents([inputs]) for inputs in prepared]
-            )  # pictures that keep their own size do not stack
+        shapes = {_shapes(inputs) for inputs in prepared}
+        if len(shapes) > 1:  # pictures that keep their own size do not stack
+            return np.concatenate([self.encode_documents([inputs]) for inputs in prepared])
         try:
             return self._embed(prepared)
         except torch.OutOfMemoryError as error:
@@ -130,15 +124,20 @@ class InstructedEncoder:
         batch = {}
         for name in inputs[0]:
             parts = [each[name] for each in inputs]
-            values = (
-                pad_sequence([part[0] for part in parts], batch_first=True)
-                if name in _OF_TOKENS
-                else torch.cat(parts)
-            )
-            batch[name] = values.to(
-                self._model.device, self._model.dtype if values.is_floating_point() else None
-            )
+            if name in _OF_TOKENS:
+                values = pad_sequence([part[0] for part in parts], batch_first=True)
+            else:
+                values = torch.cat(parts)
+            if values.is_floating_point():
+                values = values.to(self._model.dtype)
+            batch[name] = values.to(self._model.device)
         return batch
+
+
+def _shapes(inputs: Mapping[str, torch.Tensor]) -> tuple[tuple[str, torch.Size], ...]:
+    """The shapes of what must stack: pixels, not tokens."""
+    pixels = [name for name in inputs if name not in _OF_TOKENS]
+    return tuple((name, inputs[name].shape[1:]) for name in pixels)
 
 
 def load_instructed(
@@ -159,34 +158,25 @@ def load_instructed(
 
     if query_prompt is None or document_prompt is None:
         raise VragError(
-            f"retriever {source.spec!r}: an embedder of this kind follows instructions, and its own"
+            f"{source.owner}: an embedder of this kind follows instructions, and its own"
             " are not known here. Add the options `query_prompt`, with "
             f'"{{text}}" where the question goes, and `document_prompt`, with the model\'s image'
             f" token, as its authors give them."
         )
     if positions not in POSITIONS:
         raise VragError(
-            f"retriever {source.spec!r}: positions is {positions!r}; expected"
+            f"{source.owner}: positions is {positions!r}; expected"
             f" {' or '.join(map(repr, POSITIONS))}."
         )
-    adapter = source.folder / "adapter_config.json"
-    base = replace(source, folder=_base_folder(source, adapter)) if adapter.is_file() else source
+    base = source if source.partner is None else replace(source, folder=source.partner)
     model = base.read(AutoModelForImageTextToText, unused=("lm_head.",))
-    if adapter.is_file():
+    if base is not source:
         _merge(model, source)
-    own = any(
-        (source.folder / name).is_file()
-        for name in ("processor_config.json", "preprocessor_config.json")
-    )
+    processors = ("processor_config.json", "preprocessor_config.json")
+    own = any((source.folder / name).is_file() for name in processors)
     processor = (source if own else base).read_part(AutoProcessor, image_size=image_size)
-    tokens = [
-        token for name in ("image_token", "boi_token") if (token := getattr(processor, name, None))
-    ]
-    if tokens and not any(token in document_prompt for token in tokens):
-        raise VragError(
-            f"retriever {source.spec!r}: document_prompt is {document_prompt!r}, which has no place"
-            f" for the picture; expected {' or '.join(tokens)} in it."
-        )
+    prompts = {"query": query_prompt, "document": document_prompt}
+    _check_prompts(source, prompts, processor)
     options = {
         "family": "instructed",
         "dtype": str(model.dtype),
@@ -198,18 +188,32 @@ def load_instructed(
     return InstructedEncoder(
         model.base_model,
         processor,
-        name=source.name,
-        fingerprint=source.fingerprint(options, *([base.folder] if base is not source else [])),
-        query_prompt=query_prompt,
-        document_prompt=document_prompt,
+        source=source,
+        fingerprint=source.fingerprint(options),
+        prompts=prompts,
         positions=positions,
     )
 
 
-def _base_folder(source: Source, adapter: Path) -> Path:
-    with source.reading():
-        stated = json.loads(adapter.read_text(encoding="utf-8"))
-        return find_checkpoint(stated["base_model_name_or_path"], revision=stated.get("revision"))
+def _check_prompts(source: Source, prompts: Mapping[str, str], processor: Any) -> None:
+    """Raise `VragError` for a prompt without a place for what is encoded, or with one for
+    a picture that is not.
+    """
+    names = [getattr(processor, name, None) for name in ("image_token", "boi_token")]
+    tokens = [token for token in names if token]
+    for side, part in (("query", source.shown.query), ("document", source.shown.document)):
+        prompt = prompts[side]
+        places = {"the text": ["{text}"], "the picture": tokens}
+        wanted = {"the text": part in ("text", "both"), "the picture": part in ("image", "both")}
+        for what, marks in places.items():
+            has = any(mark in prompt for mark in marks)
+            if marks and has != wanted[what]:
+                verdict = "no place" if wanted[what] else "a place"
+                mending = "expected" if wanted[what] else "remove"
+                raise VragError(
+                    f"{source.owner}: {side}_prompt is {prompt!r}, which has {verdict} for {what},"
+                    f" though `{side}` is {part!r}; {mending} {' or '.join(marks)} in it."
+                )
 
 
 def _merge(model: Any, source: Source) -> None:
@@ -226,12 +230,12 @@ def _merge(model: Any, source: Source) -> None:
     strangers, untrained = sorted(report.unexpected_keys), sorted(report.missing_keys)
     if strangers or untrained:
         raise VragError(
-            f"retriever {source.spec!r}: the adapter does not fit its base model: {len(strangers)}"
+            f"{source.owner}: the adapter does not fit its base model: {len(strangers)}"
             f" of its weights have no place{_such(strangers)}, and {len(untrained)} places have no"
             f" weight{_such(untrained)}. Check base_model_name_or_path in adapter_config.json, or"
             " merge the adapter with the library that made it."
         )
-    check_weights(model, f"retriever {source.spec!r}")
+    check_weights(model, source.owner)
     for layer in model.modules():
         if isinstance(layer, BaseTunerLayer):
             layer.merge()

@@ -1,13 +1,16 @@
-"""Load a retriever of any family: the checkpoint's files say which it is, the entry's
-options what they cannot say.
+"""Load a retriever of any family: its files say which it is, the entry's options the rest.
 
 | option | meaning |
 |---|---|
+| query | what is encoded of a question: "text", "image" or "both" |
+| document | what is encoded of a document: "image", "text", "both", or "auto", the
+picture, and the text of a document without one |
 | dtype | number type of the weights: "auto" (the checkpoint's own), "float32",
 "float16", "bfloat16" |
 | revision | branch, tag or commit on the hub |
 | trust_remote_code | true lets code that comes with the checkpoint run |
-| query_prompt | what is said around a question, "{text}" being the question |
+| query_prompt | what is said around a question, "{text}" being the question, and the
+model's image token its picture |
 | document_prompt | what is said around a document: "{text}" for a text, the model's
 image token for a picture |
 | positions | of a picture's tokens in an instructed model: "model" or "sequential" |
@@ -17,142 +20,144 @@ its image processor words it |
 mapping with "model" and "revision" |
 | pooling | which token's state stands for a text: "cls", "mean", "last" |
 | normalize | whether text vectors are brought to unit length |
+
+"both" is, in a dual encoder, the sum of the two unit vectors at unit length; an
+instructed model reads picture and text in one prompt.
 """
 
 from __future__ import annotations
 
-import difflib
-import json
-from collections.abc import Callable, Mapping
-from importlib.resources import files
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-
-from vrag_kit.checkpoints import DTYPES, check_device, find_checkpoint
+from vrag_kit.checkpoints import check_device, fitting
 from vrag_kit.errors import VragError
-from vrag_kit.options import Entry, read_entry
-from vrag_kit.retrieval.dual import load_dual
-from vrag_kit.retrieval.encoders import Encoder, load_open_clip
-from vrag_kit.retrieval.instructed import load_instructed
+from vrag_kit.options import Entry
+from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.finding import OF_OPEN_CLIP, Found, find_encoder
+from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS, Shown
 from vrag_kit.retrieval.source import Source
-from vrag_kit.retrieval.texts import load_sentence, load_text
-from vrag_kit.workspace import path as project_path
 
-_FAMILIES: dict[
-    str, tuple[Callable[..., Encoder], tuple[str, ...]]
-] = {  # loader, options that it takes
-    "dual": (load_dual, ("query_prompt",)),
-    "instructed": (
-        load_instructed,
-        ("query_prompt", "document_prompt", "positions", "image_size"),
-    ),
-    "sentence": (load_sentence, ("query_prompt", "document_prompt", "normalize")),
-    "text": (
-        load_text,
-        ("query_prompt", "document_prompt", "documents", "pooling", "normalize"),
-    ),
-}
-_OF_ALL = ("dtype", "revision", "trust_remote_code")
-OPTIONS = tuple(
-    sorted({*_OF_ALL, *(option for _, options in _FAMILIES.values() for option in options)})
-)
-"""All options of an entry, as in the table above; which of them a retriever takes
-depends on its family.
-"""
+_OF_ALL = ("document", "dtype", "query", "revision", "trust_remote_code")
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """A kind of model."""
+
+    load: Callable[..., Encoder]  # each takes options of its own
+    options: tuple[str, ...]
+    query: tuple[str, ...]
+    """What it can encode of a question."""
+    document: tuple[str, ...]
+    """What it can encode of a document, the usual first."""
 
 
 def load_encoder(entry: Entry, *, device: str = "cpu") -> Encoder:
     """Load what a parameter names: "<folder>", "<open_clip model>/<tag>", "<name on the
     hub>", or a mapping with "model" and options (`OPTIONS`).
 
-    A folder with open_clip_config.json, and the name of an open_clip model, are
-    open_clip's; everything else is read by transformers as the family that its files
-    show: dual encoder, instructed multimodal model (also as LoRA adapter),
-    sentence-transformers folder, plain text encoder. For the models in retrievers.json,
-    the options that their authors give are filled in. Raises `VragError` for anything
-    that cannot be loaded, and for an option that the family does not take.
+    A folder with open_clip_config.json, a name on the hub with that and no config.json,
+    and the name of an open_clip model, are open_clip's; everything else is read by
+    transformers as the family that its files show: dual encoder, instructed multimodal
+    model (also as LoRA adapter), sentence-transformers folder, plain text encoder. For
+    the models in retrievers.json, the options that their authors give are filled in.
+    Raises `VragError` for anything that cannot be loaded, and for an option that the
+    family does not take.
     """
-    spec, given = read_entry(entry, OPTIONS, "retriever")
-    if _is_open_clip(spec):
-        if given:
-            raise VragError(
-                f"retriever {spec!r}: open_clip models take no options, found"
-                f" {', '.join(sorted(given))}. Remove them."
-            )
-        return load_open_clip(spec, device=device)
     check_device(device)
-    options = {**_known(spec), **given}
-    _check_values(spec, options)
-    folder = find_checkpoint(spec, revision=options.pop("revision", None))
+    return load_found(find_encoder(entry), device=device)
+
+
+def load_found(found: Found, *, device: str = "cpu") -> Encoder:
+    """Load a retriever whose checkpoint was found; raises as `load_encoder`."""
+    check_device(device)
+    advice = "Free it, or use a smaller number type or model."
+    with fitting(f"retriever {found.spec!r}", device, advice):
+        return _open_clip(found, device) if found.by_open_clip else _transformers(found, device)
+
+
+def _open_clip(found: Found, device: str) -> Encoder:
+    from vrag_kit.retrieval.openclip import load_open_clip
+
+    if strange := sorted(set(found.options) - set(OF_OPEN_CLIP)):
+        raise VragError(
+            f"retriever {found.spec!r}: open_clip models take no option {strange[0]!r}; expected"
+            f" {', '.join(OF_OPEN_CLIP)}. Remove it."
+        )
+    shown = Shown(**found.options)
+    return load_open_clip(found.spec, folder=found.folder, device=device, shown=shown)
+
+
+def _transformers(found: Found, device: str) -> Encoder:
+    if found.folder is None:
+        raise ValueError(f"{found.spec} has no folder")
+    options = dict(found.options)
+    query = options.pop("query", "text")
+    document = options.pop("document", "auto")
     source = Source(
-        spec=spec,
-        folder=folder,
+        spec=found.spec,
+        folder=found.folder,
+        partner=found.partner,
         device=device,
         dtype=options.pop("dtype", "auto"),
         trust_remote_code=options.pop("trust_remote_code", False),
     )
-    load, allowed = _FAMILIES[_family(source)]
-    if strange := sorted(set(options) - set(allowed)):
+    family = _family(_kind(source))
+    if strange := sorted(set(options) - set(family.options)):
+        known = sorted((*family.options, *_OF_ALL))
         raise VragError(
-            f"retriever {spec!r}: the option {strange[0]!r} means nothing to this kind of model;"
-            f" expected {', '.join(sorted((*allowed, *_OF_ALL)))}."
+            f"{source.owner}: the option {strange[0]!r} means nothing to this kind of model;"
+            f" expected {', '.join(known)}."
         )
-    try:
-        return load(source, **options)
-    except torch.OutOfMemoryError as error:
-        raise VragError(
-            f"retriever {spec!r} does not fit into the memory of {device!r}"
-            f" ({str(error).splitlines()[0]}). Free it, or use a smaller number type or model."
-        ) from error
+    usual = family.document[0]
+    document = usual if document == "auto" else document
+    for name, part, parts in (
+        ("query", query, family.query),
+        ("document", document, family.document),
+    ):
+        if part not in parts:
+            raise VragError(
+                f"{source.owner}: {name} is {part!r}, which this kind of model cannot encode;"
+                f" expected {' or '.join(map(repr, parts))}."
+            )
+    shown = Shown(query=query, document=document, usual=usual)
+    options.pop("documents", None)  # found already: it is the partner
+    return family.load(replace(source, shown=shown), **options)
 
 
-def _is_open_clip(spec: str) -> bool:
-    """Whether open_clip should load it, or say why it cannot: a folder of its layout,
-    or a model name that is, or nearly is, one of its own.
+def _family(kind: str) -> _Family:
+    """What there is to know of a kind of model; its module is imported when it is needed."""
+    prompts = ("query_prompt", "document_prompt")
+    if kind == "dual":
+        from vrag_kit.retrieval.dual import load_dual
+
+        return _Family(load_dual, ("query_prompt",), QUERY_PARTS, DOCUMENT_PARTS)
+    if kind == "instructed":
+        from vrag_kit.retrieval.instructed import load_instructed
+
+        return _Family(
+            load_instructed,
+            (*prompts, "positions", "image_size"),
+            QUERY_PARTS,
+            ("image", "text", "both"),
+        )
+    if kind == "sentence":
+        from vrag_kit.retrieval.texts import load_sentence
+
+        return _Family(load_sentence, (*prompts, "normalize"), ("text",), ("text",))
+    from vrag_kit.retrieval.texts import load_text
+
+    options = (*prompts, "documents", "pooling", "normalize")
+    return _Family(load_text, options, ("text",), ("text",))
+
+
+def _kind(source: Source) -> str:
+    """ "dual", "instructed", "sentence" or "text", by the checkpoint's files.
+
+    Raises `VragError` for a folder that holds no checkpoint.
     """
-    folder = project_path(spec)
-    if folder.is_dir() or spec.startswith((".", "/", "~")) or spec.count("/") != 1:
-        return (folder / "open_clip_config.json").is_file()
-    import open_clip
-
-    return bool(
-        difflib.get_close_matches(spec.partition("/")[0], open_clip.list_models(), n=1, cutoff=0.8)
-    )
-
-
-def _known(spec: str) -> dict[str, Any]:
-    text = files("vrag_kit.retrieval").joinpath("retrievers.json").read_text(encoding="utf-8")
-    return dict(json.loads(text).get(spec, {"options": {}})["options"])
-
-
-def _check_values(spec: str, options: Mapping[str, Any]) -> None:
-    """Raise `VragError` for a value of the wrong kind, and for a prompt without a place
-    for the question.
-    """
-    kinds: dict[str, tuple[tuple[type, ...], str]] = {
-        "trust_remote_code": ((bool,), "true or false"),
-        "normalize": ((bool,), "true or false"),
-        "image_size": ((Mapping,), "a mapping"),
-        "documents": ((str, Mapping), "a name or a mapping"),
-    }
-    for name, value in options.items():
-        kind, words = kinds.get(name, ((str,), "a text"))
-        if not isinstance(value, kind):
-            raise VragError(f"retriever {spec!r}: {name} is {value!r}; expected {words}.")
-    if options.get("dtype", "auto") not in DTYPES:
-        raise VragError(
-            f"retriever {spec!r}: dtype is {options['dtype']!r}; expected one of"
-            f" {', '.join(DTYPES)}."
-        )
-    if "{text}" not in options.get("query_prompt", "{text}"):
-        raise VragError(
-            f"retriever {spec!r}: query_prompt is {options['query_prompt']!r}; expected"
-            ' "{text}" in it, where the question goes.'
-        )
-
-
-def _family(source: Source) -> str:
     from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
 
     if (source.folder / "adapter_config.json").is_file():
@@ -167,7 +172,7 @@ def _family(source: Source) -> str:
     if config is None:
         inside = ", ".join(sorted(path.name for path in source.folder.iterdir())[:8]) or "nothing"
         raise VragError(
-            f"retriever {source.spec!r}: neither config.json, adapter_config.json, modules.json nor"
+            f"{source.owner}: neither config.json, adapter_config.json, modules.json nor"
             f" open_clip_config.json in {source.folder}; found {inside}."
         )
     return "text"
@@ -181,7 +186,8 @@ def _embeds_both(config: Any, source: Source) -> bool:
     remote = getattr(config, "auto_map", {}).get("AutoModel") if source.trust_remote_code else None
     if remote:
         with source.reading():
-            model_class = get_class_from_dynamic_module(remote, source.folder)
+            models = [get_class_from_dynamic_module(remote, source.folder)]
     else:
-        model_class = MODEL_MAPPING.get(type(config), object)
-    return hasattr(model_class, "get_text_features") and hasattr(model_class, "get_image_features")
+        models = [MODEL_MAPPING.get(type(config), object)]
+    features = ("get_text_features", "get_image_features")
+    return all(hasattr(models[0], name) for name in features)

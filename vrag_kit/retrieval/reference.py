@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.stats import hypergeom
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.metrics import CUTOFFS, DEPTH
@@ -46,6 +45,8 @@ def random_reference(
 
 
 def _expected(pool: int, relevant: int, k: int) -> dict[str, float]:
+    from scipy.stats import hypergeom
+
     discount = np.cumsum(1 / np.log2(np.arange(2, max(k, DEPTH) + 2)))
     seen, depth = min(k, pool), min(DEPTH, pool)
     ideal = discount[min(relevant, k) - 1] if relevant else 1.0

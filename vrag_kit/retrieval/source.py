@@ -1,17 +1,22 @@
-"""A retriever's checkpoint and how it is read; what all transformers retrievers have in
-common when they are loaded.
-"""
+"""Sources: a retriever's checkpoint of transformers, and how its parts are read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.checkpoints import check_code, check_weights, files_fingerprint, reading
+from vrag_kit.checkpoints import (
+    check_weights,
+    files_fingerprint,
+    load_config,
+    load_model,
+    reading,
+)
 from vrag_kit.errors import VragError
+from vrag_kit.retrieval.parts import Shown
 from vrag_kit.workspace import path as project_path
 
 _UNLIMITED = (
@@ -31,29 +36,37 @@ class Source:
     """The name in the parameters."""
     folder: Path
     """Its files."""
+    partner: Path | None = None
+    """The files of a second checkpoint that belongs to it: the base of an adapter, or
+    the encoder of the document side.
+    """
     device: str = "cpu"
     dtype: str = "auto"
     """Number type, one of `checkpoints.DTYPES`."""
     trust_remote_code: bool = False
     """Whether code that comes with the checkpoint may run."""
+    shown: Shown = field(default_factory=Shown)
+    """Which parts of questions and documents are encoded."""
 
     @property
     def name(self) -> str:
         """Short name for tables and files."""
-        return self.folder.name if project_path(self.spec).is_dir() else self.spec.replace("/", "-")
+        return self.shown.named(name_of(self.spec))
+
+    @property
+    def owner(self) -> str:
+        """How error messages begin."""
+        return f"retriever {self.spec!r}"
 
     def config(self) -> Any:
         """The checkpoint's configuration, or None without config.json.
 
         Raises `VragError` for one that needs code of its own which may not run.
         """
-        from transformers import AutoConfig
-
         if not (self.folder / "config.json").is_file():
             return None
         with self.reading():
-            check_code(self.folder, f"retriever {self.spec!r}", trusted=self.trust_remote_code)
-            return AutoConfig.from_pretrained(self.folder, trust_remote_code=self.trust_remote_code)
+            return load_config(self.folder, self.owner, trusted=self.trust_remote_code)
 
     def read(self, auto: Any, *, unused: tuple[str, ...] = ()) -> Any:
         """The model that `auto` (a class with `from_pretrained`) makes of the
@@ -63,72 +76,69 @@ class Source:
         beginning with `unused`), or NaN.
         """
         self.check_formats()
+        how = {"dtype": self.dtype, "trust_remote_code": self.trust_remote_code}
         with self.reading():
-            model, report = auto.from_pretrained(
-                self.folder,
-                dtype=self.dtype,
-                use_safetensors=True,
-                trust_remote_code=self.trust_remote_code,
-                output_loading_info=True,
-            )
-        if missing := sorted(
-            name for name in report["missing_keys"] if not name.startswith(unused)
-        ):
-            raise VragError(
-                f"retriever {self.spec!r}: {len(missing)} weights are not in the checkpoint, such"
-                f" as {missing[0]!r}; they would be random. Fetch the checkpoint again."
-            )
-        check_weights(model, f"retriever {self.spec!r}")
+            model = load_model(auto, self.folder, self.owner, how, unused=unused)
+        check_weights(model, self.owner)
         return model.to(self.device).eval()
 
     def read_part(self, auto: Any, *, image_size: Mapping[str, int] | None = None) -> Any:
         """The tokenizer or processor that `auto` makes of the checkpoint; `image_size`
         replaces the size that it brings pictures to.
         """
+        how: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
+        if image_size:
+            how["size"] = dict(image_size)
         with self.reading():
-            return auto.from_pretrained(
-                self.folder,
-                trust_remote_code=self.trust_remote_code,
-                **({"size": dict(image_size)} if image_size else {}),
-            )
+            return auto.from_pretrained(self.folder, **how)
 
     def check_formats(self) -> None:
         """Raise `VragError` when some weights are there as pickles only, or not at all."""
-        folders = [
-            folder for folder in (self.folder, *sorted(self.folder.iterdir())) if folder.is_dir()
-        ]
-        safe = [path for folder in folders for path in folder.glob("*.safetensors")]
-        pickles = [
-            path
-            for folder in folders
-            for start, partner in (("pytorch_model", "*"), ("adapter_model", "adapter_model*"))
-            for path in sorted(folder.glob(f"{start}*.bin"))
-            if not any(folder.glob(f"{partner}.safetensors"))
-        ]
-        if pickles or not safe:
-            found = (
-                f"{pickles[0].relative_to(self.folder)} is a pickle"
-                if pickles
-                else f"there are no weights as *.safetensors in {self.folder}"
-            )
-            raise VragError(
-                f"retriever {self.spec!r}: {found}; weights are read from safetensors only, because"
-                " pickles can run code. Name a `revision` with safetensors (the hub's own"
-                " conversions are under refs/pr/…), or convert it where you trust it, by"
-                " from_pretrained and save_pretrained."
-            )
+        pickles: list[Path] = []
+        safe = False
+        for folder in [self.folder, *sorted(self.folder.iterdir())]:
+            if folder.is_dir():
+                safe = safe or any(folder.glob("*.safetensors"))
+                pickles += _pickles_alone(folder)
+        if safe and not pickles:
+            return
+        found = f"there are no weights as *.safetensors in {self.folder}"
+        if pickles:
+            found = f"{pickles[0].relative_to(self.folder)} is a pickle"
+        raise VragError(
+            f"{self.owner}: {found}; weights are read from safetensors only, because"
+            " pickles can run code. Name a `revision` with safetensors (the hub's own"
+            " conversions are under refs/pr/…), or convert it where you trust it, by"
+            " from_pretrained and save_pretrained."
+        )
 
     def reading(self) -> AbstractContextManager[None]:
         """The context in which the checkpoint's files are read."""
-        return reading(f"retriever {self.spec!r}", _EXPECTED)
+        return reading(self.owner, _EXPECTED)
 
-    def fingerprint(self, options: Mapping[str, Any], *more: Path) -> str:
-        """Hash of all files, also those of the folders `more`, and of the options that
-        change an embedding.
+    def fingerprint(self, options: Mapping[str, Any]) -> str:
+        """Hash of all files, also the partner's, and of the options that change an
+        embedding.
         """
-        return files_fingerprint(
-            [self.folder, *more], {**options, "trust_remote_code": self.trust_remote_code}
-        )
+        folders = [self.folder] if self.partner is None else [self.folder, self.partner]
+        trusted = {"trust_remote_code": self.trust_remote_code}
+        return files_fingerprint(folders, {**options, **trusted, **self.shown.told()})
+
+
+def name_of(spec: str) -> str:
+    """Short name for tables and files: that of the folder, or the one on the hub."""
+    folder = project_path(spec)
+    return folder.name if folder.is_dir() else spec.replace("/", "-")
+
+
+def _pickles_alone(folder: Path) -> list[Path]:
+    """The weights in a folder that are there as pickles only."""
+    alone: list[Path] = []
+    if not any(folder.glob("*.safetensors")):
+        alone += sorted(folder.glob("pytorch_model*.bin"))
+    if not any(folder.glob("adapter_model*.safetensors")):
+        alone += sorted(folder.glob("adapter_model*.bin"))
+    return alone
 
 
 def longest_text(tokenizer: Any, config: Any) -> int:

@@ -1,24 +1,34 @@
-"""Encoders of documents that are text: sentence-transformers folders, and plain
-checkpoints pooled as told, with one encoder a side if need be (DRAGON+).
+"""Encoders of documents that are text: sentence-transformers folders, and plain checkpoints.
+
+The plain ones are pooled as told, with one encoder a side if need be (DRAGON+).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from vrag_kit.checkpoints import check_weights, find_checkpoint
+from vrag_kit.checkpoints import check_weights
 from vrag_kit.errors import VragError
-from vrag_kit.options import Entry, read_entry
-from vrag_kit.retrieval.encoders import unit_rows
+from vrag_kit.retrieval.pictures import unit_rows
 from vrag_kit.retrieval.pooling import POOLINGS, pool
 from vrag_kit.retrieval.source import Source, longest_text
 from vrag_kit.types import Evidence, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What encodes questions, or documents."""
+
+    model: Any  # whatever class the checkpoint needs
+    tokenizer: Any
+    prompt: str
+    """With "{text}" where the text goes."""
 
 
 class TextEncoder:
@@ -28,64 +38,58 @@ class TextEncoder:
 
     def __init__(
         self,
-        query_model: Any,
-        query_tokenizer: Any,
-        document_model: Any,
-        document_tokenizer: Any,
+        questions: Side,
+        documents: Side,
         *,
-        name: str,
+        source: Source,
         fingerprint: str,
         pooling: str,
         normalized: bool,
-        query_prompt: str = "{text}",
-        document_prompt: str = "{text}",
     ) -> None:
         """`pooling` is one of `POOLINGS`; rows are brought to unit length when
         `normalized`.
         """
-        self._query_side, self._document_side, self._pooling = (
-            (query_model, query_tokenizer),
-            (document_model, document_tokenizer),
-            pooling,
-        )
-        self.name, self.fingerprint, self.normalized = name, fingerprint, normalized
-        self.prompts: Mapping[str, str] = {"query": query_prompt, "document": document_prompt}
+        self._questions = questions
+        self._documents = documents
+        self._pooling = pooling
+        self.name = source.name
+        self.fingerprint = fingerprint
+        self.normalized = normalized
+        self.prompts = {"query": questions.prompt, "document": documents.prompt}
+        self.shown = source.shown
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """float32, shape (n, d); texts are cut at the model's length.
 
         One at a time, so that company changes nothing.
         """
-        rows = [
-            self._embed([self.prompts["query"].replace("{text}", query.text)], *self._query_side)
-            for query in queries
-        ]
-        return (
-            np.concatenate(rows)
-            if rows
-            else np.empty((0, self._query_side[0].config.hidden_size), np.float32)
-        )
+        prompt = self._questions.prompt
+        texts = [prompt.replace("{text}", query.text) for query in queries]
+        if not texts:
+            return np.empty((0, self._questions.model.config.hidden_size), np.float32)
+        return np.concatenate([self._embed([text], self._questions) for text in texts])
 
     def prepare(self, document: Evidence) -> str:
         """The text within its prompt."""
-        return self.prompts["document"].replace("{text}", text_of(document, self.name))
+        text = self.shown.of_document(document, self.name).text or ""
+        return self._documents.prompt.replace("{text}", text)
 
     def encode_documents(self, prepared: Sequence[str]) -> np.ndarray:
         """float32, shape (n, d)."""
-        return self._embed(prepared, *self._document_side)
+        return self._embed(prepared, self._documents)
 
     @torch.inference_mode()
-    def _embed(self, texts: Sequence[str], model: Any, tokenizer: Any) -> np.ndarray:
-        tokens = tokenizer(
+    def _embed(self, texts: Sequence[str], side: Side) -> np.ndarray:
+        tokens = side.tokenizer(
             list(texts),
             truncation=True,
-            max_length=longest_text(tokenizer, model.config),
+            max_length=longest_text(side.tokenizer, side.model.config),
             padding=True,
             padding_side="right",
             return_tensors="pt",
-        ).to(model.device)
-        vectors = pool(model(**tokens).last_hidden_state, tokens["attention_mask"], self._pooling)
-        return unit_rows(vectors) if self.normalized else vectors.float().cpu().numpy()
+        ).to(side.model.device)
+        states = side.model(**tokens).last_hidden_state
+        return _rows(pool(states, tokens["attention_mask"], self._pooling), self.normalized)
 
 
 class SentenceEncoder:
@@ -93,53 +97,51 @@ class SentenceEncoder:
     as its folder tells it to.
     """
 
-    def __init__(self, model: Any, *, name: str, fingerprint: str, normalized: bool) -> None:
-        """`model` is a SentenceTransformer; rows are brought to unit length when
-        `normalized`.
-        """
+    def __init__(
+        self,
+        model: Any,  # a SentenceTransformer, of a library without types
+        *,
+        source: Source,
+        fingerprint: str,
+        normalized: bool,
+    ) -> None:
+        """Rows are brought to unit length when `normalized`."""
         self._model = model
-        self.name, self.fingerprint, self.normalized = name, fingerprint, normalized
+        self.name = source.name
+        self.fingerprint = fingerprint
+        self.normalized = normalized
         self.prompts: Mapping[str, str] = {
             side: (model.prompts.get(side) or "") + "{text}" for side in ("query", "document")
         }
+        self.shown = source.shown
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """float32, shape (n, d); one at a time, so that company changes nothing."""
-        rows = [
-            self._rows(
-                self._model.encode_query(
-                    [query.text], convert_to_tensor=True, show_progress_bar=False
-                )
+        rows = []
+        for query in queries:
+            vectors = self._model.encode_query(
+                [query.text], convert_to_tensor=True, show_progress_bar=False
             )
-            for query in queries
-        ]
-        return (
-            np.concatenate(rows)
-            if rows
-            else np.empty((0, self._model.get_embedding_dimension()), np.float32)
-        )
+            rows.append(_rows(vectors, self.normalized))
+        if not rows:
+            return np.empty((0, self._model.get_embedding_dimension()), np.float32)
+        return np.concatenate(rows)
 
     def prepare(self, document: Evidence) -> str:
         """The text."""
-        return text_of(document, self.name)
+        return self.shown.of_document(document, self.name).text or ""
 
     def encode_documents(self, prepared: Sequence[str]) -> np.ndarray:
         """float32, shape (n, d)."""
-        return self._rows(
-            self._model.encode_document(
-                list(prepared), convert_to_tensor=True, show_progress_bar=False
-            )
+        vectors = self._model.encode_document(
+            list(prepared), convert_to_tensor=True, show_progress_bar=False
         )
-
-    def _rows(self, vectors: torch.Tensor) -> np.ndarray:
-        return unit_rows(vectors) if self.normalized else vectors.float().cpu().numpy()
+        return _rows(vectors, self.normalized)
 
 
-def text_of(document: Evidence, encoder: str) -> str:
-    """What the document says; raises `VragError` naming a document that says nothing."""
-    if not (document.text or "").strip():
-        raise VragError(f"document {document.doc_id!r} has no text; {encoder} encodes texts only.")
-    return document.text or ""
+def _rows(vectors: torch.Tensor, normalized: bool) -> np.ndarray:
+    rows: np.ndarray = unit_rows(vectors) if normalized else vectors.float().cpu().numpy()
+    return rows
 
 
 def load_text(
@@ -147,7 +149,6 @@ def load_text(
     *,
     pooling: str | None = None,
     normalize: bool = True,
-    documents: Entry | None = None,
     query_prompt: str = "{text}",
     document_prompt: str = "{text}",
 ) -> TextEncoder:
@@ -157,48 +158,45 @@ def load_text(
     Raises `VragError` as `Source.read` does, for an unknown pooling, and for a document
     prompt without a place for the text.
     """
-    from transformers import AutoModel, AutoTokenizer
-
     if pooling not in POOLINGS:
         raise VragError(
-            f"retriever {source.spec!r}: pooling is {pooling!r}, and nothing in its files says how"
+            f"{source.owner}: pooling is {pooling!r}, and nothing in its files says how"
             " token states become one vector. Add the option `pooling`, one of"
             f" {', '.join(POOLINGS)}, and `normalize`, as its authors give them."
         )
     if "{text}" not in document_prompt:
         raise VragError(
-            f"retriever {source.spec!r}: document_prompt is {document_prompt!r}; expected"
+            f"{source.owner}: document_prompt is {document_prompt!r}; expected"
             ' "{text}" in it, where the document\'s text goes.'
         )
-    other = source
-    if documents is not None:
-        spec, options = read_entry(documents, ("revision",), "documents")
-        other = replace(
-            source, spec=spec, folder=find_checkpoint(spec, revision=options.get("revision"))
-        )
-    sides = [
-        (each.read(AutoModel, unused=("pooler.",)), each.read_part(AutoTokenizer))
-        for each in ([source, other] if other is not source else [source])
-    ]
-    query, document = sides[0], sides[-1]
+    model, tokenizer = _read(source)
+    questions = Side(model, tokenizer, query_prompt)
+    if source.partner is not None:
+        model, tokenizer = _read(replace(source, folder=source.partner))
+    documents = Side(model, tokenizer, document_prompt)
     chosen = {
         "family": "text",
-        "dtype": str(query[0].dtype),
+        "dtype": str(questions.model.dtype),
         "pooling": pooling,
         "normalize": normalize,
         "query_prompt": query_prompt,
         "document_prompt": document_prompt,
     }
     return TextEncoder(
-        *query,
-        *document,
-        name=source.name,
-        fingerprint=source.fingerprint(chosen, *([other.folder] if other is not source else [])),
+        questions,
+        documents,
+        source=source,
+        fingerprint=source.fingerprint(chosen),
         pooling=pooling,
         normalized=normalize,
-        query_prompt=query_prompt,
-        document_prompt=document_prompt,
     )
+
+
+def _read(source: Source) -> tuple[Any, Any]:
+    """(model, tokenizer)."""
+    from transformers import AutoModel, AutoTokenizer
+
+    return source.read(AutoModel, unused=("pooler.",)), source.read_part(AutoTokenizer)
 
 
 def load_sentence(
@@ -215,8 +213,40 @@ def load_sentence(
     `VragError` as `Source.read` does, for a prompt that ends otherwise, and when
     `normalize` is false but the modules normalize.
     """
+    from sentence_transformers.sentence_transformer.modules import Normalize
+
+    model = _read_sentence(source)
+    for side, prompt in (("query", query_prompt), ("document", document_prompt)):
+        if prompt is None:
+            continue
+        if not prompt.endswith("{text}"):
+            raise VragError(
+                f'{source.owner}: {side}_prompt is {prompt!r}; expected "{{text}}"'
+                " at its end, as sentence-transformers puts prompts before the text."
+            )
+        model.prompts[side] = prompt.removesuffix("{text}")
+    own = any(isinstance(module, Normalize) for module in model)
+    if own and normalize is False:
+        raise VragError(
+            f"{source.owner}: normalize is false, but its own modules bring vectors to"
+            " unit length. Remove the option."
+        )
+    normalized = own or bool(normalize)
+    chosen = {
+        "family": "sentence",
+        "dtype": str(model.dtype),
+        "normalize": normalized,
+        "prompts": model.prompts,
+    }
+    return SentenceEncoder(
+        model.eval(), source=source, fingerprint=source.fingerprint(chosen), normalized=normalized
+    )
+
+
+def _read_sentence(source: Source) -> Any:
+    """The library's model; raises `VragError` as `Source.read` does."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, Transformer
+    from sentence_transformers.sentence_transformer.modules import Transformer
 
     source.check_formats()
     with source.reading():
@@ -229,37 +259,9 @@ def load_sentence(
         )
         parts = json.loads((source.folder / "modules.json").read_text(encoding="utf-8"))
     for part, module in zip(parts, model, strict=True):
-        if isinstance(
-            module, Transformer
-        ):  # read once more, because the library does not say which weights were missing
-            replace(source, folder=source.folder / part["path"], device="cpu").read(
-                type(module.model), unused=("pooler.",)
-            )
-    check_weights(model, f"retriever {source.spec!r}")
-    for side, prompt in (("query", query_prompt), ("document", document_prompt)):
-        if prompt is not None:
-            if not prompt.endswith("{text}"):
-                raise VragError(
-                    f'retriever {source.spec!r}: {side}_prompt is {prompt!r}; expected "{{text}}"'
-                    " at its end, as sentence-transformers puts prompts before the text."
-                )
-            model.prompts[side] = prompt.removesuffix("{text}")
-    own = any(isinstance(module, Normalize) for module in model)
-    if own and normalize is False:
-        raise VragError(
-            f"retriever {source.spec!r}: normalize is false, but its own modules bring vectors to"
-            " unit length. Remove the option."
-        )
-    normalized = own or bool(normalize)
-    chosen = {
-        "family": "sentence",
-        "dtype": str(model.dtype),
-        "normalize": normalized,
-        "prompts": model.prompts,
-    }
-    return SentenceEncoder(
-        model.eval(),
-        name=source.name,
-        fingerprint=source.fingerprint(chosen),
-        normalized=normalized,
-    )
+        if isinstance(module, Transformer):
+            # once more: the library does not say which weights were missing
+            alone = replace(source, folder=source.folder / part["path"], device="cpu")
+            alone.read(type(module.model), unused=("pooler.",))
+    check_weights(model, source.owner)
+    return model

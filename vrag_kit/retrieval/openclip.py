@@ -1,0 +1,182 @@
+"""open_clip's models: by name and pretrained tag, or from a folder in open_clip's layout."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import logging
+import warnings
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from vrag_kit.checkpoints import check_device, check_weights
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval.parts import Shown
+from vrag_kit.retrieval.pictures import resize_for
+from vrag_kit.retrieval.source import name_of
+from vrag_kit.retrieval.towers import TwoTowers
+from vrag_kit.workspace import path as project_path
+
+
+class OpenClipEncoder(TwoTowers):
+    """A dual encoder of open_clip; questions stand without a prompt."""
+
+    def __init__(
+        self,
+        model: Any,  # open_clip's own classes have no common type
+        tokenizer: Any,
+        *,
+        name: str,
+        device: str = "cpu",
+        shown: Shown | None = None,
+    ) -> None:
+        self._model = model.eval().to(device)
+        self._tokenizer = tokenizer
+        self._device = device
+        self._config: dict[str, Any] = dict(model.visual.preprocess_cfg)
+        size = self._config["size"]
+        self._size = (size, size) if isinstance(size, int) else tuple(size)
+        self._dtype = next(model.parameters()).dtype
+        self._mean = self._channels("mean")
+        self._std = self._channels("std")
+        self.name = name
+        self.shown = shown or Shown()
+        self.prompts: Mapping[str, str] = {}
+
+    def _channels(self, key: str) -> torch.Tensor:
+        values = torch.tensor(self._config[key], device=self._device, dtype=torch.float32)
+        return values.view(1, 3, 1, 1)
+
+    @cached_property
+    def fingerprint(self) -> str:  # type: ignore[override]  # read once, when it is asked for
+        """Hash of weights, preprocessing, tokenizer, and of what is shown."""
+        weights = _fingerprint(self._model, self._tokenizer, self._config)
+        told = self.shown.told()
+        if not told:
+            return weights
+        return hashlib.sha256(json.dumps([weights, told], sort_keys=True).encode()).hexdigest()
+
+    @property
+    def dim(self) -> int:
+        """Number of components of an embedding."""
+        return int(self._model.encode_text(self._tokenizer(["a"]).to(self._device)).shape[-1])
+
+    def _pixels(self, picture: torch.Tensor) -> torch.Tensor:
+        """uint8, shape (3, height, width) of the model's input."""
+        mode = self._config.get("resize_mode", "shortest")
+        interpolation = self._config.get("interpolation", "bicubic")
+        return resize_for(picture, self._size, mode, interpolation)
+
+    def _of_texts(self, texts: list[str]) -> np.ndarray:
+        tokens = self._tokenizer(texts).to(self._device)
+        return _numbers(self._model.encode_text(tokens, normalize=True))
+
+    def _of_pictures(self, pictures: list[torch.Tensor]) -> np.ndarray:
+        batch = torch.stack(pictures).to(self._device).float().div_(255)
+        batch = batch.sub_(self._mean).div_(self._std).to(self._dtype)
+        return _numbers(self._model.encode_image(batch, normalize=True))
+
+
+def _numbers(rows: torch.Tensor) -> np.ndarray:
+    numbers: np.ndarray = rows.float().cpu().numpy()
+    return numbers
+
+
+def load_open_clip(
+    spec: str, *, folder: Path | None = None, device: str = "cpu", shown: Shown | None = None
+) -> OpenClipEncoder:
+    """Load "<model>/<pretrained tag>", such as "ViT-L-14-336-quickgelu/openai", or a
+    folder with `open_clip_config.json`: the one that `spec` names, or `folder`, where
+    what `spec` names on the hub lies.
+
+    Raises `VragError` for an unknown model or tag, weights that are missing or not
+    finite, and a model whose activation (QuickGELU) is not the one its weights were
+    trained with, of which open_clip only warns, and a device that this machine does not
+    have.
+    """
+    import open_clip
+
+    check_device(device)
+    here = project_path(spec)
+    if folder is None and (here / "open_clip_config.json").is_file():
+        folder = here
+    if folder is None:
+        source = spec.rpartition("/")[0]
+        tag = spec.rpartition("/")[2]
+        _check_names(spec, source, tag, open_clip)
+    else:
+        if not any(folder.glob("*.safetensors")):
+            raise VragError(
+                f"{folder}: no weights (*.safetensors) beside open_clip_config.json. Copy the"
+                " checkpoint's weights there."
+            )
+        source = f"local-dir:{folder}"
+        tag = ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model, tokenizer = _read(spec, source, tag, device)
+    if mismatch := [str(w.message) for w in caught if "QuickGELU mismatch" in str(w.message)]:
+        raise VragError(
+            f"retriever {spec!r}: {mismatch[0]} The embeddings would be wrong. Use the model name"
+            f" with '-quickgelu', such as {source.removesuffix('-quickgelu')}-quickgelu/{tag}, or a"
+            " tag trained without it."
+        )
+    check_weights(model, f"retriever {spec!r}")
+    shown = shown or Shown()
+    name = shown.named(name_of(spec))
+    return OpenClipEncoder(model, tokenizer, name=name, device=device, shown=shown)
+
+
+def _read(spec: str, source: str, tag: str, device: str) -> tuple[Any, Any]:
+    """(model, tokenizer), without open_clip's own log lines."""
+    import open_clip
+
+    logging.disable(logging.WARNING)
+    try:
+        model = open_clip.create_model(
+            source, pretrained=tag or None, device=device, require_pretrained=True
+        )
+        return model, open_clip.get_tokenizer(source)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise VragError(
+            f"retriever {spec!r} cannot be loaded: {str(error).rstrip('. ')}. Without a"
+            " network, give a local folder in open_clip's layout."
+        ) from error
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _check_names(spec: str, model: str, tag: str, open_clip: Any) -> None:
+    models = open_clip.list_models()
+    if "/" not in spec or spec.startswith((".", "/")) or model not in models:
+        near = [name for name in models if name.lower().startswith(spec.lower()[:5])][:6]
+        similar = f"Similar names: {', '.join(near)}. " if near else ""
+        raise VragError(
+            f"unknown retriever {spec!r}: neither a folder with open_clip_config.json nor"
+            f" '<model>/<pretrained tag>'. {similar}List all with `python -c"
+            ' "import open_clip; print(open_clip.list_pretrained())"`.'
+        )
+    tags = open_clip.list_pretrained_tags_by_model(model)
+    if tag not in tags:
+        raise VragError(
+            f"unknown pretrained tag {tag!r} for {model}; expected one of {', '.join(tags)}."
+        )
+
+
+def _fingerprint(model: Any, tokenizer: Any, preprocessing: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(preprocessing, sort_keys=True, default=str).encode())
+    digest.update(
+        tokenizer(["What color are the hindwings of Papaipema inquaesita?"]).numpy().tobytes()
+    )
+    for name, values in sorted(model.state_dict().items()):
+        digest.update(f"{name} {values.dtype} {tuple(values.shape)}".encode())
+        buffer = io.BytesIO()
+        np.save(buffer, values.detach().float().cpu().numpy(), allow_pickle=False)
+        digest.update(buffer.getbuffer())
+    return digest.hexdigest()

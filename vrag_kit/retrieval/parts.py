@@ -1,0 +1,97 @@
+"""What an encoder is shown of a question and of a document: the text, the picture, or both."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from vrag_kit.errors import VragError
+from vrag_kit.types import Evidence, LazyImage, Query
+
+QUERY_PARTS = ("text", "image", "both")
+DOCUMENT_PARTS = ("auto", "image", "text", "both")
+
+
+class Content(NamedTuple):
+    """A text, a picture, or both."""
+
+    text: str | None
+    image: LazyImage | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """Which parts of questions and documents are encoded."""
+
+    query: str = "text"
+    """One of `QUERY_PARTS`."""
+    document: str = "auto"
+    """One of `DOCUMENT_PARTS`; "auto" is the picture, and the text of a document without
+    one.
+    """
+
+    usual: str = "auto"
+    """What this kind of encoder encodes of a document unless it is told otherwise."""
+
+    def told(self) -> dict[str, str]:
+        """What is not as usual: part of the fingerprint."""
+        told = {}
+        if self.query != "text":
+            told["query"] = self.query
+        if self.document != self.usual:
+            told["document"] = self.document
+        return told
+
+    def named(self, name: str) -> str:
+        """The encoder's name with what is not as usual: "clip-by-image", "clip-of-text"."""
+        told = self.told()
+        by = f"-by-{told['query']}" if "query" in told else ""
+        of = f"-of-{told['document']}" if "document" in told else ""
+        return f"{name}{by}{of}"
+
+    def of_query(self, query: Query, encoder: str) -> Content:
+        """What `encoder` is shown of a question; raises `VragError` naming one without a
+        picture where it needs one.
+        """
+        if self.query == "text":
+            return Content(query.text, None)
+        if query.image is None:
+            raise VragError(
+                f"query {query.query_id!r} has no image, which {encoder} encodes: its option"
+                f" `query` is {self.query!r}. Ask by text, or load questions with images."
+            )
+        return Content(query.text if self.query == "both" else None, query.image)
+
+    def of_document(self, document: Evidence, encoder: str) -> Content:
+        """What `encoder` is shown of a document; raises `VragError` naming one that lacks
+        it.
+        """
+        text = document.text if (document.text or "").strip() else None
+        image = document.image
+        found = Content(text, image)
+        if self.document == "auto":
+            found = Content(None if image is not None else text, image)
+            missing, kind = "image and no text", "one or the other"
+        elif self.document == "image":
+            found = Content(None, image)
+            missing, kind = "image", "images only"
+        elif self.document == "text":
+            found = Content(text, None)
+            missing, kind = "text", "texts only"
+        else:
+            missing, kind = "image" if image is None else "text", "images and texts together"
+        complete = None not in found if self.document == "both" else any(found)
+        if not complete:
+            raise VragError(
+                f"document {document.doc_id!r} has no {missing}; {encoder} encodes {kind}."
+            )
+        return found
+
+    def stamp(self, document: Evidence) -> str:
+        """Changes whenever what is encoded of a document may have changed."""
+        text = hashlib.sha256((document.text or "").encode()).hexdigest()
+        if document.image is None or self.document == "text":
+            return text
+        picture = document.image.stamp
+        return f"{picture} {text}" if self.document == "both" else picture

@@ -1,0 +1,112 @@
+"""What dual encoders of every make share: a tower for texts, one for pictures, one space."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from vrag_kit.retrieval.parts import Content, Shown
+from vrag_kit.retrieval.pictures import decode_rgb
+from vrag_kit.types import Evidence, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """A text and a picture that become one vector."""
+
+    text: str
+    pixels: Any  # what the make's own preprocessing gives
+
+
+class TwoTowers(ABC):
+    """Texts through one tower, pictures through the other, unit length.
+
+    A text and a picture together are the sum of their two vectors, at unit length: a
+    query then finds what is near to either.
+    """
+
+    name: str
+    fingerprint: str
+    prompts: Mapping[str, str]
+    shown: Shown
+    normalized = True
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Number of components of an embedding."""
+
+    @abstractmethod
+    def _pixels(self, picture: torch.Tensor) -> Any:
+        """What the tower takes of a picture: uint8, upright, shape (3, height, width)."""
+
+    @abstractmethod
+    def _of_texts(self, texts: list[str]) -> np.ndarray:
+        """Unit-length rows, float32, shape (n, d); texts are cut at the model's length."""
+
+    @abstractmethod
+    def _of_pictures(self, pictures: list[Any]) -> np.ndarray:
+        """Unit-length rows, float32, shape (n, d)."""
+
+    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
+        """Unit-length rows, float32, shape (n, d), of what `shown` says; the question
+        within its prompt.
+
+        One at a time, so that company changes nothing.
+        """
+        rows = [self._row(query) for query in queries]
+        return np.concatenate(rows) if rows else np.empty((0, self.dim), np.float32)
+
+    def _row(self, query: Query) -> np.ndarray:
+        text, image = self.shown.of_query(query, self.name)
+        if text is not None:
+            text = self.prompts.get("query", "{text}").replace("{text}", text)
+        return self.encode_documents([self._prepared(Content(text, image))])
+
+    def prepare(self, document: Evidence) -> Any:
+        """The text, the picture as its tower takes it, or `Both`, as `shown` says.
+
+        Raises `VragError` naming a document without it, or with a damaged picture.
+        """
+        return self._prepared(self.shown.of_document(document, self.name))
+
+    def _prepared(self, content: Content) -> Any:
+        text, image = content
+        if image is None:
+            return text
+        pixels = self._pixels(decode_rgb(image.data(), image.where))
+        return pixels if text is None else Both(text, pixels)
+
+    @torch.inference_mode()
+    def encode_documents(self, prepared: Sequence[Any]) -> np.ndarray:
+        """Unit-length rows, float32, shape (n, d); texts stand without a prompt."""
+        texts: dict[int, str] = {}
+        pictures: dict[int, Any] = {}
+        for place, each in enumerate(prepared):
+            if isinstance(each, str):
+                texts[place] = each
+            elif isinstance(each, Both):
+                texts[place] = each.text
+                pictures[place] = each.pixels
+            else:
+                pictures[place] = each
+        rows: dict[int, np.ndarray] = {}
+        if texts:
+            rows = dict(zip(texts, self._of_texts(list(texts.values())), strict=True))
+        if pictures:
+            found = self._of_pictures(list(pictures.values()))
+            for place, row in zip(pictures, found, strict=True):
+                rows[place] = _together(rows[place], row) if place in rows else row
+        return np.stack([rows[place] for place in range(len(prepared))])
+
+
+def _together(text: np.ndarray, picture: np.ndarray) -> np.ndarray:
+    """The sum at unit length; zero, which the store refuses, where they are opposite."""
+    total: np.ndarray = text + picture
+    length = np.linalg.norm(total)
+    return total / length if length else total
