@@ -4,8 +4,10 @@ were told, and out of nothing else.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,9 +16,9 @@ from conftest import WEIGHTS
 
 from vrag_kit.analysis import compare, estimate, per_query
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
-from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.fieldguide.album import clue_photo, invent_named
 from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.fieldguide.pages import EDITIONS, annotation_rows, plan_page, slots
 from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
 from vrag_kit.fieldguide.training.cards import write_answerer_card, write_retriever_card
 from vrag_kit.fieldguide.training.lessons import told_facts, told_species
@@ -33,35 +35,53 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.generator import read_answer
 from vrag_kit.judging import RuleJudge, judge_all
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark, Context, Query
 
 ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many")]
 
 
 @pytest.fixture(scope="module")
 def full_guide(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    """The full edition: in the small one every second species was told, which leaves
-    little for a clue to add.
+    """The full edition, of which `shown` draws what is looked at: in the small one every
+    second species was told, which leaves little for a clue to add.
     """
-    folder = draw_field_guide("full", tmp_path_factory.mktemp("full"))
+    folder, edition = tmp_path_factory.mktemp("full"), EDITIONS["full"]
+    pages = [plan_page(edition, index, *slot) for index, slot in enumerate(slots(edition))]
+    for page in pages:
+        (folder / "images" / page.folder).mkdir(parents=True)
+        for name in page.files:
+            (folder / "images" / page.folder / name).touch()
+    rows = [json.dumps(row) for page in pages for row in annotation_rows(page)]
+    (folder / "annotations.jsonl").write_text("\n".join(rows), encoding="utf-8")
     return load_visual_rag(folder / "annotations.jsonl", folder / "images", name="Field Guide")
 
 
 @pytest.fixture(scope="module")
-def judged(full_guide: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    contexts = zero_shot(full_guide) + gt_clue(full_guide) + non_clue(full_guide)
+def contexts(full_guide: Benchmark) -> list[Context]:
+    """Every question without an image, with a clue, and with an image that is none; the
+    photographs that are shown are drawn, as the guide draws them.
+    """
+    chosen = gt_clue(full_guide, draws=2) + non_clue(full_guide, draws=2)
+    shown = {doc_id for context in chosen for doc_id in context.doc_ids}
+    edition = EDITIONS["full"]
+    for index, slot in enumerate(slots(edition)):
+        page = plan_page(edition, index, *slot)
+        for photo, name in zip(page.photos, page.files, strict=True):
+            image = full_guide.corpus[f"{page.folder}/{name}"].image
+            if f"{page.folder}/{name}" in shown and image is not None:
+                picture = photograph(page.species, photo.view, edition.size)
+                picture.save(image.where, quality=88, subsampling=0)
+    return zero_shot(full_guide) + chosen
+
+
+@pytest.fixture(scope="module")
+def judged(
+    full_guide: Benchmark, contexts: list[Context], tmp_path_factory: pytest.TempPathFactory
+) -> pd.DataFrame:
+    folder = tmp_path_factory.mktemp("answers")
+    how: dict[str, Any] = {"decoding": "greedy", "max_new_tokens": 16, "batch_size": 32}
     return judge_all(
-        RuleJudge(),
-        full_guide,
-        ask_models(
-            ANSWERERS,
-            full_guide,
-            contexts,
-            tmp_path_factory.mktemp("answers"),
-            decoding="greedy",
-            max_new_tokens=16,
-            batch_size=32,
-        ),
+        RuleJudge(), full_guide, ask_models(ANSWERERS, full_guide, contexts, folder, **how)
     )
 
 
