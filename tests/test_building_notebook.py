@@ -38,10 +38,12 @@ def built(guide_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "building/20_build_a_benchmark",
         folder / "notebooks" / "20.ipynb",
         {
-            "source_edition": "",
-            "source_images": str(folder / "images"),
-            "source_species": str(folder / "categories.json"),
-            "source_articles": str(folder / "articles"),
+            "pictures": {
+                "name": "Field Guide (small)",
+                "images": str(folder / "images"),
+                "species_list": str(folder / "categories.json"),
+                "articles": str(folder / "articles"),
+            },
             **{
                 name: str(folder / name)
                 for name in ("building_dir", "built_dir", "figures_dir", "answers_dir", "cache_dir")
@@ -95,11 +97,10 @@ def test_another_notebook_runs_on_it_with_the_parameter_file_that_was_written(bu
         "trec_dir": str(built / "trec"),
         "cache_dir": str(built / "embeddings"),
     }
-    wanted = ("field_guide", "benchmark_name", "annotations", "image_root")
     run(
         "visual_rag/02_retriever_comparison",
         built / "notebooks" / "02.ipynb",
-        {**{name: parameters[name] for name in wanted}, **own},
+        {"data": parameters["data"], **own},
     )
     assert (built / "figures" / "visual_rag" / "02_retriever_comparison.csv").is_file()
     assert len((built / "trec" / "qrels.txt").read_text(encoding="utf-8").splitlines()) > 400

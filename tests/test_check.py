@@ -4,17 +4,14 @@ runs, asks and fetches nothing.
 
 from __future__ import annotations
 
-import ast
 import re
 from datetime import date
 from pathlib import Path
 
-import nbformat
 import pytest
 import yaml
 from asking_process import SlowModel
 from conftest import ROOT, WEIGHTS
-from strip_notebooks import PATHS
 from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
@@ -31,7 +28,7 @@ from vrag_kit.generation import (
     one_in_k_easy,
     zero_shot,
 )
-from vrag_kit.runner.check import _CONTEXTS, ASKS, check_parameters
+from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.parameters import read_parameters
 
@@ -42,23 +39,31 @@ def parameters(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(ROOT)
 
     def write(**values: object) -> Path:
-        beside = {
-            "other_images": "images24",
-            "articles": "articles",
-            "species_list": "categories.json",
-            "webqa_annotations": "webqa/WebQA_train_val.json",
-            "webqa_images": "webqa/imgs.tsv",
-        }
         data = {
             "notebooks": ["00_tour", "visual_rag", "building"],
-            "field_guide": "",
-            "annotations": str(guide_folder / "annotations.jsonl"),
-            "image_root": str(guide_folder / "images"),
-            **{name: str(guide_folder / file) for name, file in beside.items()},
+            "data": {
+                "annotations": str(guide_folder / "annotations.jsonl"),
+                "image_root": str(guide_folder / "images"),
+                "name": "Field Guide (small)",
+            },
+            "other_corpus": {"images": str(guide_folder / "images24"), "name": "plates"},
+            "articles": {
+                "pages": str(guide_folder / "articles"),
+                "species_list": str(guide_folder / "categories.json"),
+            },
+            "webqa": {
+                "annotations": str(guide_folder / "webqa/WebQA_train_val.json"),
+                "images": str(guide_folder / "webqa/imgs.tsv"),
+                "name": "captions",
+            },
             "answers_dir": str(tmp_path / "answers"),
             "models": [str(WEIGHTS / "field-guide-vlm-few")],
             **values,
         }
+        how = ("device", "decoding", "samples")
+        data["run_with"] = {name: data.pop(name) for name in how if name in data}
+        for name in ("annotations", "image_root"):
+            data["data"][name] = data.pop(name, data["data"][name])
         (tmp_path / "p.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
         return tmp_path / "p.yaml"
 
@@ -67,46 +72,6 @@ def parameters(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def forecast_calls(found: list[str]) -> int:
     return int("\n".join(found).split("forecast: ")[1].split(" calls")[0].replace(",", ""))
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_the_table_of_what_notebooks_ask_is_what_they_do(path: Path) -> None:
-    code = "\n".join(
-        cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"
-    )
-    calls = [
-        node
-        for node in ast.walk(ast.parse(code))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    ]
-    names = {
-        next(
-            (keyword.value.value for keyword in call.keywords if keyword.arg == "setting"),
-            call.func.id,
-        )
-        for call in calls
-    }
-    settings = {
-        "moved" if path.stem == "15_error_budget" and name == "one_in_k" else name
-        for name in names & set(_CONTEXTS)
-    }
-    wordings = list(
-        dict.fromkeys(
-            next(
-                (keyword.value.value for keyword in call.keywords if keyword.arg == "template"),
-                None,
-            )
-            for call in calls
-            if call.func.id == "ask_models"
-        )
-    )
-    if path.stem == "00_tour":  # one question, in settings that the others ask it in
-        assert settings <= {setting for names, _ in ASKS.values() for setting in names}
-    else:
-        assert (settings, wordings) == (
-            set(ASKS[path.stem][0]) if path.stem in ASKS else set(),
-            list(ASKS[path.stem][1]) if path.stem in ASKS else [],
-        )
 
 
 def test_the_calls_of_a_model_are_as_many_as_its_run_makes(
@@ -298,13 +263,16 @@ def test_what_a_notebook_cannot_have_is_listed_beside_all_else(parameters, tmp_p
     (tmp_path / "empty").mkdir()
     found, missing = check_parameters(
         parameters(
-            most_clues=99, other_images=str(tmp_path / "empty"), articles=str(tmp_path / "nowhere")
+            most_clues=99,
+            other_corpus={"images": str(tmp_path / "empty"), "name": "plates"},
+            articles={"pages": str(tmp_path / "nowhere"), "species_list": "nowhere.json"},
         )
     )
     assert [line.split(":")[0] for line in missing] == [
+        "species_list",
         "articles",
         "06_number_of_clues",
         "08_inat24_corpus",
     ]
-    assert "the most are" in missing[1]
+    assert "the most are" in missing[2]
     assert forecast_calls(found) > 0

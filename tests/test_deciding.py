@@ -423,15 +423,16 @@ def test_the_parameter_file_is_one_that_the_notebooks_accept(
     monkeypatch.chdir(Path(__file__).parents[1])
     given = {notebook.stem[:2]: values for notebook, values in read_plan(parameters).given.items()}
     assert given["02"] == {
-        "field_guide": "",
-        "benchmark_name": "Geese: wild & <tame>",
-        "annotations": str(tmp_path / "geese" / "annotations.jsonl"),
-        "image_root": str(tree),
+        "data": {
+            "name": "Geese: wild & <tame>",
+            "annotations": str(tmp_path / "geese" / "annotations.jsonl"),
+            "image_root": str(tree),
+        },
         "figures_dir": "runs/figures-geese",
         "trec_dir": "runs/trec-geese",
     }
     assert given["00"]["query_number"] == 0
-    assert given["09"]["articles"] == str(tmp_path / "articles")
+    assert given["09"]["articles"] == "(not given)"  # as there is no list of species
 
 
 def test_suggested_questions_are_listed_with_who_and_where(

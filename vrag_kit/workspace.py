@@ -19,11 +19,18 @@ def project_root() -> Path:
     return here
 
 
+_WEIGHTS = Path(__file__).parent / "fieldguide" / "weights"
+
+
 def path(name: str) -> Path:
     """A path given in a parameter: absolute or below "~" as it is, otherwise from the
-    project's root.
+    project's root; and the name of a model that comes with the kit, such as
+    "field-guide-vlm-few", stands for its folder.
     """
-    return project_root() / Path(name).expanduser()
+    there = project_root() / Path(name).expanduser()
+    bundled = _WEIGHTS / name
+    ours = name and "/" not in name and bundled.is_dir() and not there.exists()
+    return bundled if ours else there
 
 
 def shown(place: Path) -> str:

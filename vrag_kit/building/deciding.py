@@ -46,7 +46,7 @@ NOT_GIVEN = "(not given)"
 """In a parameter file: further data that some notebooks need and this benchmark does
 not have; they fail alone, and name it.
 """
-_MORE = ("articles", "species_list", "other_images", "webqa_annotations", "webqa_images")
+_MORE = ("articles", "other_corpus", "webqa")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,33 +131,25 @@ def write_benchmark(
         }
         for each in kept
     ]
-    files = {
-        "annotations": annotations,
-        "image_root": image_root,
-        **({"articles": articles} if articles else {}),
-        **({"species_list": species} if species else {}),
-    }
+    data = {"annotations": shown(annotations), "image_root": shown(image_root), "name": name}
+    both = (
+        {"pages": shown(articles), "species_list": shown(species)} if articles and species else {}
+    )
     values = {
         "notebooks": ["00_tour", "visual_rag"],
-        "field_guide": "",
-        "benchmark_name": name,
+        "data": data,
         **dict.fromkeys(_MORE, NOT_GIVEN),
-        **{key: shown(file) for key, file in files.items()},
+        **({"articles": both} if both else {}),
         "query_number": 0,
         "figures_dir": f"runs/figures-{folder.name}",
         "trec_dir": f"runs/trec-{folder.name}",
     }
     try:
-        if (
-            parameters.is_file()
-            and (before := yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}).get(
-                "image_root"
-            )
-            != values["image_root"]
-        ):
+        before = _images_before(parameters)
+        if before not in (None, data["image_root"]):
             raise VragError(
-                f"{folder}: holds a benchmark over {before.get('image_root')!r}; this one is over"
-                f" {values['image_root']!r}. Choose another folder for it."
+                f"{folder}: holds a benchmark over {before!r}; this one is over"
+                f" {data['image_root']!r}. Choose another folder for it."
             )
         write_file(annotations, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
         write_file(parameters, yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
@@ -167,6 +159,14 @@ def write_benchmark(
             " or free space; the annotators' logs hold everything."
         ) from error
     return annotations
+
+
+def _images_before(parameters: Path) -> str | None:
+    """The image folder of the benchmark that a parameter file is beside; None without."""
+    if not parameters.is_file():
+        return None
+    values = yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}
+    return str(values.get("data", values).get("image_root"))
 
 
 def _decide(

@@ -1,8 +1,25 @@
 """The Field Guide: invented species, drawn, stored and read exactly like the real
-benchmark.
+benchmark; and data opened as a notebook's parameter names them.
 """
 
 from vrag_kit.fieldguide.guide import draw_field_guide
+from vrag_kit.fieldguide.opening import (
+    Pictures,
+    open_articles,
+    open_benchmark,
+    open_other_corpus,
+    open_pictures,
+    open_webqa,
+)
 from vrag_kit.fieldguide.pages import EDITIONS
 
-__all__ = ["EDITIONS", "draw_field_guide"]
+__all__ = [
+    "EDITIONS",
+    "Pictures",
+    "draw_field_guide",
+    "open_articles",
+    "open_benchmark",
+    "open_other_corpus",
+    "open_pictures",
+    "open_webqa",
+]

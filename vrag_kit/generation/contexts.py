@@ -179,6 +179,19 @@ def first_clue(benchmark: Benchmark, run: pd.DataFrame) -> list[Context]:
     ]
 
 
+def clue_moved(
+    benchmark: Benchmark, *, ks: Sequence[int] = ONE_IN_K, draws: int = DRAWS, seed: int = 0
+) -> dict[str, list[Context]]:
+    """1-in-k with the same images and the clue at three places: "first", in the "middle"
+    (k // 2 images before it) and "last".
+    """
+    moved: dict[str, list[Context]] = {"first": [], "middle": [], "last": []}
+    for k in ks:
+        for name, place in (("first", 0), ("middle", k // 2), ("last", -1)):
+            moved[name] += one_in_k(benchmark, ks=[k], draws=draws, seed=seed, clue_position=place)
+    return moved
+
+
 def enough_clues(benchmark: Benchmark, m: int) -> Benchmark:
     """The queries with at least `m` clues: the one fixed subset on which numbers of
     clues are compared (Table 6). Raises `VragError` when there is none.

@@ -18,6 +18,7 @@ from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
 from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.checkpoints import check_device, find_checkpoint
 from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.opening import DRAWN
 from vrag_kit.generation import (
     ONE_IN_K,
     TOP_K,
@@ -129,7 +130,9 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
     Raises `VragError` for a file that no notebook could run with.
     """
     given = read_plan(parameter_file).given
-    settings = {notebook.stem: {**declared(notebook), **given[notebook]} for notebook in given}
+    settings = {
+        notebook.stem: _flat({**declared(notebook), **given[notebook]}) for notebook in given
+    }
     found, missing = (
         [f"{parameter_file}: every name is declared by a notebook, every value has the right type"],
         [],
@@ -231,6 +234,44 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
     }.values():
         _check_judge(judge, next(iter(asking.values())), benchmark, answers, found, missing)
     return found, missing
+
+
+def _flat(settings: Settings) -> dict[str, Any]:
+    """The parameters with what their mappings hold, each by a name of its own."""
+    parts = {
+        "data": ("annotations.jsonl", "images"),
+        "other_corpus": (),
+        "articles": (),
+        "webqa": (),
+    }
+    flat = {"samples": 1, **settings, **settings.get("run_with", {})}
+    for name in parts.keys() & settings.keys():
+        source = settings[name]
+        if isinstance(source, dict):
+            renamed = {"data": "benchmark_name", "other_corpus": "other_name"}
+            given = {
+                renamed.get(name, key) if key == "name" else key: source[key] for key in source
+            }
+            if name == "other_corpus" and "images" in given:
+                given["other_images"] = given.pop("images")
+            if name == "articles" and "pages" in given:
+                given["articles"] = given.pop("pages")
+            if name == "webqa":
+                given = {f"webqa_{key}": value for key, value in given.items()}
+            flat |= given
+        elif name == "data":
+            edition = DRAWN.get(source, "")
+            flat |= {
+                "field_guide": edition,
+                "annotations": f"data/{source}/annotations.jsonl",
+                "image_root": f"data/{source}/images",
+                "benchmark_name": source,
+            }
+        elif name == "other_corpus":
+            flat |= {"other_images": f"data/{source}/images24", "other_name": "plates"}
+        elif name == "articles":
+            flat |= {"articles": ""}
+    return flat
 
 
 def _check_model(

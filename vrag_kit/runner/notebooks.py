@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.runner.parameters import declared
+from vrag_kit.runner.parameters import RUN_WITH, declared
 from vrag_kit.runner.plan import Plan, name_of, read_plan
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
@@ -115,7 +115,7 @@ def _run(
     output.parent.mkdir(parents=True, exist_ok=True)
     settings, code = {**declared(notebook), **parameters}, _code_key(notebook, parameters)
     if (
-        not settings.get("retry_failures")
+        not settings.get(RUN_WITH, {}).get("retry_failures")
         and output.is_file()
         and _read(note)
         == {
@@ -259,26 +259,26 @@ def _data_key(settings: dict[str, Any]) -> dict[str, str]:
     Of a folder it knows names, sizes and times of its entries: an image overwritten in
     place deeper down goes unnoticed.
     """
-    given = {
-        name: value if isinstance(value, list) else [value]
+    values = [
+        (name, text)
         for name, value in settings.items()
         if not name.endswith("_dir")
-    }
-    values = [
-        (name, value.get("model") if isinstance(value, dict) else value)
-        for name, values in given.items()
-        for value in values
+        for text in _texts(value)
     ]
-    paths = {
-        f"{name}: {value}": project_path(value)
-        for name, value in values
-        if isinstance(value, str) and value
-    }
+    paths = {f"{name}: {value}": project_path(value) for name, value in values if value}
     return {
         name: hashlib.sha256(_content(path)).hexdigest()
         for name, path in paths.items()
         if path.exists()
     }
+
+
+def _texts(value: object) -> list[str]:
+    """The texts in a parameter: itself, or those in its list or mapping."""
+    if isinstance(value, list | dict):
+        inside = value.values() if isinstance(value, dict) else value
+        return [text for each in inside for text in _texts(each)]
+    return [value] if isinstance(value, str) else []
 
 
 def _content(path: Path) -> bytes:

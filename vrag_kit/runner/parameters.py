@@ -5,6 +5,7 @@ of the declared type.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from vrag_kit.errors import VragError
 
 _ENTRIES = ("answerer", "filter_model", "judge", "retriever", "text_retriever", "writer")
 """Parameters that name a model, and so may be a mapping with "model" and options."""
+_SOURCES = ("articles", "data", "other_corpus", "pictures", "webqa")
+"""Parameters that name data, and so may be a mapping of files."""
 
 
 class _UniqueNames(yaml.SafeLoader):
@@ -79,53 +82,80 @@ def declared(notebook: Path) -> dict[str, Any]:
 
 
 def subsets(
-    notebooks: list[Path], values: dict[str, Any], where: Path
+    notebooks: Sequence[Path], values: Mapping[str, Any], where: Path
 ) -> dict[Path, dict[str, Any]]:
     """The part of `values` that each notebook declares.
 
-    Raises `VragError` for a name that no notebook declares, with the names that are,
+    A value takes the place of the notebook's own, but for `run_with`: of that mapping only
+    the keys that are given do, the others stay as in the notebook. Raises `VragError` for
+    a name that no notebook declares, with the names that are, for such a key of `run_with`,
     and for a value of another type than the notebook's default.
     """
     defaults = {notebook: declared(notebook) for notebook in notebooks}
-    known = sorted({name for names in defaults.values() for name in names})
-    if unknown := sorted(set(values) - set(known)):
-        near = [
-            f" Did you mean {match[0]!r}?"
-            for name in unknown
-            if (match := get_close_matches(name, known, 1))
-        ]
-        raise VragError(
-            f"{where}: no notebook declares {', '.join(map(repr, unknown))}.{''.join(near)}"
-            f" Declared are: {', '.join(known)}."
-        )
+    _refuse_unknown(values, {name for names in defaults.values() for name in names}, where)
     for notebook, names in defaults.items():
         for name in names.keys() & values.keys():
-            if not _fits(name, values[name], names[name]):
-                raise VragError(
-                    f"{where}: {name} is {values[name]!r} ({type(values[name]).__name__}), but"
-                    f" {notebook.name} expects {type(names[name]).__name__}, as in {name} ="
-                    f" {names[name]!r}."
-                    + (
-                        " In YAML each item of a list begins with '- '."
-                        if isinstance(names[name], list)
-                        else ""
-                    )
-                )
-    return {
-        notebook: {name: value for name, value in values.items() if name in names}
-        for notebook, names in defaults.items()
-    }
+            _refuse_misfit(name, values[name], names[name], f"{where}: {name}", notebook)
+    how = values.get(RUN_WITH, {})
+    shown = {key: value for names in defaults.values() for key, value in _how(names).items()}
+    _refuse_unknown(how, {**RARELY, **shown}, where, of=f" in its {RUN_WITH}")
+    for key, value in how.items():
+        default = shown.get(key, RARELY.get(key))
+        _refuse_misfit(key, value, default, f"{where}: {RUN_WITH}: {key}", None)
+    given = {}
+    for notebook, names in defaults.items():
+        own = {name: value for name, value in values.items() if name in names}
+        if RUN_WITH in own:
+            own[RUN_WITH] = {**_how(names), **own[RUN_WITH]}
+        given[notebook] = own
+    return given
+
+
+RUN_WITH = "run_with"
+"""The parameter that says how a notebook is run."""
+RARELY = {"samples": 1, "retry_failures": False}
+"""Keys of `run_with` that notebooks do not show, and what they are when nobody sets them."""
+
+
+def _how(names: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(names.get(RUN_WITH, {}))
+
+
+def _refuse_unknown(
+    values: Mapping[str, Any], known: Collection[str], where: Path, *, of: str = ""
+) -> None:
+    if unknown := sorted(set(values) - set(known)):
+        near = [match for name in unknown for match in get_close_matches(name, known, 1)]
+        hints = "".join(f" Did you mean {match!r}?" for match in near)
+        raise VragError(
+            f"{where}: no notebook declares {', '.join(map(repr, unknown))}{of}.{hints}"
+            f" Declared are: {', '.join(sorted(known))}."
+        )
+
+
+def _refuse_misfit(name: str, value: Any, default: Any, what: str, notebook: Path | None) -> None:
+    if _fits(name, value, default):
+        return
+    who = f"{notebook.name} expects" if notebook else "expected is"
+    list_hint = (
+        " In YAML each item of a list begins with '- '." if isinstance(default, list) else ""
+    )
+    mapping_hint = (
+        f" In YAML: {name}: {{{next(iter(default))}: …}}." if isinstance(default, dict) else ""
+    )
+    raise VragError(
+        f"{what} is {value!r} ({type(value).__name__}), but {who}"
+        f" {type(default).__name__}, as in {name} = {default!r}.{list_hint}{mapping_hint}"
+    )
 
 
 def _fits(name: str, value: Any, default: Any) -> bool:
-    if isinstance(value, dict) and name in _ENTRIES:
-        return isinstance(value.get("model"), str)
-    if isinstance(value, dict) and name == "decoding":
-        return True  # sampling fields, which the model's loader reads
+    if isinstance(value, dict):
+        if name in _ENTRIES:
+            return isinstance(value.get("model"), str)
+        return name in _SOURCES or isinstance(default, dict) or name == "decoding"
     if isinstance(value, bool) or isinstance(default, bool):
         return isinstance(value, bool) and isinstance(default, bool)
-    return (
-        isinstance(value, int)
-        if isinstance(default, float) and isinstance(value, int)
-        else isinstance(value, type(default))
-    )
+    if isinstance(default, float):
+        return isinstance(value, int | float)
+    return isinstance(value, type(default))
