@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import archive as archive_module
-from vrag_kit.fetching import fetch_visual_rag, fetching, remote
+from vrag_kit.fetching import fetch_visual_rag, remote, search
 from vrag_kit.runner.cli import app
 
 TAXON = "Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta"
@@ -575,7 +575,7 @@ def _sparse(name: str, size: int) -> bytes:
 def test_a_member_that_cannot_be_the_image_it_is_named_like_is_refused_with_the_reason(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "LARGEST_IMAGE", 1_000_000)
+    monkeypatch.setattr(search, "LARGEST_IMAGE", 1_000_000)
     link, folder, large, sparse, outside, absent, *_ = world.wanted
     strange: list[tuple[str | tarfile.TarInfo, bytes]] = [
         (_link(f"train/{link}", tarfile.LNKTYPE, "other"), b""),
@@ -929,7 +929,7 @@ def test_the_command_tells_what_it_did(world: World, archive: Path, tmp_path: Pa
     result = CliRunner().invoke(app, ["fetch", "visual-rag", *arguments])
     assert result.exit_code == 0
     assert (
-        "100 images named by the annotations: 0 were there, 100 extracted, 0 missing, 0 damaged"
+        "100 images wanted: 0 were there, 100 extracted, 0 missing, 0 damaged"
         in result.output
     )
     assert f"{tmp_path / 'out'} is complete" in result.output

@@ -1,5 +1,6 @@
-"""The members of a gzip tar, in order, and from any member on: what a reader notes now
-and then is enough for another process to go on there.
+"""The members of a gzip tar, in order, from the beginning or from a place noted before.
+
+What a reader notes now and then is enough for another process to go on there.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ import io
 import struct
 import tarfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from functools import partial
+from typing import BinaryIO
 
 from indexed_gzip import IndexedGzipFile, ZranError
 
@@ -21,26 +23,25 @@ SPAN_BYTES = 128 << 20
 """Bytes of the archive after which the place is noted …"""
 SPAN_SECONDS = 20.0
 """… or seconds, whichever comes first."""
-_PIECE = 1 << 18
-_SPACING, _BUFFER, _READ = (
-    1 << 18,
-    1 << 20,
-    1 << 16,
-)  # bytes between points of decompression, unpacked at a time, and asked of the file at a time
-_HEAD, _POINT = (
-    struct.Struct("<5sBBQQIII"),
-    struct.Struct("<QQBB"),
-)  # of an index file of indexed_gzip, as its documentation gives them
+_PIECE = 1 << 18  # bytes of a member that are read at a time
+_SPACING = 1 << 18  # bytes between two points where decompression can begin
+_BUFFER = 1 << 20  # bytes unpacked at a time
+_READ = 1 << 16  # bytes asked of the file at a time
+# of an index file of indexed_gzip, as its documentation gives them
+_HEAD = struct.Struct("<5sBBQQIII")  # the last two: bytes of a window, number of points
+_POINT = struct.Struct("<QQBB")  # place in the archive and in the tar; bits; has a window
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a tar can be read on."""
 
-    offset: int = 0  # of a member's header, in the uncompressed tar
-    # the two or more points of decompression around it, as indexed_gzip writes them; empty at
-    # the beginning
+    offset: int = 0
+    """Of a member's header, in the uncompressed tar."""
     index: bytes = b""
+    """The two or more points of decompression around it, as indexed_gzip writes them;
+    empty at the beginning.
+    """
 
     @property
     def reached(self) -> int:
@@ -52,11 +53,12 @@ Member = tuple[tarfile.TarInfo, Callable[[], Iterator[bytes]]]
 """What a member is called, and a function that reads it piece by piece, to be used
 before the next member is asked for.
 """
+Members = Generator[Member, None, None]
 
 
 def read_members(
     file: BinaryIO | io.RawIOBase, name: str, place: Place, note: Callable[[Place], None]
-) -> Iterator[Member]:
+) -> Members:
     """The members from `place` to the end; `note` gets the place of the first one that
     is not done, now and then and when the reading ends early.
 
@@ -77,30 +79,28 @@ def read_members(
 
 def _read_span(
     file: BinaryIO | io.RawIOBase, name: str, place: Place, note: Callable[[Place], None]
-) -> Any:
+) -> Generator[Member, None, Place | None]:
     """Members for a while; returns where to go on, None at the end.
 
     The index is made anew each time, or it would grow to gigabytes.
     """
-    with (
-        _clearly(name),
-        IndexedGzipFile(
-            fileobj=file, spacing=_SPACING, buffer_size=_BUFFER, readbuf_size=_READ
-        ) as unpacked,
-    ):
+    sizes = {"spacing": _SPACING, "buffer_size": _BUFFER, "readbuf_size": _READ}
+    with _clearly(name), IndexedGzipFile(fileobj=file, **sizes) as unpacked:
         if place.index:
             unpacked.import_index(fileobj=io.BytesIO(place.index))
             unpacked.seek(place.offset)
-        began, until, offset = file.tell(), time.monotonic() + SPAN_SECONDS, place.offset
+        far = file.tell() + SPAN_BYTES
+        late = time.monotonic() + SPAN_SECONDS
+        offset = place.offset
         try:
             tar = _open_tar(unpacked, name)
             while (info := tar.next()) is not None:
-                tar.members.clear()  # else one entry for each of the millions would stay
-                yield info, lambda tar=tar, info=info: _pieces(tar, info, name)
+                # else one entry for each of the millions would stay
+                tar.members.clear()  # type: ignore[attr-defined]  # missing in typeshed
+                yield info, partial(_pieces, tar, info, name)
                 offset = tar.offset
-                if (file.tell() - began >= SPAN_BYTES or time.monotonic() >= until) and (
-                    here := _place(unpacked, offset)
-                ):
+                is_time = file.tell() >= far or time.monotonic() >= late
+                if is_time and (here := _place(unpacked, offset)):
                     return here
             _check_end(unpacked, tar.offset, name)
             return None
@@ -151,23 +151,18 @@ def _place(unpacked: IndexedGzipFile, offset: int) -> Place | None:
     file = io.BytesIO()
     unpacked.export_index(fileobj=file)
     index = file.getvalue()
-    *head, count = _HEAD.unpack_from(index)
-    points = [
-        _POINT.unpack_from(index, _HEAD.size + number * _POINT.size) for number in range(count)
-    ]
+    head = _HEAD.unpack_from(index)
+    window, count = head[-2:]
+    windows_start = _HEAD.size + count * _POINT.size
+    points = list(_POINT.iter_unpack(index[_HEAD.size : windows_start]))
     first = sum(point[1] <= offset for point in points) - 2
     if first < 0:
         return None
-    window, start = (
-        head[-1],
-        _HEAD.size + count * _POINT.size + head[-1] * sum(point[3] for point in points[:first]),
-    )
     kept = points[first:]
+    start = windows_start + window * sum(point[3] for point in points[:first])
     windows = index[start : start + window * sum(point[3] for point in kept)]
-    return Place(
-        offset,
-        _HEAD.pack(*head, len(kept)) + b"".join(_POINT.pack(*point) for point in kept) + windows,
-    )
+    packed = b"".join(_POINT.pack(*point) for point in kept)
+    return Place(offset, _HEAD.pack(*head[:-1], len(kept)) + packed + windows)
 
 
 @contextmanager

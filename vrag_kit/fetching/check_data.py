@@ -1,4 +1,4 @@
-"""`vrag check` of a benchmark: what was found, as a terminal shows it."""
+"""`vrag check` of Visual-RAG's data: what was found, as a terminal shows it."""
 
 from __future__ import annotations
 
@@ -36,56 +36,52 @@ def check_data(
     annotations = target
     if image_root is None:
         found = find_data(target)
-        annotations, image_root, before = (
-            found.annotations,
-            found.image_root,
-            before or found.before,
-        )
+        annotations = found.annotations
+        image_root = found.image_root
+        before = before or found.before
     if before and not before.is_file():
         raise VragError(
             f"{before}: no such annotation file. `--before` takes the older one (JSON Lines)."
         )
-    print(
-        f"annotations: {annotations}\nimages: {image_root}"
-        + (f"\nolder annotations: {before} (compared, not checked)" if before else ""),
-        flush=True,
-    )
+    print(f"annotations: {annotations}\nimages: {image_root}", flush=True)
+    if before:
+        print(f"older annotations: {before} (compared, not checked)", flush=True)
     findings = check_visual_rag(annotations, image_root)
     print(_summary(findings))
     _show(findings, csv)
+    if csv:
+        _write(csv, findings)
     if before:
         changes = label_changes(before, annotations)
         print(f"\n{changes_summary(changes)}")
-        _show(_in_short(changes), csv and csv.with_name(f"{csv.stem}_changes.csv"), changes)
+        _show(_in_short(changes), csv)
         if csv:
-            _write(
-                csv.with_name(f"{csv.stem}_image_changes.csv"), image_changes(before, annotations)
-            )
+            images = image_changes(before, annotations)
+            _write(csv.with_name(f"{csv.stem}_changes.csv"), changes)
+            _write(csv.with_name(f"{csv.stem}_image_changes.csv"), images)
     return bool(set(findings["kind"]) - {"odd"})
 
 
 def _summary(findings: pd.DataFrame, most: int = 5) -> str:
     """Counts by kind, and of what is odd, by what it is."""
-    kinds, odd = (
-        findings["kind"].value_counts(),
-        findings.loc[findings["kind"] == "odd", "found"].value_counts(),
-    )
-    reasons = ", ".join(f"{reason} ({count:,})" for reason, count in odd.head(most).items()) + (
-        ", …" if len(odd) > most else ""
-    )
-    return ", ".join(f"{_NAMES[kind]}: {kinds.get(kind, 0):,}" for kind in KINDS) + (
-        f"\nodd are: {_plain(reasons)}" if reasons else ""
-    )
+    kinds = findings["kind"].value_counts()
+    lines = [", ".join(f"{_NAMES[kind]}: {kinds.get(kind, 0):,}" for kind in KINDS)]
+    odd = findings.loc[findings["kind"] == "odd", "found"].value_counts()
+    reasons = [f"{_plain(reason)} ({count:,})" for reason, count in odd.head(most).items()]
+    if len(odd) > most:
+        reasons.append("…")
+    if reasons:
+        lines.append(f"odd are: {', '.join(reasons)}")
+    return "\n".join(lines)
 
 
-def _show(table: pd.DataFrame, csv: Path | None, whole: pd.DataFrame | None = None) -> None:
-    """Print the first rows, and write all of them (or the `whole` they stand for)."""
+def _show(table: pd.DataFrame, csv: Path | None) -> None:
+    """Print the first rows; `csv` is where all of them will be."""
     if not table.empty:
         print("\n".join(_lines(table.head(MOST_ROWS))))
     if len(table) > MOST_ROWS:
-        print(f"… and {len(table) - MOST_ROWS:,} more" + ("" if csv else "; --csv FILE writes all"))
-    if csv:
-        _write(csv, table if whole is None else whole)
+        advice = "" if csv else "; --csv FILE writes all"
+        print(f"… and {len(table) - MOST_ROWS:,} more{advice}")
 
 
 def _write(csv: Path, table: pd.DataFrame) -> None:
@@ -93,26 +89,23 @@ def _write(csv: Path, table: pd.DataFrame) -> None:
     print(f"written to {csv}")
 
 
-def _lines(table: pd.DataFrame, widest: int = 64) -> list[str]:
-    """The table in columns; all but the last are padded, and cut in front when very
-    long, for what tells names apart stands at their ends.
+def _lines(table: pd.DataFrame) -> list[str]:
+    """The table in columns; all but the last are padded, and cut when very long."""
+    rows = [list(table.columns)]
+    rows += [[_plain(cell) for cell in row] for row in table.itertuples(index=False)]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    padded = [_padded(column) for column in columns[:-1]]
+    lines = zip(*padded, columns[-1], strict=True)
+    return ["  ".join(cells).rstrip() for cells in lines]
+
+
+def _padded(column: list[str], widest: int = 64) -> list[str]:
+    """Cells of one width, long ones cut in front: what tells names apart stands at
+    their ends.
     """
-    rows = [
-        list(table.columns),
-        *([_plain(cell) for cell in row] for row in table.itertuples(index=False)),
-    ]
-    cut = [
-        [*(cell if len(cell) <= widest else f"…{cell[1 - widest :]}" for cell in row[:-1]), row[-1]]
-        for row in rows
-    ]
-    widths = [
-        *(max(map(len, column)) for column in zip(*(row[:-1] for row in cut), strict=True)),
-        0,
-    ]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cut
-    ]
+    cut = [cell if len(cell) <= widest else f"…{cell[1 - widest :]}" for cell in column]
+    width = max(map(len, cut))
+    return [cell.ljust(width) for cell in cut]
 
 
 def _plain(cell: object) -> str:
@@ -126,36 +119,37 @@ def _in_short(changes: pd.DataFrame) -> pd.DataFrame:
     changes, what the row says wrongly of itself, and the texts.
     """
     seen = changes[(changes["change"] != "same") | (changes["disagrees"] != "")]
-    signs = {
-        "clues": ("clues_added", "clues_removed"),
-        "images": ("images_added", "images_removed"),
-    }
-
-    def change(row: pd.Series) -> str:
-        return ", ".join(
-            f"{name} +{row[signs[name][0]]} −{row[signs[name][1]]}" if name in signs else name
-            for name in row["change"].split(", ")
-        )
-
-    def texts(row: pd.Series) -> str:
-        question = row["question_v2"] or row["question_v1"]
-        parts = [
-            (
-                f"{row['question_v1']} → {question}"
-                if "question" in row["change"].split(", ")
-                else question
-            )
-        ]
-        if "answers" in row["change"].split(", "):
-            parts.append(f"[{' | '.join(row['answers_v1'])} → {' | '.join(row['answers_v2'])}]")
-        return " ".join(parts) + (f" ({row['disagrees']})" if row["disagrees"] else "")
-
+    rows = [row for _, row in seen.iterrows()]
     return pd.DataFrame(
         {
             "v1 line": seen["line_v1"],
             "v2 line": seen["line_v2"],
-            "change": [change(row) for _, row in seen.iterrows()],
+            "change": [_change(row) for row in rows],
             "species": seen["species"],
-            "question": [texts(row) for _, row in seen.iterrows()],
+            "question": [_texts(row) for row in rows],
         }
     )
+
+
+def _change(row: pd.Series) -> str:
+    """The kinds of change of a query, with counts of clues and images."""
+    parts = []
+    for name in row["change"].split(", "):
+        counted = name in ("clues", "images")
+        counts = f" +{row[f'{name}_added']} −{row[f'{name}_removed']}" if counted else ""
+        parts.append(f"{name}{counts}")
+    return ", ".join(parts)
+
+
+def _texts(row: pd.Series) -> str:
+    """Question and answers, both versions where they differ, and what the row says
+    wrongly of itself.
+    """
+    kinds = row["change"].split(", ")
+    question = row["question_v2"] or row["question_v1"]
+    parts = [f"{row['question_v1']} → {question}" if "question" in kinds else question]
+    if "answers" in kinds:
+        parts.append(f"[{' | '.join(row['answers_v1'])} → {' | '.join(row['answers_v2'])}]")
+    if row["disagrees"]:
+        parts.append(f"({row['disagrees']})")
+    return " ".join(parts)

@@ -1,14 +1,12 @@
-"""Find the annotation files and the images in a folder of data."""
+"""Where annotation files and images lie in a folder of Visual-RAG's data."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, read_lines
+from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, read_lines
 from vrag_kit.errors import VragError
 
 _BY_HAND = (
@@ -43,24 +41,21 @@ def find_data(folder: Path | str) -> DataFolder:
             f"{folder}: no such folder; expected one that holds an annotation file (.jsonl) and the"
             " images."
         )
-    rows = {
-        path: row
-        for path in sorted(folder.glob("*.jsonl"))
-        if not path.name.startswith(".") and (row := _first_row(path))
-    }
+    rows: dict[Path, Row] = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        if not path.name.startswith(".") and (row := _first_row(path)):
+            rows[path] = row
     if not rows:
         raise VragError(
             f"{folder}: no annotation file. Found {_names(folder)}; expected a .jsonl file whose"
             f" rows have `images` and `question`. {_BY_HAND}"
         )
-    old, new = (
-        [path for path, row in rows.items() if bool(row.keys() & KEYS_V2.keys()) == is_v2]
-        for is_v2 in (False, True)
-    )
+    new = [path for path, row in rows.items() if row.keys() & KEYS_V2.keys()]
+    old = [path for path in rows if path not in new]
     if len(old) > 1 or len(new) > 1:
-        versions = ", ".join(f"{path.name} ({'v2' if path in new else 'v1'})" for path in rows)
+        names = [f"{path.name} (v2)" if path in new else f"{path.name} (v1)" for path in rows]
         raise VragError(
-            f"{folder}: {len(rows)} annotation files: {versions}; expected one, or a v1 and a v2."
+            f"{folder}: {len(rows)} annotation files: {', '.join(names)}; expected one, or a v1 and a v2."
             f" Move the others away. {_BY_HAND}"
         )
     annotations = (new or old)[0]
@@ -71,7 +66,7 @@ def find_data(folder: Path | str) -> DataFolder:
     )
 
 
-def _first_row(path: Path) -> Mapping[str, Any] | None:
+def _first_row(path: Path) -> Row | None:
     """The first row with a question and images; rows before it may be broken.
 
     None when there is no such row.
@@ -81,13 +76,10 @@ def _first_row(path: Path) -> Mapping[str, Any] | None:
             row = json.loads(line)
         except ValueError:
             continue
-        if (
-            isinstance(row, dict)
-            and "question" in row
-            and isinstance(row.get("images"), dict)
-            and row["images"]
-        ):
-            return row
+        if isinstance(row, dict) and "question" in row:
+            images = row.get("images")
+            if isinstance(images, dict) and images:
+                return row
     return None
 
 
@@ -106,7 +98,5 @@ def _image_root(folder: Path, annotations: Path, images: list[str]) -> Path:
 def _names(folder: Path, most: int = 8) -> str:
     """What a folder holds, folders with a stroke behind."""
     names = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
-    return (
-        ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
-        or "nothing"
-    )
+    shown = ", ".join(names[:most]) or "nothing"
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown

@@ -1,5 +1,6 @@
-"""A folder that is being filled with images: what it holds, what was noted of it, and
-nothing written outside it.
+"""A folder that is being filled with images: what it holds, and what was noted of it.
+
+Nothing is written outside it.
 """
 
 from __future__ import annotations
@@ -12,21 +13,25 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from vrag_kit.benchmarks.images import ImageFile, find_damaged
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.archive import Place
 from vrag_kit.files import write_file
-from vrag_kit.progress import track
 
 COLUMNS = ("image", "bytes", "sha256")
 """Of the manifest and of the journal."""
-_AT_ONCE = 256  # pictures opened between two looks at the clock
+
+
+def is_image_name(name: str) -> bool:
+    """Whether this is "<folder>/<file>", printable, without steps out of the folder."""
+    parts = name.split("/")
+    steps = not {"", ".", ".."}.isdisjoint(parts)
+    return len(parts) == 2 and not steps and not re.search(r"[\x00-\x1f\x7f]", name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +46,30 @@ class Copy:
 class Stop:
     """Where a run stopped reading an archive."""
 
-    archive: Mapping[str, Any]  # what tells it from others
+    archive: Mapping[str, Any]  # what tells it from others: texts and numbers
     wanted: str  # hash of the names that were looked for
     place: Place
     ended: bool  # whether all of it was read
 
 
 class ImageFolder:
-    """Images below `root`, named "<species folder>/<file>", with three files beside the
-    species folders.
+    """Images below `root`, named "<folder>/<file>", with three files beside the folders.
 
     `manifest.csv` lists the images that were opened and found good;
     `.fetch-journal.csv` those that were written since, each as soon as it is complete;
-    `.fetch-stop.json` where the reading of the archive stopped. What cannot be written
-    raises `VragError`.
+    `.fetch-stop.json` where the reading of the archive stopped. Only one process at a
+    time may write there. What cannot be written raises `VragError`.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._manifest, self._journal, self._stop = (
-            root / "manifest.csv",
-            root / ".fetch-journal.csv",
-            root / ".fetch-stop.json",
-        )
+        self._manifest = root / "manifest.csv"
         self._missing = root / "missing.txt"
+        self._journal = root / ".fetch-journal.csv"
+        self._stop = root / ".fetch-stop.json"
         with writing(root):
             root.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(
-                dir=root
-            ).close()  # whether it can be written; no name that another process could meet
+            tempfile.TemporaryFile(dir=root).close()  # whether it can be written
 
     def listed(self) -> dict[str, Copy]:
         """The images of the manifest, as they were."""
@@ -95,10 +95,16 @@ class ImageFolder:
         except OSError:
             return False
 
+    def look(self, name: str) -> Copy:
+        """Size and hash of a file that is there."""
+        with (self.root / name).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            return Copy(size, hashlib.file_digest(file, "sha256").hexdigest())
+
     def note(self, copies: Mapping[str, Copy]) -> None:
         """Add to the journal."""
         with writing(self._journal), self._journal.open("a", encoding="utf-8", newline="") as file:
-            file.write(_csv((name, copy.bytes, copy.sha256) for name, copy in copies.items()))
+            file.write(_csv(_rows(copies)))
 
     def forget(self, names: Collection[str]) -> None:
         """Strike images off manifest and journal, and the note of where the reading
@@ -107,24 +113,14 @@ class ImageFolder:
         with writing(self.root):
             self._stop.unlink(missing_ok=True)  # first: a crash after it costs time, and no image
             for path in (self._manifest, self._journal):
-                if (rows := _read_rows(path)).keys() & set(names):
-                    write_file(
-                        path,
-                        _csv(
-                            [
-                                COLUMNS,
-                                *(
-                                    (name, copy.bytes, copy.sha256)
-                                    for name, copy in rows.items()
-                                    if name not in names
-                                ),
-                            ]
-                        ),
-                    )
+                rows = _read_rows(path)
+                left = {name: copy for name, copy in rows.items() if name not in names}
+                if len(left) < len(rows):
+                    write_file(path, _csv([COLUMNS, *_rows(left)]))
 
     def check_folders(self, names: Iterable[str]) -> None:
-        """Raise `VragError` for a species folder of these images that is a link: what
-        is written there would lie elsewhere.
+        """Raise `VragError` for a folder of these images that is a link: what is
+        written there would lie elsewhere.
         """
         for folder in sorted({PurePosixPath(name).parts[0] for name in names}):
             if (path := self.root / folder).is_symlink():
@@ -141,32 +137,28 @@ class ImageFolder:
         """
         target = self.root / name
         self.check_folders([name])
-        part, digest, count = target.with_name(f".{target.name}.part"), hashlib.sha256(), 0
+        # one name, which nobody else writes to, so that what a kill leaves is written over
+        part = target.with_name(f".{target.name}.part")
         with writing(target):
             target.parent.mkdir(exist_ok=True)
             part.unlink(missing_ok=True)
             file = part.open("xb")  # never through a link
+        digest = hashlib.sha256()
+        size = 0
         try:
             with writing(target), file:  # closing writes what is buffered
                 for piece in pieces:
                     file.write(piece)
                     digest.update(piece)
-                    count += len(piece)
+                    size += len(piece)
             with writing(target):
                 os.replace(part, target)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        copy = Copy(count, digest.hexdigest())
+        copy = Copy(size, digest.hexdigest())
         self.note({name: copy})
         return copy
-
-    def look(self, name: str) -> Copy:
-        """Size and hash of a file that is there."""
-        with (self.root / name).open("rb") as file:
-            return Copy(
-                os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
-            )
 
     def stop_at(self, stop: Stop) -> None:
         """Note where the reading stopped; the journal is on the disk before it."""
@@ -190,12 +182,8 @@ class ImageFolder:
         try:
             noted = json.loads(self._stop.read_text(encoding="utf-8"))
             if noted.pop("sha256") == _digest(noted):
-                return Stop(
-                    noted["archive"],
-                    noted["wanted"],
-                    Place(noted["offset"], base64.b64decode(noted["index"])),
-                    noted["ended"],
-                )
+                place = Place(noted["offset"], base64.b64decode(noted["index"]))
+                return Stop(noted["archive"], noted["wanted"], place, noted["ended"])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -219,92 +207,19 @@ class ImageFolder:
         """Add to the manifest, less what is gone, and write the list of faults
         (missing.txt: image, tab, reason); without faults, drop journal and note.
         """
-        rows = {
-            name: copy
-            for name, copy in self.listed().items()
-            if name not in good and name not in faults and self.holds(name, copy)
-        } | dict(good)
+        rows = dict(good)
+        for name, copy in self.listed().items():
+            if name not in good and name not in faults and self.holds(name, copy):
+                rows[name] = copy
         with writing(self.root):
-            write_file(
-                self._manifest,
-                _csv(
-                    [
-                        COLUMNS,
-                        *((name, rows[name].bytes, rows[name].sha256) for name in sorted(rows)),
-                    ]
-                ),
-            )
+            write_file(self._manifest, _csv([COLUMNS, *sorted(_rows(rows))]))
             if faults:
-                write_file(
-                    self._missing,
-                    "".join(
-                        f"{name}\t{' '.join(reason.split())}\n"
-                        for name, reason in sorted(faults.items())
-                    ),
-                )
+                lines = [f"{name}\t{' '.join(faults[name].split())}\n" for name in sorted(faults)]
+                write_file(self._missing, "".join(lines))
                 return
-            for path in (
-                self._missing,
-                self._stop,
-                self._journal,
-                *self.root.glob(f".{self._stop.name}.*.part"),
-            ):  # the last: what a kill left half written
+            half_written = self.root.glob(f".{self._stop.name}.*.part")  # what a kill left
+            for path in (self._missing, self._stop, self._journal, *half_written):
                 path.unlink(missing_ok=True)
-
-
-def look_around(
-    folder: ImageFolder, wanted: Sequence[str]
-) -> tuple[dict[str, Copy], dict[str, Copy], int]:
-    """(the images that are good, those that are damaged and yet just as an archive gave
-    them, how many of the good ones were known by their sizes).
-    """
-    listed, journal = folder.listed(), folder.journal()
-    good = {
-        name: listed[name] for name in wanted if name in listed and folder.holds(name, listed[name])
-    }
-    by_size = len(good)
-    held = {
-        name: journal[name]
-        for name in wanted
-        if name not in good and name in journal and folder.holds(name, journal[name])
-    }
-    damaged = find_damage(folder, list(held), "opening images of the last run")
-    good |= {name: copy for name, copy in held.items() if name not in damaged}
-    suspect = {name: held[name] for name in damaged if folder.unchanged(name, held[name])}
-    good |= _found_by_hand(
-        folder, [name for name in wanted if name not in good and name not in held]
-    )
-    gone = {
-        name
-        for name in wanted
-        if (name in listed or name in journal) and name not in good and name not in suspect
-    }
-    if gone:
-        print(
-            f"{folder.root}: reading from the beginning: {len(gone):,} images of earlier runs are"
-            " gone or damaged",
-            flush=True,
-        )
-        folder.forget(gone)
-    return good, suspect, by_size
-
-
-def find_damage(folder: ImageFolder, names: Sequence[str], label: str) -> dict[str, str]:
-    """Those of the images that cannot be opened → why."""
-    found: dict[str, str] = {}
-    for start in (
-        track(range(0, len(names), _AT_ONCE), label, len(names), "images", size=_AT_ONCE)
-        if names
-        else ()
-    ):
-        batch = names[start : start + _AT_ONCE]
-        if find_damaged(ImageFile(folder.root / name) for name in batch):
-            found |= {
-                name: words
-                for name in batch
-                for words in find_damaged([ImageFile(folder.root / name)])
-            }
-    return found
 
 
 @contextmanager
@@ -319,19 +234,13 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _found_by_hand(folder: ImageFolder, names: Iterable[str]) -> dict[str, Copy]:
-    """Those of the images that lie there though nothing was noted of them, and open."""
-    there = [name for name in names if (folder.root / name).is_file()]
-    damaged = find_damage(folder, there, "opening images that were there")
-    copies = {name: folder.look(name) for name in there if name not in damaged}
-    if copies:
-        folder.note(copies)
-    return copies
-
-
-def _digest(noted: Mapping[str, Any]) -> str:
+def _digest(noted: Mapping[str, object]) -> str:
     """Hash of a note, which tells whether it is as it was written."""
     return hashlib.sha256(json.dumps(noted, sort_keys=True).encode()).hexdigest()
+
+
+def _rows(copies: Mapping[str, Copy]) -> list[tuple[str, int, str]]:
+    return [(name, copy.bytes, copy.sha256) for name, copy in copies.items()]
 
 
 def _csv(rows: Iterable[Iterable[object]]) -> str:
@@ -343,12 +252,13 @@ def _csv(rows: Iterable[Iterable[object]]) -> str:
 def _read_rows(path: Path) -> dict[str, Copy]:
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
-            return {
-                row[0]: Copy(int(row[1]), row[2])
-                for row in csv.reader(file)
-                if len(row) == len(COLUMNS)
-                and re.fullmatch("[0-9]{1,18}", row[1])
-                and re.fullmatch("[0-9a-f]{64}", row[2])
-            }
+            rows = [row for row in csv.reader(file) if _is_row(row)]
     except (OSError, csv.Error):
         return {}
+    return {name: Copy(int(size), sha256) for name, size, sha256 in rows}
+
+
+def _is_row(row: list[str]) -> bool:
+    if len(row) != len(COLUMNS):
+        return False
+    return bool(re.fullmatch("[0-9]{1,18}", row[1]) and re.fullmatch("[0-9a-f]{64}", row[2]))

@@ -1,6 +1,4 @@
-"""A file on a web server, read as if it lay here: from any place, and on where it was
-when the connection breaks.
-"""
+"""A file on a web server, read as if it lay here: from any place, and on after a break."""
 
 from __future__ import annotations
 
@@ -10,7 +8,6 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -43,10 +40,9 @@ class Identity:
         """Whether nothing speaks against it: equal sizes, and equal tags and times
         where both have one.
         """
-        pairs = ((self.etag, other.etag), (self.modified, other.modified))
-        return self.size == other.size and all(
-            mine == theirs for mine, theirs in pairs if mine and theirs
-        )
+        same_tag = self.etag == other.etag or not (self.etag and other.etag)
+        same_time = self.modified == other.modified or not (self.modified and other.modified)
+        return self.size == other.size and same_tag and same_time
 
 
 class RemoteFile(io.RawIOBase):
@@ -61,13 +57,13 @@ class RemoteFile(io.RawIOBase):
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        self.url, self.name = url, _name(url)
-        self._response: Any = None
+        self.url = url
+        self.name = _name(url)
+        self._response: http.client.HTTPResponse | None = None
         self._place = 0  # where the next byte is read
-        self._first = self._next = (
-            0  # the bytes that are kept; the connection goes on at the latter
-        )
-        self._kept = bytearray()
+        self._kept = bytearray()  # bytes that were read, from `_first` to `_next`
+        self._first = 0
+        self._next = 0  # where the connection goes on
         self.identity, self.sends_parts = self._look()
 
     def readable(self) -> bool:
@@ -84,16 +80,15 @@ class RemoteFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move; nothing is asked for before the next read."""
-        self._place = (
-            offset
-            + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self.identity.size}[whence]
-        )
+        origins = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self.identity.size}
+        self._place = origins[whence] + offset
         return self._place
 
     def read(self, size: int | None = -1) -> bytes:
         """The next `size` bytes, fewer only at the end of the file."""
         left = max(0, self.identity.size - self._place)
-        left = left if size is None or size < 0 else min(size, left)
+        if size is not None and size >= 0:
+            left = min(size, left)
         pieces = []
         while left > 0:
             pieces.append(self._kept_piece(left) or self._fresh_piece(left))
@@ -107,21 +102,19 @@ class RemoteFile(io.RawIOBase):
         super().close()
 
     def _kept_piece(self, size: int) -> bytes:
+        if not self._first <= self._place < self._next:
+            return b""
         start = self._place - self._first
-        return (
-            bytes(self._kept[start : start + size])
-            if self._first <= self._place < self._next
-            else b""
-        )
+        return bytes(self._kept[start : start + size])
 
     def _fresh_piece(self, size: int) -> bytes:
         """At least one byte from the server."""
         for pause in (*PAUSES, None):
             try:
-                if self._response is None or self._place != self._next:
-                    self._connect()
-                piece: bytes = self._response.read1(min(size, _PIECE))
-                if piece:
+                response = self._response
+                if response is None or self._place != self._next:
+                    response = self._connect()
+                if piece := response.read1(min(size, _PIECE)):
                     self._keep(piece)
                     return piece
                 reason = "the server ended it early"
@@ -142,8 +135,8 @@ class RemoteFile(io.RawIOBase):
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
 
-    def _connect(self) -> None:
-        """Make a connection whose next byte is the one at the place of reading."""
+    def _connect(self) -> http.client.HTTPResponse:
+        """A connection whose next byte is the one at the place of reading."""
         self._drop()
         headers = {}
         if self._place:
@@ -173,6 +166,7 @@ class RemoteFile(io.RawIOBase):
             )
             _skip(response, self._place)
         self._response = response
+        return response
 
     def _look(self) -> tuple[Identity, bool]:
         """The file's identity, and whether the server sends parts of it."""
@@ -195,17 +189,17 @@ class RemoteFile(io.RawIOBase):
                 ) from error
         raise AssertionError("the last try returns or raises")
 
-    def _ask(self, headers: dict[str, str]) -> Any:
+    def _ask(self, headers: dict[str, str]) -> http.client.HTTPResponse:
         """One request; raises `VragError` for an answer that more tries will not
         change.
         """
-        sent = {
-            "User-Agent": "vrag_kit",
-            "Accept-Encoding": "identity",
-            **{name: value for name, value in headers.items() if value},
-        }
+        sent = {"User-Agent": "vrag_kit", "Accept-Encoding": "identity"}
+        sent |= {name: value for name, value in headers.items() if value}
         try:
-            return urlopen(Request(self.url, headers=sent), timeout=TIMEOUT)
+            response: http.client.HTTPResponse = urlopen(
+                Request(self.url, headers=sent), timeout=TIMEOUT
+            )
+            return response
         except HTTPError as error:
             error.close()
             if error.code in _LATER:
@@ -251,32 +245,28 @@ def _name(url: str) -> str:
     return name
 
 
-def _read_head(response: Any, name: str) -> tuple[Identity, int]:
+def _read_head(response: http.client.HTTPResponse, name: str) -> tuple[Identity, int]:
     """The file's identity, and the place of the first byte that is sent."""
-    stated = (
-        re.fullmatch(r"bytes (\d+)-\d+/(\d+)", response.headers.get("Content-Range", "").strip())
-        if response.status == 206
-        else None
-    )
-    size = (
-        stated[2]
-        if stated
-        else response.headers.get("Content-Length")
-        if response.status == 200
-        else None
-    )
-    if size is None or not size.isdigit():
+    headers = response.headers
+    first = "0"
+    size = ""
+    if response.status == 200:
+        size = headers.get("Content-Length", "")
+    elif response.status == 206:
+        parts = headers.get("Content-Range", "").strip()
+        if stated := re.fullmatch(r"bytes (\d+)-\d+/(\d+)", parts):
+            first, size = stated.groups()
+    if not size.isdigit():
         response.close()
         raise VragError(
             f"{name}: the server does not say how large the archive is (status {response.status})."
             " Download it by other means, and give the file."
         )
-    return Identity(
-        int(size), response.headers.get("ETag", ""), response.headers.get("Last-Modified", "")
-    ), (int(stated[1]) if stated else 0)
+    identity = Identity(int(size), headers.get("ETag", ""), headers.get("Last-Modified", ""))
+    return identity, int(first)
 
 
-def _skip(response: Any, count: int) -> None:
+def _skip(response: http.client.HTTPResponse, count: int) -> None:
     while count:
         piece = response.read1(min(count, _PIECE))
         if not piece:
@@ -298,16 +288,8 @@ def _words(error: BaseException) -> str:
 
 
 def _told(identity: Identity) -> str:
-    return ", ".join(
-        filter(
-            None,
-            (
-                f"{identity.size:,} bytes",
-                identity.etag and f"tag {identity.etag}",
-                identity.modified,
-            ),
-        )
-    )
+    tag = identity.etag and f"tag {identity.etag}"
+    return ", ".join(filter(None, [f"{identity.size:,} bytes", tag, identity.modified]))
 
 
 def _megabytes(count: int) -> str:

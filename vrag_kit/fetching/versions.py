@@ -1,5 +1,6 @@
-"""What changed between two versions of a benchmark's annotations, and whether the newer
-one's own account of it is right.
+"""What changed from one version of Visual-RAG's annotations to the next.
+
+And whether the newer one's own account of it is right.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from vrag_kit.benchmarks.visual_rag_rows import (
     CHANGES_V2,
     KEYS_V2,
     check_labels,
+    no_rows,
     parse_object,
     read_lines,
 )
@@ -71,13 +73,11 @@ def label_changes(v1: Path | str, v2: Path | str) -> pd.DataFrame:
     `disagrees` says why. Other faults, such as no clue, are let through. Raises
     `VragError` for a file that cannot be read or has no rows.
     """
-    (before, bad_before), (after, bad_after) = _read(Path(v1)), _read(Path(v2))
+    before, bad_before = _read(Path(v1))
+    after, bad_after = _read(Path(v2))
     rows = [_change(*pair) for pair in _pairs(before, after)]
-    rows += [
-        _bad(side, line, reason)
-        for side, bad in (("line_v2", bad_after), ("line_v1", bad_before))
-        for line, reason in bad.items()
-    ]
+    rows += [_bad("line_v2", line, reason) for line, reason in bad_after.items()]
+    rows += [_bad("line_v1", line, reason) for line, reason in bad_before.items()]
     return pd.DataFrame(rows).astype(dict.fromkeys(_NUMBERS, "Int64"))
 
 
@@ -88,54 +88,45 @@ def image_changes(v1: Path | str, v2: Path | str) -> pd.DataFrame:
     v1 and v2 are labels, 1 a clue and 0 none; missing where the image is not in the
     row. `question` is that of v2.
     """
-    rows = [
-        (
-            before.line,
-            after.line,
-            after.species,
-            after.question,
-            name,
-            before.images.get(name),
-            after.images.get(name),
-        )
-        for before, after in _pairs(_read(Path(v1))[0], _read(Path(v2))[0])
-        if before and after
-        for name in dict.fromkeys([*before.images, *after.images])
-        if before.images.get(name) != after.images.get(name)
-    ]
-    return pd.DataFrame(
-        rows, columns=["line_v1", "line_v2", "species", "question", "image", "v1", "v2"]
-    ).astype({"v1": "Int64", "v2": "Int64"})
+    before, _ = _read(Path(v1))
+    after, _ = _read(Path(v2))
+    rows = []
+    for old, new in _pairs(before, after):
+        if old is None or new is None:
+            continue
+        query = (old.line, new.line, new.species, new.question)
+        for name in dict.fromkeys([*old.images, *new.images]):
+            labels = (old.images.get(name), new.images.get(name))
+            if labels[0] != labels[1]:
+                rows.append((*query, name, *labels))
+    columns = ["line_v1", "line_v2", "species", "question", "image", "v1", "v2"]
+    return pd.DataFrame(rows, columns=columns).astype({"v1": "Int64", "v2": "Int64"})
 
 
 def changes_summary(changes: pd.DataFrame) -> str:
     """`label_changes` in two sentences, or three where there are bad rows."""
-    bad, changes = int((changes["change"] == _BAD).sum()), changes[changes["change"] != _BAD]
+    bad = int((changes["change"] == _BAD).sum())
+    changes = changes[changes["change"] != _BAD]
+    whole = changes["change"].value_counts()
     both = changes[changes["line_v1"].notna() & changes["line_v2"].notna()]
-    kinds = both["change"].str.split(", ")
-    question, answers, clues, images = (
-        int(kinds.map(lambda found, kind=kind: kind in found).sum())
-        for kind in ("question", "answers", "clues", "images")
-    )
+    parts = both["change"].str.split(", ").explode().value_counts()
     sums = both[list(_COUNTS)].sum()
-    wrong = int((changes["disagrees"] != "").sum())
-    gone, new, same = (
-        int((changes["change"] == kind).sum()) for kind in ("only in v1", "only in v2", "same")
-    )
-    return (
+    lines = [
         f"{changes['line_v1'].count():,} queries in v1, {changes['line_v2'].count():,} in v2:"
-        f" {gone:,} only in v1, {new:,} only in v2, {same:,} the same; another question in"
-        f" {question:,}, other answers in {answers:,}, other clues in {clues:,}"
-        f" (+{sums['clues_added']:,} −{sums['clues_removed']:,}), other images in {images:,}"
-        f" (+{sums['images_added']:,} −{sums['images_removed']:,}).\n"
-        + (
-            "What rows say of themselves (is_changed_v2, y_count, y_rate) differs from this in"
-            f" {wrong:,}."
-            if wrong
-            else "What rows say of themselves (is_changed_v2, y_count, y_rate) agrees with this."
-        )
-        + (f"\n{bad:,} bad rows are in neither count, and compared with nothing." if bad else "")
-    )
+        f" {whole.get('only in v1', 0):,} only in v1, {whole.get('only in v2', 0):,} only in v2,"
+        f" {whole.get('same', 0):,} the same; another question in {parts.get('question', 0):,},"
+        f" other answers in {parts.get('answers', 0):,},"
+        f" other clues in {parts.get('clues', 0):,}"
+        f" (+{sums['clues_added']:,} −{sums['clues_removed']:,}),"
+        f" other images in {parts.get('images', 0):,}"
+        f" (+{sums['images_added']:,} −{sums['images_removed']:,})."
+    ]
+    wrong = int((changes["disagrees"] != "").sum())
+    verdict = f"differs from this in {wrong:,}." if wrong else "agrees with this."
+    lines.append(f"What rows say of themselves (is_changed_v2, y_count, y_rate) {verdict}")
+    if bad:
+        lines.append(f"{bad:,} bad rows are in neither count, and compared with nothing.")
+    return "\n".join(lines)
 
 
 def _read(path: Path) -> tuple[list[_Row], dict[int, str]]:
@@ -149,10 +140,7 @@ def _read(path: Path) -> tuple[list[_Row], dict[int, str]]:
         except VragError as error:
             bad[number] = str(error).removeprefix(f"{where}: ")
     if not rows and not bad:
-        raise VragError(
-            f"{path}: no queries found, expected one JSON object a line. Check that this is an"
-            " annotation file."
-        )
+        raise no_rows(path)
     return rows, bad
 
 
@@ -160,11 +148,8 @@ def _row(text: str, where: str, number: int) -> _Row:
     row = parse_object(text, where)
     for key, kind in _FIELDS.items():
         if not isinstance(row.get(key), kind):
-            raise VragError(
-                f"{where}: {key!r} is"
-                f" {'missing' if key not in row else f'a {type(row[key]).__name__}'}, expected a"
-                f" {kind.__name__}."
-            )
+            found = f"a {type(row[key]).__name__}" if key in row else "missing"
+            raise VragError(f"{where}: {key!r} is {found}, expected a {kind.__name__}.")
     check_labels(row["images"], where)
     return _Row(
         line=number,
@@ -176,19 +161,22 @@ def _row(text: str, where: str, number: int) -> _Row:
     )
 
 
-def _pairs(before: list[_Row], after: list[_Row]) -> list[tuple[_Row | None, _Row | None]]:
+Pair = tuple[_Row | None, _Row | None]
+"""A row before and after; one of them None where a query is in one version only."""
+
+
+def _pairs(before: list[_Row], after: list[_Row]) -> list[Pair]:
     """Which row became which; every row once."""
     partner = _match(before, after, lambda row: (row.species, row.question))
     taken = set(partner.values())
-    left = [row for row in before if row.line not in taken]
-    partner |= _match(
-        left, [row for row in after if row.line not in partner], lambda row: row.species, enough=0.5
-    )
-    old, taken = {row.line: row for row in before}, set(partner.values())
-    return [
-        *((old.get(partner.get(row.line, 0)), row) for row in after),
-        *((row, None) for row in before if row.line not in taken),
-    ]
+    old_left = [row for row in before if row.line not in taken]
+    new_left = [row for row in after if row.line not in partner]
+    partner |= _match(old_left, new_left, lambda row: row.species, enough=0.5)
+    taken = set(partner.values())
+    old = {row.line: row for row in before}
+    pairs: list[Pair] = [(old.get(partner.get(row.line, 0)), row) for row in after]
+    pairs += [(row, None) for row in before if row.line not in taken]
+    return pairs
 
 
 def _match(
@@ -206,11 +194,7 @@ def _match(
             groups.setdefault(key(row), ([], []))[side].append(row)
     partner: dict[int, int] = {}
     for olds, news in groups.values():
-        pairs = [
-            (old, new)
-            for old, new in product(olds, news)
-            if _share(set(old.images), set(new.images)) >= enough
-        ]
+        pairs = [pair for pair in product(olds, news) if _common_images(*pair) >= enough]
         taken: set[int] = set()
         for old, new in sorted(pairs, key=lambda pair: -_likeness(*pair)):
             if old.line not in taken and new.line not in partner:
@@ -222,12 +206,12 @@ def _match(
 def _likeness(a: _Row, b: _Row) -> float:
     """How alike two rows are in words, clues, images and answers, each in [0, 1]."""
     words = SequenceMatcher(None, a.question, b.question, autojunk=False).ratio()
-    return (
-        words
-        + _share(a.clues(), b.clues())
-        + _share(set(a.images), set(b.images))
-        + (a.answers == b.answers)
-    )
+    clues = _share(a.clues(), b.clues())
+    return words + clues + _common_images(a, b) + (a.answers == b.answers)
+
+
+def _common_images(a: _Row, b: _Row) -> float:
+    return _share(set(a.images), set(b.images))
 
 
 def _share(a: set[str], b: set[str]) -> float:
@@ -237,7 +221,7 @@ def _share(a: set[str], b: set[str]) -> float:
 
 def _change(before: _Row | None, after: _Row | None) -> dict[str, object]:
     """One row of `label_changes`."""
-    row = after or before
+    row = next(row for row in (after, before) if row)
     counts = dict.fromkeys(_COUNTS, 0)
     if before and after:
         both = before.images.keys() & after.images.keys()
@@ -299,14 +283,11 @@ def _disagreement(row: _Row, change: str) -> str:
     """What a row says of itself other than what was found."""
     problems = claim_problems(row.images, row.claims)
     says = row.claims.get("is_changed_v2")
-    is_now = {"same": "unchanged", "only in v2": "updated_qa"}.get(
-        change,
-        (
-            "updated_qa"
-            if {"question", "answers"} & set(change.split(", "))
-            else "updated_image_label"
-        ),
-    )
+    is_now = "updated_image_label"
+    if change == "same":
+        is_now = "unchanged"
+    elif {"question", "answers", "only in v2"} & set(change.split(", ")):
+        is_now = "updated_qa"
     if says in CHANGES_V2 and says != is_now:
         problems.insert(0, f"is_changed_v2 is {says}, found {change}")
     return "; ".join(problems)

@@ -1,0 +1,209 @@
+"""One reading of an archive for the images that a folder still lacks."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import tarfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vrag_kit.errors import VragError
+from vrag_kit.fetching.archive import Place, read_members
+from vrag_kit.fetching.filling import Copy, ImageFolder, Stop
+from vrag_kit.fetching.inventory import Inventory
+from vrag_kit.fetching.remote import RemoteFile
+from vrag_kit.progress import Progress
+
+LARGEST_IMAGE = 1_000_000_000
+"""Bytes: a member of the archive that would be a larger image is refused."""
+_MB = 1_000_000
+
+Archive = io.FileIO | RemoteFile
+
+
+class Search:
+    """Reads an archive until all wanted images are `found`, or to its end.
+
+    `suspect` images, damaged as they came, are left alone if it was this archive that
+    they came from. `reasons` says of images that were refused why, `name` is the
+    archive's in messages.
+    """
+
+    def __init__(
+        self, folder: ImageFolder, archive: str, wanted: Sequence[str], there: Inventory
+    ) -> None:
+        self.folder = folder
+        self.archive = archive
+        self.name = ""
+        self.found: dict[str, Copy] = dict(there.good)
+        self.suspect: Mapping[str, Copy] = there.suspect
+        self.refused: list[str] = []
+        self.reasons: dict[str, str] = {}
+        self.repeated = 0
+        self._open = set(wanted) - there.good.keys() - there.suspect.keys()
+        self._total = len(wanted)
+        self._written: set[str] = set()
+        self._digest = hashlib.sha256("\n".join(wanted).encode()).hexdigest()
+
+    def run(self) -> None:
+        """Read until all images are found, or to the end; notes the place now and then."""
+        with open_archive(self.archive) as file:
+            identity = _identity(file, self.archive)
+            self.name = str(file.name)
+            noted = self.folder.stop()
+            if self.suspect and (noted is None or noted.archive != identity):
+                self._open |= self.suspect.keys()
+                self.folder.forget(self.suspect)
+                self.suspect = {}
+            self.found |= self.suspect
+            self.folder.check_folders(self._open)
+            stop = self._where_to_begin(identity, noted)
+            if stop.ended or not self._open:
+                self.reasons = self.folder.reasons()
+                self._say_that_all_is_known()
+                return
+            self._read_on(file, stop)
+
+    def _where_to_begin(self, identity: Mapping[str, Any], stop: Stop | None) -> Stop:
+        """Where the last run stopped, if that helps; why not, in words."""
+        start = Stop(identity, self._digest, Place(), False)
+        if stop is None:
+            return start
+        reason = ""
+        if stop.archive != identity:
+            reason = (
+                "this is not the archive that the last run read (or it was replaced); the images"
+                " from that one stay"
+            )
+        elif stop.wanted != self._digest:
+            reason = "other images are wanted than last time"
+        if reason:
+            print(f"{self.name}: reading from the beginning: {reason}", flush=True)
+            return start
+        if not stop.ended and stop.place.offset:
+            print(f"{self.name}: going on where the last run stopped", flush=True)
+        return stop
+
+    def _say_that_all_is_known(self) -> None:
+        known = []
+        if self._open:
+            known.append(
+                f"was read to its end before, and {len(self._open):,} images are not in it"
+            )
+        if self.suspect:
+            known.append(f"{len(self.suspect):,} images are damaged in it")
+        print(
+            f"{self.name}: {'; '.join(known)}; nothing to read. Give another archive for these.",
+            flush=True,
+        )
+
+    def _read_on(self, file: Archive, stop: Stop) -> None:
+        """Read from where a run stopped, and note how far it came."""
+        last = stop.place
+
+        def note(place: Place, *, ended: bool = False) -> None:
+            nonlocal last
+            last = place
+            self.folder.stop_at(Stop(stop.archive, self._digest, place, ended))
+
+        try:
+            self._read(file, stop.archive["size"], stop.place, note)
+            note(last, ended=bool(self._open))
+        except VragError as error:
+            raise VragError(
+                f"{error} {len(self.found):,} of {self._total:,} images are in"
+                f" {self.folder.root}; run the same command again to go on."
+            ) from error
+
+    def _read(self, file: Archive, size: int, place: Place, note: Callable[[Place], None]) -> None:
+        label = f"reading {Path(self.name).name}"
+        progress = Progress(label, size // _MB, "MB", start=place.reached // _MB)
+        furthest = 0  # the reading steps back a little now and then
+        with closing(read_members(file, self.name, place, note)) as members:
+            for info, pieces in members:
+                self._take(info, pieces)
+                if not self._open:
+                    print(
+                        f"{self.name}: all images found after {file.tell() / _MB:,.0f} of"
+                        f" {size / _MB:,.0f} MB",
+                        flush=True,
+                    )
+                    return
+                furthest = max(furthest, file.tell() // _MB)
+                progress.reached(furthest, f"{len(self.found):,} of {self._total:,} images found")
+        progress.end()
+
+    def _take(self, info: tarfile.TarInfo, pieces: Callable[[], Iterator[bytes]]) -> None:
+        """Write a member, if it is an image that is wanted still."""
+        name = self._checked(info)
+        self.repeated += name in self._written
+        if name in self._open:
+            self.found[name] = self.folder.put(name, pieces())
+            self._written.add(name)
+            self._open.remove(name)
+
+    def _checked(self, info: tarfile.TarInfo) -> str:
+        """The image that a member would be; "" for one that is refused."""
+        parts = info.name.split("/")
+        name = "/".join(parts[-2:])
+        reason = ""
+        if info.name.startswith("/") or ".." in parts:
+            reason = "its name points outside the folder"
+        elif name in self._open:
+            reason = _fault(info)
+        if not reason:
+            return name
+        self.refused.append(f"{info.name}: {reason}")
+        if name in self._open:
+            self.reasons[name] = f"refused in {self.name}: {reason}"
+        return ""
+
+
+def open_archive(archive: str) -> Archive:
+    """The archive, to be read; nothing that may be a password or key is repeated in an
+    error.
+    """
+    if re.match(r"https?://", archive, re.IGNORECASE):
+        return RemoteFile(archive)
+    if scheme := re.match(r"\s*([a-z][a-z0-9+.-]+:)/", archive, re.IGNORECASE):
+        raise VragError(
+            f"archive '{scheme[1]}…': expected a file, or a URL that begins with http:// or"
+            " https://."
+        )
+    try:
+        return io.FileIO(str(Path(archive).expanduser()))
+    except OSError as error:
+        shown = re.sub(r"^/*[^/:]*:[^/]*@", "", archive.partition("?")[0])
+        raise VragError(
+            f"archive {shown}: cannot be read ({error.strerror}). Give the path of the .tar.gz"
+            " file, or its URL."
+        ) from error
+
+
+def _identity(file: Archive, archive: str) -> dict[str, Any]:
+    """What tells this state of the archive from others: texts and numbers."""
+    if isinstance(file, RemoteFile):
+        return {"name": file.name, **asdict(file.identity)}
+    path = Path(archive).expanduser()
+    stat = path.stat()
+    return {"name": str(path.resolve()), "size": stat.st_size, "modified": stat.st_mtime_ns}
+
+
+def _fault(info: tarfile.TarInfo) -> str:
+    """Why a member cannot be an image; "" when it can."""
+    if info.issym() or info.islnk():
+        return "a link"
+    if info.isdir():
+        return "a folder"
+    if not info.isreg():
+        return "no regular file"
+    if info.issparse():
+        return "a sparse file, which may be far larger than what the archive holds of it"
+    if info.size > LARGEST_IMAGE:
+        return f"{info.size:,} bytes, more than the {LARGEST_IMAGE:,} that an image may have"
+    return ""

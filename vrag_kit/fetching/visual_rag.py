@@ -1,0 +1,35 @@
+"""Visual-RAG's images, out of iNaturalist 2021's archive: those that annotations name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vrag_kit.benchmarks.visual_rag import name_problem
+from vrag_kit.benchmarks.visual_rag_rows import no_rows, parse_row, read_lines
+from vrag_kit.errors import VragError
+from vrag_kit.fetching.fetching import Fetched, fetch_images
+from vrag_kit.fetching.filling import is_image_name
+
+
+def fetch_visual_rag(annotations: Path | str, archive: Path | str, to: Path | str) -> Fetched:
+    """Extract the images that Visual-RAG annotations name from a gzip tar, a file or an
+    http(s) URL, to `to`/<species folder>/<file>, as `fetch_images` does.
+
+    Raises `VragError` for annotations that cannot be used, an archive that cannot be
+    read, and a folder that cannot be written.
+    """
+    return fetch_images(_named_images(Path(annotations), Path(to)), archive, to)
+
+
+def _named_images(annotations: Path, root: Path) -> set[str]:
+    names: set[str] = set()
+    for where, line in read_lines(annotations):
+        for name in parse_row(line, where)["images"]:
+            if problem := name_problem(name, root):
+                raise VragError(f"{where}: {problem}")
+            if not is_image_name(name):
+                raise VragError(f"{where}: image {name!r}; expected '<species folder>/<file>'.")
+            names.add(name)
+    if not names:
+        raise no_rows(annotations)
+    return names
