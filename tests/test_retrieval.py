@@ -12,18 +12,23 @@ from typing import Any
 
 import numpy as np
 import open_clip
+import pandas as pd
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import FlatRetriever, embed_documents
+from vrag_kit.retrieval import FlatRetriever, embed_documents, search
 from vrag_kit.retrieval.openclip import load_open_clip
 from vrag_kit.retrieval.parts import Shown
 from vrag_kit.types import Benchmark, Evidence, Query
 
 Build = Callable[..., Path]
+Hits = list[list[tuple[float, str]]]
 
 
 class ColorEncoder:
@@ -298,15 +303,78 @@ def test_ties_at_the_cut_are_broken_by_doc_id_descending(tmp_path: Path) -> None
     assert list(run["doc_id"]) == ["x/019.png", "x/018.png", "x/017.png"]
 
 
-def test_k_beyond_the_candidates_is_an_error_that_says_how_many_there_are(tmp_path: Path) -> None:
+def obvious(vectors: np.ndarray, names: Sequence[str], rows: np.ndarray, k: int) -> Hits:
+    """Every product, one pair at a time, sorted."""
+    found = []
+    for vector in vectors:
+        pairs = zip(rows, names, strict=True)
+        scored = [(float(np.dot(vector, row)), name) for row, name in pairs]
+        found.append(sorted(scored, reverse=True)[:k])
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_searching_in_blocks_agrees_with_the_slow_obvious_way_ties_included(
+    data: st.DataObject,
+) -> None:
+    """Whole numbers as components: every product is exact, and many are equal."""
+    count, dim, asked, k = (data.draw(st.integers(1, most)) for most in (40, 4, 7, 12))
+    whole = arrays(np.int8, (count + asked, dim), elements=st.integers(-2, 2))
+    numbers = data.draw(whole).astype(np.float32)
+    rows, vectors = numbers[:count], numbers[count:]
+    names = data.draw(st.permutations([f"d{i:02d}" for i in range(count)]))
+    places = {name: place for place, name in enumerate(names)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "DOCUMENTS", data.draw(st.integers(1, 45)))
+        patch.setattr(search, "QUERIES", data.draw(st.integers(1, 8)))
+        found = search.nearest(vectors, names, lambda some: rows[[places[n] for n in some]], k)
+    assert found == obvious(vectors, names, rows, k)
+
+
+def test_searching_in_blocks_agrees_with_one_flat_index_to_the_last_bit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import faiss
+
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(700, 96)).astype(np.float32)
+    rows[300:340] = rows[299]  # 41 documents alike, in several blocks
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    vectors = np.concatenate([rng.normal(size=(30, 96)).astype(np.float32), rows[299:300]])
+    names = [f"d{i:03d}" for i in rng.permutation(700)]
+    places = {name: place for place, name in enumerate(names)}
+    monkeypatch.setattr(search, "DOCUMENTS", 64)
+    found = search.nearest(vectors, names, lambda some: rows[[places[n] for n in some]], 30)
+    index = faiss.IndexFlatIP(96)
+    index.add(rows)
+    for vector, hits in zip(vectors, found, strict=True):
+        scores, order = index.search(vector[None], 700)
+        pairs = zip(scores[0], order[0], strict=True)
+        everything = sorted(((float(score), names[i]) for score, i in pairs), reverse=True)
+        assert hits == everything[:30]
+
+
+def test_company_does_not_change_a_score(tmp_path: Path) -> None:
+    encoder, rng = ColorEncoder(), np.random.default_rng(0)
+    embeddings = embed_documents(encoder, pictures(tmp_path / "x", 40), tmp_path / "store")
+    retriever = FlatRetriever(encoder, embeddings, lambda _: None)
+    queries = [ask(rng.normal(size=3), f"q{i}") for i in range(60)]
+    together = retriever.search(queries, 5)
+    alone = [retriever.search([query], 5) for query in queries]
+    assert together.equals(pd.concat(alone, ignore_index=True))
+
+
+def test_a_query_with_few_candidates_gets_them_all_and_one_without_gets_none(
+    tmp_path: Path,
+) -> None:
     encoder = ColorEncoder()
-    retriever = FlatRetriever(
-        encoder,
-        embed_documents(encoder, pictures(tmp_path / "x", 5), tmp_path / "store"),
-        lambda _: None,
-    )
-    with pytest.raises(VragError, match="'q' has 5 candidates, fewer than k = 6"):
-        retriever.search([ask([1, 0, 0])], 6)
+    embeddings = embed_documents(encoder, pictures(tmp_path / "x", 5), tmp_path / "store")
+    names = embeddings.doc_ids
+    pools = {"many": None, "two": names[:2], "none": ()}
+    retriever = FlatRetriever(encoder, embeddings, pools.__getitem__)
+    run = retriever.search([ask([1, 0, 0], name) for name in pools], 30)
+    assert run.groupby("query_id").size().to_dict() == {"many": 5, "two": 2}
     with pytest.raises(VragError, match="0 queries"):
         retriever.search([], 3)
 

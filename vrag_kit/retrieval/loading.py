@@ -186,8 +186,7 @@ def _embeds_both(config: Any, source: Source) -> bool:
     remote = getattr(config, "auto_map", {}).get("AutoModel") if source.trust_remote_code else None
     if remote:
         with source.reading():
-            models = [get_class_from_dynamic_module(remote, source.folder)]
+            model: Any = get_class_from_dynamic_module(remote, source.folder)
     else:
-        models = [MODEL_MAPPING.get(type(config), object)]
-    features = ("get_text_features", "get_image_features")
-    return all(hasattr(models[0], name) for name in features)
+        model = MODEL_MAPPING.get(type(config), object)
+    return all(hasattr(model, name) for name in ("get_text_features", "get_image_features"))

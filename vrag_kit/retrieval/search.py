@@ -1,6 +1,4 @@
-"""Exact nearest-neighbour search with FAISS, within a query's candidates or over the
-whole corpus.
-"""
+"""Exact nearest-neighbour search, within a query's candidates or over the whole corpus."""
 
 from __future__ import annotations
 
@@ -18,20 +16,14 @@ from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.run import make_run
 from vrag_kit.types import Query
 
+DOCUMENTS, QUERIES = 65_536, 256
+"""How many are compared at once: a block of products takes 64 MB."""
 
-def _faiss() -> Any:
-    """FAISS, imported after torch and single-threaded on macOS, where the two OpenMP
-    runtimes clash.
-    """
-    import faiss
-
-    if sys.platform == "darwin":
-        faiss.omp_set_num_threads(1)
-    return faiss
+Hit = tuple[float, str]  # score, doc_id
 
 
 class FlatRetriever:
-    """A flat inner-product index, as in section 5.1 of the paper."""
+    """A flat inner-product index, as in section 5.1 of the Visual-RAG paper."""
 
     def __init__(
         self,
@@ -42,14 +34,16 @@ class FlatRetriever:
         """`candidates(query_id)` gives the documents a query is searched in, None for
         all; usually `benchmark.candidates`.
         """
-        self._encoder, self._embeddings, self._candidates = encoder, embeddings, candidates
+        self._encoder = encoder
+        self._embeddings = embeddings
+        self._candidates = candidates
 
     def search(self, queries: Iterable[Query], k: int) -> pd.DataFrame:
-        """The `k` nearest documents of each query as a run (see `retrieval.run`); ties
-        by doc_id descending, also at the cut.
+        """The `k` nearest documents of each query as a run (see `retrieval.run`), all of
+        them where it has fewer candidates; ties by doc_id descending, also at the cut.
 
-        Raises `VragError` when k is below 1 or larger than the number of candidates,
-        when no query is given, and for a query whose vector is no direction.
+        Raises `VragError` when k is below 1, when no query is given, and for a query
+        whose vector is no direction.
         """
         queries = list(queries)
         if not queries or k < 1:
@@ -62,46 +56,89 @@ class FlatRetriever:
         pools: dict[tuple[str, ...] | None, list[int]] = defaultdict(list)
         for position, query in enumerate(queries):
             pools[self._candidates(query.query_id)].append(position)
-        rows: list[list[tuple[str, str, float]]] = [[] for _ in queries]
+        found: dict[int, list[Hit]] = {}
         for pool, positions in pools.items():
-            names = pool if pool is not None else self._embeddings.doc_ids
-            if k > len(names):
-                raise VragError(
-                    f"query {queries[positions[0]].query_id!r} has {len(names)} candidates, fewer"
-                    f" than k = {k}. Choose k of at most {len(names)}."
-                )
-            index = self._index(names)
-            for position in positions:
-                rows[position] = [
-                    (queries[position].query_id, doc_id, score)
-                    for doc_id, score in nearest(index, names, vectors[position], k)
-                ]
-        return make_run(row for found in rows for row in found)
-
-    def _index(self, names: Sequence[str]) -> Any:
-        index = None
-        for start in range(0, len(names), 65_536):
-            vectors = self._embeddings.vectors(names[start : start + 65_536])
-            index = index or _faiss().IndexFlatIP(vectors.shape[1])
-            index.add(vectors)
-        return index
+            names = self._embeddings.doc_ids if pool is None else pool
+            hits = nearest(vectors[positions], names, self._embeddings.vectors, k)
+            found.update(zip(positions, hits, strict=True))
+        rows: list[tuple[str, str, float]] = []
+        for position, query in enumerate(queries):
+            rows += [(query.query_id, doc_id, score) for score, doc_id in found[position]]
+        return make_run(rows)
 
 
 def nearest(
-    index: Any, names: Sequence[str], vector: np.ndarray, k: int
-) -> list[tuple[str, float]]:
-    """The k best (doc_id, score); searched deeper while the score at the cut is tied,
-    so that ties break by doc_id.
+    vectors: np.ndarray,
+    names: Sequence[str],
+    rows_of: Callable[[Sequence[str]], np.ndarray],
+    k: int,
+) -> list[list[Hit]]:
+    """The k best (score, doc_id) of each query, best first, equal scores by doc_id
+    descending; all documents where there are fewer than k.
+
+    `vectors`: float32, shape (queries, d); `rows_of(names)` gives the documents' vectors,
+    shape (n, d), and is asked for a block of them at a time.
     """
-    depth = k
-    while True:
-        depth = min(len(names), 2 * depth)
-        scores, places = index.search(vector[None, :], depth)
-        if depth == len(names) or scores[0, depth - 1] < scores[0, k - 1]:
-            break
-    order = sorted(
-        ((names[i], float(s)) for i, s in zip(places[0], scores[0], strict=True)),
-        key=lambda hit: (hit[1], hit[0]),
-        reverse=True,
-    )
-    return order[:k]
+    best: list[list[Hit]] = [[] for _ in vectors]
+    for start in range(0, len(names), DOCUMENTS):
+        block = names[start : start + DOCUMENTS]
+        rows = rows_of(block)
+        longest = float(np.linalg.norm(rows, axis=1).max())
+        for first in range(0, len(vectors), QUERIES):
+            asked = slice(first, first + QUERIES)
+            products = vectors[asked] @ rows.T
+            for vector, row, hits in zip(vectors[asked], products, best[asked], strict=True):
+                places = _promising(row, hits, k, _doubt(vector, longest))
+                scores = exact_products(vector, rows[places])
+                hits += [(score, block[place]) for score, place in zip(scores, places, strict=True)]
+                hits.sort(reverse=True)
+                del hits[k:]
+    return best
+
+
+def _promising(products: np.ndarray, hits: Sequence[Hit], k: int, doubt: float) -> np.ndarray:
+    """Places of the products that may be among the k best: all that exact products,
+    which differ by `doubt` at most, could bring there.
+    """
+    floor = -np.inf
+    if len(products) > k:
+        floor = float(np.partition(products, -k)[-k]) - 2 * doubt
+    if len(hits) == k:
+        floor = max(floor, hits[-1][0] - doubt)
+    return np.flatnonzero(products >= floor)
+
+
+def _doubt(vector: np.ndarray, longest: float) -> float:
+    """More than two ways to sum up a product of float32 vectors can lie apart.
+
+    Each is off by d / 2 times epsilon and both lengths at most (Higham 2002, Accuracy
+    and Stability of Numerical Algorithms, section 3.1); this is twice their difference.
+    """
+    epsilon = float(np.finfo(np.float32).eps)
+    return 2 * len(vector) * epsilon * float(np.linalg.norm(vector)) * longest
+
+
+def exact_products(vector: np.ndarray, rows: np.ndarray) -> list[float]:
+    """The inner product of `vector` with each row as FAISS computes it, one pair at a
+    time: neither other queries nor other documents change a bit of it, so that equal
+    documents have equal scores.
+    """
+    if not len(rows):
+        return []
+    index = _faiss().IndexFlatIP(rows.shape[1])
+    index.add(rows)
+    scores, places = index.search(vector[None, :], len(rows))
+    found = np.empty(len(rows), np.float32)
+    found[places[0]] = scores[0]
+    return [float(score) for score in found]
+
+
+def _faiss() -> Any:  # a library without types
+    """FAISS, imported after torch and single-threaded on macOS, where the two OpenMP
+    runtimes clash.
+    """
+    import faiss
+
+    if sys.platform == "darwin":
+        faiss.omp_set_num_threads(1)
+    return faiss
