@@ -18,6 +18,7 @@ from sklearn.metrics import ndcg_score
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import (
     CUTOFFS,
+    METRICS,
     evaluate,
     make_run,
     mean_metrics,
@@ -188,3 +189,33 @@ def test_scores_carry_the_group_of_their_query(guide: Benchmark) -> None:
     scores = score_runs(guide, {"perfect": perfect_run(guide.qrels)})
     assert list(scores["group"]) == [guide.queries[name].group for name in scores["query_id"]]
     assert list(scores.columns) == ["retriever", "query_id", "group", "metric", "k", "value"]
+
+
+def test_a_shallow_run_counts_what_it_found_and_a_query_without_results_counts_as_nothing(
+    guide: Benchmark,
+) -> None:
+    first, second = list(guide.queries)[:2]
+    small = guide.subset([first, second])
+    clue = small.relevant(first)[0]
+    scores = score_runs(small, {"shallow": make_run([(first, clue, 1.0)]), "none": make_run([])})
+    values = scores.set_index(["retriever", "query_id", "metric", "k"])["value"]
+    # one of R clues is found, at rank 1, whatever the cut-off
+    for k in CUTOFFS:
+        assert values["shallow", first, "recall", k] == pytest.approx(
+            1 / len(small.relevant(first))
+        )
+        assert values["shallow", first, "hit_count", k] == 1
+    for metric in METRICS:
+        assert values["shallow", second, metric, 30] == 0
+        assert values["none", first, metric, 30] == 0
+    means = mean_metrics(scores[scores["retriever"] == "shallow"])
+    assert set(means["n"]) == {2}
+
+
+def test_full_depth_is_asked_for_where_a_comparison_needs_it(guide: Benchmark) -> None:
+    first, second = list(guide.queries)[:2]
+    small = guide.subset([first, second])
+    shallow = perfect_run({first: small.qrels[first]})
+    with pytest.raises(VragError, match=f"of mine holds 0 documents for query '{second}', fewer"):
+        score_runs(small, {"mine": shallow}, full_depth=True)
+    score_runs(small, {"mine": perfect_run(small.qrels)}, full_depth=True)

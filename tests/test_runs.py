@@ -41,7 +41,6 @@ def test_equal_scores_are_ordered_by_doc_id_descending() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "empty"),
         ("q Q0 d 1 0.5\n", "line 1: 5 fields, expected 6"),
         ("q Q0 d 1 0.5 t\nq Q0 e 2 high t\n", "line 2: score 'high'"),
         ("q Q0 d 1 nan t\n", "line 1: score 'nan'"),
@@ -97,3 +96,13 @@ def test_a_command_that_fails_says_so_in_one_line_and_exits_with_2(tmp_path: Pat
     assert done.returncode == 2
     assert done.stderr.startswith("error: nowhere.txt: cannot be read")
     assert "Traceback" not in done.stderr
+
+
+def test_a_run_that_found_nothing_is_an_empty_file_and_reads_back(tmp_path: Path) -> None:
+    write_run(make_run([]), tmp_path / "none.run", "none")
+    run = read_run(tmp_path / "none.run")
+    assert len(run) == 0
+    assert list(run.columns) == ["query_id", "doc_id", "rank", "score"]
+    (tmp_path / "labels.txt").write_text("\n", encoding="utf-8")
+    with pytest.raises(VragError, match=r"labels\.txt: empty; expected lines 'query_id 0"):
+        read_qrels(tmp_path / "labels.txt")

@@ -134,6 +134,15 @@ def test_top_k_takes_the_first_of_a_run() -> None:
     assert contexts[0, 1] == contexts[0, 3][:1]
 
 
+def test_top_k_of_a_shallow_run_is_what_was_found() -> None:
+    b = benchmark(2, 30)
+    run = make_run([("q1", "c0", 1.0), ("q1", "n0", 0.5)])
+    found = {(c.query_id, c.k): c.doc_ids for c in top_k(b, run, ks=[1, 5])}
+    assert found["q1", 1] == ("c0",)
+    assert found["q1", 5] == ("c0", "n0")
+    assert found["q2", 5] == ()
+
+
 def test_too_few_images_are_named_with_what_to_do(
     write_annotations: Callable[..., Path], tree: Path
 ) -> None:
@@ -152,7 +161,7 @@ def test_too_few_images_are_named_with_what_to_do(
     ):
         one_in_k(few, ks=[5])
     with pytest.raises(VragError, match=r"fewer than k = 5\. Search deeper"):
-        top_k(few, perfect_run(few.qrels), ks=[5])
+        top_k(few, perfect_run(few.qrels), ks=[5], full_depth=True)
     with pytest.raises(VragError, match="clue_position 3 lies outside 3 images; expected −3 to 2"):
         one_in_k(few, ks=[3], clue_position=3)
 

@@ -68,26 +68,34 @@ def non_clue(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list
 
 
 def top_k(
-    benchmark: Benchmark, run: pd.DataFrame, *, ks: Sequence[int] = TOP_K, setting: str = "top_k"
+    benchmark: Benchmark,
+    run: pd.DataFrame,
+    *,
+    ks: Sequence[int] = TOP_K,
+    setting: str = "top_k",
+    full_depth: bool = False,
 ) -> list[Context]:
     """The first k documents of a run, best first; with `setting` "text_rag" they are
-    passages. Raises `VragError` when the run is less deep for some query.
+    passages.
+
+    A query for which fewer were found gets those, perhaps none. With `full_depth`, as a
+    comparison over k needs it, that raises `VragError`.
     """
-    ranked = {
-        query_id: list(part.sort_values("rank")["doc_id"])
-        for query_id, part in run.groupby("query_id", sort=False)
-    }
+    ranked: dict[str, list[str]] = {query_id: [] for query_id in benchmark.queries}
+    for query_id, part in run.groupby("query_id", sort=False):
+        ranked[str(query_id)] = list(part.sort_values("rank")["doc_id"])
+    contexts = []
     for query_id in benchmark.queries:
-        if (found := len(ranked.get(query_id, []))) < max(ks):
+        found = ranked[query_id]
+        if full_depth and len(found) < max(ks):
             raise VragError(
-                f"the run holds {found} documents for query {query_id!r}, fewer than k = {max(ks)}."
-                " Search deeper, or ask for a smaller k if there are no more."
+                f"the run holds {len(found)} documents for query {query_id!r}, fewer than k ="
+                f" {max(ks)}. Search deeper, or ask for a smaller k if there are no more."
             )
-    return [
-        Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(ranked[query_id][:k]))
-        for query_id in benchmark.queries
-        for k in ks
-    ]
+        for k in ks:
+            documents = tuple(found[:k])
+            contexts.append(Context(query_id=query_id, setting=setting, k=k, doc_ids=documents))
+    return contexts
 
 
 def one_in_k(

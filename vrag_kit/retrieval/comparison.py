@@ -83,34 +83,44 @@ def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: P
 
 
 def score_runs(
-    benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], *, cutoffs: Sequence[int] = CUTOFFS
+    benchmark: Benchmark,
+    runs: Mapping[str, pd.DataFrame],
+    *,
+    cutoffs: Sequence[int] = CUTOFFS,
+    full_depth: bool = False,
 ) -> pd.DataFrame:
     """Every metric of every query and retriever: columns retriever, query_id, group,
     metric, k, value.
 
     The retrievers come first, then "random order" (its exact expectation) and "perfect
-    order". Raises `VragError` when a run is not as deep as the largest cut-off.
+    order". A query for which a retriever found nothing counts as `evaluate` says: 0
+    where it has relevant documents. With `full_depth`, as a comparison over k needs it,
+    a run that is not as deep as the largest cut-off for some query raises `VragError`.
     """
-    for name, run in runs.items():
-        if (depth := int(run.groupby("query_id").size().min())) < max(cutoffs):
-            raise VragError(
-                f"the run of {name} holds {depth} documents for some query, fewer than the largest"
-                f" cut-off {max(cutoffs)}. Search with k = {max(cutoffs)}."
-            )
-    sizes = {
-        query_id: len(benchmark.candidates(query_id) or benchmark.corpus)
-        for query_id in benchmark.queries
-    }
-    tables = [
-        evaluate(run, benchmark.qrels, cutoffs=cutoffs).assign(retriever=name)
-        for name, run in runs.items()
-    ]
-    tables += [
-        random_reference(benchmark.qrels, sizes, cutoffs=cutoffs).assign(retriever=RANDOM),
-        evaluate(perfect_run(benchmark.qrels), benchmark.qrels, cutoffs=cutoffs).assign(
-            retriever=PERFECT
-        ),
-    ]
-    scores = pd.concat(tables, ignore_index=True)
+    if full_depth:
+        for name, run in runs.items():
+            _check_depth(benchmark, name, run, max(cutoffs))
+    sizes = {}
+    for query_id in benchmark.queries:
+        pool = benchmark.candidates(query_id)
+        sizes[query_id] = len(benchmark.corpus if pool is None else pool)
+    tables = {name: evaluate(run, benchmark.qrels, cutoffs=cutoffs) for name, run in runs.items()}
+    tables[RANDOM] = random_reference(benchmark.qrels, sizes, cutoffs=cutoffs)
+    best = perfect_run(benchmark.qrels)
+    tables[PERFECT] = evaluate(best, benchmark.qrels, cutoffs=cutoffs)
+    named = [table.assign(retriever=name) for name, table in tables.items()]
+    scores = pd.concat(named, ignore_index=True)
     scores["group"] = scores["query_id"].map(benchmark.groups)
     return scores[["retriever", "query_id", "group", "metric", "k", "value"]]
+
+
+def _check_depth(benchmark: Benchmark, name: str, run: pd.DataFrame, depth: int) -> None:
+    """Raise `VragError` for a run that ranks fewer than `depth` documents of a query."""
+    found = run["query_id"].value_counts()
+    for query_id in benchmark.queries:
+        if (count := int(found.get(query_id, 0))) < depth:
+            raise VragError(
+                f"the run of {name} holds {count} documents for query {query_id!r}, fewer than the"
+                f" largest cut-off {depth}. Search with k = {depth}, or drop the query where there"
+                " are no more."
+            )

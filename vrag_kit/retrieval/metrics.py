@@ -37,22 +37,25 @@ DEPTH = 30
 def evaluate(run: pd.DataFrame, qrels: Qrels, *, cutoffs: Sequence[int] = CUTOFFS) -> pd.DataFrame:
     """Every metric of every query of `qrels`: columns query_id, metric, k, value.
 
-    Queries of the run that have no labels are ignored. Raises `VragError` for a cut-off
-    below 1, and when no query has labels in common with the run, which means that the
-    two files do not belong together.
+    A run may be shallow: what was not found is not relevant, and a query without any
+    result has 0. Queries of the run that have no labels are ignored. Raises `VragError`
+    for a cut-off below 1, and when a run with results shares no query with the labels,
+    which means that the two files do not belong together.
     """
     if not cutoffs or min(cutoffs) < 1:
         raise VragError(f"cut-offs must be 1 or more, got {list(cutoffs)}.")
-    if not set(run["query_id"]) & set(qrels):
+    if len(run) and not set(run["query_id"]) & set(qrels):
         raise VragError(
             "the run and the relevance labels share no query: the run has"
-            f" {_some(run['query_id'].unique())}, the labels have {_some(list(qrels))}."
+            f" {_some(list(run['query_id'].unique()))}, the labels have {_some(list(qrels))}."
         )
     depth = max(*cutoffs, DEPTH)
-    gains, ideal, relevant = _gains(run, qrels, depth)
+    gains = _gains(run, qrels, depth)
+    ideal, relevant = _ideal(qrels, depth)
     discount = 1 / np.log2(np.arange(2, depth + 2))
     found = np.cumsum(gains > 0, axis=1)
-    dcg, best = np.cumsum(gains * discount, axis=1), np.cumsum(ideal * discount, axis=1)
+    dcg = np.cumsum(gains * discount, axis=1)
+    best = np.cumsum(ideal * discount, axis=1)
     retrieved = -np.sort(-gains[:, :DEPTH], axis=1)
     best_retrieved = np.cumsum(retrieved * discount[:DEPTH], axis=1)
     judged = np.where(relevant > 0, 1.0, np.nan)
@@ -68,39 +71,34 @@ def evaluate(run: pd.DataFrame, qrels: Qrels, *, cutoffs: Sequence[int] = CUTOFF
             "hit": (found[:, k - 1] > 0).astype(float),
             "hit_count": found[:, k - 1].astype(float),
         }
-        tables += [
-            pd.DataFrame(
-                {
-                    "query_id": list(qrels),
-                    "metric": metric,
-                    "k": k,
-                    "value": values[metric] * judged,
-                }
-            )
-            for metric in METRICS
-        ]
+        for metric in METRICS:
+            rows = {"query_id": list(qrels), "metric": metric, "k": k}
+            tables.append(pd.DataFrame({**rows, "value": values[metric] * judged}))
     return pd.concat(tables, ignore_index=True)
 
 
-def _gains(
-    run: pd.DataFrame, qrels: Qrels, depth: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels by rank, labels in the best order, both (queries, depth), and the number
-    of relevant documents, (queries,).
-    """
+def _gains(run: pd.DataFrame, qrels: Qrels, depth: int) -> np.ndarray:
+    """Labels by rank, shape (queries, depth); 0 where nothing was found."""
     row_of = {query_id: row for row, query_id in enumerate(qrels)}
-    gains, ideal = np.zeros((len(qrels), depth)), np.zeros((len(qrels), depth))
-    for query_id, doc_id, rank in run.loc[
-        run["rank"] <= depth, ["query_id", "doc_id", "rank"]
-    ].itertuples(index=False):
+    gains = np.zeros((len(qrels), depth))
+    top = run.loc[run["rank"] <= depth, ["query_id", "doc_id", "rank"]]
+    for query_id, doc_id, rank in top.itertuples(index=False):
         if query_id in row_of:
             gains[row_of[query_id], rank - 1] = max(0, qrels[query_id].get(doc_id, 0))
+    return gains
+
+
+def _ideal(qrels: Qrels, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels in the best order, shape (queries, depth), and the number of relevant
+    documents, shape (queries,).
+    """
+    ideal = np.zeros((len(qrels), depth))
     relevant = np.zeros(len(qrels))
     for row, labels in enumerate(qrels.values()):
         positive = sorted((label for label in labels.values() if label > 0), reverse=True)
         relevant[row] = len(positive)
         ideal[row, : min(depth, len(positive))] = positive[:depth]
-    return gains, ideal, relevant
+    return ideal, relevant
 
 
 def mean_metrics(per_query: pd.DataFrame) -> pd.DataFrame:

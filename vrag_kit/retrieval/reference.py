@@ -30,17 +30,15 @@ def random_reference(
     """
     rows = []
     for query_id, labels in qrels.items():
-        pool, relevant = pool_sizes[query_id], sum(label > 0 for label in labels.values())
         if any(label not in (0, 1) for label in labels.values()):
             raise VragError(
                 f"query {query_id!r} has graded labels; the random reference is defined for labels"
                 " 0 and 1."
             )
-        rows += [
-            (query_id, metric, k, value if relevant else np.nan)
-            for k in cutoffs
-            for metric, value in _expected(pool, relevant, k).items()
-        ]
+        relevant = sum(labels.values())
+        for k in cutoffs:
+            for metric, value in _expected(pool_sizes[query_id], relevant, k).items():
+                rows.append((query_id, metric, k, value if relevant else np.nan))
     return pd.DataFrame(rows, columns=["query_id", "metric", "k", "value"])
 
 
@@ -48,22 +46,17 @@ def _expected(pool: int, relevant: int, k: int) -> dict[str, float]:
     from scipy.stats import hypergeom
 
     discount = np.cumsum(1 / np.log2(np.arange(2, max(k, DEPTH) + 2)))
-    seen, depth = min(k, pool), min(DEPTH, pool)
+    seen = min(k, pool)
+    depth = min(DEPTH, pool)
     ideal = discount[min(relevant, k) - 1] if relevant else 1.0
     hits = np.arange(1, min(relevant, depth) + 1)
     again = discount[np.minimum(hits, k) - 1]
+    chances = hypergeom.pmf(hits, pool, relevant, depth)
+    reached = discount[min(k, depth) - 1]
     return {
         "recall": seen / pool,
         "ndcg": relevant / pool * discount[seen - 1] / ideal,
-        "ndcg_visual_rag": float(
-            np.sum(
-                hypergeom.pmf(hits, pool, relevant, depth)
-                * hits
-                / depth
-                * discount[min(k, depth) - 1]
-                / again
-            )
-        ),
+        "ndcg_visual_rag": float(np.sum(chances * hits / depth * reached / again)),
         "hit": 1.0 - float(hypergeom.pmf(0, pool, relevant, seen)),
         "hit_count": relevant * seen / pool,
     }
@@ -73,8 +66,7 @@ def perfect_run(qrels: Qrels) -> pd.DataFrame:
     """The run that ranks every judged document by its label: the best any retriever can
     do.
     """
-    return make_run(
-        (query_id, doc_id, float(label))
-        for query_id, labels in qrels.items()
-        for doc_id, label in labels.items()
-    )
+    rows: list[tuple[str, str, float]] = []
+    for query_id, labels in qrels.items():
+        rows += [(query_id, doc_id, float(label)) for doc_id, label in labels.items()]
+    return make_run(rows)

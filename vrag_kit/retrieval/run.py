@@ -2,7 +2,7 @@
 
 A run is a DataFrame with the columns query_id, doc_id, rank (from 1) and score (float32
 values), best first within each query; equal scores are ordered by doc_id descending, as
-trec_eval does.
+trec_eval does. It may be shallow: a query for which nothing was found has no row.
 """
 
 from __future__ import annotations
@@ -43,29 +43,24 @@ def write_run(run: pd.DataFrame, path: Path | str, tag: str) -> None:
     when the new one is complete.
     """
     tag = re.sub(r"\s+", "-", tag)
-    write_file(
-        Path(path),
-        "".join(
-            f"{q} Q0 {d} {r} {s:.9g} {tag}\n"
-            for q, d, r, s in run[RUN_COLUMNS].itertuples(index=False)
-        ),
-    )
+    lines = [
+        f"{query_id} Q0 {doc_id} {rank} {score:.9g} {tag}\n"
+        for query_id, doc_id, rank, score in run[RUN_COLUMNS].itertuples(index=False)
+    ]
+    write_file(Path(path), "".join(lines))
 
 
 def write_qrels(qrels: Qrels, path: Path | str) -> None:
     """Write a TREC qrels file: query_id 0 doc_id label."""
-    write_file(
-        Path(path),
-        "".join(
-            f"{query_id} 0 {doc_id} {label}\n"
-            for query_id, labels in qrels.items()
-            for doc_id, label in labels.items()
-        ),
-    )
+    lines: list[str] = []
+    for query_id, labels in qrels.items():
+        lines += [f"{query_id} 0 {doc_id} {label}\n" for doc_id, label in labels.items()]
+    write_file(Path(path), "".join(lines))
 
 
 def read_run(path: Path | str) -> pd.DataFrame:
-    """Read a TREC run file; ranks are made anew from the scores.
+    """Read a TREC run file; ranks are made anew from the scores. An empty file is a run
+    that found nothing.
 
     Raises `VragError` naming the line that is not a result.
     """
@@ -94,7 +89,11 @@ def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
     Raises `VragError` naming the line that is not a judgment.
     """
     qrels: dict[str, dict[str, int]] = {}
-    for number, (query_id, _, doc_id, label) in _fields(Path(path), 4, "query_id 0 doc_id label"):
+    expected = "query_id 0 doc_id label"
+    rows = _fields(Path(path), 4, expected)
+    if not rows:
+        raise VragError(f"{path}: empty; expected lines '{expected}'.")
+    for number, (query_id, _, doc_id, label) in rows:
         if not re.fullmatch(r"-?\d+", label):
             raise VragError(f"{path} line {number}: label {label!r} is not a whole number.")
         if qrels.setdefault(query_id, {}).setdefault(doc_id, int(label)) != int(label):
@@ -105,7 +104,7 @@ def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
     return qrels
 
 
-def _fields(path: Path, count: int, expected: str) -> Iterable[tuple[int, list[str]]]:
+def _fields(path: Path, count: int, expected: str) -> list[tuple[int, list[str]]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -114,8 +113,6 @@ def _fields(path: Path, count: int, expected: str) -> Iterable[tuple[int, list[s
             f" '{expected}'."
         ) from error
     rows = [(number, line.split()) for number, line in enumerate(lines, start=1) if line.strip()]
-    if not rows:
-        raise VragError(f"{path}: empty; expected lines '{expected}'.")
     for number, fields in rows:
         if len(fields) != count:
             raise VragError(

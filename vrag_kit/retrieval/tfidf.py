@@ -1,5 +1,6 @@
-"""Search by the words that question and document share: what any retriever of texts has
-to beat, and all that names need.
+"""Search by the words that question and document share.
+
+It is what any retriever of texts has to beat, and all that names need.
 """
 
 from __future__ import annotations
@@ -19,28 +20,23 @@ def word_run(benchmark: Benchmark, *, k: int) -> pd.DataFrame:
     The score is the cosine, in [0, 1], of tf-idf weights: occurrences of a word, in
     lower case, times ln((1 + N) / (1 + documents with it)) + 1 for N documents
     (scikit-learn's `TfidfVectorizer`). Words that no document has count for nothing.
-    Raises `VragError` for a document without text, and for a k below 1 or above the
-    number of documents.
+    All documents where there are fewer than k. Raises `VragError` for a document without
+    text, and for a k below 1.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    if mute := next(
-        (
-            doc_id
-            for doc_id, document in benchmark.corpus.items()
-            if not (document.text or "").strip()
-        ),
-        None,
-    ):
+    for doc_id, document in benchmark.corpus.items():
+        if not (document.text or "").strip():
+            raise VragError(
+                f"{benchmark.name}: document {doc_id!r} has no text, so no word of it can be"
+                " matched. Load a benchmark with texts."
+            )
+    if k < 1 or not benchmark.corpus:
         raise VragError(
-            f"{benchmark.name}: document {mute!r} has no text, so no word of it can be matched."
-            " Load a benchmark with texts."
+            f"{benchmark.name} has {len(benchmark.corpus)} documents, so k = {k} finds nothing."
+            " Choose k of at least 1, and load a benchmark with documents."
         )
-    if not 1 <= k <= len(benchmark.corpus):
-        raise VragError(
-            f"{benchmark.name} has {len(benchmark.corpus)} documents, so k = {k} cannot be found."
-            " Choose k of at least 1 and at most that."
-        )
+    k = min(k, len(benchmark.corpus))
     names = list(benchmark.corpus)
     weights = TfidfVectorizer(token_pattern=r"\w+")
     documents = weights.fit_transform(document.text for document in benchmark.corpus.values())
