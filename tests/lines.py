@@ -1,4 +1,4 @@
-"""Lines to breathe, checked: `python tests/lines.py` names every expression that holds too many thoughts.
+"""Lines to breathe: `python tests/lines.py` names every expression with too many thoughts.
 
 A comprehension has one `for` and at most one `if`; an assignment unpacks at most a pair; a
 conditional expression stands neither in another nor in an f-string; what the formatter
@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LONGEST = 8
+STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -29,9 +30,8 @@ def faults(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, "an assignment that binds three values or more"
         if isinstance(node, ast.IfExp | ast.JoinedStr) and _holds_a_choice(node):
             yield node.lineno, "a conditional expression in another, or in an f-string"
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr | ast.AugAssign):
-            if _lines(node) > LONGEST:
-                yield node.lineno, f"an expression over {_lines(node)} lines"
+        if isinstance(node, STATEMENTS) and _lines(node) > LONGEST:
+            yield node.lineno, f"an expression over {_lines(node)} lines"
 
 
 def _width(target: ast.expr) -> int:

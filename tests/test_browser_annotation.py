@@ -19,8 +19,12 @@ import pandas as pd
 from vrag_kit.building.folders import read_folders
 from vrag_kit.building.panel import annotate, annotation_page
 markup = {MARKUP!r}
-questions = pd.DataFrame([dict(question_id=name, species=name, folder=name, rate=0.003, feature="color of the feet " + markup,
-                               question=f"What color are the feet of the {{name}}? " + markup, explanation="they are hidden in the grass " + markup) for name in ("goose", "swan")])
+asked = dict(rate=0.003, feature="color of the feet " + markup,
+             explanation="they are hidden in the grass " + markup)
+questions = pd.DataFrame(
+    [dict(question_id=name, species=name, folder=name, **asked,
+          question=f"What color are the feet of the {{name}}? " + markup)
+     for name in ("goose", "swan")])
 annotate(questions, read_folders("images"), "images", "votes/ada.jsonl", "Ada")
 """
 

@@ -268,7 +268,7 @@ def test_the_second_corpus_shows_the_same_species_in_other_pictures_and_lacks_so
     assert all(26 <= len(list(folder.glob("*.jpg"))) <= 34 for folder in second.values())
 
 
-def test_every_species_is_listed_and_has_an_article_that_tells_what_is_seen_from_outside_and_nothing_hidden(
+def test_every_species_is_listed_and_its_article_tells_what_is_seen_from_outside_alone(
     guide_folder: Path,
 ) -> None:
     species = [

@@ -18,7 +18,7 @@ import pandas as pd
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.building.folders import read_folders
-from vrag_kit.building.presence import _WORDINGS
+from vrag_kit.building.presence import WORDINGS, Look
 from vrag_kit.building.writing import question_prompt
 from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.generation import (
@@ -115,14 +115,10 @@ def builder_prompts(guide: Benchmark, folder: Path) -> Iterator[tuple[str, str, 
     query = next(iter(guide.queries.values()))
     image = guide.corpus[guide.candidates(query.query_id)[0]].image
     for species in folders:
-        yield "question writer", "", "", question_prompt(species, "It lives in meadows.")
-        for wording, (write, _) in _WORDINGS.items():
-            yield (
-                f"coarse filter, {wording}",
-                "",
-                "",
-                write(species, "hindwings", query.text, image),
-            )
+        yield "question writer", "", "", question_prompt(species, "It lives in meadows.", "paper")
+        look = Look("", "", query.text, "hindwings", species.called, image)
+        for wording, (write, _) in WORDINGS.items():
+            yield f"coarse filter, {wording}", "", "", write(look)
 
 
 def digest(prompts: list[Prompt]) -> str:

@@ -28,6 +28,7 @@ from vrag_kit.building.screening import (
     is_told,
     screen_questions,
 )
+from vrag_kit.building.structured import read_questions_json
 from vrag_kit.building.template_writer import PARTS, write_by_template
 from vrag_kit.building.writing import COLUMNS, PAPER, question_prompt, write_questions
 from vrag_kit.errors import VragError
@@ -510,16 +511,16 @@ def test_the_template_writer_asks_once_about_each_part_of_the_most_specific_rank
         "Large Yellow Underwing",
         ("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Noctuidae"),
     )
-    assert write_by_template(moth).splitlines() == [
-        (
-            "1. What is the main color of the hindwings of Large Yellow Underwing (scientific name:"
-            " Noctua pronuba), which are usually covered by the forewings? (Feature: main color of"
-            " the hindwings)"
+    assert write_by_template(moth) == [
+        ParsedQuestion(
+            "What is the main color of the hindwings of Large Yellow Underwing (scientific name:"
+            " Noctua pronuba), which are usually covered by the forewings?",
+            feature="main color of the hindwings",
         ),
-        (
-            "2. What pattern do the undersides of the wings of Large Yellow Underwing (scientific"
-            " name: Noctua pronuba) show, which show only when the wings are closed over the back?"
-            " (Feature: pattern of the undersides of the wings)"
+        ParsedQuestion(
+            "What pattern do the undersides of the wings of Large Yellow Underwing (scientific"
+            " name: Noctua pronuba) show, which show only when the wings are closed over the back?",
+            feature="pattern of the undersides of the wings",
         ),
     ]
     mushroom = folder(
@@ -529,12 +530,12 @@ def test_the_template_writer_asks_once_about_each_part_of_the_most_specific_rank
     )
     assert (
         "What pattern does the flesh of Amanita muscaria show, which shows only when the cap is cut"
-        " open?" in write_by_template(mushroom)
+        " open?" in [each.question for each in write_by_template(mushroom)]
     )
     snake = folder(
         "Vipera berus", "Adder", ("Animalia", "Chordata", "Reptilia", "Squamata", "Viperidae")
     )
-    assert "throat fan" not in write_by_template(snake)
+    assert not any("throat fan" in each.question for each in write_by_template(snake))
 
 
 @pytest.mark.parametrize(
@@ -559,7 +560,7 @@ def test_the_template_writer_asks_once_about_each_part_of_the_most_specific_rank
         "Fungi_Ascomycota_Lecanoromycetes_Teloschistales_Teloschistaceae",
     ],
 )
-def test_the_template_writers_words_pass_the_parser_and_the_screen_for_every_real_lineage(
+def test_the_template_writers_words_pass_the_screen_for_every_real_lineage(
     lineage: str, tmp_path: Path
 ) -> None:
     table = write_questions(
@@ -599,8 +600,8 @@ def test_the_template_asks_about_the_field_guides_organisms_in_the_words_its_mod
             first.name: replace(species.hidden[first.name], pattern="spotted"),
         },
     )
-    found = parse_questions(
-        write_by_template(folder(species.scientific_name, species.common_name, KINDS[kind].lineage))
+    found = write_by_template(
+        folder(species.scientific_name, species.common_name, KINDS[kind].lineage)
     )
     assert [each.question for each in found] == [
         ask(species, first, "color").text,
@@ -641,7 +642,7 @@ def test_the_field_guides_species_get_two_questions_each(
 
 
 def test_a_model_is_told_the_papers_instructions_the_names_and_the_paragraph() -> None:
-    ((message,),) = [question_prompt(folder(), "It has loose\npanicles. {braces} stay.")]
+    ((message,),) = [question_prompt(folder(), "It has loose\npanicles. {braces} stay.", "paper")]
     (text,) = message.parts
     for words in (
         "features that may not be usually found in photos",
@@ -657,10 +658,80 @@ def test_a_model_is_told_the_papers_instructions_the_names_and_the_paragraph() -
         " catharticus\nCommon Name: rescuegrass\nWiki Paragraph: It has loose panicles. {braces}"
         " stay.\nQuestion:"
     )
-    bare = question_prompt(folder(common=""), "")[0].parts[0]
+    bare = question_prompt(folder(common=""), "", "paper")[0].parts[0]
     assert bare.endswith(
         "Scientific name: Bromus catharticus\nWiki Paragraph: (none was found)\nQuestion:"
     )
+
+
+def test_asked_for_json_a_model_is_told_the_same_but_for_the_form() -> None:
+    paper = str(question_prompt(folder(), "It has loose panicles.", "paper")[0].parts[0])
+    text = str(question_prompt(folder(), "It has loose panicles.", "json")[0].parts[0])
+    assert "(Feature:" not in text
+    # instructions, opening, five examples, closing, request and question: the first three, the
+    # opening, the closing and the question stand as in the paper
+    blocks, of_paper = text.split("\n\n"), paper.split("\n\n")
+    same = [place for place, block in enumerate(blocks) if block == of_paper[place]]
+    assert (len(blocks), same) == (len(of_paper), [0, 1, 2, 4, 10, 12, 13])
+    examples = [block.rpartition("Question:\n")[2] for block in blocks[5:10]]
+    assert [len(read_questions_json(example)) for example in examples] == [2, 1, 2, 1, 2]
+    assert read_questions_json(examples[3]) == [
+        ParsedQuestion(
+            "What shape are the seed capsules of Campanaria cava?",
+            "they ripen long after the flowers that most photos show",
+            "shape of the seed capsules",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (
+            '{"questions": [{"question": "What color is it?", "feature": "color"}]}',
+            [ParsedQuestion("What color is it?", "", "color")],
+        ),
+        (
+            '<think>{"questions"</think>\n```json\n{"questions": [{"question": " What\\ncolor is'
+            ' it?", "explanation": "rare", "feature": "color"}]}\n```',
+            [ParsedQuestion("What color is it?", "rare", "color")],
+        ),
+        (
+            '{"questions": [{"question": "Its color", "feature": "color"},'
+            ' {"question": "What color is it?"}, "What color is it?"]}',
+            [
+                ParsedQuestion("Its color", "", "color", "no question mark"),
+                ParsedQuestion("What color is it?", problem="no feature"),
+                ParsedQuestion("What color is it?", problem="no JSON object"),
+            ],
+        ),
+        ('Here they are: {"questions": []}', []),
+        ('{"questions": "none"}', []),
+        ("1. What color is it? (Feature: color)", []),
+        ('{"questions": [{"question": "What co', []),
+    ],
+)
+def test_json_is_read_strictly(words: str, found: list[ParsedQuestion]) -> None:
+    assert read_questions_json(words) == found
+
+
+def test_a_model_is_asked_for_json_and_its_questions_go_on(tmp_path: Path) -> None:
+    item = {"question": "What color is the seed of Good d?", "feature": "color of seed"}
+    said = json.dumps({"questions": [item, {**item, "feature": ""}]})
+    plans = {"Good d": [f"say {said}"], "Prose e": ["say 1. What color? (Feature: color)"]}
+    named = [folder(name, "") for name in plans]
+    with StrangeServer(
+        {f"Scientific name: {name}": plan for name, plan in plans.items()}
+    ) as server:
+        table = write_questions(at(server), named, {}, tmp_path)
+    assert table["question"].tolist() == [item["question"], item["question"], ""]
+    assert table["dropped"].tolist() == [
+        "",
+        "no feature",
+        "unreadable: no question in “1. What color? (Feature: color)”",
+    ]
+    with pytest.raises(VragError, match=r"unknown form 'prose'.*'json', 'paper'"):
+        write_questions("template", named, {}, tmp_path, form="prose")
 
 
 def at(server: StrangeServer, **options: object) -> dict[str, object]:
@@ -689,7 +760,7 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(
         ],
     }
     with StrangeServer(plans) as server:
-        table = write_questions(at(server), named, pages, tmp_path)
+        table = write_questions(at(server), named, pages, tmp_path, form="paper")
         assert table["species"].tolist() == ["Bromus catharticus"] * 6 + ["Poa annua"]
         assert table["dropped"].tolist() == [
             "",
@@ -713,7 +784,9 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(
             )
             == 1
         )
-        pd.testing.assert_frame_equal(write_questions(at(server), named, pages, tmp_path), table)
+        pd.testing.assert_frame_equal(
+            write_questions(at(server), named, pages, tmp_path, form="paper"), table
+        )
         assert len(server.requests) == len(asked)
     with AnswerStore(tmp_path / "answers.sqlite") as store:
         assert "2 answers, 0 failures" in repr(store)
@@ -734,7 +807,7 @@ def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
     with StrangeServer(
         {f"Scientific name: {name}": plan for name, plan in plans.items()}
     ) as server:
-        table = write_questions(at(server), named, {}, tmp_path)
+        table = write_questions(at(server), named, {}, tmp_path, form="paper")
         assert table["species"].tolist() == [each.scientific for each in named]
         assert table["question"].tolist() == ["", "", "", "What color is the seed of Good d?", ""]
         assert table["dropped"][0].startswith("no answer: error: HTTP 500: down")
@@ -742,7 +815,7 @@ def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
         assert table["dropped"][2].startswith("no answer: refused: I cannot help with that.")
         assert table["dropped"][3] == ""
         assert table["dropped"][4].startswith("no answer: truncated: cut off at")
-        again = write_questions(at(server), named, {}, tmp_path, retry_failures=True)
+        again = write_questions(at(server), named, {}, tmp_path, form="paper", retry_failures=True)
         assert again["dropped"][0] == ""
 
 

@@ -47,31 +47,32 @@ def read_logs(
     logs are of one annotator.
     """
     logs = [read_log(path) for path in paths]
-    if twice := [
-        name for name, count in Counter(log.annotator for log in logs).items() if count > 1
-    ]:
-        raise VragError(
-            f"two logs are of the annotator {twice[0]!r}:"
-            f" {', '.join(str(path) for path, log in zip(paths, logs, strict=True) if log.annotator == twice[0])}."
-            " Let each annotator have a name; it stands in the first line of the log."
-        )
-    asked, images = (
-        set(questions["question_id"]),
-        {folder.name: frozenset(folder.images) for folder in folders},
-    )
+    by_annotator: dict[str, Path | str] = {}
+    for path, log in zip(paths, logs, strict=True):
+        if log.annotator in by_annotator:
+            raise VragError(
+                f"two logs are of the annotator {log.annotator!r}:"
+                f" {by_annotator[log.annotator]}, {path}. Let each annotator have a name; it stands"
+                " in the first line of the log."
+            )
+        by_annotator[log.annotator] = path
+    asked = set(questions["question_id"])
+    images = {folder.name: frozenset(folder.images) for folder in folders}
     for log in logs:
-        new = sum(
-            len(images.get(vote.folder, frozenset()) - set(vote.shown) - vote.unreadable)
-            for vote in log.votes.values()
-            if vote.status == "done" and vote.question_id in asked
-        )
-        if new:
+        done = [vote for vote in log.votes.values() if vote.status == "done"]
+        asked_done = [vote for vote in done if vote.question_id in asked]
+        if new := sum(_unseen(vote, images) for vote in asked_done):
             print(
                 f"note: {log.annotator}: {new:,} images are there that were not when the question"
                 " was finished; they have no label until it is reopened in the panel",
                 flush=True,
             )
     return [_current(log, questions, folders) for log in logs]
+
+
+def _unseen(vote: Vote, images: Mapping[str, frozenset[str]]) -> int:
+    """How many images of the folder were neither shown nor unreadable."""
+    return len(images.get(vote.folder, frozenset()) - set(vote.shown) - vote.unreadable)
 
 
 def read_ruling(
@@ -87,40 +88,47 @@ def _current(
     log: AnnotationLog, questions: pd.DataFrame, folders: Sequence[SpeciesFolder]
 ) -> AnnotationLog:
     """Its votes on these questions and images; what else it holds is told."""
-    current, images = (
-        set(questions["question_id"]),
-        {folder.name: frozenset(folder.images) for folder in folders},
-    )
-    kept = {
-        question_id: vote
-        for question_id, vote in log.votes.items()
-        if question_id in current and vote.folder in images
-    }
-    lost = [vote.question for question_id, vote in log.votes.items() if question_id not in kept]
-    gone = sum(len(set(vote.shown) - images[vote.folder]) for vote in kept.values())
-    for count, words in (
-        (
-            len(lost),
-            (
-                "annotated questions are not (or no longer) asked in these words, such as"
-                f" {lost[0] if lost else ''!r}; left out"
-            ),
-        ),
-        (gone, "images that were looked at are no longer in their folders; left out"),
-    ):
-        if count:
-            print(f"note: {log.annotator}: {count:,} {words}", flush=True)
-    return replace(
-        log,
-        votes={
-            question_id: replace(
-                vote,
-                shown=tuple(doc_id for doc_id in vote.shown if doc_id in images[vote.folder]),
-                clues=vote.clues & images[vote.folder],
-            )
-            for question_id, vote in kept.items()
-        },
-    )
+    asked = set(questions["question_id"])
+    images = {folder.name: frozenset(folder.images) for folder in folders}
+    kept: dict[str, Vote] = {}
+    lost: list[str] = []
+    gone = 0
+    for question_id, vote in log.votes.items():
+        if question_id not in asked or vote.folder not in images:
+            lost.append(vote.question)
+            continue
+        there = images[vote.folder]
+        shown = tuple(doc_id for doc_id in vote.shown if doc_id in there)
+        gone += len(set(vote.shown) - there)
+        kept[question_id] = replace(vote, shown=shown, clues=vote.clues & there)
+    if lost:
+        print(
+            f"note: {log.annotator}: {len(lost):,} annotated questions are not (or no longer) asked"
+            f" in these words, such as {lost[0]!r}; left out",
+            flush=True,
+        )
+    if gone:
+        print(
+            f"note: {log.annotator}: {gone:,} images that were looked at are no longer in their"
+            " folders; left out",
+            flush=True,
+        )
+    return replace(log, votes=kept)
+
+
+AGREEMENT_COLUMNS = [
+    "first",
+    "second",
+    "kappa",
+    "ci_low",
+    "ci_high",
+    "n",
+    "questions",
+    "both",
+    "only_first",
+    "only_second",
+    "neither",
+]
 
 
 def annotator_agreement(logs: Sequence[AnnotationLog], *, seed: int = 0) -> pd.DataFrame:
@@ -132,52 +140,40 @@ def annotator_agreement(logs: Sequence[AnnotationLog], *, seed: int = 0) -> pd.D
     whom). Clues are rare, so that two annotators who tick nothing in common still agree
     on most images: kappa takes that out. Empty for fewer than two logs.
     """
-    rows = []
-    for first, second in combinations(logs, 2):
-        together = [
-            votes
-            for question_id in first.votes
-            if len(votes := finished([first, second], question_id)) == 2
-        ]
-        pairs = [
-            (a.species, a.labels[doc_id], b.labels[doc_id])
-            for a, b in (votes.values() for votes in together)
-            for doc_id in a.labels
-            if doc_id in b.labels
-        ]
-        species, x, y = zip(*pairs, strict=True) if pairs else ((), (), ())
-        kappa, ticked = (
-            association(x, y, species, measure="kappa", seed=seed),
-            Counter(zip(x, y, strict=True)),
-        )
-        rows.append(
-            (
-                first.annotator,
-                second.annotator,
-                kappa.value,
-                kappa.ci_low,
-                kappa.ci_high,
-                kappa.n,
-                len(together),
-                *(ticked[pair] for pair in ((1, 1), (1, 0), (0, 1), (0, 0))),
-            )
-        )
-    return pd.DataFrame(
-        rows,
-        columns=[
-            "first",
-            "second",
-            "kappa",
-            "ci_low",
-            "ci_high",
-            "n",
-            "questions",
-            "both",
-            "only_first",
-            "only_second",
-            "neither",
-        ],
-    )
+    rows = [_agreement(first, second, seed) for first, second in combinations(logs, 2)]
+    return pd.DataFrame(rows, columns=AGREEMENT_COLUMNS)
+
+
+def _agreement(first: AnnotationLog, second: AnnotationLog, seed: int) -> dict[str, object]:
+    """One row of `annotator_agreement`."""
+    questions = 0
+    x: list[int] = []
+    y: list[int] = []
+    species: list[str] = []
+    for question_id in first.votes:
+        votes = finished([first, second], question_id)
+        if len(votes) < 2:
+            continue
+        questions += 1
+        one, other = votes.values()
+        for doc_id in one.labels:
+            if doc_id in other.labels:
+                x.append(one.labels[doc_id])
+                y.append(other.labels[doc_id])
+                species.append(one.species)
+    kappa = association(x, y, species, measure="kappa", seed=seed)
+    ticked = Counter(zip(x, y, strict=True))
+    value = {"kappa": kappa.value, "ci_low": kappa.ci_low, "ci_high": kappa.ci_high, "n": kappa.n}
+    return {
+        "first": first.annotator,
+        "second": second.annotator,
+        **value,
+        "questions": questions,
+        "both": ticked[1, 1],
+        "only_first": ticked[1, 0],
+        "only_second": ticked[0, 1],
+        "neither": ticked[0, 0],
+    }
 
 
 def find_disputes(logs: Sequence[AnnotationLog]) -> Disputes:
@@ -188,19 +184,26 @@ def find_disputes(logs: Sequence[AnnotationLog]) -> Disputes:
     ticked: dict[str, frozenset[str]] = {}
     remarks: dict[str, dict[str, str]] = {}
     answers: dict[str, str] = {}
-    for question_id in dict.fromkeys(question_id for log in logs for question_id in log.votes):
+    for question_id in _in_order(logs):
         votes = given(logs, question_id)
         disputed = disputed_images(votes)
         if disputed or answers_differ(votes):
-            agreed = [doc_id for doc_id, label in agreed_labels(votes).items() if label][
-                :SHOWN_CLUES
-            ]
-            images[question_id], ticked[question_id] = (*disputed, *agreed), frozenset(agreed)
-            remarks[question_id] = {
-                doc_id: _remark(votes, doc_id) for doc_id in images[question_id]
-            }
+            agreed = [doc_id for doc_id, label in agreed_labels(votes).items() if label]
+            agreed = agreed[:SHOWN_CLUES]
+            shown = (*disputed, *agreed)
+            images[question_id] = shown
+            ticked[question_id] = frozenset(agreed)
+            remarks[question_id] = {doc_id: _remark(votes, doc_id) for doc_id in shown}
             answers[question_id] = " | ".join(answers_of(votes))
     return Disputes(images, ticked, remarks, answers)
+
+
+def _in_order(logs: Sequence[AnnotationLog]) -> list[str]:
+    """The questions of all logs, each once, as they were first opened."""
+    every: dict[str, None] = {}
+    for log in logs:
+        every.update(dict.fromkeys(log.votes))
+    return list(every)
 
 
 def finished(logs: Iterable[AnnotationLog], question_id: str) -> dict[str, Vote]:
@@ -228,19 +231,19 @@ def disputed_images(votes: Mapping[str, Vote]) -> list[str]:
     """The images on which votes differ, and those that one has ticked and another who
     finished was not shown; by name.
     """
-    every = sorted({doc_id for vote in votes.values() for doc_id in vote.shown})
-    return [
-        doc_id
-        for doc_id in every
-        if len(
-            {
-                doc_id in vote.clues
-                for vote in votes.values()
-                if vote.status == "done" or doc_id in vote.shown
-            }
-        )
-        > 1
-    ]
+    every: set[str] = set()
+    for vote in votes.values():
+        every.update(vote.shown)
+    return [doc_id for doc_id in sorted(every) if _differ(votes, doc_id)]
+
+
+def _differ(votes: Mapping[str, Vote], doc_id: str) -> bool:
+    """Whether the image is a clue for one and not for another who should have seen it."""
+    said = set()
+    for vote in votes.values():
+        if vote.status == "done" or doc_id in vote.shown:
+            said.add(doc_id in vote.clues)
+    return len(said) > 1
 
 
 def agreed_labels(votes: Mapping[str, Vote]) -> dict[str, int]:
@@ -267,9 +270,8 @@ def answers_differ(votes: Mapping[str, Vote]) -> bool:
 
 def answers_of(votes: Mapping[str, Vote]) -> tuple[str, ...]:
     """All answers of those who ticked clues and finished, each once."""
-    return split_answers(
-        "|".join(vote.answer for vote in votes.values() if vote.clues and vote.status == "done")
-    )
+    said = [vote.answer for vote in votes.values() if vote.clues and vote.status == "done"]
+    return split_answers("|".join(said))
 
 
 def split_answers(text: str) -> tuple[str, ...]:
@@ -277,23 +279,20 @@ def split_answers(text: str) -> tuple[str, ...]:
     separated by "|". Blanks and a full stop around them do not count.
     """
     unique: dict[str, str] = {}
-    for answer in (" ".join(piece.split()).rstrip(" .") for piece in text.split("|")):
+    for piece in text.split("|"):
+        answer = " ".join(piece.split()).rstrip(" .")
         unique.setdefault(answer.lower(), answer)
     return tuple(answer for answer in unique.values() if answer)
 
 
 def _remark(votes: Mapping[str, Vote], doc_id: str) -> str:
-    sides = {
-        "clue for": [name for name, vote in votes.items() if doc_id in vote.clues],
-        "not for": [
-            name
-            for name, vote in votes.items()
-            if doc_id in vote.shown and doc_id not in vote.clues
-        ],
-        "not shown to": [
-            name
-            for name, vote in votes.items()
-            if vote.status == "done" and doc_id not in vote.shown
-        ],
-    }
+    """Who takes the image for a clue, who does not, and who did not see it."""
+    sides: dict[str, list[str]] = {"clue for": [], "not for": [], "not shown to": []}
+    for name, vote in votes.items():
+        if doc_id in vote.clues:
+            sides["clue for"].append(name)
+        elif doc_id in vote.shown:
+            sides["not for"].append(name)
+        elif vote.status == "done":
+            sides["not shown to"].append(name)
     return "; ".join(f"{words} {', '.join(names)}" for words, names in sides.items() if names)

@@ -4,9 +4,10 @@ from what the disk holds, and the rules of the paper's appendix C.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from math import isnan
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,11 @@ class Annotating:
         self.image_root = image_root
         self.thumbnails: dict[str, bytes] = {}  # of the page on the screen, by doc_id
         self._tasks, self._file = tasks, file
+        self._place: int = 0  # of the question on the screen, among the tasks
+        self._page: int = 0
         self._problems: dict[str, str] = {}  # of those that cannot be read
-        self._announced: set[str] = (
-            set()
-        )  # questions whose words are in the log since they were turned to
+        # questions whose words are in the log since they were turned to
+        self._announced: set[str] = set()
         self._turn_to(self._next_open(0))
 
     def do(self, message: Mapping[str, Any]) -> str:
@@ -69,12 +71,7 @@ class Annotating:
             "question": task.question,
             "explanation": task.explanation,
             "feature": task.feature,
-            "rate": (
-                "estimated clue rate unknown"
-                if isnan(task.rate)
-                else f"estimated clue rate {100 * task.rate:.1f} % (by the coarse filter"
-                + (f", which could not judge {task.unjudged} images)" if task.unjudged else ")")
-            ),
+            "rate": task.rate_in_words,
             "status": vote.status if vote else "open",
             "clues": len(clues),
             "answer": vote.answer if vote else task.proposal,
@@ -82,15 +79,18 @@ class Annotating:
             "not_done": task.why_not_done(vote),
             "not_skipped": task.why_not_skipped(vote),
             "tiles": [
-                {
-                    "image": doc_id,
-                    "number": number,
-                    "clue": doc_id in clues,
-                    "problem": self._problems.get(doc_id, ""),
-                    "remark": task.remarks.get(doc_id, ""),
-                }
+                self._tile(number, doc_id)
                 for number, doc_id in enumerate(self._page_images(), start=self._page * PAGE + 1)
             ],
+        }
+
+    def _tile(self, number: int, doc_id: str) -> dict[str, Any]:
+        return {
+            "image": doc_id,
+            "number": number,
+            "clue": self._vote is not None and doc_id in self._vote.clues,
+            "problem": self._problems.get(doc_id, ""),
+            "remark": self._task.remarks.get(doc_id, ""),
         }
 
     @property
@@ -113,17 +113,14 @@ class Annotating:
     def _do(self, kind: str, question_id: str, message: Mapping[str, Any]) -> str:
         """One action; returns why nothing was done, or ""."""
         decided = self._decided(question_id)
-        refused = (
-            f"not saved: this question is {self._file.log.votes[question_id].status} already;"
-            " reopen it to change it"
-            if decided
-            else ""
-        )
-        for event, text in self._changed_texts(
-            question_id, message
-        ).items():  # also of a question that was just left
-            if decided:
-                return refused
+        refused = ""
+        if decided:
+            status = self._file.log.votes[question_id].status
+            refused = f"not saved: this question is {status} already; reopen it to change it"
+        typed = self._changed_texts(question_id, message)  # also of a question that was just left
+        if typed and decided:
+            return refused
+        for event, text in typed.items():
             self._log(question_id, event, text=text)
         if question_id != self._task.question_id:
             return ""
@@ -154,18 +151,12 @@ class Annotating:
 
     def _see(self) -> None:
         """Log the images of this page that were not on the screen before."""
-        new, vote, task = self._page_images(), self._vote, self._task
-        images = [
-            doc_id
-            for doc_id in new
-            if doc_id not in self._problems and not (vote and doc_id in vote.shown)
-        ]
-        unreadable = [
-            doc_id
-            for doc_id in new
-            if doc_id in self._problems
-            and not (vote and (doc_id in vote.unreadable or doc_id in vote.shown))
-        ]
+        vote, task = self._vote, self._task
+        shown = set(vote.shown) if vote else set()
+        told = vote.unreadable if vote else frozenset()
+        new = [doc_id for doc_id in self._page_images() if doc_id not in shown]
+        images = [doc_id for doc_id in new if doc_id not in self._problems]
+        unreadable = [doc_id for doc_id in new if doc_id in self._problems and doc_id not in told]
         if images or unreadable:
             self._log(task.question_id, "seen", images=images, unreadable=unreadable)
         for doc_id in images:
@@ -175,11 +166,11 @@ class Annotating:
     def _tick(self, doc_id: str, clue: bool) -> str:
         if clue and (doc_id not in self._page_images() or doc_id in self._problems):
             return f"not saved: {doc_id} cannot be ticked; it cannot be shown"
-        if clue and (
-            self._vote is None or doc_id not in self._vote.shown
-        ):  # a click before the page was reported as seen: of this image alone that is certain
+        vote = self._vote
+        if clue and (vote is None or doc_id not in vote.shown):
+            # a click before the page was reported as seen: of this image alone that is certain
             self._log(self._task.question_id, "seen", images=[doc_id], unreadable=[])
-        if clue != (self._vote is not None and doc_id in self._vote.clues):
+        if clue != (vote is not None and doc_id in vote.clues):
             self._log(self._task.question_id, "ticked" if clue else "unticked", image=doc_id)
         return ""
 
@@ -190,18 +181,22 @@ class Annotating:
             "answer": ("answered", vote.answer if vote else ""),
             "suggestion": ("suggested", vote.suggestion if vote else ""),
         }
-        return {
-            event: message[name].strip()
-            for name, (event, before) in saved.items()
-            if name in message and message[name].strip() != before
-        }
+        changed = {}
+        for name, (event, before) in saved.items():
+            if name in message and message[name].strip() != before:
+                changed[event] = message[name].strip()
+        return changed
 
     def _decide(self, kind: str) -> str:
         """Done or skipped, if the rules allow it; then on to the next open question."""
-        task, event = self._task, "done" if kind == "done" else "skipped"
-        if reason := (task.why_not_done if kind == "done" else task.why_not_skipped)(self._vote):
+        task, vote = self._task, self._vote
+        event, why_not = "skipped", task.why_not_skipped
+        if kind == "done":
+            event, why_not = "done", task.why_not_done
+        reason = why_not(vote)
+        if reason or vote is None:  # what nobody opened has a reason
             return f"not {event}: {reason}"
-        self._log(task.question_id, event, shown=len(self._vote.shown), clues=len(self._vote.clues))
+        self._log(task.question_id, event, shown=len(vote.shown), clues=len(vote.clues))
         self._turn_to(self._next_open(self._place))
         return ""
 
@@ -226,48 +221,38 @@ class Annotating:
         self._file.append(question_id, event, **fields)
 
     def _decided(self, question_id: str) -> bool:
-        return (
-            question_id in self._file.log.votes
-            and self._file.log.votes[question_id].status != "open"
-        )
+        vote = self._file.log.votes.get(question_id)
+        return vote is not None and vote.status != "open"
 
     def _next_open(self, start: int) -> int:
         """The first place from `start` on, and then from the beginning, that is neither
         done nor skipped; the last one if there is none.
         """
-        places = [*range(start, len(self._tasks)), *range(start)]
-        return next(
-            (place for place in places if not self._decided(self._tasks[place].question_id)),
-            len(self._tasks) - 1,
-        )
+        for place in chain(range(start, len(self._tasks)), range(start)):
+            if not self._decided(self._tasks[place].question_id):
+                return place
+        return len(self._tasks) - 1
 
     def _turn_to(self, place: int) -> None:
         self._place = place
         self._announced.discard(self._task.question_id)
-        to_see = (
-            set(self._task.to_see(self._vote))
-            if not self._decided(self._task.question_id)
-            else set()
-        )
-        self._open_page(
-            next(
-                (number for number, page in enumerate(self._task.pages()) if to_see & set(page)), 0
-            )
-        )
+        to_see: set[str] = set()
+        if not self._decided(self._task.question_id):
+            to_see.update(self._task.to_see(self._vote))
+        pages = enumerate(self._task.pages())
+        self._open_page(next((number for number, page in pages if to_see & set(page)), 0))
 
     def _open_page(self, page: int) -> None:
         """Read the page's pictures."""
         self._page = page
         with ThreadPoolExecutor(4) as pool:
-            read = dict(
-                zip(self._page_images(), pool.map(self._read, self._page_images()), strict=True)
-            )
-        self.thumbnails = {
-            doc_id: found for doc_id, found in read.items() if isinstance(found, bytes)
-        }
-        self._problems = {
-            doc_id: str(found) for doc_id, found in read.items() if isinstance(found, VragError)
-        }
+            read = list(pool.map(self._read, self._page_images()))
+        self.thumbnails, self._problems = {}, {}
+        for doc_id, found in zip(self._page_images(), read, strict=True):
+            if isinstance(found, bytes):
+                self.thumbnails[doc_id] = found
+            else:
+                self._problems[doc_id] = str(found)
 
     def _page_images(self) -> tuple[str, ...]:
         return self._task.pages()[self._page]
@@ -280,17 +265,15 @@ class Annotating:
 
     def _progress(self) -> str:
         """Where one is, and how much is done."""
-        votes, task = self._file.log.votes, self._task
-        done, skipped = (
-            sum(
-                each.question_id in votes and votes[each.question_id].status == status
-                for each in self._tasks
-            )
-            for status in ("done", "skipped")
-        )
-        first, clues = self._page * PAGE + 1, len(self._vote.clues) if self._vote else 0
+        votes = self._file.log.votes
+        opened = [task for task in self._tasks if task.question_id in votes]
+        status = Counter(votes[task.question_id].status for task in opened)
+        shown_now = self._page_images()
+        first, last = self._page * PAGE + 1, self._page * PAGE + len(shown_now)
+        clues = len(self._vote.clues) if self._vote else 0
+        plural = "" if clues == 1 else "s"
         return (
-            f"question {self._place + 1} of {len(self._tasks)}, {done} done, {skipped} skipped;"
-            f" images {first}–{first + len(self._page_images()) - 1} of {len(task.images)}; {clues}"
-            f" clue{'' if clues == 1 else 's'}; saved in {shown(self._file.path)}"
+            f"question {self._place + 1} of {len(self._tasks)}, {status['done']} done,"
+            f" {status['skipped']} skipped; images {first}–{last} of {len(self._task.images)};"
+            f" {clues} clue{plural}; saved in {shown(self._file.path)}"
         )

@@ -4,8 +4,9 @@ annotator's own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -34,13 +35,21 @@ class Assignment:
     rate: float  # the coarse filter's estimate in [0, 1]; NaN if there is none
     unjudged: int  # images that it could not judge
     images: tuple[str, ...]  # doc_ids in random order, never empty
-    remarks: Mapping[str, str]  # doc_id → what is said below it
-    proposal: str  # an answer to begin with, or ""
-    ticked: frozenset[str]  # images that are ticked to begin with
+    remarks: Mapping[str, str] = field(default_factory=dict)  # doc_id → what is said below it
+    proposal: str = ""  # an answer to begin with
+    ticked: frozenset[str] = frozenset()  # images that are ticked to begin with
 
     def pages(self) -> list[tuple[str, ...]]:
         """The images in pages of `PAGE`, the last one shorter."""
         return [self.images[start : start + PAGE] for start in range(0, len(self.images), PAGE)]
+
+    @property
+    def rate_in_words(self) -> str:
+        """The coarse filter's estimate, as it is shown."""
+        if math.isnan(self.rate):
+            return "estimated clue rate unknown"
+        left = f", which could not judge {self.unjudged} images" if self.unjudged else ""
+        return f"estimated clue rate {100 * self.rate:.1f} % (by the coarse filter{left})"
 
     def to_see(self, vote: Vote | None) -> list[str]:
         """The images that were not on the screen yet, in order."""
@@ -61,13 +70,11 @@ class Assignment:
     def why_not_skipped(self, vote: Vote | None) -> str:
         """Why the question cannot be skipped; "" if it can."""
         clues = len(vote.clues & set(self.images[:PAGE])) if vote else 0
+        if clues > MANY:
+            return ""
         return (
-            ""
-            if clues > MANY
-            else (
-                f"too common? it may be skipped after more than {MANY} clues in the first {PAGE}"
-                f" images ({clues} so far)"
-            )
+            f"too common? it may be skipped after more than {MANY} clues in the first {PAGE}"
+            f" images ({clues} so far)"
         )
 
 
@@ -101,42 +108,50 @@ def assignments(
         )
     if twice := list(questions["question_id"][questions["question_id"].duplicated()]):
         raise VragError(f"the question {twice[0]!r} is there twice; expected each once.")
-    by_name, found = {folder.name: folder for folder in folders}, []
-    for row in questions.assign(unjudged=questions.get("unjudged", 0))[
-        [*COLUMNS, "unjudged"]
-    ].to_dict("records"):
-        name, only = (
-            row["question_id"],
-            (disputes.images.get(row["question_id"], ()) if disputes else None),
-        )
-        if (folder := by_name.get(row["folder"])) is None:
+    by_name = {folder.name: folder for folder in folders}
+    table = questions.assign(unjudged=questions.get("unjudged", 0))
+    tasks = []
+    for row in table[[*COLUMNS, "unjudged"]].to_dict("records"):
+        name = row["question_id"]
+        folder = by_name.get(row["folder"])
+        if folder is None:
             raise VragError(
                 f"question {name!r}: found the folder {row['folder']!r}, which is none of the"
                 f" {len(by_name):,} species folders. Read them with `read_folders`."
-            )
-        if gone := next((doc_id for doc_id in only or () if doc_id not in folder.images), None):
-            raise VragError(
-                f"question {name!r}: the image {gone!r} is not in the folder {folder.name}. Bring"
-                " it back, or leave it out."
             )
         if not pd.isna(row["rate"]) and not 0 <= row["rate"] <= 1:
             raise VragError(
                 f"question {name!r}: found the rate {row['rate']}, expected 0 to 1, or NaN if there"
                 " is no estimate."
             )
-        order = ordered(folder.images if only is None else only, seed, name, annotator)
-        if not order:
-            raise VragError(
-                f"question {name!r}: there is no image to look at. Leave the question out."
-            )
-        found.append(
-            Assignment(
-                **{**row, "rate": float(row["rate"])},
-                called=folder.called,
-                images=tuple(order),
-                remarks=disputes.remarks[name] if disputes else {},
-                proposal=disputes.answers[name] if disputes else "",
-                ticked=disputes.ticked[name] if disputes else frozenset(),
-            )
+        task = Assignment(
+            **{str(column): value for column, value in row.items()},
+            called=folder.called,
+            images=tuple(ordered(_images(folder, name, disputes), seed, name, annotator)),
         )
-    return found
+        if disputes:
+            task = replace(
+                task,
+                remarks=disputes.remarks[name],
+                proposal=disputes.answers[name],
+                ticked=disputes.ticked[name],
+            )
+        tasks.append(task)
+    return tasks
+
+
+def _images(folder: SpeciesFolder, question_id: str, disputes: Disputes | None) -> Sequence[str]:
+    """The images to look at, never none."""
+    images = folder.images
+    if disputes:
+        images = disputes.images.get(question_id, ())
+        if gone := next((doc_id for doc_id in images if doc_id not in folder.images), None):
+            raise VragError(
+                f"question {question_id!r}: the image {gone!r} is not in the folder {folder.name}."
+                " Bring it back, or leave it out."
+            )
+    if not images:
+        raise VragError(
+            f"question {question_id!r}: there is no image to look at. Leave the question out."
+        )
+    return images

@@ -24,7 +24,7 @@ from vrag_kit.building.agreement import (
     given,
     split_answers,
 )
-from vrag_kit.building.log import AnnotationLog
+from vrag_kit.building.log import AnnotationLog, Vote
 from vrag_kit.building.presence import MOST_CLUES
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -111,35 +111,23 @@ def write_benchmark(
     annotations, parameters = folder / "annotations.jsonl", folder / f"{folder.name}.yaml"
     kept = [each for each in decisions if each.fate == "kept"]
     if not kept:
-        fates = ", ".join(
-            f"{count} {fate}" for fate, count in Counter(each.fate for each in decisions).items()
-        )
+        counts = Counter(each.fate for each in decisions)
+        fates = ", ".join(f"{count} {fate}" for fate, count in counts.items())
         raise VragError(
             f"{annotations}: no question is kept, so no benchmark is written"
             f" ({fates or 'there are none'}). Annotate in the panel, and name its file among those"
             " that count."
         )
-    rows = [
-        {
-            "question": each.question,
-            "answer": list(each.answers),
-            "sn": each.species,
-            "images": dict(each.labels),
-            "y_rate": each.clue_rate,
-            "y_count": sum(each.labels.values()),
-            "is_changed_v2": "unchanged",
-        }
-        for each in kept
-    ]
+    lines = [json.dumps(_row(each), ensure_ascii=False) + "\n" for each in kept]
     data = {"annotations": shown(annotations), "image_root": shown(image_root), "name": name}
-    both = (
-        {"pages": shown(articles), "species_list": shown(species)} if articles and species else {}
-    )
+    texts = {}
+    if articles and species:
+        texts["articles"] = {"pages": shown(articles), "species_list": shown(species)}
     values = {
         "notebooks": ["00_tour", "visual_rag"],
         "data": data,
         **dict.fromkeys(_MORE, NOT_GIVEN),
-        **({"articles": both} if both else {}),
+        **texts,
         "query_number": 0,
         "figures_dir": f"runs/figures-{folder.name}",
         "trec_dir": f"runs/trec-{folder.name}",
@@ -151,7 +139,7 @@ def write_benchmark(
                 f"{folder}: holds a benchmark over {before!r}; this one is over"
                 f" {data['image_root']!r}. Choose another folder for it."
             )
-        write_file(annotations, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        write_file(annotations, "".join(lines))
         write_file(parameters, yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
     except OSError as error:
         raise VragError(
@@ -159,6 +147,19 @@ def write_benchmark(
             " or free space; the annotators' logs hold everything."
         ) from error
     return annotations
+
+
+def _row(decision: Decision) -> dict[str, object]:
+    """A question as a row of Visual-RAG's annotations, version 2."""
+    return {
+        "question": decision.question,
+        "answer": list(decision.answers),
+        "sn": decision.species,
+        "images": dict(decision.labels),
+        "y_rate": decision.clue_rate,
+        "y_count": sum(decision.labels.values()),
+        "is_changed_v2": "unchanged",
+    }
 
 
 def _images_before(parameters: Path) -> str | None:
@@ -169,62 +170,69 @@ def _images_before(parameters: Path) -> str | None:
     return str(values.get("data", values).get("image_root"))
 
 
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What people have said of one question, all taken together."""
+
+    waits: str  # for what of the adjudicator; "" when nothing is in dispute
+    labels: Mapping[str, int]  # image → 1 (clue) or 0; empty while it waits
+    answers: tuple[str, ...]
+    annotators: tuple[str, ...]  # who finished it
+    skipped: bool  # by anybody
+
+    @property
+    def clue_rate(self) -> float:
+        return sum(self.labels.values()) / len(self.labels) if self.labels else np.nan
+
+
+def _judged(
+    question_id: str, logs: Sequence[AnnotationLog], adjudicated: AnnotationLog | None
+) -> _Judged:
+    votes = given(logs, question_id)
+    disputed = disputed_images(votes)
+    ruling: Vote | None = None
+    if adjudicated and (disputed or answers_differ(votes)):
+        ruling = finished([adjudicated], question_id).get(adjudicated.annotator)
+    ruled = ruling.labels if ruling else {}
+    unruled = [doc_id for doc_id in disputed if doc_id not in ruled]
+    waits = ""
+    if unruled:
+        waits = f"annotators differ on {len(unruled)} images that are not ruled on"
+    elif ruling is None and answers_differ(votes):
+        waits = "annotators differ in the answer"
+    labels = {} if waits else dict(sorted((agreed_labels(votes) | ruled).items()))
+    answers = answers_of(votes)
+    if ruling and ruling.answer.strip():
+        answers = split_answers(ruling.answer)
+    annotators = tuple(finished(logs, question_id))
+    opened = [log.votes[question_id] for log in logs if question_id in log.votes]
+    skipped = any(vote.status == "skipped" for vote in opened)
+    return _Judged(waits, labels, answers, annotators, skipped)
+
+
 def _decide(
     row: Any, logs: Sequence[AnnotationLog], adjudicated: AnnotationLog | None, limit: float
 ) -> Decision:
-    done, votes = finished(logs, row.question_id), given(logs, row.question_id)
-    differ = bool(disputed_images(votes)) or answers_differ(votes)
-    ruling = (
-        finished([adjudicated], row.question_id).get(adjudicated.annotator)
-        if adjudicated and differ
-        else None
-    )
-    unruled = [
-        doc_id for doc_id in disputed_images(votes) if ruling is None or doc_id not in ruling.labels
-    ]
-    waits = differ and (ruling is None or bool(unruled))
-    labels = (
-        {}
-        if waits
-        else dict(sorted((agreed_labels(votes) | (ruling.labels if ruling else {})).items()))
-    )
-    answers = (
-        split_answers(ruling.answer) if ruling and ruling.answer.strip() else answers_of(votes)
-    )
-    share = sum(labels.values()) / len(labels) if labels else np.nan
-    skipped = any(
-        log.votes[row.question_id].status == "skipped"
-        for log in logs
-        if row.question_id in log.votes
-    )
+    """What becomes of one row of the questions (a namedtuple of pandas, without types)."""
+    said = _judged(row.question_id, logs, adjudicated)
+    fate, why = _fate(said, limit)
+    if row.dropped:
+        filtered = row.judged + row.unjudged > 0
+        fate, why = "dropped by the filter" if filtered else "dropped before", row.dropped
+    asked = (row.question_id, row.species, row.question)
+    return Decision(*asked, fate, why, row.rate, said.labels, said.answers, said.annotators)
+
+
+def _fate(said: _Judged, limit: float) -> tuple[str, str]:
+    """What becomes of a question that was not dropped, and why; the first that holds."""
+    share = said.clue_rate
     checks = [
-        (bool(row.dropped) and not row.judged + row.unjudged, "dropped before", row.dropped),
-        (bool(row.dropped), "dropped by the filter", row.dropped),
-        (not done and skipped, "skipped", "too many of the first images show it"),
-        (not done, "not annotated", "nobody has finished it"),
-        (
-            waits,
-            "waits for adjudication",
-            (
-                f"annotators differ on {len(unruled)} images that are not ruled on"
-                if unruled
-                else "annotators differ in the answer"
-            ),
-        ),
-        (not labels, "not annotated", "no image was shown to all who finished it"),
+        (not said.annotators and said.skipped, "skipped", "too many of the first images show it"),
+        (not said.annotators, "not annotated", "nobody has finished it"),
+        (bool(said.waits), "waits for adjudication", said.waits),
+        (not said.labels, "not annotated", "no image was shown to all who finished it"),
         (share == 0, "no clue", "no image shows it"),
         (share > limit, "too common", f"the clue rate {share:.1%} is above {limit:.0%}"),
-        (not answers, "waits for adjudication", "nobody gave an answer"),
+        (not said.answers, "waits for adjudication", "nobody gave an answer"),
     ]
-    fate, why = next(((fate, why) for holds, fate, why in checks if holds), ("kept", ""))
-    return Decision(
-        row.question_id,
-        row.species,
-        row.question,
-        fate,
-        why,
-        row.rate,
-        labels,
-        answers,
-        tuple(done),
-    )
+    return next(((fate, why) for holds, fate, why in checks if holds), ("kept", ""))

@@ -12,9 +12,8 @@ from pathlib import Path
 from vrag_kit.benchmarks.images import SUFFIXES, list_images
 from vrag_kit.errors import VragError
 
-_INATURALIST = re.compile(
-    r"\d+_(?:[A-Z][^_]*_){6}[^_].*"
-)  # NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species
+# NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species
+_INATURALIST = re.compile(r"\d+_(?:[A-Z][^_]*_){6}[^_].*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +23,8 @@ class SpeciesFolder:
     name: str  # of the folder, below the image root
     scientific: str  # "Branta leucopsis"; of another folder its name, with blanks for underscores
     common: str  # "" where none is known
-    lineage: tuple[
-        str, ...
-    ]  # kingdom, phylum, class, order, family; () for folders that are not named as in iNaturalist
+    # kingdom, phylum, class, order, family; () for folders that are not named as in iNaturalist
+    lineage: tuple[str, ...]
     images: tuple[str, ...]  # "<folder>/<file>", in order of the names; never empty
 
     @property
@@ -34,11 +32,9 @@ class SpeciesFolder:
         """The common name with the scientific one behind it, as questions say it; the
         scientific one alone where there is no other.
         """
-        return (
-            f"{self.common} (scientific name: {self.scientific})"
-            if self.common and self.common != self.scientific
-            else self.scientific
-        )
+        if self.common in ("", self.scientific):
+            return self.scientific
+        return f"{self.common} (scientific name: {self.scientific})"
 
 
 def read_folders(

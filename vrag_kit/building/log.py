@@ -21,16 +21,10 @@ from vrag_kit.errors import VragError
 
 FORMAT = "vrag_kit annotation log, version 1"
 EVENTS: dict[str, dict[str, type]] = {
-    "opened": {
-        "species": str,
-        "folder": str,
-        "question": str,
-        "feature": str,
-    },  # so that the file stands alone
-    "seen": {
-        "images": list,
-        "unreadable": list,
-    },  # a page was on the screen; what of it could not be shown
+    # so that the file stands alone
+    "opened": {"species": str, "folder": str, "question": str, "feature": str},
+    # a page was on the screen; what of it could not be shown
+    "seen": {"images": list, "unreadable": list},
     "ticked": {"image": str},
     "unticked": {"image": str},
     "answered": {"text": str},
@@ -54,29 +48,24 @@ class Vote:
     folder: str
     question: str
     feature: str
-    shown: tuple[
-        str, ...
-        # doc_ids that were on the screen, in order; a blank among them means no clue, an image
-        # added to the folder later is not here
-    ] = ()
+    # doc_ids that were on the screen, in order; a blank among them means no clue, an image
+    # added to the folder later is not here
+    shown: tuple[str, ...] = ()
     clues: frozenset[str] = frozenset()  # those of `shown` that are ticked
     answer: str = ""
     suggestion: str = ""  # a new question
     status: str = "open"  # "open", "done" or "skipped"
-    unreadable: frozenset[str] = (
-        frozenset()
-    )  # missing or damaged when their page was on the screen; neither clue nor not
+    # missing or damaged when their page was on the screen; neither clue nor not
+    unreadable: frozenset[str] = frozenset()
 
     @property
     def labels(self) -> dict[str, int]:
         """doc_id → 1 for a clue, 0 for a blank, for the images shown; empty unless the
         question is done.
         """
-        return (
-            {doc_id: int(doc_id in self.clues) for doc_id in self.shown}
-            if self.status == "done"
-            else {}
-        )
+        if self.status != "done":
+            return {}
+        return {doc_id: int(doc_id in self.clues) for doc_id in self.shown}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +96,9 @@ def read_log(path: Path | str) -> AnnotationLog:
     """
     data = _bytes_from(Path(path), 0)
     rest = data[data.rfind(b"\n") + 1 :]
-    cut_off = bool(rest) and _parsed(rest) is None
-    log = _fold(
-        AnnotationLog(""),
-        0,
-        data + b"\n" + json.dumps(TORN).encode() if cut_off else data,
-        str(path),
-    )
+    if rest and _parsed(rest) is None:
+        data += b"\n" + json.dumps(TORN).encode()
+    log = _fold(AnnotationLog(""), 0, data, str(path))
     if not log.annotator and not _begun(rest):
         raise _no_log(path, rest)
     _tell(log, path)
@@ -131,18 +116,17 @@ class LogFile:
         """Opens the file, or makes it; raises `VragError` when it belongs to another
         annotator, cannot be written, or as `read_log`.
         """
-        if (
-            not annotator.strip()
-            or annotator.startswith(".")
-            or not annotator.isprintable()
-            or set("/\\") & set(annotator)
-        ):
+        hidden = not annotator.strip() or annotator.startswith(".")
+        if hidden or not annotator.isprintable() or set("/\\") & set(annotator):
             raise VragError(
                 f"found the annotator {annotator!r}; expected a name, which is kept in the file and"
                 " may be that of a file: not empty, without slashes."
             )
         self.path, self.annotator = Path(path), annotator
-        self.log, self._lines, self._offset, self._rest = AnnotationLog(""), 0, 0, b""
+        self.log = AnnotationLog("")
+        self._lines = 0  # of the file, as far as `log` holds them
+        self._offset = 0  # their end, in bytes
+        self._rest = b""  # what stands behind them
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if not self.path.exists():
@@ -165,7 +149,8 @@ class LogFile:
         """
         data = _bytes_from(self.path, self._offset)
         used = data.rfind(b"\n") + 1
-        log, rest = _fold(self.log, self._lines, data[:used], str(self.path)), data[used:]
+        log = _fold(self.log, self._lines, data[:used], str(self.path))
+        rest = data[used:]
         if log.annotator not in ("", self.annotator):
             raise VragError(
                 f"{self.path}: found annotations of {log.annotator!r}, expected those of"
@@ -173,12 +158,10 @@ class LogFile:
             )
         if not log.annotator and not _begun(rest):
             raise _no_log(self.path, rest)
-        self.log, self._lines, self._offset, self._rest = (
-            log,
-            self._lines + data.count(b"\n"),
-            self._offset + used,
-            rest,
-        )
+        self.log = log
+        self._lines += data.count(b"\n")
+        self._offset += used
+        self._rest = rest
 
     def append(self, question_id: str, event: str, **fields: Any) -> None:
         """Put one action on disk, then read it back.
@@ -203,9 +186,8 @@ class LogFile:
         """
         torn = [TORN] if self._rest and _parsed(self._rest) is None else []
         header = [] if self.log.annotator else [{"annotator": self.annotator, "format": FORMAT}]
-        text = "".join(
-            json.dumps(line, ensure_ascii=False) + "\n" for line in (*torn, *header, *lines)
-        )
+        rows = [json.dumps(line, ensure_ascii=False) + "\n" for line in (*torn, *header, *lines)]
+        text = "".join(rows)
         data = (b"\n" if self._rest else b"") + text.encode("utf-8", errors="replace")
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
@@ -236,21 +218,19 @@ def _bytes_from(path: Path, offset: int) -> bytes:
 
 def _fold(log: AnnotationLog, before: int, data: bytes, path: str) -> AnnotationLog:
     """The log with `data` folded in: whole lines, which come after `before` others."""
-    rows = [
-        (number, raw, _parsed(raw))
-        for number, raw in enumerate(data.split(b"\n"), start=before + 1)
-        if raw.strip()
-    ]
-    annotator, votes, torn = log.annotator, dict(log.votes), list(log.torn)
-    for (number, raw, line), following in zip(
-        rows, [*(row[2] for row in rows[1:]), None], strict=False
-    ):
+    lines = {
+        number: raw for number, raw in enumerate(data.split(b"\n"), start=before + 1) if raw.strip()
+    }
+    rows = [_parsed(raw) for raw in lines.values()]
+    annotator, votes = log.annotator, dict(log.votes)
+    torn = list(log.torn)
+    for number, line, following in zip(lines, rows, [*rows, None][1:], strict=True):
         if line is None and following == TORN:
             torn.append(number)
+        elif line is None and annotator:
+            raise _bad(f"{path} line {number}", "no JSON object")
         elif line is None:
-            raise (
-                _bad(f"{path} line {number}", "no JSON object") if annotator else _no_log(path, raw)
-            )
+            raise _no_log(path, lines[number])
         elif not annotator or "format" in line:
             annotator = _annotator(line, annotator, path, number) if line != TORN else ""
         elif line != TORN:
@@ -285,14 +265,9 @@ def _apply(votes: dict[str, Vote], line: Mapping[str, Any], where: str) -> None:
         )
     for name, kind in EVENTS[event].items():
         value = line.get(name)
-        if not isinstance(value, kind) or (
-            kind is list and not all(isinstance(each, str) for each in value)
-        ):
-            raise _bad(
-                where,
-                f"{name} = {value!r} in the event {event!r}, which is no"
-                f" {'list of names' if kind is list else kind.__name__}",
-            )
+        if not _is(value, kind):
+            wanted = "list of names" if kind is list else kind.__name__
+            raise _bad(where, f"{name} = {value!r} in the event {event!r}, which is no {wanted}")
     if event != "opened" and question_id not in votes:
         raise _bad(
             where,
@@ -300,10 +275,17 @@ def _apply(votes: dict[str, Vote], line: Mapping[str, Any], where: str) -> None:
         )
     if event == "ticked" and line["image"] not in votes[question_id].shown:
         raise _bad(where, f"a tick of {line['image']!r}, which was not on the screen before")
-    opened = {name: line[name] for name in EVENTS["opened"]} if event == "opened" else {}
-    votes[question_id] = (
-        _changed(votes[question_id], line) if question_id in votes else Vote(question_id, **opened)
-    )
+    if question_id in votes:
+        votes[question_id] = _changed(votes[question_id], line)
+    else:
+        votes[question_id] = Vote(question_id, **{name: line[name] for name in EVENTS["opened"]})
+
+
+def _is(value: object, kind: type) -> bool:
+    """Whether a value is of this kind; a list holds words alone."""
+    if isinstance(value, list):
+        return kind is list and all(isinstance(each, str) for each in value)
+    return isinstance(value, kind)
 
 
 def _changed(vote: Vote, line: Mapping[str, Any]) -> Vote:

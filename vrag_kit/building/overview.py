@@ -11,6 +11,20 @@ from vrag_kit.analysis.intervals import estimate
 from vrag_kit.building.deciding import FATES, Decision
 from vrag_kit.building.log import AnnotationLog
 
+_DECISION_COLUMNS = [
+    "question_id",
+    "species",
+    "question",
+    "fate",
+    "why",
+    "estimated",
+    "clue_rate",
+    "clues",
+    "images",
+    "annotators",
+    "answers",
+]
+
 
 def decisions_table(decisions: Sequence[Decision]) -> pd.DataFrame:
     """One row a question, in order.
@@ -18,49 +32,34 @@ def decisions_table(decisions: Sequence[Decision]) -> pd.DataFrame:
     Columns question_id, species, question, fate, why, estimated, clue_rate (both in [0,
     1]), clues, images, annotators (who finished it), answers (both joined by " | ").
     """
-    return pd.DataFrame(
-        [
-            (
-                each.question_id,
-                each.species,
-                each.question,
-                each.fate,
-                each.why,
-                each.estimated,
-                each.clue_rate,
-                sum(each.labels.values()),
-                len(each.labels),
-                " | ".join(each.annotators),
-                " | ".join(each.answers),
-            )
-            for each in decisions
-        ],
-        columns=[
-            "question_id",
-            "species",
-            "question",
-            "fate",
-            "why",
-            "estimated",
-            "clue_rate",
-            "clues",
-            "images",
-            "annotators",
-            "answers",
-        ],
-    )
+    return pd.DataFrame([_row(each) for each in decisions], columns=_DECISION_COLUMNS)
+
+
+def _row(decision: Decision) -> dict[str, object]:
+    return {
+        "question_id": decision.question_id,
+        "species": decision.species,
+        "question": decision.question,
+        "fate": decision.fate,
+        "why": decision.why,
+        "estimated": decision.estimated,
+        "clue_rate": decision.clue_rate,
+        "clues": sum(decision.labels.values()),
+        "images": len(decision.labels),
+        "annotators": " | ".join(decision.annotators),
+        "answers": " | ".join(decision.answers),
+    }
 
 
 def suggestions(logs: Sequence[AnnotationLog]) -> pd.DataFrame:
     """The new questions that annotators suggest: annotator, species, instead_of (the
     question they looked at), suggestion. Empty when there are none.
     """
-    rows = [
-        (log.annotator, vote.species, vote.question, vote.suggestion)
-        for log in logs
-        for vote in log.votes.values()
-        if vote.suggestion.strip()
-    ]
+    rows = []
+    for log in logs:
+        for vote in log.votes.values():
+            if vote.suggestion.strip():
+                rows.append((log.annotator, vote.species, vote.question, vote.suggestion))
     return pd.DataFrame(rows, columns=["annotator", "species", "instead_of", "suggestion"])
 
 
@@ -74,15 +73,14 @@ def funnel(species: int, chosen: int, decisions: Sequence[Decision]) -> pd.DataF
         ("chosen", "species", chosen),
         ("written", "questions", len(ranks)),
     ]
-    rows += [
-        (step, "questions", sum(rank < FATES.index(fate) for rank in ranks))
-        for step, fate in (
-            ("past the screen", "dropped before"),
-            ("past the coarse filter", "dropped by the filter"),
-            ("annotated", "waits for adjudication"),
-            ("kept", "too common"),
-        )
-    ]
+    for step, fate in (
+        ("past the screen", "dropped before"),
+        ("past the coarse filter", "dropped by the filter"),
+        ("annotated", "waits for adjudication"),
+        ("kept", "too common"),
+    ):
+        left = sum(rank < FATES.index(fate) for rank in ranks)
+        rows.append((step, "questions", left))
     return pd.DataFrame(rows, columns=["step", "what", "n"])
 
 
@@ -97,26 +95,15 @@ def filter_beside_annotators(
     images, both in [0, 1]; NaN where there are none.
     """
     species = {each.question_id: each.species for each in decisions}
-    ticked = {
-        (each.question_id, doc_id): label
-        for each in decisions
-        for doc_id, label in each.labels.items()
-    }
+    labels_of = {each.question_id: each.labels for each in decisions}
+    pairs = zip(presence["question_id"], presence["doc_id"], strict=True)
     labels = np.array(
-        [
-            ticked.get(key, -1)
-            for key in zip(presence["question_id"], presence["doc_id"], strict=True)
-        ]
+        [labels_of.get(question_id, {}).get(doc_id, -1) for question_id, doc_id in pairs]
     )
     rows = []
     for metric, label in (("clues found", 1), ("false alarms", 0)):
         part = presence[labels == label]
-        result = estimate(
-            part["visible"].to_numpy(float),
-            [species[question_id] for question_id in part["question_id"]],
-            seed=seed,
-        )
-        rows.append(
-            (metric, result.value, result.ci_low, result.ci_high, result.n, result.n_failed)
-        )
+        groups = [species[question_id] for question_id in part["question_id"]]
+        found = estimate(part["visible"].to_numpy(float), groups, seed=seed)
+        rows.append((metric, found.value, found.ci_low, found.ci_high, found.n, found.n_failed))
     return pd.DataFrame(rows, columns=["metric", "value", "ci_low", "ci_high", "n", "n_failed"])

@@ -6,14 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anywidget
 import pandas as pd
-import traitlets
-from IPython.display import HTML
 
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.building.agreement import Disputes
@@ -25,25 +23,48 @@ from vrag_kit.errors import VragError
 from vrag_kit.plotting.style import CLUE
 from vrag_kit.widgets.pictures import figure, jpeg
 
+if TYPE_CHECKING:
+    from anywidget import AnyWidget
+    from IPython.display import HTML
+
 FULL = 2048  # longest side of the full-size view, pixels
 
 
-class AnnotationPanel(anywidget.AnyWidget):
+@cache
+def _screen() -> type[AnyWidget]:
+    """The widget in the browser: a view that it shows, and messages that it sends."""
+    import anywidget
+    import traitlets
+
+    class Screen(anywidget.AnyWidget):
+        _esm = Path(__file__).with_name("panel.js")
+        _css = Path(__file__).with_name("panel.css")
+        view = traitlets.Dict().tag(sync=True)
+
+    return Screen
+
+
+class AnnotationPanel:
     """The panel.
 
     `view` is what the screen shows, `receive` is what the browser calls; `annotate`
     makes one.
     """
 
-    _esm = Path(__file__).with_name("panel.js")
-    _css = Path(__file__).with_name("panel.css")
-    view = traitlets.Dict().tag(sync=True)
-
     def __init__(self, work: Annotating) -> None:
         """A screen for `work`."""
-        super().__init__(view={"turn": 0, "message": work.finished(), **work.view()})
         self.work = work
-        self.on_msg(lambda _, message, buffers: self.receive(message))
+        self.view: dict[str, Any] = {"turn": 0, "message": work.finished(), **work.view()}
+        self.widget = _screen()(view=self.view)
+        self.widget.on_msg(lambda _, message, buffers: self.receive(message))
+
+    def _repr_mimebundle_(self, **wanted: Any) -> object:  # whatever Jupyter asks with
+        """What Jupyter asks of an object: how it looks, by MIME type."""
+        return self.widget._repr_mimebundle_(**wanted)
+
+    def send(self, message: dict[str, Any], pictures: list[bytes]) -> None:
+        """Send something to the browser."""
+        self.widget.send(message, pictures)
 
     def receive(self, message: Mapping[str, Any]) -> None:
         """Do what the browser asks for.
@@ -62,24 +83,19 @@ class AnnotationPanel(anywidget.AnyWidget):
                 self.send({"type": "thumbnail", "image": doc_id}, [data])
         elif message["type"] == "picture":
             if message["image"] in self.work.thumbnails:
-                with suppress(
-                    VragError
-                ):  # the file vanished since; its thumbnail stays on the screen
-                    self.send(
-                        {"type": "picture", "image": message["image"]},
-                        [
-                            jpeg(
-                                ImageFile(self.work.image_root / message["image"]), FULL, quality=90
-                            )
-                        ],
-                    )
+                self._send_picture(message["image"])
         else:
             said = self.work.do(message) or self.work.finished()
-            self.view = {
-                "turn": self.view["turn"] + 1,
-                "message": said,
-                **self.work.view(),
-            }  # the turn makes it new to the browser even when nothing changed
+            # the turn makes it new to the browser even when nothing changed
+            turn = self.view["turn"] + 1
+            self.view = {"turn": turn, "message": said, **self.work.view()}
+            self.widget.set_trait("view", self.view)
+
+    def _send_picture(self, doc_id: str) -> None:
+        # a file may vanish; its thumbnail stays on the screen
+        with suppress(VragError):
+            picture = jpeg(ImageFile(self.work.image_root / doc_id), FULL, quality=90)
+            self.send({"type": "picture", "image": doc_id}, [picture])
 
 
 def annotate(
@@ -113,15 +129,19 @@ def annotation_page(
     """The first `questions` of each log below one another, each with at most `clues` of
     its clues, to read without a kernel; all text is escaped.
     """
-    votes = [(log.annotator, vote) for log in logs for vote in list(log.votes.values())[:questions]]
-    return HTML(
-        "<hr>".join(_card(annotator, vote, Path(image_root), clues) for annotator, vote in votes)
-        or "<p>no question was opened yet</p>"
-    )
+    from IPython.display import HTML
+
+    cards = []
+    for log in logs:
+        for vote in list(log.votes.values())[:questions]:
+            cards.append(_card(log.annotator, vote, Path(image_root), clues))
+    page = "<hr>".join(cards) or "<p>no question was opened yet</p>"
+    return HTML(page)  # type: ignore[no-untyped-call]  # IPython has no types here
 
 
 def _card(annotator: str, vote: Vote, root: Path, most: int) -> str:
     clues = [doc_id for doc_id in vote.shown if doc_id in vote.clues]
+    unread = f"; {len(vote.unreadable)} could not be read" if vote.unreadable else ""
     rows = {
         "annotator": annotator,
         "species": vote.species,
@@ -129,20 +149,20 @@ def _card(annotator: str, vote: Vote, root: Path, most: int) -> str:
         "status": vote.status,
         "answer": vote.answer,
         "suggested": vote.suggestion,
-        "clues": (
-            f"{len(clues)} of {len(vote.shown)} images shown"
-            + (f"; {len(vote.unreadable)} could not be read" if vote.unreadable else "")
-        ),
+        "clues": f"{len(clues)} of {len(vote.shown)} images shown{unread}",
     }
-    table = "".join(
+    cells = [
         f"<tr><td style='text-align:left;padding-right:1em'>{name}</td><td"
         f" style='text-align:left'><b style='white-space:pre-wrap'>{escape(text)}</b></td></tr>"
         for name, text in rows.items()
         if text
-    )
-    pictures = "".join(
+    ]
+    table = "".join(cells)
+    shown = [
         figure(ImageFile(root / doc_id), caption="clue", frame=CLUE) for doc_id in clues[:most]
-    )
+    ]
+    pictures = "".join(shown)
     left = len(clues) - most
-    more = f"<p>and {left} more clue{'' if left == 1 else 's'}</p>" if left > 0 else ""
+    plural = "" if left == 1 else "s"
+    more = f"<p>and {left} more clue{plural}</p>" if left > 0 else ""
     return f"<p><b>{escape(vote.question)}</b></p><table>{table}</table><div>{pictures}</div>{more}"

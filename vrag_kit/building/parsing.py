@@ -1,5 +1,8 @@
 """Read a writer's words as questions in the form of the paper's Table 10: "question
 (Explanation: …) (Feature: …)".
+
+New questions are asked for as JSON, which `structured` reads; this reads what was
+written in the paper's own form.
 """
 
 from __future__ import annotations
@@ -70,7 +73,8 @@ def _lines(text: str) -> Iterator[tuple[bool, str]]:
         line = _EMPHASIS.sub("", re.sub(r"^\s*\*\s+", "- ", raw))
         marked = False
         while marker := _MARKER.match(line):  # "1. Question: …"
-            marked, line = True, line[marker.end() :]
+            marked = True
+            line = line[marker.end() :]
         if line.strip():
             yield marked, line.strip()
 
@@ -92,46 +96,51 @@ def _looks_asked(item: str, listed: bool) -> bool:
 
 
 def _parse(item: str, *, last: bool) -> ParsedQuestion:
-    fields, rest, cut = _apart(item)
-    asked, mark, behind = rest.rpartition("?")
+    parts = _apart(item)
+    mark = "?" in parts.outside
+    place = parts.outside.rfind("?")
+    asked, behind = parts.outside[: max(place, 0)], parts.outside[place + 1 :]
     remark = " ".join(behind.split()).strip(f"{_QUOTES}. ")
     if asked.startswith(tuple(_QUOTES)) and behind.startswith(tuple(_QUOTES)):
         asked = asked[1:]
     question = " ".join(f"{asked.rstrip(' ?')}?".split()) if mark else remark
     unnamed = remark[1:-1] if re.fullmatch(r"\([^()]*\)|\[[^\[\]]*\]", remark) and mark else ""
-    feature = fields.get("feature", "")
-    problem = (
-        "no question mark"
-        if not mark
-        else (
-            "no feature"
-            if not feature
-            else "cut off: its last bracket is open"
-            if last and cut
-            else ""
-        )
-    )
-    return ParsedQuestion(question, fields.get("explanation") or unnamed.strip(), feature, problem)
+    explanation = parts.fields.get("explanation") or unnamed.strip()
+    feature = parts.fields.get("feature", "")
+    problem = ""
+    if not mark:
+        problem = "no question mark"
+    elif not feature:
+        problem = "no feature"
+    elif last and parts.cut:
+        problem = "cut off: its last bracket is open"
+    return ParsedQuestion(question, explanation, feature, problem)
 
 
-def _apart(item: str) -> tuple[dict[str, str], str, bool]:
-    """(fields by name, the words outside of them up to the question mark and what
-    follows it at once, whether the last field's bracket stays open).
-    """
+@dataclass(slots=True)
+class _Parts:
+    """An item taken apart."""
+
+    outside: str  # the words up to the question mark and what follows it at once
+    fields: dict[str, str]  # explanation, feature and answer, as far as they are given
+    cut: bool = False  # whether the last field's bracket stays open
+
+
+def _apart(item: str) -> _Parts:
     labels = list(_LABEL.finditer(item))
-    outside, fields, cut = item[: labels[0].start()] if labels else item, {}, False
-    ends = [*(label.start() for label in labels), len(item)][1:]
-    for label, end in zip(labels, ends, strict=True):
+    ends = [*(label.start() for label in labels), len(item)]
+    parts = _Parts(item[: ends[0]], {})
+    for label, end in zip(labels, ends[1:], strict=True):
         value = item[label.end() : end]
         close = _close(value, 1 if label[1] else 0)
-        cut = bool(label[1]) and close is None
-        fields.setdefault(label[2].lower(), " ".join(value[:close].split()).strip(f"{_QUOTES};,| "))
+        parts.cut = bool(label[1]) and close is None
+        words = " ".join(value[:close].split()).strip(f"{_QUOTES};,| ")
+        parts.fields.setdefault(label[2].lower(), words)
         behind = value[close + 1 :] if close is not None else ""
-        if "?" not in outside or re.search(
-            r"\w[^?]*\?", behind
-        ):  # a question that goes on; not an answer, nor a mark that stands twice
-            outside += f" {behind}"
-    return fields, outside, cut
+        # a question that goes on; not an answer, nor a mark that stands twice
+        if "?" not in parts.outside or re.search(r"\w[^?]*\?", behind):
+            parts.outside += f" {behind}"
+    return parts
 
 
 def _close(value: str, opened: int) -> int | None:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,16 +21,15 @@ from vrag_kit.generation import AnswerStore, ask_prompts, load_generator, render
 from vrag_kit.generation.generator import read_answer
 from vrag_kit.judging.abstention import declines
 from vrag_kit.options import Entry
-from vrag_kit.types import Answer, Failure, LazyImage, Message, Prompt, Status
+from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
 _COLUMNS = ["question_id", "doc_id", "visible", "status", "detail", "answer_id"]
 MOST_CLUES = 0.25
 """The largest share of clues among a species' images: what more images show is not rare
 (section 4.2).
 """
-_YES_NO = json.loads((Path(__file__).parent / "presence.json").read_text(encoding="utf-8"))[
-    "yes_no"
-]
+_DATA = json.loads((Path(__file__).parent / "presence.json").read_text(encoding="utf-8"))
+_YES_NO: str = _DATA["yes_no"]
 
 
 def ask_presence(
@@ -63,12 +63,11 @@ def ask_presence(
     if not model:
         print("no coarse filter: every question goes on to the annotators", flush=True)
         return pd.DataFrame(columns=_COLUMNS).astype({"visible": float})
-    if wording not in _WORDINGS:
+    if wording not in WORDINGS:
         raise VragError(
             f"unknown wording {wording!r} of the coarse filter; expected one of"
-            f" {', '.join(map(repr, _WORDINGS))}."
+            f" {', '.join(map(repr, WORDINGS))}."
         )
-    write, read = _WORDINGS[wording]
     by_name = {folder.name: folder for folder in folders}
     asked = questions[questions["dropped"] == ""]
     if lost := sorted(set(asked["folder"]) - set(by_name)):
@@ -76,21 +75,10 @@ def ask_presence(
             f"there is no folder {lost[0]!r} of pictures, which a question is about; found"
             f" {', '.join(list(by_name)[:3])}, …. Mend the questions, or the image root."
         )
-    damaged = _damaged(
-        Path(image_root), {doc_id for name in asked["folder"] for doc_id in by_name[name].images}
-    )
-    pairs = [(row, doc_id) for row in asked.itertuples() for doc_id in by_name[row.folder].images]
-    rows = [
-        (
-            row.question_id,
-            doc_id,
-            write(
-                by_name[row.folder], row.feature, row.question, ImageFile(Path(image_root) / doc_id)
-            ),
-        )
-        for row, doc_id in pairs
-        if doc_id not in damaged
-    ]
+    looks = _looks(asked, by_name, Path(image_root))
+    damaged = _damaged({look.doc_id: look.image for look in looks})
+    whole = [look for look in looks if look.doc_id not in damaged]
+    write, read = WORDINGS[wording]
     generator = load_generator(
         model,
         device=device,
@@ -101,25 +89,44 @@ def ask_presence(
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         answers = ask_prompts(
             generator,
-            [prompt for *_, prompt in rows],
+            [write(look) for look in whole],
             store,
-            owners=[question_id for question_id, *_ in rows],
+            owners=[look.question_id for look in whole],
             batch_size=batch_size,
             retry_failures=retry_failures,
             what="looks",
         )
-    told = {
-        (question_id, doc_id): (*_told(answer, read), answer.answer_id)
-        for (question_id, doc_id, _), answer in zip(rows, answers, strict=True)
-    }
-    lost = {doc_id: (np.nan, Status.DAMAGED.value, words, "") for doc_id, words in damaged.items()}
-    return pd.DataFrame(
-        [
-            (row.question_id, doc_id, *(lost.get(doc_id) or told[row.question_id, doc_id]))
-            for row, doc_id in pairs
-        ],
-        columns=_COLUMNS,
-    )
+    told = {look: _told(answer, read) for look, answer in zip(whole, answers, strict=True)}
+    rows = []
+    for look in looks:
+        said = told.get(look) or (np.nan, Status.DAMAGED.value, damaged[look.doc_id], "")
+        rows.append((look.question_id, look.doc_id, *said))
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+@dataclass(frozen=True)
+class Look:
+    """One image that a question is asked about."""
+
+    question_id: str
+    doc_id: str
+    question: str
+    feature: str
+    called: str  # the species, as people say it
+    image: ImageFile
+
+
+def _looks(
+    questions: pd.DataFrame, folders: Mapping[str, SpeciesFolder], image_root: Path
+) -> list[Look]:
+    """Every question with every image of its folder."""
+    looks = []
+    for row in questions.to_dict("records"):
+        folder = folders[row["folder"]]
+        words = (row["question"], row["feature"], folder.called)
+        for doc_id in folder.images:
+            looks.append(Look(row["question_id"], doc_id, *words, ImageFile(image_root / doc_id)))
+    return looks
 
 
 def coarse_filter(
@@ -134,56 +141,44 @@ def coarse_filter(
     none could be judged. A rate of 0 stays: a person may see what the model did not.
     Images without a verdict are left out of the rate and counted.
     """
-    by_question, asked = presence.groupby("question_id")["visible"], questions["dropped"] == ""
-    rate, judged, every = (
-        questions["question_id"].where(asked).map(column)
-        for column in (by_question.mean(), by_question.count(), by_question.size())
-    )
+    asked = questions["question_id"].where(questions["dropped"] == "")
+    by_question = presence.groupby("question_id")["visible"]
+    judged = asked.map(by_question.count())
+    unjudged = asked.map(by_question.size()) - judged
     table = questions.assign(
-        rate=rate,
+        rate=asked.map(by_question.mean()),
         judged=judged.fillna(0).astype(int),
-        unjudged=(every - judged).fillna(0).astype(int),
+        unjudged=unjudged.fillna(0).astype(int),
     )
-    first = {
-        row.question_id: Failure(Status(row.status), row.detail)
-        for row in presence[presence["visible"].isna()][::-1].itertuples()
-    }
-    dropped = [
-        said
-        or (
-            f"no image could be judged: {first[question_id]}"
-            if unjudged and not judged
-            else (
-                f"the estimated clue rate {rate:.1%} is above {limit:.0%}"
-                if rate * judged > limit * (judged + unjudged) + 1e-9
-                else ""
-            )
-        )
-        for question_id, said, rate, judged, unjudged in table[
-            ["question_id", "dropped", "rate", "judged", "unjudged"]
-        ].itertuples(index=False)
-    ]
+    failures = presence[presence["visible"].isna()].drop_duplicates("question_id")
+    first = failures.set_index("question_id")[["status", "detail"]].to_dict("index")
+    dropped = []
+    for row in table.to_dict("records"):
+        said = row["dropped"]
+        if not said and row["unjudged"] and not row["judged"]:
+            why = first[row["question_id"]]
+            said = f"no image could be judged: {Failure(Status(why['status']), why['detail'])}"
+        seen = row["rate"] * row["judged"]
+        if not said and seen > limit * (row["judged"] + row["unjudged"]) + 1e-9:
+            said = f"the estimated clue rate {row['rate']:.1%} is above {limit:.0%}"
+        dropped.append(said)
     return table.assign(dropped=dropped)
 
 
-def _damaged(root: Path, doc_ids: Collection[str]) -> dict[str, str]:
+def _damaged(images: Mapping[str, ImageFile]) -> dict[str, str]:
     """The images that cannot be opened → why; printed."""
 
     def problem(doc_id: str) -> str:
         try:
-            ImageFile(root / doc_id).open()
+            images[doc_id].open()
         except VragError as error:
             return str(error)
         return ""
 
+    names = sorted(images)
     with ThreadPoolExecutor(4) as pool:
-        found = {
-            doc_id: words
-            for doc_id, words in zip(
-                sorted(doc_ids), pool.map(problem, sorted(doc_ids)), strict=True
-            )
-            if words
-        }
+        problems = zip(names, pool.map(problem, names), strict=True)
+        found = {doc_id: words for doc_id, words in problems if words}
     for words in list(found.values())[:20]:
         print(f"left out: {words}", flush=True)
     if len(found) > 20:
@@ -191,17 +186,13 @@ def _damaged(root: Path, doc_ids: Collection[str]) -> dict[str, str]:
     return found
 
 
-def _yes_no(folder: SpeciesFolder, feature: str, question: str, image: LazyImage) -> Prompt:
-    return (
-        Message(
-            role="user",
-            parts=(_YES_NO.format(called=folder.called, feature=feature, question=question), image),
-        ),
-    )
+def _yes_no(look: Look) -> Prompt:
+    words = _YES_NO.format(called=look.called, feature=look.feature, question=look.question)
+    return (Message(role="user", parts=(words, look.image)),)
 
 
-def _question(folder: SpeciesFolder, feature: str, question: str, image: LazyImage) -> Prompt:
-    return render("one_image", question, [image])
+def _question(look: Look) -> Prompt:
+    return render("one_image", look.question, [look.image])
 
 
 def _says_yes(said: str) -> float:
@@ -213,17 +204,20 @@ def _answers(said: str) -> float:
     return float(not declines(said)) if said else np.nan
 
 
-_WORDINGS: dict[
-    str, tuple[Callable[[SpeciesFolder, str, str, LazyImage], Prompt], Callable[[str], float]]
-] = {"yes_no": (_yes_no, _says_yes), "question": (_question, _answers)}
+WORDINGS: dict[str, tuple[Callable[[Look], Prompt], Callable[[str], float]]] = {
+    "yes_no": (_yes_no, _says_yes),
+    "question": (_question, _answers),
+}
 """How it is asked, and how what was said is read: NaN is unreadable."""
 
 
-def _told(answer: Answer, read: Callable[[str], float]) -> tuple[float, str, str]:
+def _told(answer: Answer, read: Callable[[str], float]) -> tuple[float, str, str, str]:
+    """visible, status, detail and answer_id of a row."""
     if answer.failure:
-        return np.nan, answer.status.value, answer.detail
+        return np.nan, answer.status.value, answer.detail, answer.answer_id
     said = read_answer(answer.raw or "")["answer"]
     visible = read(said)
     if np.isfinite(visible):
-        return visible, Status.OK.value, ""
-    return np.nan, Status.UNREADABLE.value, repr(" ".join(said.split())[:60])
+        return visible, Status.OK.value, "", answer.answer_id
+    words = repr(" ".join(said.split())[:60])
+    return np.nan, Status.UNREADABLE.value, words, answer.answer_id

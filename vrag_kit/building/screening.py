@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -15,21 +16,24 @@ from vrag_kit.benchmarks.articles import sentences
 from vrag_kit.judging.rule_judge import TRAITS
 
 _DATA = json.loads((Path(__file__).parent / "screening.json").read_text(encoding="utf-8"))
-_KIND_OF = {word: kind for kind, words in _DATA["kinds"].items() for word in words.split()}
+_KIND_OF: dict[str, str] = {}
+for kind, words in _DATA["kinds"].items():
+    _KIND_OF.update(dict.fromkeys(words.split(), kind))
 _VALUES = {
     "shape": frozenset(_DATA["shapes"].split()),
     "texture": frozenset(_DATA["textures"].split()),
-    **{
-        kind: frozenset(word for words in names.values() for word in words)
-        for kind, names in TRAITS.items()
-    },
 }
+for kind, names in TRAITS.items():
+    _VALUES[kind] = frozenset().union(*names.values())
 _EMPTY = frozenset(_DATA["empty"].split())
 _END = re.compile(rf"\b(?:{'|'.join(_DATA['ends of a part'].split())})\b")
 _SIZE_WORDS = frozenset(_DATA["sizes"].split())
 _SIZES = "|".join(_SIZE_WORDS)
 _BODIES = re.compile(rf"\b(?:{'|'.join(_DATA['other bodies'].split())})\b(?!-)")
-_ADJECTIVES = r"(?:(?:exact|average|typical|approximate|usual|total|full|maximum|relative|common|mean|overall|surface|estimated) )*"
+_ADJECTIVES = (
+    r"(?:(?:exact|average|typical|approximate|usual|total|full|maximum|relative|common|mean|overall"
+    r"|surface|estimated) )*"
+)
 _SIZE = re.compile(
     r"\bhow (?:long|big|large|tall|wide|thick|broad|small|high|heavy|deep)\b|\b(?:what|which)"
     rf" {_ADJECTIVES}(?:{_SIZES})\b"
@@ -41,6 +45,14 @@ _CLAUSE = re.compile(r"[,;:]|\b(?:when|while|which|that|during|after|before|unti
 _OTHERS = (
     r"(?:(?:the|any|its|most|all) )?(?:other|others|another|similar|related|different|closely"
     r" related)"
+)
+_PLURALS = (
+    ("eaves", "eaf"),
+    ("ae", "a"),
+    ("ies", "y"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("sses", "ss"),
 )
 _ORGANISMS = "|".join(_DATA["organisms"].split())
 _COMPARES = re.compile(
@@ -60,34 +72,33 @@ def screen_questions(candidates: pd.DataFrame, paragraphs: Mapping[str, str]) ->
     or webs; compares with another species (within an individual is fine); the paragraph
     tells the feature; an earlier question of the species asks for the same feature.
     """
-    rules: list[tuple[str, Callable[[str, str, str], bool]]] = [
-        (
-            "does not name the species",
-            lambda question, feature, species: _plain(species) not in _plain(question),
-        ),
-        ("asks for a size", lambda question, feature, species: asks_for_size(question, feature)),
-        (
-            "asks for eggs, nests or webs",
-            lambda question, feature, species: asks_for_eggs(question, feature),
-        ),
-        ("compares with another species", lambda question, feature, species: compares(question)),
-        (
-            "told in the paragraph",
-            lambda question, feature, species: is_told(feature, paragraphs.get(species, "")),
-        ),
-    ]
     asked: set[object] = set()
     reasons = []
-    for species, question, feature, reason in candidates[
-        ["species", "question", "feature", "dropped"]
-    ].itertuples(index=False):
-        keys = {(species, _feature_words(feature)), (species, _plain(question))}
-        reason = reason or next(
-            (name for name, breaks in rules if breaks(question, feature, species)), ""
-        )
-        reasons.append(reason or ("asks again for the same feature" if keys & asked else ""))
-        asked |= keys if not reasons[-1] else set()
+    table = candidates[["species", "question", "feature", "dropped"]]
+    for row in table.to_dict("records"):
+        species, question = row["species"], row["question"]
+        keys = {(species, _feature_words(row["feature"])), (species, _plain(question))}
+        reason = row["dropped"] or _fault(row, paragraphs.get(species, ""))
+        if not reason and keys & asked:
+            reason = "asks again for the same feature"
+        if not reason:
+            asked |= keys
+        reasons.append(reason)
     return candidates.assign(dropped=pd.Series(reasons, index=candidates.index, dtype=object))
+
+
+def _fault(row: Mapping[Hashable, str], paragraph: str) -> str:
+    """The first rule that a question breaks on its own; "" if none."""
+    question, feature = row["question"], row["feature"]
+    if _plain(row["species"]) not in _plain(question):
+        return "does not name the species"
+    if asks_for_size(question, feature):
+        return "asks for a size"
+    if asks_for_eggs(question, feature):
+        return "asks for eggs, nests or webs"
+    if compares(question):
+        return "compares with another species"
+    return "told in the paragraph" if is_told(feature, paragraph) else ""
 
 
 def asks_for_size(question: str, feature: str) -> bool:
@@ -95,12 +106,12 @@ def asks_for_size(question: str, feature: str) -> bool:
     the feature. "Along the length of the wing" is none.
     """
     words = [word for word in _words(feature) if word not in _EMPTY]
-    head = bool(words) and (
-        words[0] in _SIZE_WORDS or words[-1] in _SIZE_WORDS - {"area"}
-    )  # "collar area" is a part
-    return bool(_SIZE.search(_asked(question))) or (
-        head and not any(word in _KIND_OF for word in words)
-    )
+    if _SIZE.search(_asked(question)):
+        return True
+    if not words or any(word in _KIND_OF for word in words):
+        return False
+    # "collar area" is a part
+    return words[0] in _SIZE_WORDS or words[-1] in _SIZE_WORDS - {"area"}
 
 
 def asks_for_eggs(question: str, feature: str) -> bool:
@@ -114,9 +125,8 @@ def compares(question: str) -> bool:
     """Whether a question names two species, or speaks of other, similar or related
     ones; upper and lower half of a bill may be compared.
     """
-    return len(set(re.findall(r"scientific name: ([^)\]]+)", _plain(question)))) > 1 or bool(
-        _COMPARES.search(_plain(question))
-    )
+    named = set(re.findall(r"scientific name: ([^)\]]+)", _plain(question)))
+    return len(named) > 1 or bool(_COMPARES.search(_plain(question)))
 
 
 def is_told(feature: str, paragraph: str) -> bool:
@@ -131,30 +141,37 @@ def is_told(feature: str, paragraph: str) -> bool:
     words = _words(_END.split(_plain(feature))[0])
     kinds = {_KIND_OF[word] for word in words if word in _KIND_OF}
     part = {_singular(word) for word in words if word not in _KIND_OF and word not in _EMPTY}
-    clauses = (
-        _words(clause)
-        for sentence in sentences(paragraph)
-        for clause in re.split(r"[;:]|\b(?:but|while|whereas|although)\b", sentence.lower())
-    )
-    return bool(part) and any(
-        part <= {_singular(word) for word in clause}
-        and any(word in _VALUES[kind] for kind in kinds for word in clause)
-        for clause in clauses
-    )
+    if not part:
+        return False
+    values: set[str] = set()
+    for kind in kinds:
+        values |= _VALUES[kind]
+    return any(part <= said.parts and values & said.words for said in _clauses(paragraph))
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """The words of a clause, and without their plurals."""
+
+    words: frozenset[str]
+    parts: frozenset[str]
+
+
+def _clauses(paragraph: str) -> Iterator[_Clause]:
+    for sentence in sentences(paragraph):
+        for clause in re.split(r"[;:]|\b(?:but|while|whereas|although)\b", sentence.lower()):
+            words = frozenset(_words(clause))
+            yield _Clause(words, frozenset(_singular(word) for word in words))
 
 
 def _asked(question: str) -> str:
     """The clause that asks, without brackets: of "When open, what color is it?" the
     second.
     """
-    clauses = [
-        clause.strip()
-        for clause in _CLAUSE.split(re.sub(r"[(\[][^)\]]*[)\]]", " ", _plain(question)))
-        if clause.strip()
-    ]
-    return next(
-        (clause for clause in clauses if _ASKS.match(clause)), clauses[0] if clauses else ""
-    )
+    bare = re.sub(r"[(\[][^)\]]*[)\]]", " ", _plain(question))
+    clauses = [clause.strip() for clause in _CLAUSE.split(bare) if clause.strip()]
+    first = clauses[0] if clauses else ""
+    return next((clause for clause in clauses if _ASKS.match(clause)), first)
 
 
 def _feature_words(feature: str) -> frozenset[str]:
@@ -173,14 +190,7 @@ def _words(text: str) -> list[str]:
 
 def _singular(word: str) -> str:
     """A word without the most usual endings of the plural."""
-    for ending, other in (
-        ("eaves", "eaf"),
-        ("ae", "a"),
-        ("ies", "y"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-        ("sses", "ss"),
-    ):
+    for ending, other in _PLURALS:
         if word.endswith(ending) and len(word) > len(ending) + 1:
             return word.removesuffix(ending) + other
     return word.removesuffix("s") if len(word) > 3 and not word.endswith(("ss", "us")) else word

@@ -70,19 +70,9 @@ def choose_species(
         share = described_share(article) if article else math.nan
         chosen = not pages or share <= limit
         title, words = (article.title, len(article.text.split())) if article else ("", 0)
-        rows.append(
-            (
-                folder.name,
-                folder.scientific,
-                folder.common,
-                len(folder.images),
-                title,
-                words,
-                share,
-                chosen,
-                _why(article, share, limit) if pages else "no articles given",
-            )
-        )
+        why = _why(article, share, limit) if pages else "no articles given"
+        who = (folder.name, folder.scientific, folder.common, len(folder.images))
+        rows.append((*who, title, words, share, chosen, why))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -93,11 +83,9 @@ def described_share(article: Article) -> float:
     The whole page is "the entire Wikipedia article" of appendix C: headings, references
     and all other sections count.
     """
-    return (
-        sum(len(text) for _, text in _described(article)) / len(article.text)
-        if article.text
-        else math.nan
-    )
+    if not article.text:
+        return math.nan
+    return sum(len(text) for _, text in _described(article)) / len(article.text)
 
 
 def described(article: Article) -> str:
@@ -121,7 +109,5 @@ def _why(article: Article | None, share: float, limit: float) -> str:
         return "no article found: nothing tells how well it is described"
     if math.isnan(share):
         return "the article is empty"
-    return (
-        f"summary and description are {share:.1%} of the article,"
-        f" {'at most' if share <= limit else 'more than'} {limit:.0%}"
-    )
+    beside = "at most" if share <= limit else "more than"
+    return f"summary and description are {share:.1%} of the article, {beside} {limit:.0%}"

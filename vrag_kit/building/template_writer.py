@@ -9,40 +9,35 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.building.folders import SpeciesFolder
+from vrag_kit.building.parsing import ParsedQuestion
 
 NAME = "template"
 """How the writer is called in parameters and tables."""
 _DATA = json.loads((Path(__file__).parent / "template_parts.json").read_text(encoding="utf-8"))
-PARTS: dict[str, list[dict[str, Any]]] = {
-    rank: row["parts"] for row in _DATA["table"] for rank in row["ranks"]
-}
+PARTS: dict[str, list[dict[str, Any]]] = {}
+for row in _DATA["table"]:
+    PARTS.update(dict.fromkeys(row["ranks"], row["parts"]))
 """Rank of a lineage → its rarely seen parts: part, plural, asks ("color", "pattern" or
 "shape"), hint (why it is rarely seen).
 """
 
 
-def write_by_template(folder: SpeciesFolder) -> str:
-    """Numbered questions about a species, in the form of the paper's Table 10, each
-    with its feature.
+def write_by_template(folder: SpeciesFolder) -> list[ParsedQuestion]:
+    """Questions about a species, each with its feature.
 
     The parts are those of the most specific rank of its lineage that the table knows.
-    "" when it knows none, as for folders without a lineage.
+    [] when it knows none, as for folders without a lineage.
     """
     rank = next((rank for rank in reversed(folder.lineage) if rank in PARTS), "")
-    return "\n".join(
-        f"{number}. {_question(part, folder.called)}"
-        for number, part in enumerate(PARTS.get(rank, ()), start=1)
-    )
+    return [_question(part, folder.called) for part in PARTS.get(rank, ())]
 
 
-def _question(part: dict[str, Any], called: str) -> str:
+def _question(part: dict[str, Any], called: str) -> ParsedQuestion:
     words = {
         "part": part["part"],
         "do": "do" if part["plural"] else "does",
         "hint": part["hint"],
         "called": called,
     }
-    return (
-        f"{_DATA['questions'][part['asks']].format(**words)} (Feature:"
-        f" {_DATA['features'][part['asks']].format(**words)})"
-    )
+    asked, feature = _DATA["questions"][part["asks"]], _DATA["features"][part["asks"]]
+    return ParsedQuestion(asked.format(**words), feature=feature.format(**words))

@@ -1,4 +1,4 @@
-"""Write questions about what photographs rarely show, by a language model with the
+"""Questions about what photographs rarely show, written by a language model with the
 paper's instructions (Table 10) or by the template writer.
 """
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,15 @@ import pandas as pd
 from vrag_kit.benchmarks.knowledge import Page
 from vrag_kit.benchmarks.visual_rag import query_id_of
 from vrag_kit.building.folders import SpeciesFolder
-from vrag_kit.building.parsing import parse_questions
+from vrag_kit.building.parsing import ParsedQuestion, parse_questions
 from vrag_kit.building.screening import screen_questions
 from vrag_kit.building.species import described
+from vrag_kit.building.structured import read_questions_json
 from vrag_kit.building.template_writer import NAME, write_by_template
+from vrag_kit.errors import VragError
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
+from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.options import Entry
 from vrag_kit.types import Answer, Message, Prompt
@@ -58,139 +61,140 @@ def write_questions(
     decoding: str | Mapping[str, Any] = "checkpoint",
     max_new_tokens: int = 1024,
     retry_failures: bool = False,
+    form: str = "json",
 ) -> pd.DataFrame:
     """Candidate questions about each species, screened: a table with `COLUMNS`, in the
     order of `folders`; no folders give no rows.
 
     `writer` is "template", which knows parts of iNaturalist's ranks and asks no model,
     or any model that `load_generator` takes. A model is told names and, from `pages`,
-    the summary and description. Its words are kept in `answers.sqlite` in `answers_dir`
-    and read anew each time, so that no species is asked about twice. A species whose
-    call failed, or whose answer holds no question, has one row without a question that
-    says so in `dropped`; so has each question that cannot be used or that
-    `screen_questions` finds fault with. How many go on is printed. Raises `VragError`
-    as `load_generator` and the generator do.
+    the summary and description. `form` is how it answers: "json", or "paper" for the
+    prose of the paper's Table 10. Its words are kept in `answers.sqlite` in
+    `answers_dir` and read anew each time, so that no species is asked about twice in
+    the same form. A species whose call failed, or whose answer holds no question, has
+    one row without a question that says so in `dropped`; so has each question that
+    cannot be used or that `screen_questions` finds fault with. How many go on is
+    printed. Raises `VragError` for another form, and as `load_generator` and the
+    generator do.
     """
-    paragraphs = {
-        folder.scientific: described(pages[folder.scientific].article)
-        for folder in folders
-        if folder.scientific in pages
-    }
-    if writer == NAME:
-        name, replies = (
-            NAME,
-            [(write_by_template(folder), _UNKNOWN.format(folder.scientific)) for folder in folders],
+    paragraphs = {}
+    for folder in folders:
+        if folder.scientific in pages:
+            paragraphs[folder.scientific] = described(pages[folder.scientific].article)
+    if form not in _READERS:
+        raise VragError(
+            f"unknown form {form!r} of the questions; expected one of"
+            f" {', '.join(map(repr, _READERS))}."
         )
+    if writer == NAME:
+        name, written = NAME, [write_by_template(folder) for folder in folders]
+        failures = [_UNKNOWN.format(folder.scientific) for folder in folders]
     else:
         generator = load_generator(
             writer, device=device, decoding=decoding, max_new_tokens=max_new_tokens
         )
         prompts = [
-            question_prompt(folder, paragraphs.get(folder.scientific, "")) for folder in folders
+            question_prompt(folder, paragraphs.get(folder.scientific, ""), form)
+            for folder in folders
         ]
-        with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
-            answers = (
-                ask_prompts(
-                    generator,
-                    prompts,
-                    store,
-                    retry_failures=retry_failures,
-                    what="questions",
-                    read=lambda raw: {},
-                )
-                if prompts
-                else []
-            )
-        name, replies = generator.name, [(answer.raw or "", _failure(answer)) for answer in answers]
-    rows = [
-        row
-        for folder, reply in zip(folders, replies, strict=True)
-        for row in _rows(folder, name, *reply)
-    ]
+        answers = _ask(generator, prompts, Path(answers_dir), retry_failures)
+        name, written = generator.name, [_READERS[form](answer.raw or "") for answer in answers]
+        failures = [_failure(answer) for answer in answers]
+    rows: list[tuple[str, ...]] = []
+    for folder, questions, failure in zip(folders, written, failures, strict=True):
+        rows += _rows(folder, name, questions, failure)
     candidates = screen_questions(pd.DataFrame(rows, columns=COLUMNS, dtype=object), paragraphs)
     _tell(name, candidates, len(folders))
     return candidates
 
 
-def question_prompt(folder: SpeciesFolder, paragraph: str) -> Prompt:
+_READERS: dict[str, Callable[[str], list[ParsedQuestion]]] = {
+    "json": read_questions_json,
+    "paper": parse_questions,
+}
+"""Form in which questions are asked for → how they are read."""
+
+
+def _ask(
+    generator: Generator, prompts: Sequence[Prompt], answers_dir: Path, retry_failures: bool
+) -> list[Answer]:
+    if not prompts:
+        return []
+    with AnswerStore(answers_dir / "answers.sqlite") as store:
+        return ask_prompts(
+            generator,
+            prompts,
+            store,
+            retry_failures=retry_failures,
+            what="questions",
+            read=lambda raw: {},
+        )
+
+
+def question_prompt(folder: SpeciesFolder, paragraph: str, form: str) -> Prompt:
     """What a model is asked about one species: instructions, examples, its names, and
     the paragraph on one line (or that there is none).
+
+    `form` "paper" is the paper's own, "json" asks for JSON instead of prose.
     """
-    examples = [
-        "\n".join(
-            [
-                *_named(PAPER["example"], each["scientific"], each["common"]),
-                PAPER["example"]["question"],
-                *(
-                    f"{number}. {question}"
-                    for number, question in enumerate(each["questions"], start=1)
-                ),
-            ]
-        )
-        for each in [*PAPER["examples"], *PAPER["examples_ours"]["examples"]]
-    ]
-    told = (
-        PAPER["query"]["paragraph"].format(paragraph=" ".join(paragraph.split()))
-        if paragraph.strip()
-        else PAPER["no_paragraph_ours"]["text"]
-    )
-    asked = "\n".join(
-        [
-            *_named(PAPER["query"], folder.scientific, folder.common),
-            told,
-            PAPER["query"]["question"],
-        ]
-    )
-    text = "\n\n".join(
-        [
-            *PAPER["instructions"],
-            PAPER["opening"],
-            *examples,
-            PAPER["closing"],
-            PAPER["form_ours"]["text"],
-            PAPER["request"],
-            asked,
-        ]
-    )
+    instructions, request = PAPER["instructions"], PAPER["form_ours"]["text"]
+    if form == "json":
+        instructions = [*instructions[:-1], PAPER["json_ours"]["instruction"]]
+        request = PAPER["json_ours"]["text"]
+    examples = []
+    for each in (*PAPER["examples"], *PAPER["examples_ours"]["examples"]):
+        names = _named(PAPER["example"], each["scientific"], each["common"])
+        lines = (*names, PAPER["example"]["question"], *_example(each["questions"], form))
+        examples.append("\n".join(lines))
+    told = PAPER["no_paragraph_ours"]["text"]
+    if paragraph.strip():
+        told = PAPER["query"]["paragraph"].format(paragraph=" ".join(paragraph.split()))
+    names = _named(PAPER["query"], folder.scientific, folder.common)
+    asked = "\n".join([*names, told, PAPER["query"]["question"]])
+    around = (PAPER["closing"], request, PAPER["request"], asked)
+    text = "\n\n".join([*instructions, PAPER["opening"], *examples, *around])
     return (Message(role="user", parts=(text,)),)
+
+
+def _example(questions: Sequence[str], form: str) -> list[str]:
+    """An example's questions, which stand in the data as in the paper, in this form."""
+    if form == "paper":
+        return [f"{number}. {question}" for number, question in enumerate(questions, start=1)]
+    items = []
+    for each in parse_questions("\n".join(questions)):
+        values = {"explanation": each.explanation, "feature": each.feature}
+        items.append({"question": each.question, **values})
+    return [json.dumps({"questions": items}, ensure_ascii=False)]
 
 
 def _named(words: Mapping[str, str], scientific: str, common: str) -> list[str]:
     """The lines with a species' names; the common name's only where there is one."""
-    return [
-        words["scientific"].format(scientific=scientific),
-        *([words["common"].format(common=common)] if common else []),
-    ]
+    names = [words["scientific"].format(scientific=scientific)]
+    if common:
+        names.append(words["common"].format(common=common))
+    return names
 
 
 def _failure(answer: Answer) -> str:
     """Why words without a question hold none."""
+    if answer.failure:
+        return f"no answer: {answer.failure}"
     said = " ".join((answer.raw or "").split())
-    return (
-        f"no answer: {answer.failure}"
-        if answer.failure
-        else f"unreadable: no question in “{said[:60]}{'…' if len(said) > 60 else ''}”"
-    )
+    more = "…" if len(said) > 60 else ""
+    return f"unreadable: no question in “{said[:60]}{more}”"
 
 
 def _rows(
-    folder: SpeciesFolder, writer: str, words: str, failure: str
+    folder: SpeciesFolder, writer: str, questions: Sequence[ParsedQuestion], failure: str
 ) -> Iterator[tuple[str, ...]]:
-    """The rows of one species; one that says `failure` when its words hold no question."""
+    """The rows of one species; one that says `failure` when there is no question."""
     who = folder.scientific, folder.common, folder.name
-    parsed = parse_questions(words)
-    for each in parsed:
-        yield (
-            query_id_of(folder.scientific, each.question) if each.question else "",
-            *who,
-            each.question,
-            each.explanation,
-            each.feature,
-            writer,
-            each.problem,
-        )
-    if not parsed:
-        yield "", *who, "", "", "", writer, failure
+    for each in questions:
+        question_id = query_id_of(folder.scientific, each.question) if each.question else ""
+        words = (each.question, each.explanation, each.feature)
+        yield (question_id, *who, *words, writer, each.problem)
+    if not questions:
+        yield ("", *who, "", "", "", writer, failure)
 
 
 def _tell(writer: str, candidates: pd.DataFrame, species: int) -> None:
@@ -200,7 +204,6 @@ def _tell(writer: str, candidates: pd.DataFrame, species: int) -> None:
         f" {good['species'].nunique():,} of {species:,} species",
         flush=True,
     )
-    for reason, count in Counter(
-        reason.split(":")[0] for reason in candidates["dropped"] if reason
-    ).most_common():
+    reasons = Counter(reason.split(":")[0] for reason in candidates["dropped"] if reason)
+    for reason, count in reasons.most_common():
         print(f"  dropped {count:,} times: {reason}", flush=True)

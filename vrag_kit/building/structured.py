@@ -1,0 +1,48 @@
+"""Read the JSON that a writer was asked for as questions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from vrag_kit.building.parsing import ParsedQuestion
+
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
+
+
+def read_questions_json(text: str) -> list[ParsedQuestion]:
+    """The questions of `{"questions": [{"question": …, "explanation": …, "feature": …}]}`,
+    in order; [] for anything else.
+
+    Nothing may stand around the JSON but thoughts in <think> tags and a code fence. An
+    item without a question, a question mark or a feature is returned with its
+    `problem`; an explanation may be lacking.
+    """
+    words = _THOUGHT.sub("", text).strip()
+    fenced = _FENCED.fullmatch(words)
+    try:
+        found = json.loads(fenced[1] if fenced else words)
+    except ValueError:
+        return []
+    items = found.get("questions") if isinstance(found, dict) else None
+    return [_read(item) for item in items] if isinstance(items, list) else []
+
+
+def _read(item: object) -> ParsedQuestion:
+    if not isinstance(item, dict):
+        return ParsedQuestion(str(item), problem="no JSON object")
+    question, feature = _words(item, "question"), _words(item, "feature")
+    problem = ""
+    if not question.endswith("?"):
+        problem = "no question mark"
+    elif not feature:
+        problem = "no feature"
+    return ParsedQuestion(question, _words(item, "explanation"), feature, problem)
+
+
+def _words(item: Mapping[str, object], name: str) -> str:
+    """A field in one line; "" where it is lacking or no text."""
+    value = item.get(name)
+    return " ".join(value.split()) if isinstance(value, str) else ""
