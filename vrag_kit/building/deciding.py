@@ -166,8 +166,9 @@ def _images_before(parameters: Path) -> str | None:
     """The image folder of the benchmark that a parameter file is beside; None without."""
     if not parameters.is_file():
         return None
-    values = yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}
-    return str(values.get("data", values).get("image_root"))
+    values: dict[str, Any] = yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}
+    data: dict[str, Any] = values.get("data", values)
+    return str(data.get("image_root"))
 
 
 @dataclass(frozen=True, slots=True)
