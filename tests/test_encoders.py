@@ -19,6 +19,7 @@ from tiny_retrievers import FAMILIES, embed, entry, queries
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import embed_documents, load_encoder, search_all
+from vrag_kit.retrieval.loading import load_found
 from vrag_kit.types import Benchmark, Evidence
 
 
@@ -289,7 +290,7 @@ def test_half_precision_that_overflows_is_refused_by_document(
 def test_several_families_search_the_small_guide_one_in_memory_at_a_time(
     guide: Benchmark, retrievers_made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import vrag_kit.retrieval.comparison as comparison
+    import vrag_kit.retrieval.known as known
 
     small = guide.subset(list(guide.queries)[:2])
     small = replace(
@@ -302,15 +303,15 @@ def test_several_families_search_the_small_guide_one_in_memory_at_a_time(
     )
     alive: list[weakref.ref[Any]] = []
 
-    def load(entry: Any, *, device: str) -> Any:
+    def load(found: Any, *, device: str) -> Any:
         assert not any(reference() for reference in alive), (
             "an encoder is still in memory while the next one is loaded"
         )
-        encoder = load_encoder(entry, device=device)
+        encoder = load_found(found, device=device)
         alive.append(weakref.ref(encoder))
         return encoder
 
-    monkeypatch.setattr(comparison, "load_encoder", load)
+    monkeypatch.setattr(known, "load_found", load)
     retrievers = [
         {"model": str(retrievers_made / "clip"), "query_prompt": "a photo of {text}"},
         "vrag_kit/fieldguide/weights/field-guide-clip-32",

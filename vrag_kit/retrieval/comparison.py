@@ -1,24 +1,24 @@
-"""Several retrievers over one benchmark: search with each, and score all runs beside
-the two reference orders.
-"""
+"""Several retrievers over one benchmark: their runs, scored beside the two reference orders."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
-from vrag_kit.retrieval.embeddings import embed_documents
-from vrag_kit.retrieval.loading import load_encoder
+from vrag_kit.retrieval.embeddings import embed_documents, embeddings_folder
+from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.known import open_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, evaluate
 from vrag_kit.retrieval.reference import perfect_run, random_reference
 from vrag_kit.retrieval.run import write_qrels, write_run
 from vrag_kit.retrieval.search import FlatRetriever
+from vrag_kit.retrieval.searches import read_search, search_key, write_search
 from vrag_kit.types import Benchmark
 
 RANDOM, PERFECT = "random order", "perfect order"
@@ -32,38 +32,40 @@ def search_all(
     cache_dir: Path | str,
     device: str = "cpu",
 ) -> dict[str, pd.DataFrame]:
-    """One run of depth k for each retriever, by name; embeddings are kept in
-    `cache_dir`.
+    """One run of at most k documents a query for each retriever, by name; embeddings and
+    finished searches are kept in `cache_dir`.
 
-    `retrievers` are what `load_encoder` takes; one is in memory at a time. Raises
-    `VragError` when two of them have the same name, as two folders called alike would.
+    `retrievers` are what `load_encoder` takes; one is in memory at a time, and only if
+    something is left to encode: a search that was made is read back, the same to the
+    last bit. Raises `VragError` when two retrievers have the same name, as two folders
+    called alike would.
     """
     runs: dict[str, pd.DataFrame] = {}
     for entry in retrievers:
-        name, run = _search(benchmark, entry, k, cache_dir, device, taken=runs)
-        runs[name] = run
+        encoder = open_encoder(entry, cache_dir, device=device)
+        if encoder.name in runs:
+            raise VragError(
+                f"two retrievers are named {encoder.name!r}; rename one folder, or list it once."
+            )
+        runs[encoder.name] = _search(benchmark, encoder, k, cache_dir)
+        del encoder
         _free_memory()
     return runs
 
 
-def _search(
-    benchmark: Benchmark,
-    entry: Entry,
-    k: int,
-    cache_dir: Path | str,
-    device: str,
-    *,
-    taken: Collection[str],
-) -> tuple[str, pd.DataFrame]:
-    encoder = load_encoder(entry, device=device)
-    if encoder.name in taken:
-        raise VragError(
-            f"two retrievers are named {encoder.name!r}; rename one folder, or list it once."
-        )
+def _search(benchmark: Benchmark, encoder: Encoder, k: int, cache_dir: Path | str) -> pd.DataFrame:
+    folder = embeddings_folder(encoder, cache_dir)
+    key = search_key(benchmark, encoder, k)
+    run = read_search(folder, key)
+    if run is not None:
+        queries = f"{len(benchmark.queries):,} queries"
+        print(f"search by {encoder.name}: {queries}, found before", flush=True)
+        return run
     embeddings = embed_documents(encoder, benchmark.corpus.values(), cache_dir)
-    return encoder.name, FlatRetriever(encoder, embeddings, benchmark.candidates).search(
-        benchmark.queries.values(), k
-    )
+    retriever = FlatRetriever(encoder, embeddings, benchmark.candidates)
+    run = retriever.search(benchmark.queries.values(), k)
+    write_search(folder, key, run)
+    return run
 
 
 def _free_memory() -> None:

@@ -1,7 +1,8 @@
 """Embeddings on disk: each document is embedded once, and nothing wrong is kept.
 
     <root>/<encoder>-<fingerprint>/
-        manifest.json    encoder, fingerprint, normalized, number type, prompts
+        manifest.json    encoder, fingerprint, normalized, number type, prompts, what is
+                         shown, and the recipes of entries that lead here
         <shard>.npy      float32, shape (rows, d)
         <shard>.json     doc_id and stamp of each row; written last, it makes the shard count
 
@@ -18,7 +19,7 @@ import secrets
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,7 @@ def embed_documents(
             pairs = zip(documents, keys, strict=True)
             todo = [document for document, key in pairs if key not in known]
             if todo:
-                _write_manifest(folder, encoder)
+                write_manifest(folder, encoder)
                 _embed(encoder, todo, folder, batch_size, workers or os.cpu_count() or 1)
                 known, dim = _shards(folder)
     except OSError as error:
@@ -143,16 +144,27 @@ def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
     return Path(root) / f"{encoder.name}-{encoder.fingerprint[:12]}"
 
 
-def _write_manifest(folder: Path, encoder: Encoder) -> None:
+def write_manifest(folder: Path, encoder: Encoder, *, recipe: str | None = None) -> None:
+    """Say in `folder` what made the embeddings there, and which recipes lead to it: those
+    that stood there, and `recipe`.
+    """
+    path = folder / "manifest.json"
+    try:
+        recipes = set(json.loads(path.read_text(encoding="utf-8"))["recipes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        recipes = set()
+    if recipe is not None:
+        recipes.add(recipe)
     manifest = {
         "encoder": encoder.name,
         "fingerprint": encoder.fingerprint,
         "normalized": encoder.normalized,
         "dtype": "float32",
         "prompts": dict(encoder.prompts),
+        "shown": asdict(encoder.shown),
+        "recipes": sorted(recipes),
     }
-    words = json.dumps(manifest, indent=2, ensure_ascii=False)
-    write_file(folder / "manifest.json", words)
+    write_file(path, json.dumps(manifest, indent=2, ensure_ascii=False))
 
 
 def _embed(

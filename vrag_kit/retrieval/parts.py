@@ -90,8 +90,11 @@ class Shown:
 
     def stamp(self, document: Evidence) -> str:
         """Changes whenever what is encoded of a document may have changed."""
-        text = hashlib.sha256((document.text or "").encode()).hexdigest()
         if document.image is None or self.document == "text":
-            return text
+            return _hash(document.text)
         picture = document.image.stamp
-        return f"{picture} {text}" if self.document == "both" else picture
+        return f"{picture} {_hash(document.text)}" if self.document == "both" else picture
+
+
+def _hash(text: str | None) -> str:
+    return hashlib.sha256((text or "").encode()).hexdigest()

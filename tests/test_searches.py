@@ -1,0 +1,201 @@
+"""A finished search is read back without its model, and made again when anything changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tiny_retrievers as tiny
+from tiny_retrievers import entry
+
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval import embed_documents, load_encoder, search_all
+from vrag_kit.types import Benchmark, Evidence, Query
+
+SHIPPED = "vrag_kit/fieldguide/weights/field-guide-clip-32"
+HEAVY = ("torch", "torchvision", "transformers", "open_clip", "faiss", "sentence_transformers")
+
+
+@pytest.fixture
+def asked(documents: list[Evidence]) -> Benchmark:
+    """Three questions to four documents with pictures and texts."""
+    queries = {
+        query.query_id: replace(query, image=document.image)
+        for query, document in zip(tiny.queries(), documents, strict=False)
+    }
+    return Benchmark(
+        name="four",
+        fingerprint="0",
+        queries=queries,
+        corpus={document.doc_id: document for document in documents},
+        qrels={},
+        pools=None,
+    )
+
+
+def reads(capsys: pytest.CaptureFixture[str]) -> bool:
+    """Whether the last search was read back."""
+    return "found before" in capsys.readouterr().out
+
+
+SEARCH = """
+import sys
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.retrieval import score_runs, search_all
+folder, cache, retrievers, heavy = sys.argv[1], sys.argv[2], sys.argv[3].split(), sys.argv[4]
+guide = load_visual_rag(f"{folder}/annotations.jsonl", f"{folder}/images", name="small guide")
+for name, run in search_all(guide, retrievers, k=30, cache_dir=cache).items():
+    print(name, dict(run.dtypes), [score.hex() for score in run["score"]])
+    print(run.to_json())
+print("loaded:", *[name for name in heavy.split() if name in sys.modules])
+"""
+
+
+def test_the_second_search_loads_no_model_and_finds_the_same_to_the_last_bit(
+    guide_folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(SHIPPED, tmp_path / "mine")
+    retrievers = f"{SHIPPED} {tmp_path / 'mine'}"
+    arguments = [str(guide_folder), str(tmp_path / "cache"), retrievers, " ".join(HEAVY)]
+    command = [sys.executable, "-c", SEARCH, *arguments]
+    first, second = (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)
+    )
+    assert "loaded: torch" in first
+    assert second.splitlines()[-1].strip() == "loaded:"
+    results = [
+        [line for line in out.splitlines() if line.startswith(("{", "field-guide", "mine"))]
+        for out in (first, second)
+    ]
+    assert len(results[0]) == 4
+    assert results[0] == results[1]
+
+
+def test_importing_retrieval_imports_nothing_heavy() -> None:
+    script = f"import sys, vrag_kit.retrieval; print([n for n in {HEAVY!r} if n in sys.modules])"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
+    asked: Benchmark,
+    retrievers_made: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    first, *_, last = asked.queries.values()
+    reworded = {**asked.queries, first.query_id: replace(first, text="Which bird?")}
+    some = {name: asked.corpus[name] for name in ("d0", "d1", "d2")}
+    pools = dict.fromkeys(asked.queries, ("d0", "d1", "d2"))
+    changed = [
+        (asked, "clip", {}, 2),
+        (asked, "clip", {}, 3),
+        (asked, "clip", {"query_prompt": "a photo of {text}"}, 2),
+        (asked, "clip", {"query": "image"}, 2),
+        (asked, "siglip", {}, 2),
+        (replace(asked, queries=reworded), "clip", {}, 2),
+        (replace(asked, queries={last.query_id: last}), "clip", {}, 2),
+        (replace(asked, corpus=some), "clip", {}, 2),
+        (replace(asked, pools=pools), "clip", {}, 2),
+    ]
+    runs = []
+    for again in (False, True):
+        for benchmark, family, options, k in changed:
+            told = entry(retrievers_made, family, **options)
+            runs += search_all(benchmark, [told], k=k, cache_dir=tmp_path).values()
+            assert reads(capsys) == again
+    for before, after in zip(runs[: len(changed)], runs[len(changed) :], strict=True):
+        assert before.equals(after)
+
+
+def test_a_changed_picture_or_checkpoint_is_searched_anew(
+    asked: Benchmark,
+    copy_retriever: Callable[[str], Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = copy_retriever("clip")
+    told = {"model": str(folder), "query": "image"}
+    found = search_all(asked, [told], k=4, cache_dir=tmp_path)["clip-by-image"]
+    picture = asked.corpus["d0"].image.path  # type: ignore[union-attr]
+    stat = picture.stat()
+    os.utime(picture, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
+    again = search_all(asked, [told], k=4, cache_dir=tmp_path)["clip-by-image"]
+    assert not reads(capsys)
+    assert list(again["doc_id"]) == list(found["doc_id"])
+    tiny.edit_weights(folder / "model.safetensors", lambda state: state["logit_scale"].add_(1))
+    search_all(asked, [told], k=4, cache_dir=tmp_path)
+    assert not reads(capsys)
+    assert len(list(tmp_path.glob("clip-by-image-*"))) == 2
+
+
+def test_a_damaged_run_and_a_damaged_manifest_are_made_again(
+    asked: Benchmark,
+    retrievers_made: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def search() -> bool:
+        runs = search_all(asked, [str(retrievers_made / "clip")], k=2, cache_dir=tmp_path)
+        assert runs["clip"].equals(found)
+        return reads(capsys)
+
+    (found,) = search_all(asked, [str(retrievers_made / "clip")], k=2, cache_dir=tmp_path).values()
+    (stored,) = tmp_path.glob("clip-*/runs/*.json")
+    for damage in ("", "[]", stored.read_text(encoding="utf-8")[:-40]):
+        stored.write_text(damage, encoding="utf-8")
+        assert not search()
+        assert search()
+    (manifest,) = tmp_path.glob("clip-*/manifest.json")
+    for damage in ("", "[]", '{"recipes": []}'):
+        manifest.write_text(damage, encoding="utf-8")
+        assert search()  # the model was loaded, and its search is still there
+        assert json.loads(manifest.read_text(encoding="utf-8"))["encoder"] == "clip"
+
+
+def test_embeddings_made_before_there_were_recipes_are_found(
+    asked: Benchmark,
+    retrievers_made: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A manifest as it was written then."""
+    encoder = load_encoder(str(retrievers_made / "clip"))
+    folder = embed_documents(encoder, asked.corpus.values(), tmp_path).folder
+    stated = {"encoder": "clip", "fingerprint": encoder.fingerprint, "normalized": True}
+    stated |= {"dtype": "float32", "prompts": {"query": "{text}"}}
+    (folder / "manifest.json").write_text(json.dumps(stated), encoding="utf-8")
+    search_all(asked, [str(retrievers_made / "clip")], k=2, cache_dir=tmp_path)
+    assert "4 from disk, 0 new" in capsys.readouterr().out
+    search_all(asked, [str(retrievers_made / "clip")], k=2, cache_dir=tmp_path)
+    assert reads(capsys)
+
+
+def test_a_checkpoint_that_is_not_what_its_manifest_says_is_refused(
+    asked: Benchmark, retrievers_made: Path, tmp_path: Path
+) -> None:
+    told = [str(retrievers_made / "clip")]
+    search_all(asked, told, k=2, cache_dir=tmp_path)
+    (manifest,) = tmp_path.glob("clip-*/manifest.json")
+    stated = json.loads(manifest.read_text(encoding="utf-8"))
+    manifest.write_text(json.dumps({**stated, "fingerprint": "f" * 64}), encoding="utf-8")
+    with pytest.raises(VragError, match=r"manifest\.json: .* Empty the list `recipes`"):
+        search_all(asked, told, k=2, cache_dir=tmp_path)
+
+
+def test_a_question_without_its_picture_is_named_before_anything_is_loaded(
+    asked: Benchmark, retrievers_made: Path, tmp_path: Path
+) -> None:
+    told = entry(retrievers_made, "clip", query="image")
+    search_all(asked, [told], k=2, cache_dir=tmp_path)
+    bare = {"q": Query(query_id="q", text="Which?")}
+    with pytest.raises(VragError, match="query 'q' has no image"):
+        search_all(replace(asked, queries=bare), [told], k=2, cache_dir=tmp_path)

@@ -1,0 +1,100 @@
+"""Retrievers that were loaded before: what search needs to know of them, without weights.
+
+The manifest of a retriever's embeddings notes the recipes (`Found.recipe`) that led to
+it. An entry whose recipe stands there has that name and fingerprint; its weights are read
+when something is left to encode.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vrag_kit.errors import VragError
+from vrag_kit.files import one_at_a_time
+from vrag_kit.options import Entry
+from vrag_kit.retrieval.embeddings import embeddings_folder, write_manifest
+from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.finding import find_encoder
+from vrag_kit.retrieval.loading import load_found
+from vrag_kit.retrieval.parts import Shown
+from vrag_kit.types import Evidence, Query
+
+
+class KnownEncoder:
+    """An encoder whose weights are read when the first thing is encoded."""
+
+    def __init__(self, manifest: Path, stated: Mapping[str, Any], load: Callable[[], Encoder]):
+        """`stated` is what the manifest says; raises `KeyError` or `TypeError` where it
+        says too little.
+        """
+        self._manifest = manifest
+        self._load = load
+        self._loaded: Encoder | None = None
+        self._one_at_a_time = threading.Lock()
+        self.name = str(stated["encoder"])
+        self.fingerprint = str(stated["fingerprint"])
+        self.normalized = bool(stated["normalized"])
+        self.prompts: Mapping[str, str] = dict(stated["prompts"])
+        self.shown = Shown(**stated["shown"])
+
+    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
+        """As the encoder does."""
+        return self._encoder().encode_queries(queries)
+
+    def prepare(self, document: Evidence) -> Any:  # whatever the encoder makes of it
+        """As the encoder does."""
+        return self._encoder().prepare(document)
+
+    def encode_documents(self, prepared: Sequence[Any]) -> np.ndarray:
+        """As the encoder does."""
+        return self._encoder().encode_documents(prepared)
+
+    def _encoder(self) -> Encoder:
+        with self._one_at_a_time:
+            if self._loaded is None:
+                self._loaded = self._load()
+                self._check(self._loaded)
+        return self._loaded
+
+    def _check(self, loaded: Encoder) -> None:
+        if (loaded.name, loaded.fingerprint) != (self.name, self.fingerprint):
+            raise VragError(
+                f"{self._manifest}: it says that this is {self.name}, fingerprint"
+                f" {self.fingerprint[:12]}; but that checkpoint is now {loaded.name},"
+                f" {loaded.fingerprint[:12]}. Empty the list `recipes` in this file, and search"
+                " again."
+            )
+
+
+def open_encoder(entry: Entry, root: Path | str, *, device: str = "cpu") -> Encoder:
+    """The encoder of an entry, loaded only when it has something to encode, if it was
+    loaded before for embeddings below `root`; else loaded now, and noted there.
+
+    Raises `VragError` as `load_encoder` does, now or when it is loaded.
+    """
+    found = find_encoder(entry)
+    recipe = found.recipe()
+    for manifest in sorted(Path(root).glob("*/manifest.json")):
+        try:
+            stated = json.loads(manifest.read_text(encoding="utf-8"))
+            if recipe in stated["recipes"]:
+                return KnownEncoder(manifest, stated, lambda: load_found(found, device=device))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # an older manifest, or a damaged one: it is written anew
+    encoder = load_found(found, device=device)
+    folder = embeddings_folder(encoder, root)
+    try:
+        with one_at_a_time(folder, "embedding"):
+            write_manifest(folder, encoder, recipe=recipe)
+    except OSError as error:
+        raise VragError(
+            f"{folder}: cannot be written ({error.strerror or error}). Free space or choose another"
+            " `cache_dir`."
+        ) from error
+    return encoder

@@ -1,0 +1,74 @@
+"""Finished searches on disk: a search that was made is read back, and nothing is loaded.
+
+<root>/<encoder>-<fingerprint>/runs/<key>.json holds the rows of a run. The key is made of
+all that determines them: the encoder, what it is shown of each question, the candidates,
+the stamps of the documents, and k.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
+from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.run import make_run
+from vrag_kit.types import Benchmark
+
+_RULE = 1
+"""Counts the ways in which this module's key, or the search itself, has changed."""
+
+
+def search_key(benchmark: Benchmark, encoder: Encoder, k: int) -> str:
+    """Hash of all that determines what `encoder` finds for the benchmark's queries.
+
+    Raises `VragError` for a question without what the encoder is shown, and for a
+    picture whose file is missing.
+    """
+    digest = hashlib.sha256()
+
+    def add(*parts: object) -> None:
+        digest.update(json.dumps(parts).encode())
+
+    add(_RULE, encoder.fingerprint, k, len(benchmark.queries))
+    for query_id, query in benchmark.queries.items():
+        text, image = encoder.shown.of_query(query, encoder.name)
+        add(query_id, text, None if image is None else image.stamp)
+        add(benchmark.candidates(query_id))
+    for doc_id, document in benchmark.corpus.items():
+        add(doc_id, encoder.shown.stamp(document))
+    return digest.hexdigest()
+
+
+def read_search(folder: Path, key: str) -> pd.DataFrame | None:
+    """The run of a finished search; None when there is none, or a damaged one."""
+    try:
+        stored = json.loads(_path(folder, key).read_text(encoding="utf-8"))
+        if stored["key"] != key:
+            return None
+        return make_run((str(query), str(doc), float(score)) for query, doc, score in stored["run"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_search(folder: Path, key: str, run: pd.DataFrame) -> None:
+    """Keep a finished search; scores are written so that they are read to the last bit.
+
+    Raises `VragError` when it cannot be written.
+    """
+    rows = list(run[["query_id", "doc_id", "score"]].itertuples(index=False, name=None))
+    try:
+        write_file(_path(folder, key), json.dumps({"key": key, "run": rows}))
+    except OSError as error:
+        raise VragError(
+            f"{folder}: the run cannot be stored ({error.strerror or error}). Free space or choose"
+            " another `cache_dir`."
+        ) from error
+
+
+def _path(folder: Path, key: str) -> Path:
+    return folder / "runs" / f"{key[:32]}.json"
