@@ -5,14 +5,18 @@ A test asks for the fixture `lab` (conftest.py); its notebook lies in the test's
 `tmp_path`, where its kernel also works:
 
     def test_the_panel_counts_clicks(lab: Lab, tmp_path: Path) -> None:
-        lab.open_notebook(["from panels import panel", "panel('clicks.txt')"])   # code
-        cells; "markdown: ..." makes a markdown cell
-        lab.run_all()                                                            # raises with the error text of a cell that failed
-        lab.page.get_by_role("button", name="more").click()                      # the Playwright page: mouse, keyboard, locators
+        lab.open_notebook(["from panels import panel", "panel('clicks.txt')"])
+        lab.run_all()
+        lab.page.get_by_role("button", name="more").click()
         lab.until(lambda: (tmp_path / "clicks.txt").exists(), "the click is on disk")
-        lab.screenshot("panel")                                                  # PNG in tmp_path, or in the folder that VRAG_SCREENSHOTS names
-        assert lab.save().stat().st_size < 300_000                               # the notebook's file
-        assert lab.complaints() == []                                            # errors of the browser's console
+        lab.screenshot("panel")
+        assert lab.save().stat().st_size < 300_000
+        assert lab.complaints() == []
+
+A cell "markdown: ..." is a markdown cell; `run_all` raises with the error of a cell
+that failed; `page` is Playwright's: mouse, keyboard, locators; a screenshot is a PNG in
+tmp_path, or in the folder that VRAG_SCREENSHOTS names; complaints are the errors of the
+browser's console.
 
 A page lives for one test, with a fresh workspace and settings. `lab.theme("Dark")` and
 `lab.page.set_viewport_size` change its looks, `lab.reload()` is what F5 does, with the
@@ -60,17 +64,14 @@ def missing() -> str:
     """Why the browser tests cannot run here; "" if they can, or must."""
     if os.environ.get("VRAG_BROWSER"):
         return ""
-    if absent := [
-        name for name in ("playwright", "jupyterlab") if importlib.util.find_spec(name) is None
-    ]:
-        return f"browser tests need {absent[0]}: pip install -e '.[notebooks,tests]'"
+    for name in ("playwright", "jupyterlab"):
+        if importlib.util.find_spec(name) is None:
+            return f"browser tests need {name}: pip install -e '.[notebooks,tests]'"
+    if shutil.which("chromium"):
+        return ""
     return (
-        ""
-        if shutil.which("chromium")
-        else (
-            "browser tests need Chromium: apt-get install chromium fonts-dejavu-core, or set"
-            " VRAG_BROWSER to a browser's path"
-        )
+        "browser tests need Chromium: apt-get install chromium fonts-dejavu-core, or set"
+        " VRAG_BROWSER to a browser's path"
     )
 
 
@@ -80,7 +81,9 @@ class Server:
     """
 
     def __init__(self, root: Path, home: Path) -> None:
-        self.root, self.home, self.log = root, home, home / "server.log"
+        self.root = root
+        self.home = home
+        self.log = home / "server.log"
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -171,12 +174,10 @@ class Lab:
     """
 
     def __init__(self, server: Server, page: Page, folder: Path) -> None:
-        self.server, self.page, self.folder, self.path = (
-            server,
-            page,
-            folder,
-            folder / "notebook.ipynb",
-        )
+        self.server = server
+        self.page = page
+        self.folder = folder
+        self.path = folder / "notebook.ipynb"
         self._console: list[str] = []
         page.set_default_timeout(1000 * PATIENCE)
         page.on(
@@ -188,14 +189,12 @@ class Lab:
     def open_notebook(self, cells: Sequence[str]) -> None:
         """Write a notebook of these cells and open it, with a kernel that is ready."""
         new = nbformat.v4
-        written = [
-            (
-                new.new_markdown_cell(cell.removeprefix("markdown: "))
-                if cell.startswith("markdown: ")
-                else new.new_code_cell(cell)
-            )
-            for cell in cells
-        ]
+        written = []
+        for cell in cells:
+            if cell.startswith("markdown: "):
+                written.append(new.new_markdown_cell(cell.removeprefix("markdown: ")))
+            else:
+                written.append(new.new_code_cell(cell))
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(new.new_notebook(cells=written, metadata={"kernelspec": kernel}), self.path)
         self._start()
@@ -246,7 +245,10 @@ class Lab:
         self.page.evaluate(
             """([name, given]) => {
             window.done = null;
-            window.jupyterapp.commands.execute(name, given).then(() => { window.done = 'well'; }, error => { window.done = String(error); });
+            window.jupyterapp.commands.execute(name, given).then(
+                () => { window.done = 'well'; },
+                error => { window.done = String(error); },
+            );
         }""",
             [name, arguments],
         )

@@ -181,9 +181,7 @@ def over_k(rates: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
     )
 
 
-def test_the_change_is_from_the_smallest_to_the_largest_k_of_each_setting_on_the_same_queries() -> (
-    None
-):
+def test_the_change_is_from_smallest_to_largest_k_of_a_setting_on_the_same_queries() -> None:
     values = over_k(
         {
             ("zero_shot", 0): [1, 1, 1],

@@ -31,10 +31,18 @@ guide = load_visual_rag({folder!r} + "/annotations.jsonl", {folder!r} + "/images
 ids = list(guide.queries)[:3]
 first = replace(guide.queries[ids[0]], text="Which {markup} color?", answers=("{markup}", "red"))
 guide = replace(guide, queries={{**guide.queries, ids[0]: first}})
-answers = pd.DataFrame({{"model": ["{markup}", "plain", "plain"], "query_id": ids, "answer": ["pink {markup}", "blue", "green"], "score": [0.0, 0.5, 0.0]}}).assign(
-    setting="gt_clue", k=1, draw=0, abstained=0.0, verdict="Score: {markup}", status="ok", sample=0)
+answers = pd.DataFrame(
+    {{
+        "model": ["{markup}", "plain", "plain"],
+        "query_id": ids,
+        "answer": ["pink {markup}", "blue", "green"],
+        "score": [0.0, 0.5, 0.0],
+    }}
+).assign(
+    setting="gt_clue", k=1, draw=0, sample=0, abstained=0.0, verdict="Score: {markup}", status="ok"
+)
 cases = error_cases(answers, guide, gt_clue(guide, draws=1))
-labels = pd.DataFrame({{"query_id": ids, "answer": answers["answer"], "label": "true", "labeller": "{markup}"}})
+labels = answers[["query_id", "answer"]].assign(label="true", labeller="{markup}")
 """
 
 

@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import archive as archive_module
-from vrag_kit.fetching import fetch_visual_rag, remote, search
+from vrag_kit.fetching import fetch_images, fetch_visual_rag, remote, search
 from vrag_kit.runner.cli import app
 
 TAXON = "Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta"
@@ -66,17 +66,8 @@ class World:
 
 
 def write_rows(path: Path, names: Iterable[str]) -> Path:
-    path.write_text(
-        json.dumps(
-            {
-                "question": "Q?",
-                "answer": ["black"],
-                "sn": "Branta x",
-                "images": dict.fromkeys(names, 1),
-            }
-        )
-        + "\n"
-    )
+    row = {"question": "Q?", "answer": ["black"], "sn": "Branta x"}
+    path.write_text(json.dumps({**row, "images": dict.fromkeys(names, 1)}) + "\n")
     return path
 
 
@@ -104,17 +95,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     for species in range(10):
         for number in range(30):
             file = io.BytesIO()
-            Image.fromarray(rng.integers(0, 256, (110, 130, 3), dtype=np.uint8)).save(
-                file, "JPEG", quality=97
-            )
-            images[
-                f"{species:05d}_{TAXON}_species{species}/{number:08x}-{'long-name-' * 6}{number}.jpg"
-            ] = file.getvalue()
+            picture = Image.fromarray(rng.integers(0, 256, (110, 130, 3), dtype=np.uint8))
+            picture.save(file, "JPEG", quality=97)
+            folder = f"{species:05d}_{TAXON}_species{species}"
+            name = f"{number:08x}-{'long-name-' * 6}{number}.jpg"
+            images[f"{folder}/{name}"] = file.getvalue()
     wanted = sorted(images)[::3]
     data = packed((f"2021/train/{name}", content) for name, content in images.items())
-    return World(
-        data, images, wanted, write_rows(tmp_path_factory.mktemp("world") / "v2.jsonl", wanted)
-    )
+    rows = write_rows(tmp_path_factory.mktemp("world") / "v2.jsonl", wanted)
+    return World(data, images, wanted, rows)
 
 
 @pytest.fixture
@@ -139,13 +128,9 @@ def test_a_local_archive_gives_exactly_the_images_that_the_annotations_name(
         packed(((f"train/{name}", content) for name, content in world.images.items()), form)
     )
     fetched = fetch_visual_rag(world.annotations, path, tmp_path / "out")
-    assert (fetched.wanted, fetched.had, fetched.extracted, fetched.refused, fetched.complete) == (
-        100,
-        0,
-        100,
-        (),
-        True,
-    )
+    assert (fetched.wanted, fetched.had, fetched.extracted) == (100, 0, 100)
+    assert fetched.refused == ()
+    assert fetched.complete
     world.check(tmp_path / "out")
 
 
@@ -427,7 +412,7 @@ def test_an_image_that_was_damaged_after_it_was_written_is_fetched_again(
     world.check(tmp_path)
 
 
-def test_for_an_image_that_is_gone_the_archive_is_read_from_the_beginning_once_and_not_after_each_interruption(
+def test_for_an_image_that_is_gone_the_archive_is_read_from_the_beginning_only_once(
     world: World, tmp_path: Path
 ) -> None:
     names = [*world.wanted[:60], sorted(world.images)[-1]]  # the last one keeps the reading going
@@ -688,7 +673,7 @@ def test_annotations_that_name_an_image_outside_are_refused_before_anything_is_w
     assert not (tmp_path / "out").exists()
 
 
-def test_images_that_are_missing_or_damaged_in_the_archive_are_listed_and_the_archive_is_not_read_twice(
+def test_what_an_archive_lacks_or_has_damaged_is_listed_and_it_is_not_read_twice(
     world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     absent, damaged = world.wanted[:25], world.wanted[30]
@@ -928,10 +913,7 @@ def test_the_command_tells_what_it_did(world: World, archive: Path, tmp_path: Pa
     ]
     result = CliRunner().invoke(app, ["fetch", "visual-rag", *arguments])
     assert result.exit_code == 0
-    assert (
-        "100 images wanted: 0 were there, 100 extracted, 0 missing, 0 damaged"
-        in result.output
-    )
+    assert "100 images wanted: 0 were there, 100 extracted, 0 missing, 0 damaged" in result.output
     assert f"{tmp_path / 'out'} is complete" in result.output
     unknown = CliRunner().invoke(app, ["fetch", "imagenet", *arguments])
     assert unknown.exit_code == 2
@@ -947,3 +929,16 @@ def test_progress_tells_megabytes_images_and_time_left(
         r"reading train.tar.gz: \d of 6 MB, \d\.\d/s, about \d s left; \d+ of 100 images found",
         capsys.readouterr().out,
     )
+
+
+def test_images_of_any_collection_are_fetched_by_their_names(
+    world: World, archive: Path, tmp_path: Path
+) -> None:
+    names = [world.wanted[4], world.wanted[2], world.wanted[4]]
+    fetched = fetch_images(names, archive, tmp_path / "out")
+    assert (fetched.wanted, fetched.extracted, fetched.complete) == (2, 2, True)
+    for name in names:
+        assert (tmp_path / "out" / name).read_bytes() == world.images[name]
+    for name in ("../a.jpg", "/etc/passwd", "a.jpg", "a/b/c.jpg", "a/..", "./a.jpg", "a/\n.jpg"):
+        with pytest.raises(VragError, match="expected '<folder>/<file>'"):
+            fetch_images([name], archive, tmp_path / "out")

@@ -217,9 +217,7 @@ def test_the_budget_figure_stacks_the_causes_to_what_is_lost() -> None:
     assert axis.get_title() == "m (n = 9)"
 
 
-def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_that_filter_and_annotators_saw() -> (
-    None
-):
+def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_both() -> None:
     steps = pd.DataFrame(
         [("with a folder", "species", 9), ("written", "questions", 4), ("kept", "questions", 1)],
         columns=["step", "what", "n"],

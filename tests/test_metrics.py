@@ -129,9 +129,7 @@ def test_a_perfect_run_scores_its_bound() -> None:
         assert value(table, "q", "hit_count", k) == min(k, 7)
 
 
-def test_a_query_without_relevant_documents_is_left_out_and_one_without_results_counts_as_zero() -> (
-    None
-):
+def test_without_relevant_documents_a_query_is_left_out_without_results_it_is_zero() -> None:
     labels = {"answered": {"a": 1}, "empty": {"a": 0}, "missing": {"a": 1}}
     means = mean_metrics(
         evaluate(run_of({"answered": {"a": 1.0}, "empty": {"a": 1.0}}), labels, cutoffs=(1,))

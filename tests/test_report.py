@@ -309,7 +309,8 @@ def test_without_a_run_it_says_what_to_run_first(project: Path) -> None:
     (project / "params" / "guide" / "q.yaml").write_text("k: 2\n", encoding="utf-8")
     with pytest.raises(
         VragError,
-        match=r"runs/guide/q: holds no executed notebook yet\. Run `vrag run params/guide/q\.yaml` first\.",
+        match=r"runs/guide/q: holds no executed notebook yet\."
+        r" Run `vrag run params/guide/q\.yaml` first\.",
     ):
         write_report([Path("params/guide/q.yaml")])
     with pytest.raises(VragError, match="no such parameter file"):

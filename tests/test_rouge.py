@@ -93,9 +93,7 @@ def test_recall_is_the_share_of_distinct_words_between_full_stops_and_spaces(
     )
 
 
-def test_an_answer_without_words_recalls_nothing_and_without_references_there_is_nothing_to_recall() -> (
-    None
-):
+def test_an_answer_without_words_recalls_nothing_and_without_references_is_not_scored() -> None:
     assert rouge_recall("", ["black"]) == rouge_recall("...", ["black"]) == 0
     assert math.isnan(rouge_recall("black", []))
     assert math.isnan(rouge_recall("black", ["", "."]))
@@ -202,9 +200,7 @@ def test_pairs_without_a_value_are_left_out_and_counted() -> None:
     assert (ours.n, ours.n_failed) == (36, 4)
 
 
-def test_where_nothing_varies_there_is_no_correlation_and_where_nothing_differs_no_interval() -> (
-    None
-):
+def test_what_does_not_vary_has_no_correlation_and_what_does_not_differ_no_interval() -> None:
     constant, empty = (
         association([1, 1, 1], [0, 1, 0], list("abc"), measure="spearman"),
         association([np.nan], [1.0], ["a"], measure="kappa"),

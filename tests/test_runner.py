@@ -39,8 +39,9 @@ def project(tmp_path: Path) -> Path:
     notebook(
         tmp_path / "notebooks" / "guide" / "01_one.ipynb",
         f"figures_dir = {figures!r}\nk = 1\nshare = 0.5",
-        "from pathlib import Path\nPath(figures_dir, 'guide/01_one.csv').write_text(str(k))\nprint('k"
-        " is', k)",
+        "from pathlib import Path\n"
+        "Path(figures_dir, 'guide/01_one.csv').write_text(str(k))\n"
+        "print('k is', k)",
     )
     notebook(
         tmp_path / "notebooks" / "guide" / "02_two.ipynb",

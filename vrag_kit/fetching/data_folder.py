@@ -55,8 +55,8 @@ def find_data(folder: Path | str) -> DataFolder:
     if len(old) > 1 or len(new) > 1:
         names = [f"{path.name} (v2)" if path in new else f"{path.name} (v1)" for path in rows]
         raise VragError(
-            f"{folder}: {len(rows)} annotation files: {', '.join(names)}; expected one, or a v1 and a v2."
-            f" Move the others away. {_BY_HAND}"
+            f"{folder}: {len(rows)} annotation files: {', '.join(names)}; expected one, or a v1"
+            f" and a v2. Move the others away. {_BY_HAND}"
         )
     annotations = (new or old)[0]
     return DataFolder(
