@@ -27,8 +27,11 @@ WEIGHTS = ROOT / "vrag_kit" / "fieldguide" / "weights"
 
 
 @pytest.fixture(scope="session")
-def guide_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return draw_field_guide("small", tmp_path_factory.mktemp("guide"))
+def guide_folder() -> Path:
+    """The small guide, to read: the one that the notebooks read too. It is drawn once,
+    by the first process that wants it, and again when the code that draws it changes.
+    """
+    return draw_field_guide("small", ROOT / "data" / "field-guide-small")
 
 
 @pytest.fixture(scope="session")

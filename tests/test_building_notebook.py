@@ -46,8 +46,8 @@ def built(guide_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             },
             **{
                 name: str(folder / name)
-                for name in ("building_dir", "built_dir", "figures_dir", "answers_dir", "cache_dir")
-            },
+                for name in ("building_dir", "built_dir", "figures_dir", "cache_dir")
+            },  # answers are the other notebooks' own: the same is asked once
         },
     )
     return folder
