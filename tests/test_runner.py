@@ -146,6 +146,75 @@ def test_a_kernel_that_dies_is_reported_with_its_cell(project: Path) -> None:
     assert "cell 2 `import os`: the kernel died" in done.stdout
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(
+    ("victim", "words"),
+    [
+        ("os.getpid()", "the kernel died, perhaps out of memory"),
+        ("os.getppid()", "its process was killed, perhaps for memory; see "),
+    ],
+    ids=["kernel", "papermill"],
+)
+def test_what_is_killed_for_memory_does_not_take_the_run_with_it(
+    project: Path, victim: str, words: str, jobs: str
+) -> None:
+    # the copy is as half written as papermill would leave it
+    dying = (
+        "import os, signal, pathlib\n"
+        f"if {victim!r} == 'os.getppid()':\n"
+        "    pathlib.Path('runs/guide/p/guide/01_one.ipynb').write_text('{\"cells\": [')\n"
+        f"os.kill({victim}, signal.SIGKILL)\nimport time; time.sleep(5)"
+    )
+    notebook(project / "notebooks" / "guide" / "01_one.ipynb", "k = 1", dying)
+    done = vrag(project, "run", "params/guide/p.yaml", "--jobs", jobs)
+    assert done.returncode == 1, done.stderr
+    assert words in done.stdout
+    assert (project / "figures" / "guide" / "02_two.csv").exists()
+    one, two = done.stdout.splitlines()[-2:]
+    assert one.split()[:2] == ["guide/01_one", "failed"]
+    assert two.split()[:2] == ["guide/02_two", "done"]
+
+
+def test_a_file_of_many_gigabytes_is_not_read_to_tell_whether_it_changed(project: Path) -> None:
+    pictures = project / "imgs.tsv"
+    with pictures.open("wb") as file:
+        file.truncate(200 * 2**30)  # of which no byte is on the disk
+    notebook(project / "notebooks" / "guide" / "02_two.ipynb", "webqa = ''", "print('done')")
+    values = project / "params" / "guide" / "p.yaml"
+    values.write_text(f"webqa: {{images: {pictures}}}\n", encoding="utf-8")
+    first = vrag(project, "run", "params/guide/p.yaml", "--only", "02")
+    assert "[guide/02_two] done" in first.stdout, first.stdout + first.stderr
+    again = vrag(project, "run", "params/guide/p.yaml", "--only", "02")
+    assert "unchanged since its last run" in again.stdout
+    pictures.touch()
+    assert "done in" in vrag(project, "run", "params/guide/p.yaml", "--only", "02").stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("run_with: {device: cpu, batch: 2}", ["declares 'batch' in its run_with"]),
+        ("run_with: {batch_size: many}", ["run_with: batch_size is 'many' (str)", "int"]),
+        ("run_with: 3", ["run_with is 3 (int)", "In YAML: run_with: {device: …}"]),
+    ],
+)
+def test_how_a_notebook_is_run_is_checked_key_by_key(
+    project: Path, content: str, words: list[str]
+) -> None:
+    how = "run_with = {'device': 'cpu', 'batch_size': 32}"
+    notebook(project / "notebooks" / "guide" / "01_one.ipynb", how, "print(run_with)")
+    values = project / "params" / "guide" / "p.yaml"
+    values.write_text("run_with: {batch_size: 2, retry_failures: false}\n", encoding="utf-8")
+    done = vrag(project, "run", "params/guide/p.yaml", "--only", "01")
+    assert "{'device': 'cpu', 'batch_size': 2, 'retry_failures': False}" in done.stdout
+    values.write_text(content, encoding="utf-8")
+    refused = vrag(project, "run", "params/guide/p.yaml")
+    assert refused.returncode == 2
+    for word in words:
+        assert word in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -186,6 +255,16 @@ def test_two_jobs_do_what_one_does(project: Path) -> None:
         "01_one.csv",
         "02_two.csv",
     ]
+
+
+def test_the_command_line_loads_no_model_library() -> None:
+    heavy = "{'torch', 'transformers', 'datasets', 'openai'} & set(sys.modules)"
+    for module in ("cli", "notebooks", "report"):
+        code = f"import sys, vrag_kit.runner.{module}; assert not {heavy}, {heavy}"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_check_lists_problems_and_exits_with_1(project: Path) -> None:

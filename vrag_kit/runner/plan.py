@@ -13,6 +13,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import nbformat
+from nbformat import NotebookNode
+
 from vrag_kit.errors import VragError
 from vrag_kit.runner.parameters import read_parameters, subsets
 from vrag_kit.workspace import project_root
@@ -50,6 +53,12 @@ def all_notebooks() -> list[Path]:
         if ".ipynb_checkpoints" not in notebook.parts
     ]
     return sorted(found, key=name_of)
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """A notebook as it is on the disk; raises what nbformat does for one that is none."""
+    book: NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]  # theirs
+    return book
 
 
 def read_plan(parameter_file: Path) -> Plan:

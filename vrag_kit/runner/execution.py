@@ -1,0 +1,121 @@
+"""One notebook executed by papermill, in a process of its own, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+from nbformat import NotebookNode
+
+from vrag_kit.runner.plan import name_of, read_notebook
+from vrag_kit.workspace import project_root
+
+_NOISE = (
+    "Executing Cell",
+    "Ending Cell",
+    "Input Notebook:",
+    "Working directory:",
+    "Output Notebook:",
+    "Executing notebook with kernel",
+    "Passed unknown parameter",
+    "[IPKernelApp]",
+    "<",
+)
+_ADDED = {"injected-parameters", "papermill-error-cell-tag"}
+"""Tags of cells that papermill adds."""
+_FIRST_TO_GO = (
+    "import sys; from vrag_kit.runner.execution import papermill; papermill(sys.argv[1:])"
+)
+
+
+def execute(
+    notebook: Path,
+    output: Path,
+    parameters: Mapping[str, Any],
+    running: set[subprocess.Popen[str]],
+) -> int:
+    """Execute a notebook; returns papermill's exit status, negative for a signal.
+
+    All that it prints goes to the log beside `output`, and to the screen but for the
+    traceback of an error. The process is in `running` while it lives.
+    """
+    name = name_of(notebook)
+    given = output.with_suffix(".parameters.yaml")
+    given.write_text(yaml.safe_dump(dict(parameters), sort_keys=False), encoding="utf-8")
+    options = ["--no-progress-bar", "--stdout-file", "-", "--stderr-file", "-"]
+    options += ["--cwd", str(project_root()), "--start-timeout", "300"]
+    command = [sys.executable, "-c", _FIRST_TO_GO, str(notebook), str(output), "-f", str(given)]
+    with output.with_suffix(".log").open("w", encoding="utf-8") as log:
+        process = subprocess.Popen(
+            [*command, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            env={**os.environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
+        )
+        running.add(process)
+        shown = True
+        try:
+            for line in process.stdout or ():
+                log.write(line)
+                # the failing cell is named at the end; the log has the rest
+                shown = shown and not line.startswith("Traceback")
+                if shown and line.strip() and not line.startswith(_NOISE):
+                    print(f"[{name}] {line.rstrip()}", flush=True)
+            return process.wait()
+        finally:
+            process.terminate()
+            running.discard(process)
+
+
+def papermill(arguments: list[str]) -> None:
+    """Papermill's command in this process, of which, and of whose kernel, the system may
+    take the memory first: the runner lives on and goes to the next notebook.
+    """
+    with suppress(OSError):  # not Linux, or not allowed: then the system chooses by size alone
+        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
+    from papermill.cli import papermill as command
+
+    command(arguments)
+
+
+def why_it_failed(output: Path, status: int) -> str:
+    """The failing cell of an executed notebook: its number in the notebook as written,
+    its first line and error; or else how papermill ended.
+    """
+    log = output.with_suffix(".log")
+    killed = "its process was killed, perhaps for memory" if status < 0 else ""
+    ended = f"{killed or f'papermill ended with status {status}'}; see {log}"
+    try:
+        book = read_notebook(output)
+    except (OSError, ValueError, nbformat.ValidationError, AttributeError):
+        return ended  # nothing was written yet, or only half of it
+    number = 0
+    for cell in book.cells:
+        if _ADDED & set(cell.metadata.get("tags", [])):
+            continue
+        number += 1
+        if fault := _fault(cell):
+            first = next(iter(cell.source.splitlines()), "")
+            return f"cell {number} `{first}`: {fault}"
+    return ended
+
+
+def _fault(cell: NotebookNode) -> str:
+    """What went wrong in a cell; "" when nothing did."""
+    for result in cell.get("outputs", []):
+        if result.output_type == "error":
+            return f"{result.ename}: {result.evalue}"
+    started = cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
+    if started and "shell.execute_reply" not in cell.metadata.get("execution", {}):
+        return "the kernel died, perhaps out of memory"
+    return ""

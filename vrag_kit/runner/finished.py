@@ -1,0 +1,101 @@
+"""What a finished run was made of; by it a rerun knows that nothing has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from vrag_kit.runner.plan import name_of, read_notebook
+from vrag_kit.workspace import path as project_path
+
+_PACKAGE = Path(__file__).parents[1]
+_APART = _PACKAGE / "fieldguide" / "training"
+"""No notebook imports it: its weights come with the kit."""
+_SMALL = 64 * 1024 * 1024
+"""Files of more bytes are known by size and time, as WebQA's 51 GB of pictures are."""
+
+
+def ingredients(
+    notebook: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The keys of a notebook's code and parameters, of the data that its settings name,
+    and of its figures.
+    """
+    return {
+        "code": _code_key(notebook, parameters),
+        "data": _data_key(settings),
+        "figures": figures_of(notebook, settings),
+    }
+
+
+def figures_of(notebook: Path, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Hash of every file in the notebook's folder of figures that has its number."""
+    root = project_path(settings.get("figures_dir", "figures"))
+    folder = (root / name_of(notebook)).parent
+    files = sorted(folder.glob(f"{notebook.stem[:2]}_*"))
+    return {file.name: _file_key(file) for file in files if file.is_file()}
+
+
+def _code_key(notebook: Path, parameters: Mapping[str, Any]) -> str:
+    cells = [(cell.cell_type, cell.source) for cell in read_notebook(notebook).cells]
+    all_of_it = [cells, parameters, _package_key()]
+    return hashlib.sha256(json.dumps(all_of_it, sort_keys=True, default=str).encode()).hexdigest()
+
+
+@cache
+def _package_key() -> str:
+    """Hash of the package's files, but for those that train its models; once a process."""
+    digest = hashlib.sha256()
+    for file in sorted(_PACKAGE.rglob("*")):
+        counts = file.is_file() and file.suffix not in (".pyc", ".part")
+        if counts and not file.is_relative_to(_APART):
+            digest.update(file.relative_to(_PACKAGE).as_posix().encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _data_key(settings: Mapping[str, Any]) -> dict[str, str]:
+    """What the files and folders that parameters name hold; by convention a name that
+    ends in `_dir` is written, not read.
+    """
+    keys = {}
+    for name, value in settings.items():
+        if name.endswith("_dir"):
+            continue
+        for text in _texts(value):
+            path = project_path(text)
+            if text and path.exists():
+                keys[f"{name}: {text}"] = _path_key(path)
+    return keys
+
+
+def _texts(value: object) -> list[str]:
+    """The texts in a parameter: itself, or those in its list or mapping."""
+    if isinstance(value, list | dict):
+        inside = value.values() if isinstance(value, dict) else value
+        return [text for each in inside for text in _texts(each)]
+    return [value] if isinstance(value, str) else []
+
+
+def _path_key(path: Path) -> str:
+    """Of a file its content, of a folder names, sizes and times of its entries: an image
+    overwritten in place deeper down goes unnoticed.
+    """
+    if path.is_file():
+        return _file_key(path)
+    entries = []
+    for entry in sorted(path.iterdir()):
+        if not entry.name.startswith("."):
+            state = entry.stat()
+            entries.append((entry.name, state.st_mtime_ns, state.st_size))
+    return hashlib.sha256(repr(entries).encode()).hexdigest()
+
+
+def _file_key(file: Path) -> str:
+    state = file.stat()
+    if state.st_size > _SMALL:
+        return f"{state.st_size} bytes of {state.st_mtime_ns}"
+    return hashlib.sha256(file.read_bytes()).hexdigest()
