@@ -23,6 +23,13 @@ from vrag_kit.workspace import path as project_path
 if TYPE_CHECKING:
     from torch import nn
 
+Options = Mapping[str, Any]
+"""Options as parameters and libraries have them: values of any kind."""
+Made = Any
+"""What a library makes of a checkpoint's files (model, tokenizer, processor), or makes
+it with: their classes have no type in common.
+"""
+
 DTYPES = ("auto", "float32", "float16", "bfloat16")
 """Number types of weights; "auto" is the checkpoint's own."""
 FILE_KINDS = ("*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.py")
@@ -30,9 +37,9 @@ FILE_KINDS = ("*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.py")
 when they are read, and are never fetched.
 """
 REMEMBERED = 1 << 20
-"""Bytes from which on a file's hash is remembered; smaller files are hashed each time."""
+"""Bytes from which on a file's hash is remembered; smaller ones are hashed anew."""
 SETTLED = 2_000_000_000
-"""Nanoseconds: what the coarsest clock of a file system may hide (FAT's two seconds)."""
+"""Nanoseconds that the coarsest clock of a file system may hide (FAT's two seconds)."""
 
 
 def check_device(device: str) -> None:
@@ -129,7 +136,7 @@ def check_code(folder: Path, owner: str, *, trusted: bool) -> None:
         )
 
 
-def load_config(folder: Path, owner: str, *, trusted: bool) -> Any:
+def load_config(folder: Path, owner: str, *, trusted: bool) -> Made:
     """The configuration in `folder`, of transformers' class for it.
 
     Raises `VragError`, naming `owner` ("model 'x'"), as `check_code` does.
@@ -141,8 +148,8 @@ def load_config(folder: Path, owner: str, *, trusted: bool) -> Any:
 
 
 def load_model(
-    auto: Any, folder: Path, owner: str, how: Mapping[str, Any], *, unused: tuple[str, ...] = ()
-) -> Any:
+    auto: Made, folder: Path, owner: str, how: Options, *, unused: tuple[str, ...] = ()
+) -> Made:
     """The model that `auto` (a class of transformers) makes of the weights in `folder`.
 
     Weights are read from safetensors only; `how` goes to `from_pretrained`. Raises
@@ -204,7 +211,7 @@ def reading(owner: str, expected: str) -> Iterator[None]:
         progress.enable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
 
 
-def files_fingerprint(folders: Sequence[Path], options: Mapping[str, Any]) -> str:
+def files_fingerprint(folders: Sequence[Path], options: Options) -> str:
     """Hash of what checkpoints consist of (names and contents of `FILE_KINDS` in each
     folder and one level down) and of `options`.
 

@@ -1,4 +1,4 @@
-"""Several retrievers over one benchmark: their runs, scored beside the two reference orders."""
+"""Several retrievers over one benchmark: their runs, scored between two references."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def search_all(
     cache_dir: Path | str,
     device: str = "cpu",
 ) -> dict[str, pd.DataFrame]:
-    """One run of at most k documents a query for each retriever, by name; embeddings and
-    finished searches are kept in `cache_dir`.
+    """One run of at most k documents a query for each retriever, by name; embeddings
+    and finished searches are kept in `cache_dir`.
 
     `retrievers` are what `load_encoder` takes; one is in memory at a time, and only if
     something is left to encode: a search that was made is read back, the same to the

@@ -1,13 +1,13 @@
-"""Dual encoders of transformers: CLIP, SigLIP, SigLIP 2, BGE-VL-large, and others like them."""
+"""Dual encoders of transformers: CLIP, SigLIP, SigLIP 2, BGE-VL-large, and their like."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
 
+from vrag_kit.checkpoints import Made
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.parts import Shown
 from vrag_kit.retrieval.pictures import unit_rows
@@ -25,9 +25,9 @@ class DualEncoder(TwoTowers):
 
     def __init__(
         self,
-        model: Any,  # whatever class the checkpoint needs
-        tokenizer: Any,
-        images: Any,
+        model: Made,
+        tokenizer: Made,
+        images: Made,
         *,
         source: Source,
         fingerprint: str,
@@ -106,7 +106,7 @@ def load_dual(source: Source, *, query_prompt: str = "{text}") -> DualEncoder:
     )
 
 
-def _features(output: Any) -> torch.Tensor:
+def _features(output: Made) -> torch.Tensor:
     """The projected features: transformers 5 returns an object, code that comes with a
     checkpoint often the bare tensor.
     """

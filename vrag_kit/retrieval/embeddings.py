@@ -4,7 +4,8 @@
         manifest.json    encoder, fingerprint, normalized, number type, prompts, what is
                          shown, and the recipes of entries that lead here
         <shard>.npy      float32, shape (rows, d)
-        <shard>.json     doc_id and stamp of each row; written last, it makes the shard count
+        <shard>.json     doc_id and stamp of each row; written last, it makes the shard
+                         count
 
 An interrupted run goes on from its last shard. A damaged shard is set aside as
 <shard>.npy.damaged and <shard>.json.damaged, and its documents are embedded again.
@@ -22,14 +23,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.progress import track
-from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.encoders import Encoder, Prepared
 from vrag_kit.types import Evidence
 
 SHARD = 2048
@@ -105,8 +105,8 @@ def embed_documents(
     Pictures are decoded by `workers` threads (default: one a core) ahead of the
     encoder. A document is embedded again when its stamp changes. Raises `VragError`
     when there are no documents, a picture is damaged, a vector is NaN, zero or (for a
-    normalized encoder) not of unit length, a file cannot be opened, or the disk is full;
-    finished shards are kept in every case.
+    normalized encoder) not of unit length, a file cannot be opened, or the disk is
+    full; finished shards are kept in every case.
     """
     documents = list(documents)
     if not documents:
@@ -145,8 +145,8 @@ def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
 
 
 def write_manifest(folder: Path, encoder: Encoder, *, recipe: str | None = None) -> None:
-    """Say in `folder` what made the embeddings there, and which recipes lead to it: those
-    that stood there, and `recipe`.
+    """Say in `folder` what made the embeddings there, and which recipes lead to it:
+    those that stood there, and `recipe`.
     """
     path = folder / "manifest.json"
     try:
@@ -188,13 +188,16 @@ def _embed(
 
 
 def ahead(
-    prepare: Callable[[Evidence], Any], documents: Sequence[Evidence], batch_size: int, workers: int
-) -> Iterator[tuple[list[Evidence], list[Any]]]:
+    prepare: Callable[[Evidence], Prepared],
+    documents: Sequence[Evidence],
+    batch_size: int,
+    workers: int,
+) -> Iterator[tuple[list[Evidence], list[Prepared]]]:
     """Batches of documents with what `prepare` made of them, prepared by threads while
     earlier batches are used.
     """
     with ThreadPoolExecutor(workers) as pool:
-        pending: deque[tuple[list[Evidence], list[Future[Any]]]] = deque()
+        pending: deque[tuple[list[Evidence], list[Future[Prepared]]]] = deque()
         batches = (
             list(documents[start : start + batch_size])
             for start in range(0, len(documents), batch_size)
@@ -237,8 +240,8 @@ def check_vectors(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -
 
 
 def _shards(folder: Path) -> tuple[dict[Key, Place], int]:
-    """Where each vector is, and its number of components (0 without any); damaged shards
-    are set aside.
+    """Where each vector is, and its number of components (0 without any); damaged
+    shards are set aside.
 
     Raises `VragError` for a file that is there but cannot be opened: that says nothing
     about what is in it.

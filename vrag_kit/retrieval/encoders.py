@@ -1,4 +1,4 @@
-"""Encoders: they place questions and documents in one space, where nearness is relevance."""
+"""Encoders place questions and documents in one space, where near is relevant."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import numpy as np
 
 from vrag_kit.retrieval.parts import Shown
 from vrag_kit.types import Evidence, Query
+
+Prepared = Any
+"""What an encoder makes of a document before it encodes: only it knows."""
 
 
 class Encoder(Protocol):
@@ -35,8 +38,8 @@ class Encoder(Protocol):
 
     @property
     def prompts(self) -> Mapping[str, str]:
-        """What is said around a question ("query", with "{text}" for the question) and a
-        document ("document"); empty where nothing is.
+        """What is said around a question ("query", with "{text}" for the question) and
+        a document ("document"); empty where nothing is.
         """
 
     @property
@@ -49,11 +52,11 @@ class Encoder(Protocol):
         Raises `VragError` naming a query without a picture that is to be encoded.
         """
 
-    def prepare(self, document: Evidence) -> Any:  # whatever the encoder makes of it
+    def prepare(self, document: Evidence) -> Prepared:
         """Whatever `encode_documents` needs of one document; runs in threads.
 
         Raises `VragError` naming the document.
         """
 
-    def encode_documents(self, prepared: Sequence[Any]) -> np.ndarray:
+    def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
         """float32, shape (n, d), one row for each prepared document."""

@@ -1,4 +1,4 @@
-"""Where a retriever's checkpoint lies and what it is told: all that determines an encoder.
+"""Where a retriever's checkpoint lies, and what it is told: all that determines it.
 
 Neither weights nor the libraries that read them are touched here.
 """
@@ -13,9 +13,8 @@ from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from vrag_kit.checkpoints import DTYPES, files_fingerprint, find_checkpoint
+from vrag_kit.checkpoints import DTYPES, Options, files_fingerprint, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS
@@ -58,7 +57,7 @@ class Found:
 
     spec: str
     """The name in the parameters."""
-    options: dict[str, Any]  # as YAML has them
+    options: Options
     """What it is told, with what its authors say of known models; without revision."""
     folder: Path | None
     """Its files; None for a model that open_clip knows by name and tag."""
@@ -109,8 +108,8 @@ def find_encoder(entry: Entry) -> Found:
 
 
 def open_clip_models() -> list[str]:
-    """The names of the models that open_clip can build, by the files that describe them:
-    importing it takes seconds.
+    """The names of the models that open_clip can build, by the files that describe
+    them: importing it takes seconds.
     """
     found = find_spec("open_clip")
     places = found.submodule_search_locations if found is not None else None
@@ -140,7 +139,7 @@ def _is_open_clips(folder: Path, spec: str) -> bool:
     return project_path(spec).is_dir() or not (folder / "config.json").is_file()
 
 
-def _partner(spec: str, folder: Path, options: Mapping[str, Any]) -> Path | None:
+def _partner(spec: str, folder: Path, options: Options) -> Path | None:
     if "documents" in options:
         other, told = read_entry(options["documents"], ("revision",), "documents")
         return find_checkpoint(other, revision=told.get("revision"))
@@ -158,13 +157,13 @@ def _partner(spec: str, folder: Path, options: Mapping[str, Any]) -> Path | None
     return find_checkpoint(base, revision=revision)
 
 
-def _known(spec: str) -> dict[str, Any]:
+def _known(spec: str) -> Options:
     """The options that a model's authors give."""
     text = files("vrag_kit.retrieval").joinpath("retrievers.json").read_text(encoding="utf-8")
     return dict(json.loads(text).get(spec, {"options": {}})["options"])
 
 
-def _check_values(spec: str, options: Mapping[str, Any]) -> None:
+def _check_values(spec: str, options: Options) -> None:
     """Raise `VragError` for a value of the wrong kind, and for a prompt without a place
     for the question.
     """

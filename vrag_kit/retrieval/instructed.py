@@ -9,13 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from vrag_kit.checkpoints import check_weights
+from vrag_kit.checkpoints import Made, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.parts import Content
 from vrag_kit.retrieval.pictures import decode_rgb, unit_rows
@@ -36,8 +35,8 @@ class InstructedEncoder:
 
     def __init__(
         self,
-        model: Any,  # whatever class the checkpoint needs
-        processor: Any,
+        model: Made,
+        processor: Made,
         *,
         source: Source,
         fingerprint: str,
@@ -82,7 +81,7 @@ class InstructedEncoder:
         prompt = self.prompts[side]
         if content.text is not None:
             prompt = prompt.replace("{text}", content.text)
-        parts: dict[str, Any] = {"text": [prompt]}
+        parts: dict[str, Made] = {"text": [prompt]}
         if content.image is not None:
             parts["images"] = [decode_rgb(content.image.data(), content.image.where)]
         with self._one_at_a_time:
@@ -156,13 +155,7 @@ def load_instructed(
     """
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
-    if query_prompt is None or document_prompt is None:
-        raise VragError(
-            f"{source.owner}: an embedder of this kind follows instructions, and its own"
-            " are not known here. Add the options `query_prompt`, with "
-            f'"{{text}}" where the question goes, and `document_prompt`, with the model\'s image'
-            f" token, as its authors give them."
-        )
+    prompts = _prompts(source, query_prompt, document_prompt)
     if positions not in POSITIONS:
         raise VragError(
             f"{source.owner}: positions is {positions!r}; expected"
@@ -175,13 +168,12 @@ def load_instructed(
     processors = ("processor_config.json", "preprocessor_config.json")
     own = any((source.folder / name).is_file() for name in processors)
     processor = (source if own else base).read_part(AutoProcessor, image_size=image_size)
-    prompts = {"query": query_prompt, "document": document_prompt}
     _check_prompts(source, prompts, processor)
     options = {
         "family": "instructed",
         "dtype": str(model.dtype),
-        "query_prompt": query_prompt,
-        "document_prompt": document_prompt,
+        "query_prompt": prompts["query"],
+        "document_prompt": prompts["document"],
         "positions": positions,
         "image_size": dict(image_size) if image_size else None,
     }
@@ -195,9 +187,21 @@ def load_instructed(
     )
 
 
-def _check_prompts(source: Source, prompts: Mapping[str, str], processor: Any) -> None:
-    """Raise `VragError` for a prompt without a place for what is encoded, or with one for
-    a picture that is not.
+def _prompts(source: Source, query: str | None, document: str | None) -> dict[str, str]:
+    """The two prompts; raises `VragError` when one is missing."""
+    if query is None or document is None:
+        raise VragError(
+            f"{source.owner}: an embedder of this kind follows instructions, and its own"
+            " are not known here. Add the options `query_prompt`, with "
+            f'"{{text}}" where the question goes, and `document_prompt`, with the model\'s image'
+            f" token, as its authors give them."
+        )
+    return {"query": query, "document": document}
+
+
+def _check_prompts(source: Source, prompts: Mapping[str, str], processor: Made) -> None:
+    """Raise `VragError` for a prompt without a place for what is encoded, or with one
+    for a picture that is not.
     """
     names = [getattr(processor, name, None) for name in ("image_token", "boi_token")]
     tokens = [token for token in names if token]
@@ -216,7 +220,7 @@ def _check_prompts(source: Source, prompts: Mapping[str, str], processor: Any) -
                 )
 
 
-def _merge(model: Any, source: Source) -> None:
+def _merge(model: Made, source: Source) -> None:
     """Add the adapter's weights to the model's; every weight of the adapter must find
     its place, and every place its weight.
     """

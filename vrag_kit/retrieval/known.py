@@ -1,8 +1,8 @@
-"""Retrievers that were loaded before: what search needs to know of them, without weights.
+"""Retrievers that were loaded before, known again without their weights.
 
 The manifest of a retriever's embeddings notes the recipes (`Found.recipe`) that led to
-it. An entry whose recipe stands there has that name and fingerprint; its weights are read
-when something is left to encode.
+it. An entry whose recipe stands there has that name and fingerprint; its weights are
+read when something is left to encode.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.files import one_at_a_time
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.embeddings import embeddings_folder, write_manifest
-from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.encoders import Encoder, Prepared
 from vrag_kit.retrieval.finding import find_encoder
 from vrag_kit.retrieval.loading import load_found
 from vrag_kit.retrieval.parts import Shown
@@ -29,7 +29,7 @@ from vrag_kit.types import Evidence, Query
 class KnownEncoder:
     """An encoder whose weights are read when the first thing is encoded."""
 
-    def __init__(self, manifest: Path, stated: Mapping[str, Any], load: Callable[[], Encoder]):
+    def __init__(self, manifest: Path, stated: Options, load: Callable[[], Encoder]):
         """`stated` is what the manifest says; raises `KeyError` or `TypeError` where it
         says too little.
         """
@@ -47,11 +47,11 @@ class KnownEncoder:
         """As the encoder does."""
         return self._encoder().encode_queries(queries)
 
-    def prepare(self, document: Evidence) -> Any:  # whatever the encoder makes of it
+    def prepare(self, document: Evidence) -> Prepared:
         """As the encoder does."""
         return self._encoder().prepare(document)
 
-    def encode_documents(self, prepared: Sequence[Any]) -> np.ndarray:
+    def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
         """As the encoder does."""
         return self._encoder().encode_documents(prepared)
 

@@ -1,4 +1,4 @@
-"""Load a retriever of any family: its files say which it is, the entry's options the rest.
+"""Load a retriever of any family: its files say which, the entry's options the rest.
 
 | option | meaning |
 |---|---|
@@ -29,9 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from vrag_kit.checkpoints import check_device, fitting
+from vrag_kit.checkpoints import Made, check_device, fitting
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.encoders import Encoder
@@ -128,7 +127,9 @@ def _transformers(found: Found, device: str) -> Encoder:
 
 
 def _family(kind: str) -> _Family:
-    """What there is to know of a kind of model; its module is imported when it is needed."""
+    """What there is to know of a kind of model; its module is imported when it is
+    needed.
+    """
     prompts = ("query_prompt", "document_prompt")
     if kind == "dual":
         from vrag_kit.retrieval.dual import load_dual
@@ -178,7 +179,7 @@ def _kind(source: Source) -> str:
     return "text"
 
 
-def _embeds_both(config: Any, source: Source) -> bool:
+def _embeds_both(config: Made, source: Source) -> bool:
     """Whether the model that would be loaded has features of texts and of pictures."""
     from transformers import MODEL_MAPPING
     from transformers.dynamic_module_utils import get_class_from_dynamic_module
@@ -186,7 +187,7 @@ def _embeds_both(config: Any, source: Source) -> bool:
     remote = getattr(config, "auto_map", {}).get("AutoModel") if source.trust_remote_code else None
     if remote:
         with source.reading():
-            model: Any = get_class_from_dynamic_module(remote, source.folder)
+            model: Made = get_class_from_dynamic_module(remote, source.folder)
     else:
         model = MODEL_MAPPING.get(type(config), object)
     return all(hasattr(model, name) for name in ("get_text_features", "get_image_features"))

@@ -1,5 +1,6 @@
-"""Retrieval metrics of the Visual-RAG paper (section 5.1, Table 2), for every query at
-several cut-offs at once.
+"""Retrieval metrics of every query at several cut-offs at once.
+
+They are those of the Visual-RAG paper (section 5.1, Table 2).
 
 | metric | range | of the first k results |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""open_clip's models: by name and pretrained tag, or from a folder in open_clip's layout."""
+"""open_clip's models: by name and pretrained tag, or from a folder in its layout."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from vrag_kit.checkpoints import check_device, check_weights
+from vrag_kit.checkpoints import Made, Options, check_device, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.parts import Shown
 from vrag_kit.retrieval.pictures import resize_for
@@ -29,8 +28,8 @@ class OpenClipEncoder(TwoTowers):
 
     def __init__(
         self,
-        model: Any,  # open_clip's own classes have no common type
-        tokenizer: Any,
+        model: Made,
+        tokenizer: Made,
         *,
         name: str,
         device: str = "cpu",
@@ -39,7 +38,7 @@ class OpenClipEncoder(TwoTowers):
         self._model = model.eval().to(device)
         self._tokenizer = tokenizer
         self._device = device
-        self._config: dict[str, Any] = dict(model.visual.preprocess_cfg)
+        self._config: Options = dict(model.visual.preprocess_cfg)
         size = self._config["size"]
         self._size = (size, size) if isinstance(size, int) else tuple(size)
         self._dtype = next(model.parameters()).dtype
@@ -133,7 +132,7 @@ def load_open_clip(
     return OpenClipEncoder(model, tokenizer, name=name, device=device, shown=shown)
 
 
-def _read(spec: str, source: str, tag: str, device: str) -> tuple[Any, Any]:
+def _read(spec: str, source: str, tag: str, device: str) -> tuple[Made, Made]:
     """(model, tokenizer), without open_clip's own log lines."""
     import open_clip
 
@@ -152,7 +151,7 @@ def _read(spec: str, source: str, tag: str, device: str) -> tuple[Any, Any]:
         logging.disable(logging.NOTSET)
 
 
-def _check_names(spec: str, model: str, tag: str, open_clip: Any) -> None:
+def _check_names(spec: str, model: str, tag: str, open_clip: Made) -> None:
     models = open_clip.list_models()
     if "/" not in spec or spec.startswith((".", "/")) or model not in models:
         near = [name for name in models if name.lower().startswith(spec.lower()[:5])][:6]
@@ -169,7 +168,7 @@ def _check_names(spec: str, model: str, tag: str, open_clip: Any) -> None:
         )
 
 
-def _fingerprint(model: Any, tokenizer: Any, preprocessing: Mapping[str, Any]) -> str:
+def _fingerprint(model: Made, tokenizer: Made, preprocessing: Options) -> str:
     digest = hashlib.sha256(json.dumps(preprocessing, sort_keys=True, default=str).encode())
     digest.update(
         tokenizer(["What color are the hindwings of Papaipema inquaesita?"]).numpy().tobytes()

@@ -1,4 +1,4 @@
-"""What an encoder is shown of a question and of a document: the text, the picture, or both."""
+"""What an encoder is shown of a question or document: text, picture, or both."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Shown:
     query: str = "text"
     """One of `QUERY_PARTS`."""
     document: str = "auto"
-    """One of `DOCUMENT_PARTS`; "auto" is the picture, and the text of a document without
-    one.
+    """One of `DOCUMENT_PARTS`; "auto" is the picture, and the text of a document
+    without one.
     """
 
     usual: str = "auto"
@@ -44,15 +44,17 @@ class Shown:
         return told
 
     def named(self, name: str) -> str:
-        """The encoder's name with what is not as usual: "clip-by-image", "clip-of-text"."""
+        """The encoder's name with what is not as usual: "clip-by-image",
+        "clip-of-text".
+        """
         told = self.told()
         by = f"-by-{told['query']}" if "query" in told else ""
         of = f"-of-{told['document']}" if "document" in told else ""
         return f"{name}{by}{of}"
 
     def of_query(self, query: Query, encoder: str) -> Content:
-        """What `encoder` is shown of a question; raises `VragError` naming one without a
-        picture where it needs one.
+        """What `encoder` is shown of a question; raises `VragError` naming one without
+        a picture where it needs one.
         """
         if self.query == "text":
             return Content(query.text, None)
@@ -64,8 +66,8 @@ class Shown:
         return Content(query.text if self.query == "both" else None, query.image)
 
     def of_document(self, document: Evidence, encoder: str) -> Content:
-        """What `encoder` is shown of a document; raises `VragError` naming one that lacks
-        it.
+        """What `encoder` is shown of a document; raises `VragError` naming one that
+        lacks it.
         """
         text = document.text if (document.text or "").strip() else None
         image = document.image

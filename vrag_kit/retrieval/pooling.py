@@ -1,6 +1,4 @@
-"""One vector of many: which token's state stands for a whole text, whatever side the
-padding is on.
-"""
+"""One vector of many: a text's token states, pooled, wherever its padding is."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The two ends of the scale: what a random order would score, exactly, and the perfect
-order.
-"""
+"""The ends of the scale: a random order, in exact expectation, and the perfect one."""
 
 from __future__ import annotations
 

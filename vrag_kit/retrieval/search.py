@@ -1,4 +1,4 @@
-"""Exact nearest-neighbour search, within a query's candidates or over the whole corpus."""
+"""Exact nearest neighbours, among a query's candidates or in the whole corpus."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ class FlatRetriever:
         self._candidates = candidates
 
     def search(self, queries: Iterable[Query], k: int) -> pd.DataFrame:
-        """The `k` nearest documents of each query as a run (see `retrieval.run`), all of
-        them where it has fewer candidates; ties by doc_id descending, also at the cut.
+        """The `k` nearest documents of each query as a run (see `retrieval.run`), all
+        of them where it has fewer candidates; ties by doc_id descending, also at the
+        cut.
 
         Raises `VragError` when k is below 1, when no query is given, and for a query
         whose vector is no direction.
@@ -76,8 +77,8 @@ def nearest(
     """The k best (score, doc_id) of each query, best first, equal scores by doc_id
     descending; all documents where there are fewer than k.
 
-    `vectors`: float32, shape (queries, d); `rows_of(names)` gives the documents' vectors,
-    shape (n, d), and is asked for a block of them at a time.
+    `vectors`: float32, shape (queries, d); `rows_of(names)` gives the documents'
+    vectors, shape (n, d), and is asked for a block of them at a time.
     """
     best: list[list[Hit]] = [[] for _ in vectors]
     for start in range(0, len(names), DOCUMENTS):

@@ -1,8 +1,8 @@
-"""Finished searches on disk: a search that was made is read back, and nothing is loaded.
+"""Finished searches on disk: what was searched is read back, and nothing is loaded.
 
-<root>/<encoder>-<fingerprint>/runs/<key>.json holds the rows of a run. The key is made of
-all that determines them: the encoder, what it is shown of each question, the candidates,
-the stamps of the documents, and k.
+<root>/<encoder>-<fingerprint>/runs/<key>.json holds the rows of a run. The key is made
+of all that determines them: the encoder, what it is shown of each question, the
+candidates, the stamps of the documents, and k.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from vrag_kit.checkpoints import (
+    Made,
+    Options,
     check_weights,
     files_fingerprint,
     load_config,
@@ -58,7 +59,7 @@ class Source:
         """How error messages begin."""
         return f"retriever {self.spec!r}"
 
-    def config(self) -> Any:
+    def config(self) -> Made:
         """The checkpoint's configuration, or None without config.json.
 
         Raises `VragError` for one that needs code of its own which may not run.
@@ -68,7 +69,7 @@ class Source:
         with self.reading():
             return load_config(self.folder, self.owner, trusted=self.trust_remote_code)
 
-    def read(self, auto: Any, *, unused: tuple[str, ...] = ()) -> Any:
+    def read(self, auto: Made, *, unused: tuple[str, ...] = ()) -> Made:
         """The model that `auto` (a class with `from_pretrained`) makes of the
         checkpoint, on the device, ready to encode.
 
@@ -82,15 +83,14 @@ class Source:
         check_weights(model, self.owner)
         return model.to(self.device).eval()
 
-    def read_part(self, auto: Any, *, image_size: Mapping[str, int] | None = None) -> Any:
+    def read_part(self, auto: Made, *, image_size: Mapping[str, int] | None = None) -> Made:
         """The tokenizer or processor that `auto` makes of the checkpoint; `image_size`
         replaces the size that it brings pictures to.
         """
-        how: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
-        if image_size:
-            how["size"] = dict(image_size)
+        size = {"size": dict(image_size)} if image_size else {}
         with self.reading():
-            return auto.from_pretrained(self.folder, **how)
+            trusted = self.trust_remote_code
+            return auto.from_pretrained(self.folder, trust_remote_code=trusted, **size)
 
     def check_formats(self) -> None:
         """Raise `VragError` when some weights are there as pickles only, or not at all."""
@@ -116,7 +116,7 @@ class Source:
         """The context in which the checkpoint's files are read."""
         return reading(self.owner, _EXPECTED)
 
-    def fingerprint(self, options: Mapping[str, Any]) -> str:
+    def fingerprint(self, options: Options) -> str:
         """Hash of all files, also the partner's, and of the options that change an
         embedding.
         """
@@ -141,7 +141,7 @@ def _pickles_alone(folder: Path) -> list[Path]:
     return alone
 
 
-def longest_text(tokenizer: Any, config: Any) -> int:
+def longest_text(tokenizer: Made, config: Made) -> int:
     """Number of tokens at which a text is cut: what both the tokenizer and the model's
     positions allow.
     """

@@ -1,4 +1,4 @@
-"""Encoders of documents that are text: sentence-transformers folders, and plain checkpoints.
+"""Encoders of texts: sentence-transformers folders, and plain checkpoints.
 
 The plain ones are pooled as told, with one encoder a side if need be (DRAGON+).
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 
-from vrag_kit.checkpoints import check_weights
+from vrag_kit.checkpoints import Made, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.pictures import unit_rows
 from vrag_kit.retrieval.pooling import POOLINGS, pool
@@ -25,8 +24,8 @@ from vrag_kit.types import Evidence, Query
 class Side:
     """What encodes questions, or documents."""
 
-    model: Any  # whatever class the checkpoint needs
-    tokenizer: Any
+    model: Made
+    tokenizer: Made
     prompt: str
     """With "{text}" where the text goes."""
 
@@ -99,7 +98,7 @@ class SentenceEncoder:
 
     def __init__(
         self,
-        model: Any,  # a SentenceTransformer, of a library without types
+        model: Made,
         *,
         source: Source,
         fingerprint: str,
@@ -152,8 +151,8 @@ def load_text(
     query_prompt: str = "{text}",
     document_prompt: str = "{text}",
 ) -> TextEncoder:
-    """Load a plain text checkpoint, and `documents` as the encoder of the other side if
-    given; rows have unit length unless `normalize` is false.
+    """Load a plain text checkpoint, with its partner, if it has one, as the encoder of
+    the document side; rows have unit length unless `normalize` is false.
 
     Raises `VragError` as `Source.read` does, for an unknown pooling, and for a document
     prompt without a place for the text.
@@ -192,7 +191,7 @@ def load_text(
     )
 
 
-def _read(source: Source) -> tuple[Any, Any]:
+def _read(source: Source) -> tuple[Made, Made]:
     """(model, tokenizer)."""
     from transformers import AutoModel, AutoTokenizer
 
@@ -243,7 +242,7 @@ def load_sentence(
     )
 
 
-def _read_sentence(source: Source) -> Any:
+def _read_sentence(source: Source) -> Made:
     """The library's model; raises `VragError` as `Source.read` does."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer

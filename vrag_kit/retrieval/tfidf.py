@@ -20,8 +20,8 @@ def word_run(benchmark: Benchmark, *, k: int) -> pd.DataFrame:
     The score is the cosine, in [0, 1], of tf-idf weights: occurrences of a word, in
     lower case, times ln((1 + N) / (1 + documents with it)) + 1 for N documents
     (scikit-learn's `TfidfVectorizer`). Words that no document has count for nothing.
-    All documents where there are fewer than k. Raises `VragError` for a document without
-    text, and for a k below 1.
+    All documents where there are fewer than k. Raises `VragError` for a document
+    without text, and for a k below 1.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 

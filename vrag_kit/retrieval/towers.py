@@ -1,15 +1,15 @@
-"""What dual encoders of every make share: a tower for texts, one for pictures, one space."""
+"""Dual encoders of every make: a tower for texts, one for pictures, one space."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 
+from vrag_kit.retrieval.encoders import Prepared
 from vrag_kit.retrieval.parts import Content, Shown
 from vrag_kit.retrieval.pictures import decode_rgb
 from vrag_kit.types import Evidence, Query
@@ -20,7 +20,7 @@ class Both:
     """A text and a picture that become one vector."""
 
     text: str
-    pixels: Any  # what the make's own preprocessing gives
+    pixels: Prepared
 
 
 class TwoTowers(ABC):
@@ -42,7 +42,7 @@ class TwoTowers(ABC):
         """Number of components of an embedding."""
 
     @abstractmethod
-    def _pixels(self, picture: torch.Tensor) -> Any:
+    def _pixels(self, picture: torch.Tensor) -> Prepared:
         """What the tower takes of a picture: uint8, upright, shape (3, height, width)."""
 
     @abstractmethod
@@ -50,7 +50,7 @@ class TwoTowers(ABC):
         """Unit-length rows, float32, shape (n, d); texts are cut at the model's length."""
 
     @abstractmethod
-    def _of_pictures(self, pictures: list[Any]) -> np.ndarray:
+    def _of_pictures(self, pictures: list[Prepared]) -> np.ndarray:
         """Unit-length rows, float32, shape (n, d)."""
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
@@ -68,14 +68,14 @@ class TwoTowers(ABC):
             text = self.prompts.get("query", "{text}").replace("{text}", text)
         return self.encode_documents([self._prepared(Content(text, image))])
 
-    def prepare(self, document: Evidence) -> Any:
+    def prepare(self, document: Evidence) -> Prepared:
         """The text, the picture as its tower takes it, or `Both`, as `shown` says.
 
         Raises `VragError` naming a document without it, or with a damaged picture.
         """
         return self._prepared(self.shown.of_document(document, self.name))
 
-    def _prepared(self, content: Content) -> Any:
+    def _prepared(self, content: Content) -> Prepared:
         text, image = content
         if image is None:
             return text
@@ -83,10 +83,10 @@ class TwoTowers(ABC):
         return pixels if text is None else Both(text, pixels)
 
     @torch.inference_mode()
-    def encode_documents(self, prepared: Sequence[Any]) -> np.ndarray:
+    def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
         """Unit-length rows, float32, shape (n, d); texts stand without a prompt."""
         texts: dict[int, str] = {}
-        pictures: dict[int, Any] = {}
+        pictures: dict[int, Prepared] = {}
         for place, each in enumerate(prepared):
             if isinstance(each, str):
                 texts[place] = each
