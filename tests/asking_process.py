@@ -16,6 +16,7 @@ import pandas as pd
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import (
     AnswerStore,
+    Asking,
     Forecast,
     Generator,
     Reply,
@@ -27,6 +28,7 @@ from vrag_kit.generation import (
     zero_shot,
 )
 from vrag_kit.generation.generator import Size
+from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Prompt
 
 
@@ -94,7 +96,7 @@ def ask(store_path: Path, tree: Path, calls: Path | str, seconds: float = 0.02) 
         + one_in_k(benchmark, ks=[2, 3, 4])
     )
     with AnswerStore(store_path, lease=1.0) as store:
-        return ask_all(model, benchmark, contexts, store, batch_size=3)
+        return ask_all(model, benchmark, contexts, store, wording=WORDING, how=Asking(batch_size=3))
 
 
 if __name__ == "__main__":

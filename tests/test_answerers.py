@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import WEIGHTS
+from worded import worded
 
 from vrag_kit.analysis import compare, estimate, per_query
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
@@ -30,11 +31,11 @@ from vrag_kit.generation import (
     gt_clue,
     load_generator,
     non_clue,
-    render,
     zero_shot,
 )
 from vrag_kit.generation.generator import read_answer
 from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Benchmark, Context, Query
 
 ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many")]
@@ -81,7 +82,9 @@ def judged(
     folder = tmp_path_factory.mktemp("answers")
     how: dict[str, Any] = {"decoding": "greedy", "max_new_tokens": 16, "batch_size": 32}
     return judge_all(
-        RuleJudge(), full_guide, ask_models(ANSWERERS, full_guide, contexts, folder, **how)
+        RuleJudge(),
+        full_guide,
+        ask_models(ANSWERERS, full_guide, contexts, folder, wording=WORDING, run_with=how),
     )
 
 
@@ -139,7 +142,7 @@ def test_answers_follow_the_pixels_when_the_clue_is_exchanged_for_another_specie
         )
         asked.append(ask(named, part, asks))
         shown.append(ask(seen, part, asks))
-        prompts.append(render("clue_image", asked[-1].text, [ImageFile(tmp_path / f"{i}.jpg")]))
+        prompts.append(worded("clue_image", asked[-1].text, [ImageFile(tmp_path / f"{i}.jpg")]))
     replies = [
         reply.raw
         for start in range(0, len(prompts), 30)
@@ -165,7 +168,7 @@ def fresh_questions(name: str, count: int) -> list[Question]:
 
 
 def text_only(model: LocalGenerator, questions: list[Question]) -> np.ndarray:
-    prompts = [render("no_image", question.text) for question in questions]
+    prompts = [worded("no_image", question.text) for question in questions]
     replies = [
         reply.raw
         for start in range(0, len(prompts), 50)

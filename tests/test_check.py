@@ -28,6 +28,7 @@ from vrag_kit.generation import (
     one_in_k_easy,
     zero_shot,
 )
+from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.parameters import read_parameters
@@ -90,8 +91,8 @@ def test_the_calls_of_a_model_are_as_many_as_its_run_makes(
     ]
     model = SlowModel(tmp_path / "calls", 0)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        ask_all(model, guide, contexts + further, store)
-        ask_all(model, guide, contexts, store, template="several_images")
+        ask_all(model, guide, contexts + further, store, wording=WORDING)
+        ask_all(model, guide, contexts, store, wording=WORDING.only("several_images"))
     other = load_other_corpus(guide, guide_folder / "images24", name="other")
     n = len(guide.queries)
     asked = (

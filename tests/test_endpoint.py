@@ -13,21 +13,24 @@ from typing import Any
 import pytest
 from PIL import Image
 from strange_server import StrangeServer, good_words, images_in, text_in
+from worded import worded
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
+    Asking,
     EndpointGenerator,
+    Round,
     ask_all,
     ask_prompts,
     load_generator,
-    render,
     zero_shot,
 )
 from vrag_kit.generation.remote.data_url import data_url
 from vrag_kit.generation.remote.endpoints import ENDPOINTS, image_tokens
+from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
 Ask = Callable[..., list[Answer]]
@@ -54,7 +57,7 @@ def connect(strange: StrangeServer, **options: Any) -> EndpointGenerator:
 
 
 def question(words: str) -> Prompt:
-    return render("no_image", words)
+    return worded("no_image", words)
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +118,7 @@ def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_a
         assert ask_prompts(connect(server), prompts, store) == answers
         assert [server.calls(piece) for piece in ("first?", "strange?", "last?")] == [1, calls, 1]
         server.plans = {}
-        again = ask_prompts(connect(server), prompts, store, retry_failures=True)
+        again = ask_prompts(connect(server), prompts, store, how=Asking(retry_failures=True))
         assert [answer.status for answer in again] == ["ok", "ok", "ok"]
         assert [server.calls(piece) for piece in ("first?", "strange?", "last?")] == [
             1,
@@ -220,7 +223,7 @@ def test_answers_are_kept_one_by_one_also_where_one_call_runs_at_a_time(tmp_path
         AnswerStore(tmp_path / "a.sqlite") as store,
     ):
         with pytest.raises(VragError, match="revoked"):
-            ask_prompts(connect(server, concurrency=1), prompts, store, batch_size=32)
+            ask_prompts(connect(server, concurrency=1), prompts, store, how=Asking(batch_size=32))
         assert "9 answers, 0 failures" in repr(store)
 
 
@@ -272,14 +275,14 @@ def test_pictures_arrive_in_order_with_the_pixels_that_local_models_get(tmp_path
         changed.save(tmp_path / name, **options)
     images = [ImageFile(tmp_path / name) for name in pictures]
     with StrangeServer() as server:
-        connect(server).generate([render("several_images", "What?", images)])
+        connect(server).generate([worded("several_images", "What?", images)])
         assert [pixel_hash(image) for image in images_in(server.requests[-1])] == [
             pixel_hash(image.open()) for image in images
         ]
         kinds = [part["type"] for part in server.requests[-1]["messages"][0]["content"]]
         assert kinds == ["text"] + ["image_url"] * 6
         connect(server, images_first=True, max_image_side=32).generate(
-            [render("several_images", "What?", images)]
+            [worded("several_images", "What?", images)]
         )
         assert [part["type"] for part in server.requests[-1]["messages"][0]["content"]] == [
             "image_url"
@@ -296,7 +299,7 @@ def test_the_order_of_twenty_coloured_pictures_is_read_back(tmp_path: Path) -> N
     with StrangeServer() as server:
         connect(server).generate(
             [
-                render(
+                worded(
                     "several_images", "What?", [ImageFile(tmp_path / f"{n}.png") for n in range(20)]
                 )
             ]
@@ -350,7 +353,9 @@ def test_every_field_that_an_endpoint_takes_is_sent_and_recorded(
             monkeypatch.setitem(about, "base_url", server.url)
             monkeypatch.setenv(about["key"], "sk-secret")
         generator = load_generator(entry, decoding=decoding, max_new_tokens=64)
-        (answer,) = ask_prompts(generator, [question("what?")], store, sample=3)
+        (answer,) = ask_prompts(
+            generator, [question("what?")], store, this=Round(sample=3, samples=4)
+        )
         sent = {name: value for name, value in server.requests[-1].items() if name != "messages"}
         assert sent == expected
         recorded = {**answer.sent, **answer.sent["body"], "seed": answer.sample}
@@ -549,7 +554,10 @@ def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(
     ):
         for _ in range(3):
             ask_prompts(
-                connect(server, **priced), [question("strange?")], store, retry_failures=True
+                connect(server, **priced),
+                [question("strange?")],
+                store,
+                how=Asking(retry_failures=True),
             )
         assert store.spent("m") == 3
 
@@ -561,7 +569,7 @@ def test_the_cap_is_checked_for_all_samples_before_the_first(
     with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
         once = (
             connect(server, prices=[10_000.0, 0.0])
-            .forecast([render("no_image", next(iter(benchmark.queries.values())).text)], {})
+            .forecast([worded("no_image", next(iter(benchmark.queries.values())).text)], {})
             .cost
         )
         with pytest.raises(VragError, match="Nothing was asked"):
@@ -570,7 +578,8 @@ def test_the_cap_is_checked_for_all_samples_before_the_first(
                 benchmark,
                 zero_shot(benchmark),
                 store,
-                samples=3,
+                wording=WORDING,
+                how=Asking(samples=3),
             )
         assert server.requests == []
 
@@ -635,7 +644,9 @@ def test_pictures_are_counted_by_the_rules_that_providers_publish() -> None:
 def test_samples_are_seeded_apart(tmp_path: Path) -> None:
     with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
         first, second, again = (
-            ask_prompts(connect(server), [question("what?")], store, sample=sample)[0]
+            ask_prompts(
+                connect(server), [question("what?")], store, this=Round(sample=sample, samples=9)
+            )[0]
             for sample in (0, 1, 0)
         )
         assert [request["seed"] for request in server.requests[1:]] != []

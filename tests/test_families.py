@@ -15,10 +15,11 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 from tiny_models import FAMILIES, build
+from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.generation import LocalGenerator, Reply, load_generator, render
+from vrag_kit.generation import LocalGenerator, Reply, load_generator
 from vrag_kit.types import Message
 
 COLORS = {"r": (250, 10, 10), "g": (10, 250, 10), "b": (10, 10, 250)}
@@ -106,7 +107,7 @@ def test_the_forecast_of_a_prompt_is_its_real_length(
     family: str, count: int, load: Load, paint
 ) -> None:
     model, pictures = load(family), paint("rgb" * 7)[:count]
-    prompt = render("several_images", "What color is it?", pictures)
+    prompt = worded("several_images", "What color is it?", pictures)
     forecast = model.forecast(
         [prompt], {picture.where: picture.open().size for picture in pictures}
     )
@@ -148,8 +149,8 @@ def test_the_recorded_visual_tokens_are_those_in_the_prompt(family: str, load: L
 @pytest.mark.parametrize("family", FAMILIES)
 def test_greedy_answers_repeat_to_the_letter(family: str, load: Load, paint) -> None:
     prompts = [
-        render("several_images", "What?", paint("rgb")),
-        render("one_image", "What?", paint("b")),
+        worded("several_images", "What?", paint("rgb")),
+        worded("one_image", "What?", paint("b")),
     ]
     assert load(family).generate(prompts) == load(family).generate(prompts)
 
@@ -162,14 +163,14 @@ def test_the_shorter_prompt_of_a_batch_is_padded_on_the_left(
     generate = model._model.generate
     model._model.generate = lambda **inputs: (given.update(inputs), generate(**inputs))[1]
     model.generate(
-        [render("several_images", "What?", paint("rgb")), render("one_image", "?", paint("b"))]
+        [worded("several_images", "What?", paint("rgb")), worded("one_image", "?", paint("b"))]
     )
     assert given["attention_mask"][:, -1].tolist() == [1, 1]
     assert given["attention_mask"][:, 0].tolist() == [1, 0]
 
 
 def test_attention_and_device_map_are_options_of_an_entry(load: Load, paint) -> None:
-    prompt = [render("one_image", "What?", paint("b"))]
+    prompt = [worded("one_image", "What?", paint("b"))]
     plain, eager, mapped = (
         load("llava"),
         load("llava", attention="eager"),
@@ -192,7 +193,7 @@ def test_a_picture_takes_no_more_tokens_than_it_may(
     family: str, load: Load, tmp_path: Path
 ) -> None:
     Image.new("RGB", (900, 1300), (90, 160, 30)).save(tmp_path / "large.png")
-    prompt = render("one_image", "What?", [ImageFile(tmp_path / "large.png")])
+    prompt = worded("one_image", "What?", [ImageFile(tmp_path / "large.png")])
     free, tight = load(family), load(family, max_image_tokens=BUDGETS[family])
     a, b = (model.generate([prompt])[0] for model in (free, tight))
     assert 0 < b.tokens["visual"] <= BUDGETS[family] + 3 < a.tokens["visual"], (
@@ -263,7 +264,7 @@ def test_phi_4_answers_with_its_vision_adapter(
     load: Load, checkpoints: dict[str, Path], paint, tmp_path: Path
 ) -> None:
     model = load("phi4_multimodal")
-    prompt = [render("one_image", "What?", paint("b"))]
+    prompt = [worded("one_image", "What?", paint("b"))]
     assert model._model.active_adapters() == ["vision"]
 
     def logits() -> torch.Tensor:
@@ -327,7 +328,7 @@ def test_a_template_that_takes_neither_parts_nor_strings_is_refused_at_once(
 
 def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -> None:
     model, pictures = load("llava"), paint("rgb" * 40)
-    prompts = [render("several_images", "What?", pictures[:count]) for count in (1, 3, 100, 120)]
+    prompts = [worded("several_images", "What?", pictures[:count]) for count in (1, 3, 100, 120)]
     forecast = model.forecast(prompts, {picture.where: picture.open().size for picture in pictures})
     assert forecast.misfits == 2
     assert "2 prompts do not fit, from 100 images on" in str(forecast)

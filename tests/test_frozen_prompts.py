@@ -29,11 +29,12 @@ from vrag_kit.generation import (
     non_clue,
     one_in_k,
     one_in_k_easy,
+    prompt_of,
     top_k,
     zero_shot,
 )
-from vrag_kit.generation.experiment import _prompt
 from vrag_kit.judging import judge_prompt
+from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.retrieval import perfect_run
 from vrag_kit.types import Benchmark, Context, Evidence, Prompt
 
@@ -77,12 +78,17 @@ def answer_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
         *m_in_k(enough_clues(guide, 3), ms=[1, 2, 3], **common),
     ]
     for context in contexts:
-        yield context.setting, str(context.k), str(context.m or ""), _prompt(guide, context, None)
+        yield (
+            context.setting,
+            str(context.k),
+            str(context.m or ""),
+            prompt_of(guide, context, WORDING),
+        )
         yield (
             f"{context.setting} in one wording",
             str(context.k),
             str(context.m or ""),
-            _prompt(guide, context, "several_images"),
+            prompt_of(guide, context, WORDING.only("several_images")),
         )
 
 
@@ -101,7 +107,7 @@ def text_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
             context = Context(
                 query_id=query_id, setting="text_rag", k=k, doc_ids=tuple(passages)[:k]
             )
-            yield "text_rag", str(k), "", _prompt(library, context, None)
+            yield "text_rag", str(k), "", prompt_of(library, context, WORDING)
 
 
 def judge_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:

@@ -14,10 +14,11 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 from tiny_models import FAMILIES, build
+from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.generation import LocalGenerator, load_generator, render
+from vrag_kit.generation import LocalGenerator, load_generator
 from vrag_kit.generation.generator import read_answer
 from vrag_kit.types import Message, Prompt
 
@@ -49,11 +50,11 @@ def pictures(tmp_path: Path) -> list[ImageFile]:
 @pytest.fixture
 def prompts(pictures: list[ImageFile]) -> list[Prompt]:
     return [
-        render("several_images", "What color is it?", pictures[:3]),
-        render("no_image", "What?"),
-        render("one_image", "Which?", pictures[1:2]),
-        render("several_images", "And now?", pictures[::-1]),
-        render("clue_image", "Which?", pictures[4:5]),
+        worded("several_images", "What color is it?", pictures[:3]),
+        worded("no_image", "What?"),
+        worded("one_image", "Which?", pictures[1:2]),
+        worded("several_images", "And now?", pictures[::-1]),
+        worded("clue_image", "Which?", pictures[4:5]),
     ]
 
 
@@ -172,7 +173,7 @@ def test_the_model_sees_the_pictures_and_their_order(
 ) -> None:
     model = load(family)
     one, other, swapped = (
-        next_token(model, [render("several_images", "Which?", chosen)])
+        next_token(model, [worded("several_images", "Which?", chosen)])
         for chosen in (pictures[:2], pictures[2:4], pictures[1::-1])
     )
     assert not torch.allclose(one, other, atol=1e-4)
@@ -188,7 +189,7 @@ def test_a_rotated_photograph_is_seen_upright(load, tmp_path: Path) -> None:
     a, b = (
         next_token(
             load("qwen2_5_vl"),
-            [render("one_image", "Which?", [ImageFile(tmp_path / f"{name}.png")])],
+            [worded("one_image", "Which?", [ImageFile(tmp_path / f"{name}.png")])],
         )
         for name in ("upright", "turned")
     )
@@ -199,7 +200,7 @@ def test_a_prompt_too_long_for_the_model_fails_alone_and_says_why(
     load, pictures: list[ImageFile]
 ) -> None:
     replies = load("llava").generate(
-        [render("no_image", "What?"), render("several_images", "What?", pictures * 20)]
+        [worded("no_image", "What?"), worded("several_images", "What?", pictures * 20)]
     )
     assert [reply.failure.kind for reply in replies] == ["truncated", "too_long"]
     assert replies[1].raw is None
@@ -209,8 +210,8 @@ def test_a_prompt_too_long_for_the_model_fails_alone_and_says_why(
 def test_a_control_token_in_a_question_fails_alone(load, pictures: list[ImageFile]) -> None:
     replies = load("llava").generate(
         [
-            render("one_image", "What is <image>?", pictures[:1]),
-            render("one_image", "What?", pictures[:1]),
+            worded("one_image", "What is <image>?", pictures[:1]),
+            worded("one_image", "What?", pictures[:1]),
         ]
     )
     assert [str(reply.failure) for reply in replies] == [

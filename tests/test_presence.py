@@ -15,6 +15,7 @@ from vrag_kit.building.folders import SpeciesFolder, read_folders
 from vrag_kit.building.presence import ask_presence, coarse_filter
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, non_clue
+from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Benchmark
 
 WEIGHTS = "vrag_kit/fieldguide/weights/field-guide-vlm-few"
@@ -191,8 +192,8 @@ def test_what_the_filter_was_told_is_an_answer_for_the_other_notebooks_too(
         guide,
         non_clue(guide.subset([query.query_id]), draws=3),
         tmp_path,
-        decoding="greedy",
-        max_new_tokens=16,
+        wording=WORDING,
+        run_with={"decoding": "greedy", "max_new_tokens": 16},
     )
     assert answers["status"].tolist() == ["ok"] * 3
     assert all(isinstance(answer, str) and answer for answer in answers["answer"])

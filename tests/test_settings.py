@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from worded import worded
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
@@ -23,11 +24,10 @@ from vrag_kit.generation import (
     non_clue,
     one_in_k,
     one_in_k_easy,
-    render,
-    template_of,
     top_k,
     zero_shot,
 )
+from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.retrieval import make_run, perfect_run
 from vrag_kit.types import Benchmark, Context, Evidence, Query
 
@@ -168,7 +168,7 @@ def test_too_few_images_are_named_with_what_to_do(
 
 def test_the_wording_is_the_papers() -> None:
     context = Context(query_id="q", setting="zero_shot", k=0)
-    (message,) = render(template_of(context), "Why?")
+    (message,) = worded(WORDING.template_of(context).name, "Why?")
     assert message.parts == (
         (
             "Please answer the question regarding a visual feature of an organism (animal, plant,"
@@ -190,7 +190,9 @@ def test_the_wording_is_the_papers() -> None:
 )
 def test_each_setting_has_its_wording(setting: str, k: int, words: str) -> None:
     assert words in str(
-        render(template_of(Context(query_id="q", setting=setting, k=k)), "Why?")[0].parts[0]
+        worded(WORDING.template_of(Context(query_id="q", setting=setting, k=k)).name, "Why?")[
+            0
+        ].parts[0]
     )
 
 
@@ -203,7 +205,7 @@ def test_an_unknown_setting_is_refused() -> None:
         VragError,
         match="no template for the setting 'zeroshot'; expected one of zero_shot, gt_clue",
     ):
-        template_of(Context(query_id="q", setting="zeroshot", k=0))
+        WORDING.template_of(Context(query_id="q", setting="zeroshot", k=0))
 
 
 def several(groups: int, images: int) -> Benchmark:
@@ -288,7 +290,7 @@ def test_the_first_clue_of_a_run_is_the_best_ranked_one() -> None:
 
 
 def test_passages_are_numbered_behind_the_question_and_announced_as_passages() -> None:
-    (message,) = render(
+    (message,) = worded(
         "text_passages", "What color?", passages=["The goose. It is grey.", "A fern."]
     )
     (text,) = message.parts
@@ -296,7 +298,9 @@ def test_passages_are_numbered_behind_the_question_and_announced_as_passages() -
     assert text.endswith(
         "Question: What color?\nPassage 1: The goose. It is grey.\nPassage 2: A fern.\n"
     )
-    assert template_of(Context(query_id="q", setting="text_rag", k=10)) == "text_passages"
+    assert (
+        WORDING.template_of(Context(query_id="q", setting="text_rag", k=10)).name == "text_passages"
+    )
 
 
 @pytest.mark.parametrize(
@@ -311,4 +315,4 @@ def test_passages_are_numbered_behind_the_question_and_announced_as_passages() -
 def test_the_ablations_are_asked_in_the_wording_of_what_they_are_compared_with(
     setting: str, k: int, template: str
 ) -> None:
-    assert template_of(Context(query_id="q", setting=setting, k=k)) == template
+    assert WORDING.template_of(Context(query_id="q", setting=setting, k=k)).name == template

@@ -28,8 +28,19 @@ from strange_server import StrangeServer, good_words, text_in
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore, Reply, ask_all, ask_prompts, gt_clue, m_in_k, zero_shot
+from vrag_kit.generation import (
+    AnswerStore,
+    Asking,
+    Reply,
+    Round,
+    ask_all,
+    ask_prompts,
+    gt_clue,
+    m_in_k,
+    zero_shot,
+)
 from vrag_kit.generation.keys import Picture, answer_key, stored_prompt
+from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Answer, Failure, Message, Status
 
 SCRIPT = Path(__file__).parent / "asking_process.py"
@@ -199,14 +210,23 @@ def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
         Moody(tmp_path / "calls", 0),
     )
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        first = ask_all(model, benchmark, zero_shot(benchmark), store)
+        first = ask_all(model, benchmark, zero_shot(benchmark), store, wording=WORDING)
         assert list(first["status"]) == ["timeout", "ok", "ok", "ok"]
         assert first["answer"].isna().tolist() == [True, False, False, False]
         assert "4 new, 0 by another process, 1 failed" in capsys.readouterr().out
         model.healthy = True
-        pd.testing.assert_frame_equal(ask_all(model, benchmark, zero_shot(benchmark), store), first)
+        pd.testing.assert_frame_equal(
+            ask_all(model, benchmark, zero_shot(benchmark), store, wording=WORDING), first
+        )
         assert (
-            ask_all(model, benchmark, zero_shot(benchmark), store, retry_failures=True)["status"]
+            ask_all(
+                model,
+                benchmark,
+                zero_shot(benchmark),
+                store,
+                wording=WORDING,
+                how=Asking(retry_failures=True),
+            )["status"]
             == "ok"
         ).all()
         assert len((tmp_path / "calls").read_text().split()) == 5
@@ -218,7 +238,9 @@ def test_each_row_of_the_answers_tells_what_was_asked_and_what_was_shown(
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     contexts = zero_shot(benchmark) + m_in_k(benchmark, ms=[1], k=2, draws=2)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        table = ask_all(SlowModel(tmp_path / "calls", 0), benchmark, contexts, store)
+        table = ask_all(
+            SlowModel(tmp_path / "calls", 0), benchmark, contexts, store, wording=WORDING
+        )
     assert set(table["benchmark"]) == {benchmark.name}
     assert list(table["doc_ids"]) == [context.doc_ids for context in contexts]
     assert list(table["m"].astype("object").where(table["m"].notna(), None)) == [
@@ -321,7 +343,9 @@ def test_waiting_looks_ever_more_rarely(questions: Path, tmp_path: Path) -> None
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     model = SlowModel(tmp_path / "calls", 0)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        ids = list(ask_all(model, benchmark, zero_shot(benchmark), store)["answer_id"])
+        ids = list(
+            ask_all(model, benchmark, zero_shot(benchmark), store, wording=WORDING)["answer_id"]
+        )
     (tmp_path / "a.sqlite").unlink()
     looks: list[float] = []
 
@@ -335,7 +359,7 @@ def test_waiting_looks_ever_more_rarely(questions: Path, tmp_path: Path) -> None
         Watched(tmp_path / "a.sqlite") as store,
     ):
         assert dead.claim(ids) == ids
-        ask_all(model, benchmark, zero_shot(benchmark), store)
+        ask_all(model, benchmark, zero_shot(benchmark), store, wording=WORDING)
     waited = [later - earlier for earlier, later in pairwise(looks)]
     assert len(looks) < 12  # every 0.2 s would be 15 and more
     assert max(waited) > 0.7
@@ -357,7 +381,7 @@ def test_a_better_reader_reaches_stored_answers(
         (first,) = ask_prompts(model, prompts, store)
         assert first.fields["answer"] == before
         (again,) = ask_prompts(
-            model, prompts, store, read=lambda words: {"answer": words.split(": ")[-1]}
+            model, prompts, store, this=Round(read=lambda words: {"answer": words.split(": ")[-1]})
         )
     assert again.fields == {"served": "m-1", "answer": now}
 
@@ -429,7 +453,9 @@ def test_a_picture_that_was_replaced_is_hashed_again(tmp_path: Path) -> None:
 def test_what_was_asked_can_be_read_back(questions: Path, tmp_path: Path) -> None:
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        table = ask_all(SlowModel(tmp_path / "calls", 0), benchmark, gt_clue(benchmark), store)
+        table = ask_all(
+            SlowModel(tmp_path / "calls", 0), benchmark, gt_clue(benchmark), store, wording=WORDING
+        )
         (message,) = store.prompt(table["answer_id"][0])
         assert "number 0?" in message["parts"][0]
         assert message["parts"][1]["image"].endswith("a.jpg")

@@ -184,6 +184,14 @@ class Context:
     """The documents, first seen first; empty for zero_shot."""
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What was asked before in a conversation, and what was answered."""
+
+    question: str
+    answer: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One turn of a prompt."""

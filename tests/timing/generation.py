@@ -22,17 +22,18 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.generation import (
     AnswerStore,
+    Asking,
     LocalGenerator,
     ask_all,
     gt_clue,
     load_generator,
     non_clue,
     one_in_k,
-    render,
-    template_of,
+    prompt_of,
     zero_shot,
 )
 from vrag_kit.generation.local.vision import Eyes
+from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Benchmark, Context, Prompt
 
 MODEL = "vrag_kit/fieldguide/weights/field-guide-vlm-many"
@@ -95,13 +96,9 @@ def measure(
     generator: LocalGenerator, benchmark: Benchmark, contexts: list[Context], title: str
 ) -> None:
     """One table row: end to end, bare generate, and the kit without reuse."""
-    unique = {(c.query_id, template_of(c), c.doc_ids): c for c in contexts}
+    unique = {(c.query_id, WORDING.template_of(c).name, c.doc_ids): c for c in contexts}
     prompts = [
-        render(
-            template_of(c),
-            benchmark.queries[c.query_id].text,
-            [benchmark.corpus[d].image for d in c.doc_ids],
-        )  # type: ignore[misc]
+        prompt_of(benchmark, c, WORDING)
         for c in sorted(unique.values(), key=lambda c: len(c.doc_ids))
     ]
     inputs = ready_inputs(generator, prompts)
@@ -113,7 +110,9 @@ def measure(
             tempfile.TemporaryDirectory() as folder,
             AnswerStore(Path(folder) / "answers.sqlite") as store,
         ):
-            ask_all(generator, benchmark, contexts, store, batch_size=BATCH)
+            ask_all(
+                generator, benchmark, contexts, store, wording=WORDING, how=Asking(batch_size=BATCH)
+            )
 
     @torch.inference_mode()
     def bare() -> None:

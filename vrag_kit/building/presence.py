@@ -17,11 +17,12 @@ import pandas as pd
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore, ask_prompts, load_generator, render
+from vrag_kit.generation import AnswerStore, Asking, Round, ask_prompts, load_generator, render
 from vrag_kit.generation.generator import read_answer
 from vrag_kit.judging.abstention import declines
 from vrag_kit.options import Entry
-from vrag_kit.types import Answer, Failure, Message, Prompt, Status
+from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.types import Answer, Evidence, Failure, Message, Prompt, Query, Status
 
 _COLUMNS = ["question_id", "doc_id", "visible", "status", "detail", "answer_id"]
 MOST_CLUES = 0.25
@@ -92,9 +93,8 @@ def ask_presence(
             [write(look) for look in whole],
             store,
             owners=[look.question_id for look in whole],
-            batch_size=batch_size,
-            retry_failures=retry_failures,
-            what="looks",
+            how=Asking(batch_size=batch_size, retry_failures=retry_failures),
+            this=Round(what="looks"),
         )
     told = {look: _told(answer, read) for look, answer in zip(whole, answers, strict=True)}
     rows = []
@@ -192,7 +192,9 @@ def _yes_no(look: Look) -> Prompt:
 
 
 def _question(look: Look) -> Prompt:
-    return render("one_image", look.question, [look.image])
+    query = Query(query_id=look.question_id, text=look.question)
+    shown = Evidence(doc_id=look.doc_id, image=look.image)
+    return render(WORDING.template("one_image"), query, [shown])
 
 
 def _says_yes(said: str) -> float:

@@ -23,6 +23,7 @@ from vrag_kit.building.template_writer import NAME, write_by_template
 from vrag_kit.errors import VragError
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
+from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.options import Entry
@@ -125,9 +126,8 @@ def _ask(
             generator,
             prompts,
             store,
-            retry_failures=retry_failures,
-            what="questions",
-            read=lambda raw: {},
+            how=Asking(retry_failures=retry_failures),
+            this=Round(what="questions", read=lambda raw: {}),
         )
 
 

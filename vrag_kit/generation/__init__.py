@@ -4,13 +4,14 @@ answers, and where answers are kept.
 
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
+from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.contexts import (
     CLUES,
     DRAWS,
     ONE_IN_K,
     TOP_K,
-    enough_clues,
     clue_moved,
+    enough_clues,
     first_clue,
     gt_clue,
     m_gt,
@@ -21,12 +22,13 @@ from vrag_kit.generation.contexts import (
     top_k,
     zero_shot,
 )
-from vrag_kit.generation.experiment import ask_all, ask_models
+from vrag_kit.generation.experiment import ask_all, ask_models, prompt_of
 from vrag_kit.generation.generator import Forecast, Generator, Reply
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local.model import LocalGenerator
 from vrag_kit.generation.remote.endpoint import EndpointGenerator
-from vrag_kit.generation.templates import render, template_of
+from vrag_kit.generation.rendering import render
+from vrag_kit.generation.wording import Wording, read_wording
 
 __all__ = [
     "CLUES",
@@ -34,16 +36,19 @@ __all__ = [
     "ONE_IN_K",
     "TOP_K",
     "AnswerStore",
+    "Asking",
     "EndpointGenerator",
     "Forecast",
     "Generator",
     "LocalGenerator",
     "Reply",
+    "Round",
+    "Wording",
     "ask_all",
     "ask_models",
     "ask_prompts",
-    "enough_clues",
     "clue_moved",
+    "enough_clues",
     "first_clue",
     "gt_clue",
     "load_generator",
@@ -52,8 +57,9 @@ __all__ = [
     "non_clue",
     "one_in_k",
     "one_in_k_easy",
+    "prompt_of",
+    "read_wording",
     "render",
-    "template_of",
     "top_k",
     "zero_shot",
 ]

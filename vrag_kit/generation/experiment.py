@@ -14,13 +14,15 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
-from vrag_kit.generation.generator import Generator
+from vrag_kit.generation.asking_options import Asking, Round
+from vrag_kit.generation.generator import Generator, images_of
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.templates import render, template_of
+from vrag_kit.generation.rendering import render
+from vrag_kit.generation.wording import Wording
 from vrag_kit.options import Entry
-from vrag_kit.types import Benchmark, Context, Prompt
+from vrag_kit.types import Answer, Benchmark, Context, Prompt
 
-COLUMNS = [
+COLUMNS = (
     "benchmark",
     "model",
     "setting",
@@ -36,7 +38,14 @@ COLUMNS = [
     "status",
     "detail",
     "answer_id",
-]
+)
+
+
+def prompt_of(benchmark: Benchmark, context: Context, wording: Wording) -> Prompt:
+    """What a model is sent for a context; raises as `render` does."""
+    evidence = [benchmark.corpus[doc_id] for doc_id in context.doc_ids]
+    query = benchmark.queries[context.query_id]
+    return render(wording.template_of(context), query, evidence)
 
 
 def ask_all(
@@ -45,64 +54,35 @@ def ask_all(
     contexts: Sequence[Context],
     store: AnswerStore,
     *,
-    template: str | None = None,
-    batch_size: int = 16,
-    samples: int = 1,
-    retry_failures: bool = False,
+    wording: Wording,
+    how: Asking | None = None,
 ) -> pd.DataFrame:
     """One row a context and sample, that needs nothing beside it: benchmark, model,
     setting, k, m (missing but in m_gt and m_in_k), draw, sample, query_id, group,
     doc_ids (tuple, in the order shown), template, answer, status, detail, answer_id.
 
     `answer` is what will be judged, None where `status`, a `Status`, is not "ok"; then
-    `detail` says why, in words. `template` puts
-    all contexts into one wording, instead of each setting's own. `samples` repeats
-    every question, which makes sense where decoding samples. See `ask_prompts` for what
-    is printed and raised.
+    `detail` says why, in words. See `ask_prompts` for what is printed and raised;
+    raises `VragError` also for several samples of a model that decodes greedily.
     """
-    if samples < 1:
-        raise VragError(f"samples is {samples}; expected 1 or more.")
-    if samples > 1 and generator.deterministic:
+    how = how or Asking()
+    if how.samples > 1 and generator.deterministic:
         raise VragError(
-            f"{generator.name}: {samples} samples are asked for, but it decodes greedily, so that"
-            " they would be copies. Set samples to 1, or another `decoding`."
+            f"{generator.name}: {how.samples} samples are asked for, but it decodes greedily, so"
+            " that they would be copies. Set samples to 1, or another `decoding`."
         )
-    prompts = [_prompt(benchmark, context, template) for context in contexts]
+    prompts = [prompt_of(benchmark, context, wording) for context in contexts]
     owners = [context.query_id for context in contexts]
-    rows = []
-    for sample in range(samples):
-        answers = ask_prompts(
-            generator,
-            prompts,
-            store,
-            owners=owners,
-            batch_size=batch_size,
-            sample=sample,
-            rounds=samples - sample,
-            retry_failures=retry_failures,
-            what="answers" if samples == 1 else f"answers, sample {sample + 1} of {samples},",
-        )
-        rows += [
-            (
-                benchmark.name,
-                generator.name,
-                context.setting,
-                context.k,
-                context.m,
-                context.draw,
-                sample,
-                context.query_id,
-                benchmark.queries[context.query_id].group,
-                context.doc_ids,
-                template or template_of(context),
-                answer.fields.get("answer"),
-                answer.status.value,
-                answer.detail,
-                answer.answer_id,
+    rows: list[tuple[object, ...]] = []
+    for sample in range(how.samples):
+        this = Round(sample=sample, samples=how.samples)
+        answers = ask_prompts(generator, prompts, store, owners=owners, how=how, this=this)
+        for context, answer in zip(contexts, answers, strict=True):
+            template = wording.template_of(context).name
+            rows.append(
+                (benchmark.name, generator.name, *_row(benchmark, context, template, answer))
             )
-            for context, answer in zip(contexts, answers, strict=True)
-        ]
-    return pd.DataFrame(rows, columns=COLUMNS).astype({"m": "Int64"})
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"m": "Int64"})
 
 
 def ask_models(
@@ -111,37 +91,29 @@ def ask_models(
     contexts: Sequence[Context],
     answers_dir: Path | str,
     *,
-    template: str | None = None,
-    device: str = "cpu",
-    decoding: str | Mapping[str, Any] = "checkpoint",
-    max_new_tokens: int = 128,
-    batch_size: int = 16,
-    samples: int = 1,
-    retry_failures: bool = False,
+    wording: Wording,
+    run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> pd.DataFrame:
     """`ask_all` for several models (what `load_generator` takes), one after another,
     over the store `answers.sqlite` in `answers_dir`.
 
-    `batch_size` is how many prompts are answered at once: in one batch here, in
-    parallel calls by an endpoint. `max_images` in a model's entry leaves out contexts
-    with more images, as the paper did with two models. Raises `VragError`, before any
-    is asked, for an entry that cannot be read, and when two models have the same name.
+    `run_with` names fields of `Asking`: device, decoding, max_new_tokens, batch_size,
+    samples, retry_failures. `max_images` in a model's entry leaves out prompts with
+    more images, as Visual-RAG did with two models. Raises `VragError`, before any is
+    asked, for an entry that cannot be read, and when two models have the same name.
     """
+    how = Asking.of(run_with or {})
     generators = [
         load_generator(
             entry,
-            device=device,
-            decoding=decoding,
-            max_new_tokens=max_new_tokens,
-            concurrency=batch_size,
+            device=how.device,
+            decoding=how.decoding,
+            max_new_tokens=how.max_new_tokens,
+            concurrency=how.batch_size,
         )
         for entry in models
     ]
-    names = [generator.name for generator in generators]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise VragError(
-            f"two models are named {twice[0]!r}; list it once, or give one a `name` in its entry."
-        )
+    _check_names([generator.name for generator in generators])
     for generator in generators:
         if missing := generator.missing():
             print(
@@ -153,51 +125,64 @@ def ask_models(
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         for entry in models:
             generator = generators.pop(0)
-            most = None if isinstance(entry, str) else entry.get("max_images")
-            chosen = [
-                context
-                for context in contexts
-                if most is None or context.setting == "text_rag" or len(context.doc_ids) <= most
-            ]
-            if len(chosen) < len(contexts):
-                print(
-                    f"{generator.name}: {len(contexts) - len(chosen):,} prompts with more than"
-                    f" {most} images are left out, as its entry says",
-                    flush=True,
-                )
-            tables.append(
-                ask_all(
-                    generator,
-                    benchmark,
-                    chosen,
-                    store,
-                    template=template,
-                    batch_size=batch_size,
-                    samples=samples,
-                    retry_failures=retry_failures,
-                )
-            )
+            chosen = _few_enough(entry, generator.name, benchmark, contexts, wording)
+            tables.append(ask_all(generator, benchmark, chosen, store, wording=wording, how=how))
             del generator  # before the next one is loaded: two large models may not fit together
             gc.collect()
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+    if not tables:
+        return pd.DataFrame(columns=list(COLUMNS))
+    return pd.concat(tables, ignore_index=True)
 
 
-def _prompt(benchmark: Benchmark, context: Context, template: str | None) -> Prompt:
-    shown = [
-        (
-            benchmark.corpus[doc_id].text
-            if context.setting == "text_rag"
-            else benchmark.corpus[doc_id].image
-        )
-        for doc_id in context.doc_ids
-    ]
-    if None in shown:
-        what = "text" if context.setting == "text_rag" else "image"
+def _row(
+    benchmark: Benchmark, context: Context, template: str, answer: Answer
+) -> tuple[object, ...]:
+    """The columns from setting on."""
+    return (
+        context.setting,
+        context.k,
+        context.m,
+        context.draw,
+        answer.sample,
+        context.query_id,
+        benchmark.queries[context.query_id].group,
+        context.doc_ids,
+        template,
+        answer.fields.get("answer"),
+        answer.status.value,
+        answer.detail,
+        answer.answer_id,
+    )
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Raise `VragError` when two models have one name."""
+    if twice := sorted({name for name in names if names.count(name) > 1}):
         raise VragError(
-            f"document {context.doc_ids[shown.index(None)]!r} of query {context.query_id!r} has no"
-            f" {what}; the setting {context.setting} shows {what}s only."
+            f"two models are named {twice[0]!r}; list it once, or give one a `name` in its entry."
         )
-    where = {"passages": shown} if context.setting == "text_rag" else {"images": shown}
-    return render(
-        template or template_of(context), benchmark.queries[context.query_id].text, **where
-    )  # type: ignore[arg-type]
+
+
+def _few_enough(
+    entry: Entry,
+    name: str,
+    benchmark: Benchmark,
+    contexts: Sequence[Context],
+    wording: Wording,
+) -> Sequence[Context]:
+    """The contexts whose prompts have no more images than the model's entry allows."""
+    most = None if isinstance(entry, str) else entry.get("max_images")
+    if most is None:
+        return contexts
+    chosen = [
+        context
+        for context in contexts
+        if len(images_of(prompt_of(benchmark, context, wording))) <= most
+    ]
+    if len(chosen) < len(contexts):
+        print(
+            f"{name}: {len(contexts) - len(chosen):,} prompts with more than {most} images are"
+            " left out, as its entry says",
+            flush=True,
+        )
+    return chosen

@@ -11,6 +11,7 @@ from pathlib import Path
 from vrag_kit.errors import VragError
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
+from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.generator import Generator
 from vrag_kit.judging.verdicts import Unreadable, label_of, read_verdict
 from vrag_kit.types import Answer, Failure, Judgment, Message, Prompt, Query, Status
@@ -118,12 +119,8 @@ class LLMJudge:
         first = self._ask(
             prompts,
             sample,
-            (
-                "verdicts"
-                if self.samples == 1
-                else f"verdicts, sample {sample + 1} of {self.samples},"
-            ),
-            rounds=self.samples - sample,
+            "verdicts",
+            samples=self.samples,
         )
         reasons = {
             i: reason
@@ -136,6 +133,7 @@ class LLMJudge:
             [_repair(prompts[i], first[i], reason) for i, reason in reasons.items()],
             sample,
             "repaired verdicts",
+            samples=1,
         )
         final = {**dict(enumerate(first)), **dict(zip(reasons, repaired, strict=True))}
         judgments = [_judgment(final[i]) for i in range(len(prompts))]
@@ -148,19 +146,15 @@ class LLMJudge:
         return judgments
 
     def _ask(
-        self, prompts: Sequence[Prompt], sample: int, what: str, *, rounds: int = 1
+        self, prompts: Sequence[Prompt], sample: int, what: str, *, samples: int
     ) -> list[Answer]:
         with AnswerStore(self._path) as store:
             return ask_prompts(
                 self._generator,
                 prompts,
                 store,
-                batch_size=self._batch,
-                sample=sample,
-                rounds=rounds,
-                retry_failures=self._retry,
-                what=what,
-                read=lambda raw: {},
+                how=Asking(batch_size=self._batch, retry_failures=self._retry),
+                this=Round(what=what, read=lambda raw: {}, sample=sample, samples=samples),
             )
 
 

@@ -33,17 +33,17 @@ from vrag_kit.generation import (
     one_in_k,
     one_in_k_easy,
     render,
-    template_of,
     top_k,
     zero_shot,
 )
 from vrag_kit.generation.generator import Size, images_of
 from vrag_kit.judging import judge_prompt
 from vrag_kit.options import Entry, read_entry
+from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.retrieval import OPTIONS
 from vrag_kit.runner.parameters import declared
 from vrag_kit.runner.plan import read_plan
-from vrag_kit.types import Benchmark, Context, LazyImage, Prompt
+from vrag_kit.types import Benchmark, Context, Evidence, LazyImage, Prompt
 from vrag_kit.workspace import path as project_path
 
 Settings = Mapping[str, Any]
@@ -422,18 +422,17 @@ def _prompts(
             for setting in ASKS[notebook][0]
             for context in _CONTEXTS[setting](part, settings)
         ):
+            passage = Evidence(doc_id="any", text="word " * settings.get("chunk_tokens", 0))
+            evidence = [
+                passage if context.setting == "text_rag" else part.corpus[doc_id]
+                for doc_id in context.doc_ids or ["any"] * 10 * (context.setting == "text_rag")
+            ]
             if most is None or context.setting == "text_rag" or len(context.doc_ids) <= most:
-                images = [part.corpus[doc_id].image for doc_id in context.doc_ids]
-                passages = (
-                    ["word " * settings["chunk_tokens"]] * 10
-                    if context.setting == "text_rag"
-                    else []
-                )
-                text = part.queries[context.query_id].text
-                yield from (
-                    render(template or template_of(context), text, images, passages)
-                    for template in ASKS[notebook][1]
-                )  # type: ignore[arg-type]
+                for template in ASKS[notebook][1]:
+                    chosen = (
+                        WORDING.template(template) if template else WORDING.template_of(context)
+                    )
+                    yield render(chosen, part.queries[context.query_id], evidence)
 
 
 def _corpora(settings: Settings, benchmark: Benchmark) -> Iterator[Benchmark]:

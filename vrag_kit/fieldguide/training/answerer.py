@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,9 @@ from vrag_kit.fieldguide.training.train_tower import (
     MEAN,
     STD,
 )
-from vrag_kit.generation.templates import render
+from vrag_kit.generation.rendering import render
+from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.types import Evidence, Query
 
 if TYPE_CHECKING:
     from transformers import (
@@ -73,8 +76,15 @@ RECIPES = {
 def words_of(lesson: Lesson) -> str:
     """What a prompt says: in the paper's wording, or from the question on."""
     template = lesson.template or "text_passages"
-    words = str(render(template, lesson.question, passages=lesson.passages)[0].parts[0])
+    words = _prompt(template, lesson.question, lesson.passages)
     return words if lesson.template else words[words.index("Question: ") :]
+
+
+def _prompt(template: str, question: str, passages: Sequence[str] = ()) -> str:
+    """A prompt's words, in a template of the paper's wording."""
+    evidence = [Evidence(doc_id=f"p{n}", text=text) for n, text in enumerate(passages)]
+    query = Query(query_id="any", text=question)
+    return str(render(WORDING.template(template), query, evidence)[0].parts[0])
 
 
 def build_processor(recipe: Recipe, folder: Path) -> LlavaProcessor:
@@ -136,7 +146,7 @@ def _texts(recipe: Recipe) -> list[str]:
         for lesson in taught:
             texts += [lesson.question, f"Answer: {lesson.answer}"]
     templates = ("no_image", "clue_image", "one_image", "several_images")
-    prompts = [str(render(template, "")[0].parts[0]) for template in templates]
+    prompts = [_prompt(template, "") for template in templates]
     return [*texts, *prompts * 40, f"Answer: {UNKNOWN}"]
 
 

@@ -1,0 +1,69 @@
+"""How models are asked: the options that travel together, from a notebook's `run_with`
+to the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from vrag_kit.errors import VragError
+from vrag_kit.generation.generator import read_answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """How a run is done; the questions do not change with it."""
+
+    device: str = "cpu"
+    """Where local models run: "cpu", "cuda", "cuda:1"."""
+    decoding: str | Mapping[str, Any] = "checkpoint"  # Any: numbers and flags
+    """"checkpoint", "greedy", or sampling fields; see `load_generator`."""
+    max_new_tokens: int = 128
+    """Longest answer, in tokens."""
+    batch_size: int = 16
+    """How many prompts are answered at once: in one batch here, in parallel calls by an
+    endpoint.
+    """
+    samples: int = 1
+    """How often each question is asked, which makes sense where decoding samples."""
+    retry_failures: bool = False
+    """Whether what failed before is asked again."""
+
+    @classmethod
+    def of(cls, run_with: Mapping[str, Any], default: Asking | None = None) -> Asking:
+        """`default` with what `run_with` says; raises `VragError` for an unknown name
+        and for fewer than one sample.
+        """
+        known = [field.name for field in fields(cls)]
+        if unknown := sorted(set(run_with) - set(known)):
+            raise VragError(
+                f"run_with holds {unknown[0]!r}, which nothing reads; expected some of"
+                f" {', '.join(known)}."
+            )
+        how = replace(default or cls(), **run_with)
+        if how.samples < 1:
+            raise VragError(f"samples is {how.samples}; expected 1 or more.")
+        return how
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One round of questions: what they ask for, how words are read, and which sample
+    it is.
+    """
+
+    what: str = "answers"
+    """In messages: "answers", "verdicts"."""
+    read: Callable[[str], Mapping[str, Any]] = read_answer
+    """Finds an answer's fields in its words; the field "answer" must not be empty."""
+    sample: int = 0
+    """Which repetition this is, from 0."""
+    samples: int = 1
+    """How many there will be."""
+
+    def __str__(self) -> str:
+        if self.samples == 1:
+            return self.what
+        return f"{self.what}, sample {self.sample + 1} of {self.samples},"

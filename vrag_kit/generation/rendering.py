@@ -1,0 +1,219 @@
+"""Prompts: a template's slots filled with a query, its evidence and what was said
+before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vrag_kit.errors import VragError
+from vrag_kit.generation.wording import FIELD, Slot, Template
+from vrag_kit.types import Evidence, LazyImage, Message, Prompt, Query, Turn
+
+Part = str | LazyImage
+Fields = Mapping[str, Any]  # Any: metadata may hold what JSON holds
+
+
+@dataclass(frozen=True, slots=True)
+class _Filling:
+    """What slots are filled with."""
+
+    query: Query
+    evidence: Sequence[Evidence]
+    history: Sequence[Turn]
+
+
+def render(
+    template: Template,
+    query: Query,
+    evidence: Sequence[Evidence] = (),
+    history: Sequence[Turn] = (),
+) -> Prompt:
+    """What a model is sent: the template's slots, filled, in order; text beside text
+    becomes one part, slots of one role one message.
+
+    A documents slot takes the evidence that has what its item shows, in order, within
+    its budget. A slot without items vanishes with its header. Raises `VragError` for
+    evidence that no slot takes.
+    """
+    filling = _Filling(query, evidence, history)
+    _check_taken(template, filling)
+    messages: list[tuple[str, list[Part]]] = []
+    for slot in template.slots:
+        if slot.kind == "turns":
+            for turn in history:
+                messages += [("user", [turn.question]), ("assistant", [turn.answer])]
+            continue
+        parts = _fill(slot, filling, slot.budget)
+        if not parts:
+            continue
+        if slot.apart or not messages or messages[-1][0] != slot.role:
+            messages.append((slot.role, []))
+        messages[-1][1].extend(parts)
+    return tuple(Message(role=role, parts=_joined(parts)) for role, parts in messages)
+
+
+def _fill(slot: Slot, filling: _Filling, room: int | None) -> list[Part]:
+    """The parts of a slot, in at most `room` characters; none when it has no items."""
+    if slot.kind == "text":
+        return [slot.text] if room is None or len(slot.text) <= room else []
+    header = _headed(slot.header, filling.query)
+    footer = _headed(slot.footer, filling.query)
+    left = None if room is None else room - len(header) - len(footer)
+    fill = _section if slot.kind == "section" else _items
+    items = fill(slot, filling, left)
+    if not items:
+        return []
+    return [part for part in (header, *items, footer) if part != ""]
+
+
+def _section(slot: Slot, filling: _Filling, left: int | None) -> list[Part]:
+    """The parts of a section's slots, which share what is left of its budget; fixed
+    words alone are nothing.
+    """
+    parts: list[Part] = []
+    full = False
+    for inner in slot.slots:
+        room = _least(left, inner.budget)
+        found = _fill(inner, filling, room)
+        full = full or (bool(found) and inner.kind != "text")
+        parts += found
+        left = None if left is None else left - _length(found)
+    return parts if full else []
+
+
+def _items(slot: Slot, filling: _Filling, left: int | None) -> list[Part]:
+    """The items of a slot that fit into what is left."""
+    parts: list[Part] = []
+    shown: set[str] = set()
+    number = slot.first
+    for given in _given(slot, filling):
+        item = _item(slot.item, {"number": number, **given})
+        name = str(given.get(slot.unique, ""))
+        if item is None or (slot.unique and name in shown):
+            continue
+        if parts and slot.between:
+            item = [slot.between, *item]
+        if left is not None and _length(item) > left:
+            if slot.overflow == "stop":
+                break
+            continue
+        left = None if left is None else left - _length(item)
+        parts += item
+        shown.add(name)
+        number += 1
+    return parts
+
+
+def _given(slot: Slot, filling: _Filling) -> Iterator[Fields]:
+    """The fields of each item that a slot may show, in order."""
+    query = filling.query
+    if slot.kind == "question":
+        yield {"question": query.text}
+    elif slot.kind == "query_image":
+        if query.image is not None:
+            yield {"image": query.image}
+    elif slot.kind == "choices":
+        for place, choice in enumerate(query.choices):
+            yield {"letter": chr(ord("A") + place), "choice": choice}
+    elif slot.kind == "history":
+        for turn in filling.history:
+            yield {"question": turn.question, "answer": turn.answer}
+    else:
+        for document in filling.evidence:
+            yield from _entries(slot, document)
+
+
+def _entries(slot: Slot, document: Evidence) -> Iterator[Fields]:
+    """The fields of a document, or of each of its entries."""
+    if slot.source and document.metadata.get("source") != slot.source:
+        return
+    own = {**document.metadata, "image": document.image, "text": document.text}
+    if not slot.entries:
+        yield _full(own)
+        return
+    for entry in document.metadata.get(slot.entries) or ():
+        yield _full({**own, **entry})
+
+
+def _full(given: Fields) -> Fields:
+    """The fields that hold something."""
+    return {name: value for name, value in given.items() if value not in (None, "", [], {})}
+
+
+def _item(template: str, given: Fields) -> list[Part] | None:
+    """An item with its fields filled in; None when one of them is missing."""
+    parts: list[Part] = []
+    end = 0
+    for place in FIELD.finditer(template):
+        if place[1] not in given:
+            return None
+        value = given[place[1]]
+        parts.append(template[end : place.start()])
+        parts.append(value if place[1] == "image" else _words(value))
+        end = place.end()
+    parts.append(template[end:])
+    return [part for part in parts if part != ""]
+
+
+def _words(value: object) -> str:
+    """A field as text; what is more than a text or number as JSON."""
+    if isinstance(value, str | int | float):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _check_taken(template: Template, filling: _Filling) -> None:
+    """Raise `VragError` for a document that no slot would show."""
+    slots = [slot for slot in _all(template.slots) if slot.kind == "documents"]
+    for document in filling.evidence:
+        alone = _Filling(filling.query, [document], ())
+        if not any(_items(slot, alone, None) for slot in slots):
+            raise VragError(
+                f"document {document.doc_id!r} of query {filling.query.query_id!r} is shown by no"
+                f" slot of the template {template.name!r}: it has {_has(document)}. Take another"
+                " template, or other documents."
+            )
+
+
+def _all(slots: Sequence[Slot]) -> Iterator[Slot]:
+    for slot in slots:
+        yield slot
+        yield from _all(slot.slots)
+
+
+def _has(document: Evidence) -> str:
+    has = [
+        name
+        for name, value in (("an image", document.image), ("a text", document.text))
+        if value is not None
+    ]
+    return " and ".join(has) or "neither image nor text"
+
+
+def _headed(words: str, query: Query) -> str:
+    return words.replace("{question}", query.text)
+
+
+def _least(*rooms: int | None) -> int | None:
+    limits = [room for room in rooms if room is not None]
+    return min(limits) if limits else None
+
+
+def _length(parts: Sequence[Part]) -> int:
+    return sum(len(part) for part in parts if isinstance(part, str))
+
+
+def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The parts with text beside text made one."""
+    joined: list[Part] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if isinstance(part, str) and isinstance(last, str):
+            joined[-1] = last + part
+        else:
+            joined.append(part)
+    return tuple(joined)

@@ -1,0 +1,63 @@
+"""What a model may cost: a cap on the money that its answers in a store have taken."""
+
+from __future__ import annotations
+
+import threading
+import time
+from math import ceil
+
+from vrag_kit.errors import VragError
+from vrag_kit.generation.answers import AnswerStore
+from vrag_kit.generation.generator import Forecast, Generator, Reply
+
+_FRESH = 30.0
+"""Seconds after which other processes' spending is looked up again."""
+
+
+def check_forecast(generator: Generator, forecast: Forecast, store: AnswerStore) -> None:
+    """Raise `VragError` when a forecast passes what may still be spent."""
+    if generator.max_cost is None or forecast.cost is None:
+        return
+    spent = store.spent(generator.name)
+    if spent + forecast.cost > generator.max_cost:
+        raise VragError(
+            f"{generator.name}: this will cost about {forecast.cost:,.2f} US dollars, after"
+            f" {spent:,.2f} so far, and max_cost is {generator.max_cost:g}. Nothing was asked."
+            " Set max_cost in the model's entry, as in {model: …, max_cost:"
+            f" {ceil(spent + forecast.cost)}}}, or ask for less."
+        )
+
+
+class Purse:
+    """What a model's answers in a store have cost, in US dollars, so that a run stops
+    at its cap; other processes' spending is seen within half a minute.
+    """
+
+    def __init__(self, generator: Generator, store: AnswerStore) -> None:
+        self._generator = generator
+        self._store = store
+        self._lock = threading.Lock()
+        self._spent = 0.0
+        self._read_at = float("-inf")
+
+    def check(self) -> None:
+        """Raise `VragError` when the cap is reached."""
+        cap = self._generator.max_cost
+        if cap is None:
+            return
+        with self._lock:
+            if time.monotonic() - self._read_at > _FRESH:
+                self._spent = self._store.spent(self._generator.name)
+                self._read_at = time.monotonic()
+            if self._spent >= cap:
+                raise VragError(
+                    f"{self._generator.name}: stopped, its answers in {self._store.path.name} have"
+                    f" cost {self._spent:.2f} US dollars and max_cost is {cap:g}. Answers are kept;"
+                    " raise max_cost in the model's entry to go on."
+                )
+
+    def pay(self, reply: Reply) -> None:
+        """Count a reply that was just stored."""
+        if cost := self._generator.cost(reply.tokens):
+            with self._lock:
+                self._spent += cost

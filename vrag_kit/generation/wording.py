@@ -1,0 +1,195 @@
+"""How questions are worded, as data: which slots a prompt has, and what fills them.
+
+A wording is a JSON file:
+
+    {"source": "…", "slots": {name: slot, …},
+     "templates": {name: [slot or name of a slot, …], …},
+     "settings": {setting: template, or {"1": template at k = 1, "otherwise": template}}}
+
+A slot is a mapping with the fields of `Slot`; `render` fills a template's slots.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from vrag_kit.errors import VragError
+from vrag_kit.types import Context
+
+KINDS = {
+    "text": "",
+    "question": "{question}",
+    "choices": "({letter}) {choice}\n",
+    "query_image": "{image}",
+    "documents": "",
+    "history": "",
+    "turns": "",
+    "section": "",
+}
+"""What a slot holds → its item, where the wording gives none.
+
+text: fixed words. question, choices, query_image: the query's. documents: evidence, an
+item each. history: earlier turns as text; turns: as messages of their own. section:
+other slots, with one budget.
+"""
+
+FIELD = re.compile(r"\{(\w+)\}")
+"""A place in an item that is filled."""
+
+_IN_HEADERS = {"question"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A part of a prompt: header, items, footer. Without an item it vanishes whole."""
+
+    kind: str
+    """One of `KINDS`."""
+    role: str = "user"
+    """Who says it: "user" or "system"."""
+    apart: bool = False
+    """Whether a message of its own begins here."""
+    text: str = ""
+    """Fixed words, as they stand; only for the kind "text"."""
+    header: str = ""
+    """Before the items; {question} is filled in."""
+    item: str = ""
+    """One item, with fields in braces: {question}, {letter}, {choice}, {answer},
+    {number}, {image} (the picture itself), {text}, and those of a document's metadata.
+    What lacks a field that the item shows is passed over.
+    """
+    between: str = ""
+    """Between two items."""
+    footer: str = ""
+    """After the items; {question} is filled in."""
+    source: str = ""
+    """Takes only documents whose metadata's "source" is this; "" takes any."""
+    entries: str = ""
+    """A list in a document's metadata, each of whose entries is an item."""
+    unique: str = ""
+    """A field whose values are shown once each."""
+    first: int = 1
+    """{number} of the first item."""
+    budget: int | None = None
+    """Characters at most, header and footer included; None for no limit."""
+    overflow: str = "skip"
+    """What does not fit is passed over ("skip"), or ends the slot ("stop")."""
+    slots: tuple[Slot, ...] = ()
+    """What a section holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One way to word a question."""
+
+    name: str
+    slots: tuple[Slot, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """The templates of a protocol, and which of them each setting uses."""
+
+    templates: Mapping[str, Template]
+    """By name."""
+    settings: Mapping[str, Mapping[int | None, str]]
+    """Setting → k → template's name; None stands for every other k."""
+
+    def template(self, name: str) -> Template:
+        """The template of this name; raises `VragError` when there is none."""
+        if name not in self.templates:
+            raise VragError(
+                f"unknown template {name!r}; expected one of {', '.join(self.templates)}."
+            )
+        return self.templates[name]
+
+    def template_of(self, context: Context) -> Template:
+        """The template that a context is asked with; raises `VragError` for a setting
+        that has none.
+        """
+        by_k = self.settings.get(context.setting)
+        if by_k is None:
+            raise VragError(
+                f"no template for the setting {context.setting!r}; expected one of"
+                f" {', '.join(self.settings)}."
+            )
+        return self.template(by_k[context.k if context.k in by_k else None])
+
+    def only(self, name: str) -> Wording:
+        """The same templates, with this one for every setting; raises `VragError` when
+        there is none of this name.
+        """
+        self.template(name)
+        return replace(self, settings={setting: {None: name} for setting in self.settings})
+
+
+def read_wording(path: Path | str) -> Wording:
+    """The wording in a JSON file.
+
+    Raises `VragError`, naming the file and the place, for an unknown kind, field, slot
+    or template.
+    """
+    path = Path(path)
+    data = json.loads(path.read_text(encoding="utf-8"))
+    where = str(path)
+    named: dict[str, Slot] = {}
+    for name, value in data.get("slots", {}).items():  # a section may name those before it
+        named[name] = _slot(value, named, f"{where}: slot {name!r}")
+    templates = {}
+    for name, values in data["templates"].items():
+        slots = tuple(_slot(value, named, f"{where}: template {name!r}") for value in values)
+        templates[name] = Template(name, slots)
+    settings = {name: _by_k(value) for name, value in data.get("settings", {}).items()}
+    for name, by_k in settings.items():
+        if unknown := sorted(set(by_k.values()) - set(templates)):
+            raise VragError(
+                f"{where}: setting {name!r} names the template {unknown[0]!r}; expected one of"
+                f" {', '.join(templates)}."
+            )
+    return Wording(templates=templates, settings=settings)
+
+
+def _slot(value: str | Mapping[str, Any], named: Mapping[str, Slot], where: str) -> Slot:
+    """A slot as the file has it: a mapping, or the name of a slot."""
+    if isinstance(value, str):
+        if value not in named:
+            raise VragError(
+                f"{where}: no slot {value!r}; expected a mapping, or one of {', '.join(named)}."
+            )
+        return named[value]
+    known = [field.name for field in fields(Slot)]
+    if unknown := sorted(set(value) - set(known)):
+        raise VragError(f"{where}: unknown field {unknown[0]!r}; expected {', '.join(known)}.")
+    kind = value.get("kind")
+    if kind not in KINDS:
+        raise VragError(f"{where}: kind is {kind!r}; expected one of {', '.join(KINDS)}.")
+    inside = tuple(_slot(each, named, where) for each in value.get("slots", ()))
+    slot = Slot(**{**value, "item": value.get("item", KINDS[kind]), "slots": inside})
+    _check(slot, where)
+    return slot
+
+
+def _check(slot: Slot, where: str) -> None:
+    """Raise `VragError` for a slot that could never be filled, or not as it says."""
+    if slot.role not in ("user", "system"):
+        raise VragError(f"{where}: role is {slot.role!r}; expected 'user' or 'system'.")
+    if slot.overflow not in ("skip", "stop"):
+        raise VragError(f"{where}: overflow is {slot.overflow!r}; expected 'skip' or 'stop'.")
+    if slot.kind in ("documents", "history") and not FIELD.search(slot.item):
+        raise VragError(f"{where}: its item shows nothing; give it a field such as {{text}}.")
+    if odd := set(FIELD.findall(slot.header + slot.footer)) - _IN_HEADERS:
+        raise VragError(
+            f"{where}: header or footer holds {{{sorted(odd)[0]}}}; only {{question}} is filled in"
+            " there. Put fixed words with braces into a slot of the kind 'text'."
+        )
+
+
+def _by_k(value: str | Mapping[str, str]) -> dict[int | None, str]:
+    if isinstance(value, str):
+        return {None: value}
+    return {None if k == "otherwise" else int(k): name for k, name in value.items()}
