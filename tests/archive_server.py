@@ -1,5 +1,6 @@
-"""A web server with one file, which can cut connections, send slowly, know no Range,
-answer 503, and replace the file; it notes what it sent.
+"""A web server with one file, which notes what it sent.
+
+It can cut connections, send slowly, stall, know no Range, answer 503, replace the file.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ class ArchiveServer:
         statuses: tuple[int, ...] = (),
         pause: float = 0.0,
     ) -> None:
-        self.data, self.ranges, self.pause = data, ranges, pause
-        self.cuts, self.statuses = (
-            list(cuts),
-            list(statuses),
-        )  # bytes after which the next connections break; what the next requests get
+        self.data = data
+        self.ranges = ranges
+        self.pause = pause
+        self.stall: int | None = None  # bytes after which nothing is sent, as long as it is set
+        self.cuts = list(cuts)  # bytes after which the next connections break
+        self.statuses = list(statuses)  # what the next requests get
         self.etag: str | None = '"first"'
         self.replacement: tuple[bytes, str] | None = None  # data and tag after the next cut
-        self.sent, self.asked, self.starts = 0, list[str](), list[int]()
+        self.sent = 0
+        self.asked: list[str] = []
+        self.starts: list[int] = []
 
     def __enter__(self) -> ArchiveServer:
         owner = self
@@ -84,6 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
         state = self.server_state
         try:
             for start in range(0, len(data[:cut]), 1 << 16):
+                while state.stall is not None and state.sent >= state.stall:
+                    time.sleep(0.005)
                 piece = data[:cut][start : start + (1 << 16)]
                 self.wfile.write(piece)
                 state.sent += len(piece)

@@ -26,6 +26,7 @@ from archive_server import ArchiveServer
 from PIL import Image
 from typer.testing import CliRunner
 
+from vrag_kit import progress
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import archive as archive_module
 from vrag_kit.fetching import fetch_images, fetch_visual_rag, remote, search
@@ -294,8 +295,10 @@ def test_a_remote_file_reads_like_a_local_one_whatever_the_order(
 
 def _start(world: World, url: str, folder: Path) -> subprocess.Popen[bytes]:
     code = (
-        "import sys; from vrag_kit.fetching import archive, fetch_visual_rag; archive.SPAN_BYTES ="
-        " 1 << 18; fetch_visual_rag(*sys.argv[1:])"
+        "import sys\n"
+        "from vrag_kit.fetching import archive, fetch_visual_rag\n"
+        "archive.SPAN_BYTES = 1 << 18\n"
+        "fetch_visual_rag(*sys.argv[1:])"
     )
     return subprocess.Popen(
         [sys.executable, "-c", code, str(world.annotations), url, str(folder)],
@@ -304,16 +307,15 @@ def _start(world: World, url: str, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _kill_midway(world: World, server: ArchiveServer, folder: Path) -> None:
-    server.pause = 0.02
+    server.stall = int(0.75 * len(world.data))
     process = _start(world, server.url, folder)
-    while (
-        len(list(folder.glob("*/*.jpg"))) < 50 or not (folder / ".fetch-stop.json").exists()
-    ):  # what the client has done; the server is ahead of it
+    # what the client has done; the server is ahead of it
+    while len(list(folder.glob("*/*.jpg"))) < 50 or not (folder / ".fetch-stop.json").exists():
         assert process.poll() is None
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    server.pause = 0
+    server.stall = None
     time.sleep(0.1)  # until the server has noticed
     server.sent, server.starts = 0, []
 
@@ -921,12 +923,16 @@ def test_the_command_tells_what_it_did(world: World, archive: Path, tmp_path: Pa
 
 
 def test_progress_tells_megabytes_images_and_time_left(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    world: World,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with ArchiveServer(world.data, pause=0.035) as server:
+    monkeypatch.setattr(progress, "FIRST_PAUSE", 0.2)
+    with ArchiveServer(world.data, pause=0.005) as server:
         fetch_visual_rag(world.annotations, server.url, tmp_path)
     assert re.search(
-        r"reading train.tar.gz: \d of 6 MB, \d\.\d/s, about \d s left; \d+ of 100 images found",
+        r"reading train.tar.gz: \d of 6 MB, [\d.]+/s, about \d s left; \d+ of 100 images found",
         capsys.readouterr().out,
     )
 
