@@ -11,8 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from vrag_kit.plotting.style import CLUE, GREY, METRIC_NAMES, colors_of, new_figure
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, LazyImage
 
+ASKED = "asked about"
+"""The title of a question's own picture."""
 _PANELS = ("recall", "ndcg_visual_rag", "hit", "hit_count")
 
 
@@ -87,14 +89,20 @@ def retrieved_figure(
     benchmark: Benchmark, query_id: str, runs: dict[str, pd.DataFrame], k: int = 6
 ) -> Figure:
     """The first k images that each retriever found for one question; clues have a green
-    frame.
+    frame. A question about a picture shows it, in a column before them.
     """
     clues = set(benchmark.relevant(query_id))
-    figure, axes = new_figure(len(runs), k, (1.45 * k, 1.75 * len(runs) + 0.9))
-    for row, (name, run) in zip(axes, runs.items(), strict=True):
+    asked = benchmark.queries[query_id].image
+    columns = k if asked is None else k + 1
+    figure, axes = new_figure(len(runs), columns, (1.45 * columns, 1.75 * len(runs) + 0.9))
+    if asked is not None:
+        show_picture(axes[0, 0], asked, ASKED, GREY)
+        for axis in axes[1:, 0]:
+            axis.set_axis_off()
+    for row, (name, run) in zip(axes[:, columns - k :], runs.items(), strict=True):
         found = run[(run["query_id"] == query_id) & (run["rank"] <= k)]
         for axis, (doc_id, rank) in zip(
-            row, found[["doc_id", "rank"]].itertuples(index=False), strict=True
+            row, found[["doc_id", "rank"]].itertuples(index=False), strict=False
         ):
             picture_on(
                 axis,
@@ -103,6 +111,8 @@ def retrieved_figure(
                 f"rank {rank}" + (" · clue" if doc_id in clues else ""),
                 CLUE if doc_id in clues else GREY,
             )
+        for axis in row[len(found) :]:
+            axis.set(xticks=[], yticks=[], frame_on=False)
         row[0].set_ylabel(textwrap.fill(name, 16), fontsize=9)
     query = benchmark.queries[query_id]
     figure.suptitle(
@@ -116,7 +126,11 @@ def retrieved_figure(
 
 def picture_on(axis: Axes, benchmark: Benchmark, doc_id: str, title: str, frame: str) -> None:
     """Draw one document's image with a coloured frame."""
-    image = benchmark.corpus[doc_id].image
+    show_picture(axis, benchmark.corpus[doc_id].image, title, frame)
+
+
+def show_picture(axis: Axes, image: LazyImage | None, title: str, frame: str) -> None:
+    """Draw a picture with a coloured frame; the frame alone for None."""
     if image is not None:
         picture = image.open()
         picture.thumbnail((256, 256))
@@ -130,18 +144,22 @@ def picture_on(axis: Axes, benchmark: Benchmark, doc_id: str, title: str, frame:
 
 def contact_sheet(benchmark: Benchmark, query_id: str, clues: int = 4, others: int = 8) -> Figure:
     """Some clues and some other candidates of one question, in the order of the
-    annotations.
+    annotations; before them the picture that it is asked about, if there is one.
     """
     labels = benchmark.qrels[query_id]
     chosen = [d for d, label in labels.items() if label][:clues] + [
         d for d, label in labels.items() if not label
     ][:others]
+    asked = benchmark.queries[query_id].image
+    first = 0 if asked is None else 1
     columns = 6
-    rows = -(-len(chosen) // columns)
+    rows = -(-(first + len(chosen)) // columns)
     figure, axes = new_figure(rows, columns, (1.6 * columns, 1.9 * rows + 0.7))
-    for axis in axes.flat[len(chosen) :]:
+    for axis in axes.flat[first + len(chosen) :]:
         axis.set_axis_off()
-    for axis, doc_id in zip(axes.flat, chosen, strict=False):
+    if asked is not None:
+        show_picture(axes.flat[0], asked, ASKED, GREY)
+    for axis, doc_id in zip(axes.flat[first:], chosen, strict=False):
         picture_on(
             axis,
             benchmark,

@@ -1,0 +1,60 @@
+"""Figures about a question that is asked about a picture show that picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vrag_kit.plotting import contact_sheet, retrieved_figure
+from vrag_kit.retrieval import make_run
+from vrag_kit.types import Benchmark
+
+
+@pytest.fixture
+def pictured(guide: Benchmark) -> Benchmark:
+    """The small guide, its first question asked about the last picture of the corpus."""
+    query = next(iter(guide.queries.values()))
+    picture = list(guide.corpus.values())[-1].image
+    return replace(guide, queries={query.query_id: replace(query, image=picture)})
+
+
+def titles(figure: Figure) -> list[str]:
+    return [axis.get_title() for axis in figure.axes if axis.get_title()]
+
+
+def shows(axis: Axes, benchmark: Benchmark) -> bool:
+    """Whether an axis shows the picture of the benchmark's one question."""
+    (query,) = benchmark.queries.values()
+    assert query.image is not None
+    picture = query.image.open()
+    picture.thumbnail((256, 256))
+    return bool(axis.images) and np.array_equal(axis.images[0].get_array(), np.asarray(picture))
+
+
+def test_a_contact_sheet_begins_with_the_picture_that_is_asked_about(pictured: Benchmark) -> None:
+    (query_id,) = pictured.queries
+    figure = contact_sheet(pictured, query_id, clues=1, others=2)
+    assert titles(figure) == ["asked about", "clue", "not a clue", "not a clue"]
+    assert shows(figure.axes[0], pictured)
+
+
+def test_what_was_found_stands_beside_the_picture_that_is_asked_about(
+    pictured: Benchmark, guide: Benchmark
+) -> None:
+    (query_id,) = pictured.queries
+    clue = guide.relevant(query_id)[0]
+    other = next(doc_id for doc_id, label in guide.qrels[query_id].items() if not label)
+    shallow = make_run([(query_id, clue, 1.0)])
+    runs = {"deep": make_run([(query_id, clue, 1.0), (query_id, other, 0.5)]), "shallow": shallow}
+    runs["nothing"] = make_run([])
+    found = ["rank 1 · clue", "rank 2", "rank 1 · clue"]
+    figure = retrieved_figure(pictured, query_id, runs, k=2)
+    assert titles(figure) == ["asked about", *found]
+    assert shows(figure.axes[0], pictured)
+    assert titles(retrieved_figure(guide, query_id, runs, k=2)) == found
+    labels = [axis.get_ylabel() for axis in figure.axes if axis.get_ylabel()]
+    assert labels == ["deep", "shallow", "nothing"]
