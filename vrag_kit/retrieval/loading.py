@@ -22,7 +22,8 @@ mapping with "model" and "revision" |
 | normalize | whether text vectors are brought to unit length |
 
 "both" is, in a dual encoder, the sum of the two unit vectors at unit length; an
-instructed model reads picture and text in one prompt.
+instructed model reads picture and text in one prompt. Visual-RAG's CLIP is asked by the
+text; that of MRAG-Bench, and of CRAG-MM's image search, by the picture alone.
 """
 
 from __future__ import annotations

@@ -71,24 +71,24 @@ class Shown:
         """
         text = document.text if (document.text or "").strip() else None
         image = document.image
-        found = Content(text, image)
-        if self.document == "auto":
-            found = Content(None if image is not None else text, image)
-            missing, kind = "image and no text", "one or the other"
-        elif self.document == "image":
-            found = Content(None, image)
-            missing, kind = "image", "images only"
-        elif self.document == "text":
-            found = Content(text, None)
-            missing, kind = "text", "texts only"
-        else:
-            missing, kind = "image" if image is None else "text", "images and texts together"
-        complete = None not in found if self.document == "both" else any(found)
-        if not complete:
-            raise VragError(
-                f"document {document.doc_id!r} has no {missing}; {encoder} encodes {kind}."
-            )
-        return found
+        missing = ""
+        if self.document == "auto" and image is None and text is None:
+            missing = "image and no text; {} encodes one or the other"
+        elif self.document == "image" and image is None:
+            missing = "image; {} encodes images only"
+        elif self.document == "text" and text is None:
+            missing = "text; {} encodes texts only"
+        elif self.document == "both" and image is None:
+            missing = "image; {} encodes images and texts together"
+        elif self.document == "both" and text is None:
+            missing = "text; {} encodes images and texts together"
+        if missing:
+            raise VragError(f"document {document.doc_id!r} has no {missing.format(encoder)}.")
+        if self.document == "both":
+            return Content(text, image)
+        if self.document == "text" or image is None:
+            return Content(text, None)
+        return Content(None, image)
 
     def stamp(self, document: Evidence) -> str:
         """Changes whenever what is encoded of a document may have changed."""
