@@ -292,6 +292,14 @@ class Lab:
         """Shut all kernels down."""
         self.page.evaluate("() => window.jupyterapp?.serviceManager.sessions.shutdownAll()")
 
+    def leave(self) -> None:
+        """Ask for the end of the notebook's kernel, which takes a second, and do not wait."""
+        running = "[...(window.jupyterapp?.serviceManager.sessions.running() ?? [])].length"
+        if not self.page.evaluate(f"() => {running}"):
+            return
+        with self.page.expect_request(lambda request: request.method == "DELETE"):
+            self.page.evaluate("() => { window.jupyterapp.serviceManager.sessions.shutdownAll(); }")
+
     def _start(self) -> None:
         self.page.goto(f"{self.server.url}/lab?reset")
         self.page.wait_for_function(
@@ -347,4 +355,4 @@ def lab_page(server: Server, browser: Browser, folder: Path) -> Iterator[Lab]:
     with browser.new_context(viewport={"width": 1500, "height": 1000}) as context:
         lab = Lab(server, context.new_page(), folder)
         yield lab
-        lab.shut_down()
+        lab.leave()
