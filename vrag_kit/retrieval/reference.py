@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import comb
 
 import numpy as np
 import pandas as pd
@@ -41,23 +42,29 @@ def random_reference(
 
 
 def _expected(pool: int, relevant: int, k: int) -> dict[str, float]:
-    from scipy.stats import hypergeom
-
     discount = np.cumsum(1 / np.log2(np.arange(2, max(k, DEPTH) + 2)))
     seen = min(k, pool)
     depth = min(DEPTH, pool)
     ideal = discount[min(relevant, k) - 1] if relevant else 1.0
     hits = np.arange(1, min(relevant, depth) + 1)
     again = discount[np.minimum(hits, k) - 1]
-    chances = hypergeom.pmf(hits, pool, relevant, depth)
+    chances = np.array([_chance(count, pool, relevant, depth) for count in hits.tolist()])
     reached = discount[min(k, depth) - 1]
     return {
         "recall": seen / pool,
         "ndcg": relevant / pool * discount[seen - 1] / ideal,
         "ndcg_visual_rag": float(np.sum(chances * hits / depth * reached / again)),
-        "hit": 1.0 - float(hypergeom.pmf(0, pool, relevant, seen)),
+        "hit": 1.0 - _chance(0, pool, relevant, seen),
         "hit_count": relevant * seen / pool,
     }
+
+
+def _chance(found: int, pool: int, relevant: int, drawn: int) -> float:
+    """The hypergeometric probability that `found` of `drawn` documents are relevant:
+    whole numbers, divided once.
+    """
+    ways = comb(relevant, found) * comb(pool - relevant, drawn - found)
+    return ways / comb(pool, drawn)
 
 
 def perfect_run(qrels: Qrels) -> pd.DataFrame:
