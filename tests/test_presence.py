@@ -139,7 +139,7 @@ def test_a_model_that_was_taught_to_decline_finds_nearly_all_clues_when_it_is_as
         guide_folder / "images",
         tmp_path,
         wording="question",
-        batch_size=32,
+        run_with={"batch_size": 32},
     )
     clue = np.array(
         [
@@ -185,7 +185,7 @@ def test_what_the_filter_was_told_is_an_answer_for_the_other_notebooks_too(
         guide_folder / "images",
         tmp_path,
         wording="question",
-        batch_size=32,
+        run_with={"batch_size": 32},
     )
     answers = ask_models(
         [WEIGHTS],

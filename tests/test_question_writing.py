@@ -815,7 +815,9 @@ def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
         assert table["dropped"][2].startswith("no answer: refused: I cannot help with that.")
         assert table["dropped"][3] == ""
         assert table["dropped"][4].startswith("no answer: truncated: cut off at")
-        again = write_questions(at(server), named, {}, tmp_path, form="paper", retry_failures=True)
+        again = write_questions(
+            at(server), named, {}, tmp_path, form="paper", run_with={"retry_failures": True}
+        )
         assert again["dropped"][0] == ""
 
 
@@ -827,7 +829,7 @@ def test_any_local_model_can_write_and_one_that_babbles_writes_no_question_that_
     config["text_config"]["max_position_embeddings"] = 8192
     (model / "config.json").write_text(json.dumps(config))
     table = write_questions(
-        {"model": str(model), "decoding": "greedy"}, [folder()], {}, tmp_path, max_new_tokens=4
+        {"model": str(model), "decoding": "greedy", "max_new_tokens": 4}, [folder()], {}, tmp_path
     )
     assert len(table) >= 1
     assert "" not in set(table["dropped"])

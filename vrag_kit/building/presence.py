@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.building.folders import SpeciesFolder
+from vrag_kit.building.running import how_to_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Asking, Round, ask_prompts, load_generator, render
 from vrag_kit.generation.generator import read_answer
@@ -41,11 +43,7 @@ def ask_presence(
     answers_dir: Path | str,
     *,
     wording: str = "yes_no",
-    device: str = "cpu",
-    decoding: str = "greedy",
-    max_new_tokens: int = 16,
-    batch_size: int = 16,
-    retry_failures: bool = False,
+    run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> pd.DataFrame:
     """One row for each question that was not dropped and each image of its species:
     question_id, doc_id, visible (1 or 0, NaN where it could not be told), status
@@ -57,8 +55,10 @@ def ask_presence(
     as `model` nothing is asked, and there are no rows. `questions` has the columns
     question_id, folder, question, feature, dropped. Images that cannot be opened are
     named, and not asked about. Answers are kept in `answers.sqlite` in `answers_dir`
-    and not asked for again; see `ask_prompts` for what is printed and raised. Also
-    raises `VragError` for another wording and for a question whose folder is not among
+    and not asked for again; see `ask_prompts` for what is printed and raised. Of
+    `run_with` device, batch_size and retry_failures count; answers are greedy and 16
+    tokens long at most, unless the model's entry says otherwise. Also raises
+    `VragError` for another wording and for a question whose folder is not among
     `folders`.
     """
     if not model:
@@ -80,12 +80,13 @@ def ask_presence(
     damaged = _damaged({look.doc_id: look.image for look in looks})
     whole = [look for look in looks if look.doc_id not in damaged]
     write, read = WORDINGS[wording]
+    how = how_to_run(run_with, Asking(decoding="greedy", max_new_tokens=16))
     generator = load_generator(
         model,
-        device=device,
-        decoding=decoding,
-        max_new_tokens=max_new_tokens,
-        concurrency=batch_size,
+        device=how.device,
+        decoding=how.decoding,
+        max_new_tokens=how.max_new_tokens,
+        concurrency=how.batch_size,
     )
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         answers = ask_prompts(
@@ -93,7 +94,7 @@ def ask_presence(
             [write(look) for look in whole],
             store,
             owners=[look.question_id for look in whole],
-            how=Asking(batch_size=batch_size, retry_failures=retry_failures),
+            how=how,
             this=Round(what="looks"),
         )
     told = {look: _told(answer, read) for look, answer in zip(whole, answers, strict=True)}

@@ -16,6 +16,7 @@ from vrag_kit.benchmarks.knowledge import Page
 from vrag_kit.benchmarks.visual_rag import query_id_of
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.parsing import ParsedQuestion, parse_questions
+from vrag_kit.building.running import how_to_run
 from vrag_kit.building.screening import screen_questions
 from vrag_kit.building.species import described
 from vrag_kit.building.structured import read_questions_json
@@ -58,11 +59,8 @@ def write_questions(
     pages: Mapping[str, Page],
     answers_dir: Path | str,
     *,
-    device: str = "cpu",
-    decoding: str | Mapping[str, Any] = "checkpoint",
-    max_new_tokens: int = 1024,
-    retry_failures: bool = False,
     form: str = "json",
+    run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> pd.DataFrame:
     """Candidate questions about each species, screened: a table with `COLUMNS`, in the
     order of `folders`; no folders give no rows.
@@ -75,8 +73,9 @@ def write_questions(
     the same form. A species whose call failed, or whose answer holds no question, has
     one row without a question that says so in `dropped`; so has each question that
     cannot be used or that `screen_questions` finds fault with. How many go on is
-    printed. Raises `VragError` for another form, and as `load_generator` and the
-    generator do.
+    printed. Of `run_with` device, batch_size and retry_failures count; answers have
+    1,024 tokens at most, unless the writer's entry says otherwise. Raises `VragError`
+    for another form, and as `load_generator` and the generator do.
     """
     paragraphs = {}
     for folder in folders:
@@ -91,14 +90,19 @@ def write_questions(
         name, written = NAME, [write_by_template(folder) for folder in folders]
         failures = [_UNKNOWN.format(folder.scientific) for folder in folders]
     else:
+        how = how_to_run(run_with, Asking(max_new_tokens=1024))
         generator = load_generator(
-            writer, device=device, decoding=decoding, max_new_tokens=max_new_tokens
+            writer,
+            device=how.device,
+            decoding=how.decoding,
+            max_new_tokens=how.max_new_tokens,
+            concurrency=how.batch_size,
         )
         prompts = [
             question_prompt(folder, paragraphs.get(folder.scientific, ""), form)
             for folder in folders
         ]
-        answers = _ask(generator, prompts, Path(answers_dir), retry_failures)
+        answers = _ask(generator, prompts, Path(answers_dir), how)
         name, written = generator.name, [_READERS[form](answer.raw or "") for answer in answers]
         failures = [_failure(answer) for answer in answers]
     rows: list[tuple[str, ...]] = []
@@ -117,7 +121,7 @@ _READERS: dict[str, Callable[[str], list[ParsedQuestion]]] = {
 
 
 def _ask(
-    generator: Generator, prompts: Sequence[Prompt], answers_dir: Path, retry_failures: bool
+    generator: Generator, prompts: Sequence[Prompt], answers_dir: Path, how: Asking
 ) -> list[Answer]:
     if not prompts:
         return []
@@ -126,7 +130,7 @@ def _ask(
             generator,
             prompts,
             store,
-            how=Asking(retry_failures=retry_failures),
+            how=how,
             this=Round(what="questions", read=lambda raw: {}),
         )
 

@@ -15,12 +15,13 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.asking_options import Asking, Round
+from vrag_kit.generation.conversations import History, turn_by_turn
 from vrag_kit.generation.generator import Generator, images_of
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.wording import Wording
 from vrag_kit.options import Entry
-from vrag_kit.types import Answer, Benchmark, Context, Prompt
+from vrag_kit.types import Answer, Benchmark, Context, Prompt, Turn
 
 COLUMNS = (
     "benchmark",
@@ -41,11 +42,15 @@ COLUMNS = (
 )
 
 
-def prompt_of(benchmark: Benchmark, context: Context, wording: Wording) -> Prompt:
-    """What a model is sent for a context; raises as `render` does."""
+def prompt_of(
+    benchmark: Benchmark, context: Context, wording: Wording, history: Sequence[Turn] = ()
+) -> Prompt:
+    """What a model is sent for a context, after what was said before; raises as
+    `render` does.
+    """
     evidence = [benchmark.corpus[doc_id] for doc_id in context.doc_ids]
     query = benchmark.queries[context.query_id]
-    return render(wording.template_of(context), query, evidence)
+    return render(wording.template_of(context), query, evidence, history)
 
 
 def ask_all(
@@ -71,12 +76,21 @@ def ask_all(
             f"{generator.name}: {how.samples} samples are asked for, but it decodes greedily, so"
             " that they would be copies. Set samples to 1, or another `decoding`."
         )
-    prompts = [prompt_of(benchmark, context, wording) for context in contexts]
-    owners = [context.query_id for context in contexts]
     rows: list[tuple[object, ...]] = []
     for sample in range(how.samples):
         this = Round(sample=sample, samples=how.samples)
-        answers = ask_prompts(generator, prompts, store, owners=owners, how=how, this=this)
+
+        def ask(
+            asked: Sequence[Context], histories: Sequence[History], this: Round = this
+        ) -> Sequence[Answer]:
+            prompts = [
+                prompt_of(benchmark, context, wording, history)
+                for context, history in zip(asked, histories, strict=True)
+            ]
+            owners = [context.query_id for context in asked]
+            return ask_prompts(generator, prompts, store, owners=owners, how=how, this=this)
+
+        answers = turn_by_turn(benchmark, contexts, ask)
         for context, answer in zip(contexts, answers, strict=True):
             template = wording.template_of(context).name
             rows.append(

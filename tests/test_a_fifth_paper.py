@@ -1,0 +1,110 @@
+"""A paper that no engine room knows comes in by a folder of its own, `toy_paper`: query
+images, choices, conversations, and a scale from −1 to 1, from loader to figure.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import tiny_retrievers
+from PIL import Image, ImageDraw
+from strange_server import StrangeServer, images_in, text_in
+from toy_paper.loader import load_talks
+
+from vrag_kit.generation import ask_models, read_wording, top_k
+from vrag_kit.retrieval import evaluate, mean_metrics, search_all
+from vrag_kit.types import Benchmark
+
+TOY = Path(__file__).with_name("toy_paper")
+WORDING = read_wording(TOY / "wording.json")
+SHAPES = {"disc": "red", "square": "blue", "ring": "green", "bar": "black"}
+CORNERS = ("none", "four")
+
+
+def draw(shape: str, color: str, background: str, path: Path) -> str:
+    picture = Image.new("RGB", (48, 48), background)
+    pen = ImageDraw.Draw(picture)
+    if shape == "disc":
+        pen.ellipse((8, 8, 40, 40), fill=color)
+    elif shape == "ring":
+        pen.ellipse((8, 8, 40, 40), outline=color, width=6)
+    else:
+        pen.rectangle((8, 8, 40, 40) if shape == "square" else (8, 20, 40, 28), fill=color)
+    path.parent.mkdir(exist_ok=True)
+    picture.save(path)
+    return f"{path.parent.name}/{path.name}"
+
+
+@pytest.fixture(scope="module")
+def talks(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    """Two talks a shape, a page a shape, in the toy paper's own layout."""
+    folder = tmp_path_factory.mktemp("talks")
+    pages, told = [], []
+    for shape, color in SHAPES.items():
+        picture = draw(shape, color, "white", folder / "pages" / f"{shape}.png")
+        pages.append(f"page-{shape}\t{picture}\tThe {shape} is always {color}.")
+        corners = CORNERS[shape in ("square", "bar")]
+        for number, background in enumerate(("white", "lightgray")):
+            talk = f"{shape}{number}"
+            photo = draw(shape, color, background, folder / "photos" / f"{talk}.png")
+            first = {"ask": "What color is it?", "options": list(SHAPES.values()), "right": color}
+            second = {"ask": "How many corners?", "options": list(CORNERS), "right": corners}
+            turns = [{**turn, "pages": [f"page-{shape}"]} for turn in (first, second)]
+            told.append({"talk": talk, "shape": shape, "photo": photo, "turns": turns})
+    (folder / "pages.tsv").write_text("\n".join(pages), encoding="utf-8")
+    (folder / "talks.json").write_text(json.dumps(told), encoding="utf-8")
+    return load_talks(folder)
+
+
+@pytest.fixture(scope="module")
+def run(talks: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """What a tiny CLIP finds with the photographs."""
+    folder = tmp_path_factory.mktemp("clip")
+    model = tiny_retrievers.clip(folder / "clip")
+    entry = {"model": str(model), "query": "image"}
+    return next(iter(search_all(talks, [entry], k=3, cache_dir=folder / "embeddings").values()))
+
+
+def test_a_photograph_finds_the_page_with_its_own_picture(
+    talks: Benchmark, run: pd.DataFrame
+) -> None:
+    # a shape on white is drawn as on its page, so that even random weights find it
+    firsts = run[run["rank"] == 1].set_index("query_id")["doc_id"]
+    same = {name: query for name, query in talks.queries.items() if name[-3] == "0"}
+    assert {name: firsts[name] for name in same} == {
+        name: f"page-{query.group}" for name, query in same.items()
+    }
+    means = mean_metrics(evaluate(run, talks.qrels, cutoffs=[1, 3]))
+    assert means["value"].between(0.5, 1).any()
+
+
+def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
+    talks: Benchmark, run: pd.DataFrame, tmp_path: Path
+) -> None:
+    contexts = top_k(talks, run, ks=[2])
+    # the later turn holds both questions: the first plan that fits counts
+    plans = {"How many corners?": ["say A"], "What color is it?": ["say B. surely"]}
+    with StrangeServer(plans) as server:
+        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        table = ask_models([model], talks, contexts, tmp_path, wording=WORDING)
+        bodies = [body for body in server.requests if images_in(body)]
+        again = ask_models([model], talks, contexts, tmp_path, wording=WORDING)
+        assert server.calls("shape") == len(contexts) == 16  # and none of them twice
+    pd.testing.assert_frame_equal(again, table)
+    assert table["answer"].tolist() == ["B. surely", "A"] * 8
+    assert table["group"].tolist() == [shape for shape in SHAPES for _ in range(4)]
+    assert sum("So far" not in text_in(body) for body in bodies) == 8
+    body = next(each for each in bodies if "corners" in text_in(each) and "disc" in text_in(each))
+    assert text_in(body).replace("\n\n", "\n") == (
+        "You look at a painted shape. Answer with the letter of one choice, or say that you do not"
+        " know.\nPhoto: \nFrom the book:\nPage 1:  The disc is always red.\nPage 2:  The bar is"
+        " always black.\nSo far:\n- What color is it? You said: B. surely\n"
+        "Question: How many corners?\nA. none\nB. four\n"
+    )
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
+    disc, page, other = (image.getpixel((24, 24)) for image in images_in(body))
+    assert disc == page == (255, 0, 0)  # the photograph, its page, and another one
+    assert other == (0, 0, 0)
