@@ -243,7 +243,7 @@ def test_the_time_limit_is_the_one_that_was_given(seconds: float) -> None:
     with StrangeServer() as server:
         generator = connect(server, timeout=seconds)
         generator.prepare()
-        assert generator._client.timeout == seconds
+        assert generator._calls.timeout == seconds
 
 
 def test_calls_run_at_once_up_to_the_limit(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ app = typer.Typer(
 
 fetch = typer.Typer(no_args_is_help=True, help="Fetch the images of a benchmark.")
 app.add_typer(fetch, name="fetch")
+answers = typer.Typer(no_args_is_help=True, help="Look after stored answers.")
+app.add_typer(answers, name="answers")
 
 
 @app.command()
@@ -194,6 +196,25 @@ def fetch_images(
         f"{fetched}\n{where}{', as far as names and sizes tell' if fetched.complete and fetched.by_size else ''}"
     )
     raise typer.Exit(int(not fetched.complete))
+
+
+@answers.command()
+def migrate(
+    old: Annotated[Path, typer.Argument(help="a store of answers, such as answers.sqlite")],
+    to: Annotated[
+        Path | None, typer.Option(help="a copy to bring up to date; else it is done in place")
+    ] = None,
+    params: Annotated[
+        Path | None,
+        typer.Option(help="parameters whose models have other names than they were asked under"),
+    ] = None,
+) -> None:
+    """Bring an old store's answers under today's keys, so that nothing is asked again."""
+    from vrag_kit.generation.migrating import migrate_answers
+    from vrag_kit.runner.parameters import models_in, read_parameters
+
+    entries = models_in(read_parameters(params)) if params else []
+    print(migrate_answers(old, to=to, entries=entries))
 
 
 @app.command()

@@ -159,3 +159,14 @@ def _fits(name: str, value: Any, default: Any) -> bool:
     if isinstance(default, float):
         return isinstance(value, int | float)
     return isinstance(value, type(default))
+
+
+def models_in(values: Mapping[str, Any]) -> list[Any]:  # Any: entries, as YAML has them
+    """The entries of served models, "<model>@<endpoint>" or mappings, among parameters."""
+    found = []
+    for value in values.values():
+        for entry in value if isinstance(value, list) else [value]:
+            spec = entry.get("model") if isinstance(entry, Mapping) else entry
+            if isinstance(spec, str) and "@" in spec:
+                found.append(entry)
+    return found

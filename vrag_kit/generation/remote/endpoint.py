@@ -9,9 +9,8 @@ import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import openai
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from vrag_kit.benchmarks.images import shrunk
 from vrag_kit.errors import VragError
@@ -24,9 +23,11 @@ from vrag_kit.generation.generator import (
     text_of,
 )
 from vrag_kit.generation.remote.data_url import data_url
-from vrag_kit.generation.remote.deadline import DeadlineClient
 from vrag_kit.generation.remote.endpoints import Endpoint, decoding_of, find_endpoint, image_tokens
-from vrag_kit.types import Failure, Prompt, Status
+from vrag_kit.types import Failure, LazyImage, Message, Prompt, Status
+
+if TYPE_CHECKING:
+    from vrag_kit.generation.remote.calls import Calls
 
 ENDPOINT_OPTIONS = (
     "name",
@@ -51,24 +52,37 @@ says otherwise.
 """
 EXPECTED = 64
 """Tokens of an answer, as forecasts count them."""
-_FIELDS = (
-    "temperature",
-    "top_p",
-    "frequency_penalty",
-    "presence_penalty",
-    "seed",
-    "max_tokens",
-    "max_completion_tokens",
-)
 _GIVE_UP = 10
 """Calls that may fail in a row before the run is stopped: the endpoint is gone, and
 going on would only mark everything as failed.
 """
 _NOT_ANSWERED = (Status.TIMEOUT, Status.RATE_LIMITED, Status.ERROR)
 
+Fields = dict[str, Any]  # Any: what JSON holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calling:
+    """How an endpoint is called; answers do not depend on it."""
+
+    concurrency: int = 8
+    """Calls at once."""
+    timeout: float = 300.0
+    """Seconds until a whole answer must be there."""
+    retries: int = 4
+    """Attempts after the first."""
+    max_cost: float | None = None
+    """US dollars; None for no cap."""
+
 
 class EndpointGenerator:
-    """A model behind an endpoint; implements `Generator`. Made by `load_generator`."""
+    """A model behind an endpoint; implements `Generator`. Made by `load_generator`.
+
+    Answers are known by the model's name at the endpoint, by the generator's `name`,
+    and by what shapes them (body, decoding, pictures), not by the endpoint's address:
+    another port or node asks nothing again. Two endpoints that serve *different* models
+    under one name therefore need a `name` each in their entries.
+    """
 
     batched = False
     deterministic = False  # not even at temperature 0: servers batch
@@ -79,46 +93,35 @@ class EndpointGenerator:
         *,
         name: str,
         decoding: Mapping[str, Any],
-        concurrency: int,
-        timeout: float,
-        retries: int,
-        max_cost: float | None,
+        calling: Calling,
         max_image_side: int | None,
         images_first: bool,
     ) -> None:
-        self.name, self.decoding, self.concurrency, self.max_cost = (
-            name,
-            dict(decoding),
-            concurrency,
-            max_cost,
-        )
-        self._endpoint, self._timeout, self._retries, self._side, self._images_first = (
-            endpoint,
-            timeout,
-            retries,
-            max_image_side,
-            images_first,
-        )
+        self.name = name
+        self.decoding = dict(decoding)
+        self.concurrency = calling.concurrency
+        self.max_cost = calling.max_cost
+        self._endpoint = endpoint
+        self._calling = calling
+        self._side = max_image_side
+        self._images_first = images_first
         shaping = {
-            "endpoint": endpoint.base_url,
             "model_id": endpoint.model,
             "body": dict(endpoint.body),
             "max_image_side": max_image_side,
             "images_first": images_first,
         }
-        self.fingerprint = hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
+        self.fingerprint = endpoint_fingerprint(name, shaping)
         self.sent = {
             **shaping,
+            "endpoint": endpoint.base_url,
             "headroom": endpoint.headroom,
             "part_order": "images first" if images_first else "as written",
         }
-        self._client: openai.OpenAI | None = None
-        self._secret, self._failed_in_a_row, self._answered, self._lock = (
-            "",
-            0,
-            False,
-            threading.Lock(),
-        )
+        self._calls: Calls | None = None
+        self._lock = threading.Lock()
+        self._failed_in_a_row = 0
+        self._answered = False
 
     def __repr__(self) -> str:
         return (
@@ -137,237 +140,134 @@ class EndpointGenerator:
         """Calls, images, tokens (pictures by the endpoint's rule, words at four letters
         a token) and, where prices are known, what this may cost.
         """
-        sizes_of = [
-            shrunk(sizes[image.where], self._side)
-            for prompt in prompts
-            for image in images_of(prompt)
-        ]
-        tokens, rule, prices = (
-            sum(len(text_of(prompt)) // 4 + 8 for prompt in prompts),
-            self._endpoint.image_tokens,
-            self._endpoint.prices,
-        )
+        images = [image for prompt in prompts for image in images_of(prompt)]
+        tokens = sum(len(text_of(prompt)) // 4 + 8 for prompt in prompts)
         notes = []
-        if rule:
-            tokens += sum(image_tokens(rule, size) for size in sizes_of)
-        elif sizes_of:
+        if rule := self._endpoint.image_tokens:
+            shown = [shrunk(sizes[image.where], self._side) for image in images]
+            tokens += sum(image_tokens(rule, size) for size in shown)
+        elif images:
             notes.append(
                 "tokens are those of the words alone: how this endpoint counts pictures is not"
                 " known here"
             )
-        limit = self.decoding[self._endpoint.limit]
-        likely, most = (
-            self.cost({"prompt": tokens, "completion": len(prompts) * each})
-            for each in (min(limit, EXPECTED + self._endpoint.thinking), limit)
-        )
-        cost = likely if prices else None
-        if prices:
-            notes.append(
-                f"about {likely:,.2f} US dollars at {prices[0]:g} for a million tokens of prompt"
-                f" and {prices[1]:g} of answer; {most:,.2f} if all answers were as long as they may"
-                " be; "
-                + (
-                    f"stops at max_cost {self.max_cost:g}"
-                    if self.max_cost is not None
-                    else "no max_cost stops it"
-                )
-            )
+        cost = None
+        if self._endpoint.prices:
+            limit = self.decoding[self._endpoint.limit]
+            answer = min(limit, EXPECTED + self._endpoint.thinking)
+            cost = self.cost({"prompt": tokens, "completion": len(prompts) * answer})
+            most = self.cost({"prompt": tokens, "completion": len(prompts) * limit})
+            notes.append(self._money(cost, most))
         elif self._endpoint.key:
             notes.append(
                 "no price is known for this model: nothing is said about money, and no max_cost"
                 " stops it. Add `prices` to its entry"
             )
         return Forecast(
-            calls=len(prompts), images=len(sizes_of), tokens=tokens, notes=tuple(notes), cost=cost
+            calls=len(prompts), images=len(images), tokens=tokens, notes=tuple(notes), cost=cost
         )
 
     def missing(self) -> str:
         """What this machine lacks to ask the model; "" when nothing."""
-        key = os.environ.get(self._endpoint.key, "").strip() if self._endpoint.key else "none"
+        name = self._endpoint.key
+        if not name:
+            return ""
+        key = self._secret()
         if not key:
             return (
                 f"the key for {self._endpoint.base_url} is not in the environment. Set it with"
-                f" `export {self._endpoint.key}=…`"
+                f" `export {name}=…`"
             )
-        return (
-            ""
-            if key.isascii() and key.isprintable()
-            else f"the key in {self._endpoint.key} holds letters that no key has. Copy it again"
-        )
+        if not (key.isascii() and key.isprintable()):
+            return f"the key in {name} holds letters that no key has. Copy it again"
+        return ""
 
     def prepare(self) -> None:
         """Make one short call with all the fields that will be sent.
 
         Raises `VragError` for a missing or wrong key, model, URL or field.
         """
-        if self._client is not None:
-            return
-        if missing := self.missing():
-            raise VragError(f"model {self.name!r}: {missing}.")
-        self._secret = os.environ.get(self._endpoint.key, "").strip() if self._endpoint.key else ""
-        client = openai.OpenAI(
-            base_url=self._endpoint.base_url,
-            api_key=self._secret or "none",
-            max_retries=self._retries,
-            timeout=self._timeout,
-            http_client=DeadlineClient(self._timeout),
-        )
-        try:
-            completion = self._ask(
-                client, [{"role": "user", "content": "Reply with the word: ready"}], 0
-            )
-        except openai.OpenAIError as error:
-            advice = (
-                f" at {self._endpoint.base_url}. Is the server running, and is that its address?"
-                if type(error) is openai.APIConnectionError
-                else ""
-            )
-            raise VragError(
-                f"model {self.name!r} cannot be asked:"
-                f" {self._hopeless(error) or self._refused(error) or self._reason(error)}{advice}"
-            ) from None
-        except ValueError as error:
-            raise VragError(
-                f"model {self.name!r}: {self._endpoint.base_url} does not answer as an"
-                f" OpenAI-compatible endpoint does ({error}). Check the URL; it often ends in /v1."
-            ) from None
-        if self.max_cost is not None and not _counts(completion):
-            raise VragError(
-                f"model {self.name!r}: {self._endpoint.base_url} does not say how many tokens a"
-                " call takes, so that max_cost cannot be kept. Set `max_cost: null` in its entry"
-                " to ask all the same."
-            )
-        self._client = client
+        self._ready()
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         """One reply a prompt, in order, asked one after another; called from several
         threads it asks at once.
 
         Refusals, cut-off answers, time-outs, and errors that outlast the client's own
-        retries are replies whose status says so. Raises `VragError` when the endpoint
+        retries are replies whose failure says so. Raises `VragError` when the endpoint
         no longer takes the key or the model, and when more than ten calls in a row have
         failed.
         """
-        self.prepare()
-        return [self._reply(prompt, sample) for prompt in prompts]
+        calls = self._ready()
+        limit = self.decoding[self._endpoint.limit]
+        replies = []
+        for prompt in prompts:
+            reply, own_fault = calls.reply(self._messages(prompt), self._fields(sample), limit)
+            self._count(reply.failure, own_fault=own_fault)
+            replies.append(reply)
+        return replies
 
-    def _reply(self, prompt: Prompt, sample: int) -> Reply:
-        messages = self._messages(prompt)
-        blame = None
-        try:
-            completion = self._ask(self._client, messages, sample)
-            reply = _read(completion, self.decoding[self._endpoint.limit])
-        except openai.OpenAIError as error:
-            if hopeless := self._hopeless(error):
-                raise VragError(
-                    f"model {self.name!r}: {hopeless} Answers so far are kept."
-                ) from None
-            blame = getattr(error, "status_code", None)
-            reply = Reply(raw=None, failure=self._reason(error))
-        except ValueError as error:
-            words = f"the endpoint's reply cannot be read ({str(error)[:120]})"
-            reply = Reply(raw=None, failure=Failure(Status.ERROR, words))
-        self._count(reply.failure, of_the_prompt=blame in (400, 413))
-        return reply
+    def _ready(self) -> Calls:
+        """The client, after one call that went well."""
+        if self._calls is not None:
+            return self._calls
+        from vrag_kit.generation.remote.calls import Calls
 
-    def _ask(self, client: Any, messages: list[dict[str, Any]], sample: int) -> Any:
-        fields = {**self.decoding, **({"seed": sample} if "seed" in self._endpoint.send else {})}
-        known = {name: value for name, value in fields.items() if name in _FIELDS}
-        more = {
-            **{name: value for name, value in fields.items() if name not in _FIELDS},
-            **self._endpoint.body,
-        }
-        completion = client.chat.completions.create(
-            model=self._endpoint.model, messages=messages, **known, extra_body=more or None
+        owner = f"model {self.name!r}"
+        if missing := self.missing():
+            raise VragError(f"{owner}: {missing}.")
+        calls = Calls(
+            self._endpoint,
+            owner,
+            secret=self._secret(),
+            timeout=self._calling.timeout,
+            retries=self._calling.retries,
         )
-        if not hasattr(completion, "choices"):
-            raise ValueError(f"it sent {' '.join(str(completion).split())[:60]!r}")
-        return completion
-
-    def _messages(self, prompt: Prompt) -> list[dict[str, Any]]:
-        return [
-            {
-                "role": message.role,
-                "content": (
-                    message.parts[0]
-                    if len(message.parts) == 1 and isinstance(message.parts[0], str)
-                    else [
-                        (
-                            {"type": "text", "text": part}
-                            if isinstance(part, str)
-                            else {
-                                "type": "image_url",
-                                "image_url": {"url": data_url(part, self._side)},
-                            }
-                        )
-                        for part in message.parts
-                    ]
-                ),
-            }
-            for message in (images_before_text(prompt) if self._images_first else prompt)
-        ]
-
-    def _hopeless(self, error: openai.OpenAIError) -> str:
-        """Why no other question would fare better; "" when one might."""
-        where = f"{self._endpoint.base_url} says {self._message(error)!r}."
-        if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-            return (
-                f"the key in {self._endpoint.key or 'no environment variable'} is not accepted:"
-                f" {where}"
+        tokens = calls.try_once(self._fields(0))
+        if self.max_cost is not None and not tokens:
+            raise VragError(
+                f"{owner}: {self._endpoint.base_url} does not say how many tokens a call takes, so"
+                " that max_cost cannot be kept. Set `max_cost: null` in its entry to ask all the"
+                " same."
             )
-        if isinstance(error, openai.NotFoundError):
-            return (
-                f"there is no model {self._endpoint.model!r}, or the URL is wrong (it often ends in"
-                f" /v1): {where}"
-            )
-        return ""
+        self._calls = calls
+        return calls
 
-    def _refused(self, error: openai.OpenAIError) -> str:
-        """Why the first call is refused, as for a field that is not taken; "" for
-        another error. Later calls may be refused for what they ask.
-        """
-        if isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
-            return (
-                f"the first call is refused: {self._endpoint.base_url} says"
-                f" {self._message(error)!r}. Check the model's name as the server knows it; if it"
-                " is about a field, give the model's entry another `decoding`, `body` or `server`."
-            )
-        return ""
+    def _secret(self) -> str:
+        """The key, "" where none is needed or set."""
+        return os.environ.get(self._endpoint.key, "").strip() if self._endpoint.key else ""
 
-    def _reason(self, error: openai.OpenAIError) -> Failure:
-        """Why a call failed."""
-        words = self._message(error)
-        if isinstance(error, openai.APITimeoutError):
-            return Failure(Status.TIMEOUT, f"no whole answer within {self._timeout:g} s")
-        if not isinstance(error, openai.APIStatusError):
-            if cause := error.__cause__:
-                words += f" ({self._hide(f'{type(cause).__name__}: {cause}')[:100]})"
-            return Failure(Status.ERROR, words)
-        code = f"{getattr(error, 'code', '')} {words}".lower()
-        forbidden = "content" in code and ("filter" in code or "policy" in code)
-        if error.status_code == 400 and forbidden:
-            return Failure(Status.REFUSED, words)
-        if error.status_code == 400 and ("context_length" in code or "context length" in code):
-            return Failure(Status.TOO_LONG, words)
-        kind = Status.RATE_LIMITED if error.status_code == 429 else Status.ERROR
-        return Failure(kind, f"HTTP {error.status_code}: {words}")
+    def _fields(self, sample: int) -> Fields:
+        """What is sent beside the messages."""
+        seed = {"seed": sample} if "seed" in self._endpoint.send else {}
+        return {**self.decoding, **seed}
 
-    def _message(self, error: openai.OpenAIError) -> str:
-        """The endpoint's own words, short and without the key."""
-        body = getattr(error, "body", None)
-        told = body.get("message") or body.get("detail") if isinstance(body, dict) else None
-        if told is None and isinstance(
-            error, openai.APIStatusError
-        ):  # servers that know another form than OpenAI's
-            told = error.response.text
-        words = " ".join(str(told or getattr(error, "message", "") or error).split())
-        return self._hide(words)[:200]
+    def _messages(self, prompt: Prompt) -> list[Fields]:
+        ordered = images_before_text(prompt) if self._images_first else prompt
+        return [{"role": message.role, "content": self._content(message)} for message in ordered]
 
-    def _hide(self, words: str) -> str:
-        """Words without the key, and such as can be stored."""
-        return _storable(words.replace(self._secret, "…") if self._secret else words)
+    def _content(self, message: Message) -> str | list[Fields]:
+        if len(message.parts) == 1 and isinstance(message.parts[0], str):
+            return message.parts[0]
+        return [self._part(part) for part in message.parts]
 
-    def _count(self, failure: Failure | None, *, of_the_prompt: bool) -> None:
+    def _part(self, part: str | LazyImage) -> Fields:
+        if isinstance(part, str):
+            return {"type": "text", "text": part}
+        return {"type": "image_url", "image_url": {"url": data_url(part, self._side)}}
+
+    def _money(self, likely: float, most: float) -> str:
+        prompt, answer = self._endpoint.prices or (0.0, 0.0)
+        stops = "no max_cost stops it"
+        if self.max_cost is not None:
+            stops = f"stops at max_cost {self.max_cost:g}"
+        return (
+            f"about {likely:,.2f} US dollars at {prompt:g} for a million tokens of prompt"
+            f" and {answer:g} of answer; {most:,.2f} if all answers were as long as they may be;"
+            f" {stops}"
+        )
+
+    def _count(self, failure: Failure | None, *, own_fault: bool) -> None:
         """Raise `VragError` when too many calls in a row have failed.
 
         Once something was answered, what a single prompt may cause (HTTP 400, 413) does
@@ -375,7 +275,7 @@ class EndpointGenerator:
         """
         with self._lock:
             failed = failure is not None and failure.kind in _NOT_ANSWERED
-            if of_the_prompt and self._answered:
+            if own_fault and self._answered:
                 failed = False
             self._answered = self._answered or failure is None
             self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
@@ -385,6 +285,14 @@ class EndpointGenerator:
                     f' last with "{failure}". Stopped; what was answered is kept. When'
                     f" {self._endpoint.base_url} answers again, run with `retry_failures: true`."
                 )
+
+
+def endpoint_fingerprint(name: str, shaping: Mapping[str, Any]) -> str:
+    """What answers of a served model are known by: its name here, and `shaping`, with
+    the name that the endpoint knows it by, body and handling of pictures.
+    """
+    text = json.dumps({"name": name, **shaping}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load_endpoint(spec: str, options: Mapping[str, Any]) -> EndpointGenerator:
@@ -398,82 +306,17 @@ def load_endpoint(spec: str, options: Mapping[str, Any]) -> EndpointGenerator:
             f"model {spec!r}: max_cost is {options['max_cost']:g}, but no price is known for it. "
             "Add `prices: [2.5, 10]`, dollars for a million tokens of prompt and of answer."
         )
-    return EndpointGenerator(
-        endpoint,
-        name=options.get("name") or endpoint.model.replace("/", "-"),
-        decoding=decoding_of(endpoint, options["decoding"], options["max_new_tokens"]),
+    calling = Calling(
         concurrency=options["concurrency"],
         timeout=float(options.get("timeout", 300)),
         retries=int(options.get("retries", 4)),
         max_cost=options.get("max_cost", MAX_COST if endpoint.prices else None),
+    )
+    return EndpointGenerator(
+        endpoint,
+        name=options.get("name") or endpoint.model.replace("/", "-"),
+        decoding=decoding_of(endpoint, options["decoding"], options["max_new_tokens"]),
+        calling=calling,
         max_image_side=options.get("max_image_side"),
         images_first=bool(options.get("images_first", False)),
     )
-
-
-def _read(completion: Any, limit: int) -> Reply:
-    """A chat completion as a reply.
-
-    Raises ValueError for one whose words are of no known form.
-    """
-    tokens = _counts(completion)
-    if not completion.choices:
-        failure = Failure(Status.ERROR, "the endpoint's reply holds no choice")
-        return Reply(raw=None, failure=failure, tokens=tokens)
-    choice = completion.choices[0]
-    raw = _words(getattr(choice.message, "content", None))
-    served = getattr(completion, "model", None)
-    return Reply(
-        raw=raw,
-        failure=_failure(choice, raw, limit),
-        fields={"served": served} if served else {},
-        tokens=tokens,
-    )
-
-
-def _failure(choice: Any, raw: str | None, limit: int) -> Failure | None:
-    """Why a choice is no usable answer; None when it is one."""
-    refusal = getattr(choice.message, "refusal", None)
-    if refusal:
-        return Failure(Status.REFUSED, _storable(str(refusal)))
-    if choice.finish_reason == "content_filter":
-        return Failure(Status.REFUSED, "content filter")
-    if choice.finish_reason == "length":
-        return Failure(Status.TRUNCATED, f"cut off at {limit} tokens")
-    return None if raw else Failure(Status.EMPTY, "the model ended without a word")
-
-
-def _counts(completion: Any) -> dict[str, int]:
-    """Tokens as the endpoint counts them; those of thinking are part of the completion,
-    also where it forgets them there.
-    """
-    usage = getattr(completion, "usage", None)
-    prompt, answer, total = (
-        getattr(usage, f"{name}_tokens", None) for name in ("prompt", "completion", "total")
-    )
-    if not isinstance(prompt, int) or not isinstance(answer, int):
-        return {}
-    thinking = getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)
-    return {
-        "prompt": prompt,
-        "completion": max(answer, total - prompt) if isinstance(total, int) else answer,
-        **({"reasoning": thinking} if isinstance(thinking, int) else {}),
-    }
-
-
-def _words(content: Any) -> str | None:
-    """The words of a message: a text, or the texts among its parts."""
-    if isinstance(content, list):
-        content = "".join(
-            part["text"]
-            for part in content
-            if isinstance(part, dict) and isinstance(part.get("text"), str)
-        )
-    if content is not None and not isinstance(content, str):
-        raise ValueError(f"its words are {str(content)[:40]!r}")
-    return _storable((content or "").strip()) or None
-
-
-def _storable(words: str) -> str:
-    """Words that UTF-8 can hold: half a surrogate pair becomes a question mark."""
-    return words.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,142 @@
+"""What was paid for is not asked again: the endpoint's address is no part of a key, and
+old stores are brought under the new keys.
+
+`tests/data/answers_v2.sqlite` was written by the kit before version 3 of the store: a
+`StrangeServer` at another port was asked the prompts below as "org/strange" with
+{"body": {"top_k": 5}, "max_image_side": 64}, greedily, 16 tokens; the last was refused.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from PIL import Image
+from strange_server import StrangeServer
+from typer.testing import CliRunner
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
+from vrag_kit.generation.migrating import migrate_answers
+from vrag_kit.runner.cli import app
+from vrag_kit.types import Answer, Message, Prompt
+
+OLD = Path(__file__).parent / "data" / "answers_v2.sqlite"
+
+
+@pytest.fixture
+def prompts(tmp_path: Path) -> list[Prompt]:
+    Image.new("RGB", (4, 4), (200, 90, 30)).save(tmp_path / "orange.png")
+    orange = ImageFile(tmp_path / "orange.png")
+    return [
+        (Message(role="user", parts=("What is it?",)),),
+        (Message(role="user", parts=("What color is this?", orange)),),
+        (
+            Message(role="system", parts=("Be brief.",)),
+            Message(role="user", parts=("strange?",)),
+        ),
+    ]
+
+
+def entry(server: StrangeServer, **options: object) -> dict[str, Any]:
+    asked = {"model": f"org/strange@{server.url}", "body": {"top_k": 5}, "max_image_side": 64}
+    return {**asked, **options}
+
+
+def ask(which: dict[str, Any], prompts: list[Prompt], path: Path) -> list[Answer]:
+    model = load_generator(which, decoding="greedy", max_new_tokens=16)
+    with AnswerStore(path) as store:
+        return ask_prompts(model, prompts, store)
+
+
+def test_another_port_asks_nothing_again(prompts: list[Prompt], tmp_path: Path) -> None:
+    with StrangeServer() as first:
+        answers = ask(entry(first), prompts, tmp_path / "a.sqlite")
+    with StrangeServer() as second:
+        assert second.url != first.url
+        assert ask(entry(second), prompts, tmp_path / "a.sqlite") == answers
+        assert second.requests == []
+
+
+@pytest.mark.parametrize(
+    "change", [{"name": "other"}, {"body": {"top_k": 6}}, {"max_image_side": 32}]
+)
+def test_what_determines_the_answer_and_a_given_name_are_part_of_the_key(
+    change: dict[str, object], prompts: list[Prompt], tmp_path: Path
+) -> None:
+    with StrangeServer() as server:
+        first = ask(entry(server), prompts[:1], tmp_path / "a.sqlite")
+        other = ask(entry(server, **change), prompts[:1], tmp_path / "a.sqlite")
+        assert server.calls("What is it?") == 2
+        assert first[0].answer_id != other[0].answer_id
+
+
+def test_an_old_store_is_brought_under_the_new_keys_and_asks_nothing_again(
+    prompts: list[Prompt], tmp_path: Path
+) -> None:
+    found = migrate_answers(OLD, to=tmp_path / "new.sqlite")
+    assert (found.moved, found.doubled, found.unknown) == (3, 0, ())
+    with StrangeServer() as server:
+        answers = ask(entry(server), prompts, tmp_path / "new.sqlite")
+        assert server.requests == []
+    assert [answer.status for answer in answers] == ["ok", "ok", "refused"]
+    assert answers[2].detail == "against our content policy"
+    again = migrate_answers(tmp_path / "new.sqlite")
+    assert (again.moved, again.new) == (0, 3)
+
+
+def test_without_migration_the_old_answers_are_kept_but_not_found(
+    prompts: list[Prompt], tmp_path: Path
+) -> None:
+    shutil.copy(OLD, tmp_path / "a.sqlite")
+    with StrangeServer() as server:
+        ask(entry(server), prompts[:1], tmp_path / "a.sqlite")
+        assert server.calls("What is it?") == 1
+    # a second answer to the same question: one stands under the key, the other stays beside
+    assert migrate_answers(tmp_path / "a.sqlite").doubled == 1
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        assert "3 answers, 1 failures" in repr(store)
+
+
+def test_a_model_with_a_new_name_is_found_by_its_entry(
+    prompts: list[Prompt], tmp_path: Path
+) -> None:
+    with AnswerStore(shutil.copy(OLD, tmp_path / "look.sqlite")):
+        pass
+    with StrangeServer() as server:
+        renamed = entry(server, name="mine", prices=[1, 1])
+        old_url = stored_url(tmp_path / "look.sqlite")
+        params = {"models": [{**renamed, "model": f"org/strange@{old_url}"}], "decoding": "greedy"}
+        (tmp_path / "p.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+        done = CliRunner().invoke(
+            app,
+            [
+                *("answers", "migrate", str(OLD), "--to", str(tmp_path / "new.sqlite")),
+                *("--params", str(tmp_path / "p.yaml")),
+            ],
+            catch_exceptions=False,
+        )
+        assert "3 answers moved to new keys" in done.output
+        assert len(ask(renamed, prompts, tmp_path / "new.sqlite")) == 3
+        assert server.requests == []
+
+
+def stored_url(path: Path) -> str:
+
+    with sqlite3.connect(path) as db:
+        (sent,) = db.execute("SELECT sent FROM answers LIMIT 1").fetchone()
+    return str(json.loads(sent)["endpoint"])
+
+
+def test_a_copy_never_replaces_a_file_and_a_store_must_be_there(tmp_path: Path) -> None:
+    (tmp_path / "new.sqlite").write_text("")
+    with pytest.raises(VragError, match="there is a file already"):
+        migrate_answers(OLD, to=tmp_path / "new.sqlite")
+    with pytest.raises(VragError, match="there is no answer store"):
+        migrate_answers(tmp_path / "none.sqlite")

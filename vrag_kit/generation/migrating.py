@@ -1,0 +1,166 @@
+"""An old store's answers under today's keys, so that nothing is asked again.
+
+Until version 3 of the store a served model's answers were known by the endpoint's
+address. What was sent is kept with each answer, so that its old key can be computed
+again: where it is found to be the answer's own, the new key follows from the same facts
+without the address. Answers of local models keep their keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vrag_kit.errors import VragError
+from vrag_kit.generation.answer_file import AnswerFile
+from vrag_kit.generation.keys import answer_key
+from vrag_kit.generation.loading import load_generator
+from vrag_kit.generation.remote.endpoint import EndpointGenerator, endpoint_fingerprint
+from vrag_kit.options import Entry
+from vrag_kit.types import Status
+
+_SHAPING = ("model_id", "body", "max_image_side", "images_first")
+_BESIDE = ("model", "endpoint", "headroom", "part_order", *_SHAPING)
+"""What `sent` holds beside the decoding."""
+
+Sent = Mapping[str, Any]  # Any: what JSON holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migrated:
+    """How a migration went, in answers and failures."""
+
+    path: Path
+    """The store with the new keys."""
+    moved: int
+    """Found under their old keys, and put under new ones."""
+    doubled: int
+    """Asked at two addresses: one stands under the new key, these stay where they
+    were.
+    """
+    local: int
+    """Of models that ran here, and whose keys have not changed."""
+    new: int
+    """Under today's keys already."""
+    unknown: tuple[str, ...]
+    """Names of models whose answers fit no key that is known; they stay."""
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.path}: {self.moved:,} answers moved to new keys; {self.local:,} of local"
+            f" models and {self.new:,} others had theirs"
+        ]
+        if self.doubled:
+            lines.append(f"  {self.doubled:,} had been asked at a second address, and stay beside")
+        if self.unknown:
+            lines.append(
+                f"  answers of {', '.join(self.unknown)} fit no key that is known here, and stay as"
+                " they were"
+            )
+        return "\n".join(lines)
+
+
+def migrate_answers(
+    old: Path | str, *, to: Path | str | None = None, entries: Sequence[Entry] = ()
+) -> Migrated:
+    """Put the answers in `old` under today's keys, in place, or in a copy at `to`.
+
+    `entries`, models as parameters name them, tell the names under which served models
+    are asked today; without them a model keeps the name that its answers were stored
+    with. No answer is deleted, and doing it twice changes nothing more. Raises `VragError`
+    for a file that is no store, and when there is something at `to` already.
+    """
+    path = Path(old)
+    if not path.is_file():
+        raise VragError(f"{path}: there is no answer store. Name the file answers.sqlite.")
+    if to is not None:
+        path = _copy(path, Path(to))
+    today = _today(entries)
+    counts = {"moved": 0, "doubled": 0, "local": 0, "new": 0}
+    unknown: dict[str, None] = {}
+    file = AnswerFile(path)
+    with closing(file), file.writing() as db:
+        rows = db.execute(
+            "SELECT answer_id, sample, prompt, sent FROM answers ORDER BY status != 'ok', written"
+        ).fetchall()
+        for answer_id, sample, prompt, sent in rows:
+            told = json.loads(sent)
+            keys = _keys(json.loads(prompt), told, sample, today)
+            kind = _kind(answer_id, keys, told)
+            if kind == "moved":
+                kind = _move(db, answer_id, keys[1])
+            if kind == "unknown":
+                unknown[str(told.get("model"))] = None
+            else:
+                counts[kind] += 1
+    return Migrated(path=path, unknown=tuple(unknown), **counts)
+
+
+def _copy(old: Path, new: Path) -> Path:
+    """A copy of a store, whoever is writing to it."""
+    if new.exists():
+        raise VragError(f"{new}: there is a file already. Choose another path.")
+    new.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(old)) as source, closing(sqlite3.connect(new)) as target:
+        source.backup(target)
+    return new
+
+
+def _today(entries: Sequence[Entry]) -> dict[str, str]:
+    """Old fingerprint → today's, of the served models among some entries."""
+    found = {}
+    for entry in entries:
+        named = {"model": entry} if isinstance(entry, str) else entry
+        generator = load_generator({**named, "decoding": {}})  # the decoding is as it was sent
+        if isinstance(generator, EndpointGenerator):
+            found[_old_fingerprint(generator.sent)] = generator.fingerprint
+    return found
+
+
+def _keys(
+    prompt: list[dict[str, Any]], sent: Sent, sample: int, today: Mapping[str, str]
+) -> tuple[str, str]:
+    """(old key, today's key) of an answer of a served model; two empty texts for a
+    model that ran here.
+    """
+    if any(name not in sent for name in ("endpoint", *_SHAPING)):
+        return "", ""
+    decoding = {name: value for name, value in sent.items() if name not in _BESIDE}
+    old = _old_fingerprint(sent)
+    shaping = {name: sent[name] for name in _SHAPING}
+    new = today.get(old) or endpoint_fingerprint(str(sent["model"]), shaping)
+    return answer_key(old, prompt, decoding, sample), answer_key(new, prompt, decoding, sample)
+
+
+def _old_fingerprint(sent: Sent) -> str:
+    """What a served model was known by until version 3: with the endpoint's address."""
+    shaping = {name: sent[name] for name in ("endpoint", *_SHAPING)}
+    return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
+
+
+def _kind(answer_id: str, keys: tuple[str, str], sent: Sent) -> str:
+    """What is to be done with an answer."""
+    old, new = keys
+    if answer_id == new:
+        return "new"
+    if answer_id == old:
+        return "moved"
+    return "unknown" if "endpoint" in sent else "local"
+
+
+def _move(db: sqlite3.Connection, old: str, new: str) -> str:
+    """Put an answer under its new key, unless there is one."""
+    status = "SELECT status FROM answers WHERE answer_id = ?"
+    there = db.execute(status, (new,)).fetchone()
+    ours = db.execute(status, (old,)).fetchone()
+    if there and (there[0] == Status.OK or ours[0] != Status.OK):
+        return "doubled"
+    db.execute("DELETE FROM answers WHERE answer_id = ?", (new,))  # a failure, now answered
+    db.execute("UPDATE answers SET answer_id = ? WHERE answer_id = ?", (new, old))
+    return "moved"

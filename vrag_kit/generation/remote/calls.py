@@ -1,0 +1,162 @@
+"""Calls of an OpenAI-compatible endpoint, and what its errors mean; imports the client,
+so that only who asks has to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import openai
+
+from vrag_kit.errors import VragError
+from vrag_kit.generation.generator import Reply
+from vrag_kit.generation.remote.completions import (
+    Completion,
+    count_tokens,
+    read_completion,
+    storable,
+)
+from vrag_kit.generation.remote.deadline import DeadlineClient
+from vrag_kit.generation.remote.endpoints import Endpoint
+from vrag_kit.types import Failure, Status
+
+Fields = Mapping[str, Any]  # Any: what a request's JSON holds
+_KNOWN = (
+    "temperature",
+    "top_p",
+    "frequency_penalty",
+    "presence_penalty",
+    "seed",
+    "max_tokens",
+    "max_completion_tokens",
+)
+"""Fields that the client has names for; others travel in the body's extra part."""
+
+
+class Calls:
+    """A client of one endpoint; its calls may run in several threads."""
+
+    def __init__(
+        self, endpoint: Endpoint, owner: str, *, secret: str, timeout: float, retries: int
+    ) -> None:
+        """`owner` ("model 'x'") begins messages; `secret` is the key, which no message
+        shows.
+        """
+        self.timeout = timeout
+        self._endpoint = endpoint
+        self._owner = owner
+        self._secret = secret
+        self._client = openai.OpenAI(
+            base_url=endpoint.base_url,
+            api_key=secret or "none",
+            max_retries=retries,
+            timeout=timeout,
+            http_client=DeadlineClient(timeout),
+        )
+
+    def try_once(self, fields: Fields) -> dict[str, int]:
+        """One short call with all the `fields` that will be sent; returns its tokens.
+
+        Raises `VragError` for a wrong key, model, URL or field.
+        """
+        url = self._endpoint.base_url
+        words = "Reply with the word: ready"
+        try:
+            return count_tokens(self._ask([{"role": "user", "content": words}], fields))
+        except openai.OpenAIError as error:
+            said = self._hopeless(error) or self._refused(error) or str(self._failure(error))
+            advice = ""
+            if type(error) is openai.APIConnectionError:
+                advice = f" at {url}. Is the server running, and is that its address?"
+            raise VragError(f"{self._owner} cannot be asked: {said}{advice}") from None
+        except ValueError as error:
+            raise VragError(
+                f"{self._owner}: {url} does not answer as an OpenAI-compatible endpoint does"
+                f" ({error}). Check the URL; it often ends in /v1."
+            ) from None
+
+    def reply(self, messages: Sequence[Fields], fields: Fields, limit: int) -> tuple[Reply, bool]:
+        """(what came of one question, whether a failure may be due to this question
+        alone).
+
+        Raises `VragError` when the endpoint no longer takes the key or the model.
+        """
+        try:
+            return read_completion(self._ask(messages, fields), limit), False
+        except openai.OpenAIError as error:
+            if hopeless := self._hopeless(error):
+                raise VragError(f"{self._owner}: {hopeless} Answers so far are kept.") from None
+            own_fault = getattr(error, "status_code", None) in (400, 413)
+            return Reply(raw=None, failure=self._failure(error)), own_fault
+        except ValueError as error:
+            words = f"the endpoint's reply cannot be read ({str(error)[:120]})"
+            return Reply(raw=None, failure=Failure(Status.ERROR, words)), False
+
+    def _ask(self, messages: Sequence[Fields], fields: Fields) -> Completion:
+        known = {name: value for name, value in fields.items() if name in _KNOWN}
+        more = {name: value for name, value in fields.items() if name not in _KNOWN}
+        more |= self._endpoint.body
+        create: Any = self._client.chat.completions.create  # typed for OpenAI's own fields alone
+        completion = create(
+            model=self._endpoint.model, messages=messages, **known, extra_body=more or None
+        )
+        if not hasattr(completion, "choices"):
+            raise ValueError(f"it sent {' '.join(str(completion).split())[:60]!r}")
+        return completion
+
+    def _hopeless(self, error: openai.OpenAIError) -> str:
+        """Why no other question would fare better; "" when one might."""
+        where = f"{self._endpoint.base_url} says {self._message(error)!r}."
+        if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+            key = self._endpoint.key or "no environment variable"
+            return f"the key in {key} is not accepted: {where}"
+        if isinstance(error, openai.NotFoundError):
+            return (
+                f"there is no model {self._endpoint.model!r}, or the URL is wrong (it often ends in"
+                f" /v1): {where}"
+            )
+        return ""
+
+    def _refused(self, error: openai.OpenAIError) -> str:
+        """Why the first call is refused, as for a field that is not taken; "" for
+        another error. Later calls may be refused for what they ask.
+        """
+        if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
+            return ""
+        return (
+            f"the first call is refused: {self._endpoint.base_url} says"
+            f" {self._message(error)!r}. Check the model's name as the server knows it; if it"
+            " is about a field, give the model's entry another `decoding`, `body` or `server`."
+        )
+
+    def _failure(self, error: openai.OpenAIError) -> Failure:
+        """Why a call failed."""
+        words = self._message(error)
+        if isinstance(error, openai.APITimeoutError):
+            return Failure(Status.TIMEOUT, f"no whole answer within {self.timeout:g} s")
+        if not isinstance(error, openai.APIStatusError):
+            if cause := error.__cause__:
+                words += f" ({self._hide(f'{type(cause).__name__}: {cause}')[:100]})"
+            return Failure(Status.ERROR, words)
+        code = f"{getattr(error, 'code', '')} {words}".lower()
+        if error.status_code == 400:
+            if "content" in code and ("filter" in code or "policy" in code):
+                return Failure(Status.REFUSED, words)
+            if "context_length" in code or "context length" in code:
+                return Failure(Status.TOO_LONG, words)
+        kind = Status.RATE_LIMITED if error.status_code == 429 else Status.ERROR
+        return Failure(kind, f"HTTP {error.status_code}: {words}")
+
+    def _message(self, error: openai.OpenAIError) -> str:
+        """The endpoint's own words, short and without the key."""
+        body = getattr(error, "body", None)
+        told = body.get("message") or body.get("detail") if isinstance(body, dict) else None
+        if told is None and isinstance(error, openai.APIStatusError):
+            told = error.response.text  # servers that know another form than OpenAI's
+        words = " ".join(str(told or getattr(error, "message", "") or error).split())
+        return self._hide(words)[:200]
+
+    def _hide(self, words: str) -> str:
+        """Words without the key, and such as can be stored."""
+        return storable(words.replace(self._secret, "…") if self._secret else words)
