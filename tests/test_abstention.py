@@ -16,17 +16,15 @@ from sklearn.metrics import cohen_kappa_score
 from vrag_kit.analysis import (
     accuracy,
     change_over_k,
-    change_printed,
     detect_abstention,
     detector_agreement,
     per_query,
     selective_accuracy,
-    selective_printed,
 )
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.judging import RuleJudge, judge_all
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import printed
+from vrag_kit.papers.visual_rag import change_printed, printed, selective_printed
 from vrag_kit.plotting import accuracy_figure
 
 DECLINES, ANSWERS = "I don't know", "red"
@@ -38,6 +36,7 @@ def table(rows: list[tuple[str, str, float]], *, groups: int = 4) -> pd.DataFram
         model="m", setting="gt_clue", k=1, status="ok"
     )
     frame["query_id"] = [f"q{i % groups}" for i in range(len(frame))]
+    frame["group"] = frame["query_id"].map(GROUPS)
     frame["abstained"] = frame["marked"] = (
         frame["marks"].str.contains("abstention").astype(float).where(frame["score"].notna())
     )
@@ -70,7 +69,7 @@ def test_a_failed_question_has_neither_and_an_unreadable_verdict_no_mark() -> No
 
 
 def test_agreement_is_cohens_kappa_of_a_table_worked_by_hand() -> None:
-    row = detector_agreement(table(MIXED), GROUPS).iloc[0]
+    row = detector_agreement(table(MIXED)).iloc[0]
     assert row[["both", "only_mark", "only_words", "neither"]].tolist() == [2, 1, 1, 4]
     # observed 6/8, by chance (3 · 3 + 5 · 5) / 64 = 34/64: (48/64 − 34/64) / (30/64) = 14/30
     assert row["kappa"] == pytest.approx(14 / 30)
@@ -82,7 +81,7 @@ def test_agreement_is_cohens_kappa_of_a_table_worked_by_hand() -> None:
 
 
 def test_agreement_leaves_out_answers_without_a_verdict_and_counts_them() -> None:
-    row = detector_agreement(table([*MIXED, (DECLINES, "", math.nan)]), GROUPS).iloc[0]
+    row = detector_agreement(table([*MIXED, (DECLINES, "", math.nan)])).iloc[0]
     assert row["kappa"] == pytest.approx(14 / 30)
     assert (row["n"], row["n_failed"]) == (8, 1)
 
@@ -107,11 +106,11 @@ def test_with_the_rule_judge_the_detectors_part_only_where_a_trait_follows(
 
 
 def test_detectors_that_never_differ_agree_fully_without_an_interval() -> None:
-    row = detector_agreement(table([MIXED[0], MIXED[4]] * 4), GROUPS).iloc[0]
+    row = detector_agreement(table([MIXED[0], MIXED[4]] * 4)).iloc[0]
     assert row["kappa"] == 1
     assert math.isnan(row["ci_low"])
     assert math.isnan(
-        detector_agreement(table([MIXED[4]] * 4), GROUPS).iloc[0]["kappa"]
+        detector_agreement(table([MIXED[4]] * 4)).iloc[0]["kappa"]
     )  # nobody declined: nothing to agree on
 
 
@@ -126,7 +125,6 @@ def test_the_accuracy_of_answers_given_leaves_out_what_was_declined() -> None:
                 (ANSWERS, "", math.nan),
             ]
         ),
-        GROUPS,
     ).iloc[0]
     assert row["value"] == 0.75  # (1 + 0.5) / 2
     assert (row["n"], row["n_declined"], row["n_failed"]) == (2, 2, 1)
@@ -147,15 +145,15 @@ def test_accuracy_is_the_share_of_answers_given_times_their_accuracy() -> None:
     ]
     judged = table(rows, groups=8)
     both, row = (
-        accuracy(judged, GROUPS).set_index("metric")["value"],
-        selective_accuracy(judged, GROUPS).iloc[0],
+        accuracy(judged).set_index("metric")["value"],
+        selective_accuracy(judged).iloc[0],
     )
     assert both["accuracy"] == pytest.approx((1 - both["abstention"]) * row["value"])
     assert row["accuracy"] == pytest.approx(both["accuracy"])
 
 
 def test_when_every_answer_declines_there_is_no_accuracy_of_answers_given() -> None:
-    row = selective_accuracy(table([MIXED[0]] * 3), GROUPS).iloc[0]
+    row = selective_accuracy(table([MIXED[0]] * 3)).iloc[0]
     assert math.isnan(row["value"])
     assert (row["n"], row["n_declined"], row["accuracy"]) == (0, 3, 0)
 
@@ -173,11 +171,11 @@ def test_the_papers_accuracy_of_answers_given_agrees_with_a_hand_calculation() -
 def over_k(rates: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
     return pd.DataFrame(
         [
-            ("m", setting, k, f"q{i}", value)
+            ("m", setting, k, f"q{i}", f"s{i}", value)
             for (setting, k), values in rates.items()
             for i, value in enumerate(values)
         ],
-        columns=["model", "setting", "k", "query_id", "value"],
+        columns=["model", "setting", "k", "query_id", "group", "value"],
     )
 
 
@@ -192,7 +190,7 @@ def test_the_change_is_from_smallest_to_largest_k_of_a_setting_on_the_same_queri
             ("one_in_k", 5): [1, 1, 0],
         }
     )
-    change = change_over_k(values, GROUPS).set_index(["setting", "ks"])
+    change = change_over_k(values).set_index(["setting", "ks"])
     assert set(change.index) == {
         ("top_k", "1 to 20"),
         ("one_in_k", "3 to 5"),
@@ -205,7 +203,7 @@ def test_the_change_is_from_smallest_to_largest_k_of_a_setting_on_the_same_queri
 
 
 def test_without_several_k_there_is_no_change() -> None:
-    assert change_over_k(over_k({("zero_shot", 0): [1, 0]}), GROUPS).empty
+    assert change_over_k(over_k({("zero_shot", 0): [1, 0]})).empty
 
 
 def test_the_papers_change_is_that_of_its_table_8() -> None:

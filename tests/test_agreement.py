@@ -22,13 +22,13 @@ from vrag_kit.analysis import (
     agreement_table,
     confusion,
     corrected_accuracy,
-    gains_beside_bias,
     in_percent,
     pairs_of,
 )
 from vrag_kit.errors import VragError
 from vrag_kit.judging import LABELS
 from vrag_kit.papers import published
+from vrag_kit.papers.visual_rag import gains_beside_bias
 from vrag_kit.plotting import agreement_figure
 
 PAPER = pairs_of(published("visual_rag", table=9))
@@ -246,13 +246,9 @@ def arm(scores: list[float], groups: str, setting: str = "zero_shot") -> pd.Data
     )
 
 
-def groups_of(judged: pd.DataFrame) -> dict[str, str]:
-    return dict(zip(judged["query_id"], judged["group"], strict=True))
-
-
 def corrected(judged: pd.DataFrame, rows: list[int], human: list[str]) -> pd.Series:
     """The corrected row of the one arm, with the answers `rows` labelled `human`."""
-    table = corrected_accuracy(judged, judged.iloc[rows].assign(human=human), groups_of(judged))
+    table = corrected_accuracy(judged, judged.iloc[rows].assign(human=human))
     return table[table["metric"] == "corrected"].iloc[0]
 
 
@@ -297,9 +293,9 @@ def test_the_corrected_interval_holds_the_truth_and_the_judges_does_not() -> Non
     covered = {"judge": 0, "corrected": 0}
     for seed in range(40):
         judged, rows, human = biased(seed, 400, 40, 80)
-        table = corrected_accuracy(
-            judged, judged.iloc[rows].assign(human=human), groups_of(judged)
-        ).set_index("metric")
+        table = corrected_accuracy(judged, judged.iloc[rows].assign(human=human)).set_index(
+            "metric"
+        )
         for metric in covered:
             covered[metric] += table.loc[metric, "ci_low"] <= 0.4 <= table.loc[metric, "ci_high"]
     assert covered["judge"] <= 4
@@ -325,9 +321,9 @@ def test_labels_that_all_agree_still_leave_the_doubt_of_their_number() -> None:
     assert row["value"] == 0.5
     assert (row["ci_low"], row["ci_high"]) == (0.0, 1.0)
     many = corrected(judged, list(range(40)), ["true", "false"] * 20)
-    plain = corrected_accuracy(
-        judged, judged.iloc[:40].assign(human=["true", "false"] * 20), groups_of(judged)
-    ).iloc[0]
+    plain = corrected_accuracy(judged, judged.iloc[:40].assign(human=["true", "false"] * 20)).iloc[
+        0
+    ]
     # ten species: 1 − 0.025^(1/10) = 0.308
     assert many["ci_high"] == pytest.approx(
         0.5 + math.hypot(plain["ci_high"] - 0.5, 1 - 0.025**0.1)
@@ -338,9 +334,9 @@ def test_too_few_labels_give_no_interval_and_none_no_value() -> None:
     judged = pd.concat(
         [arm([1, 0, 1], "abc"), arm([1, 0, 0.5], "abc", "gt_clue")], ignore_index=True
     )
-    table = corrected_accuracy(
-        judged, judged.iloc[[0]].assign(human="true"), groups_of(judged)
-    ).set_index(["setting", "metric"])
+    table = corrected_accuracy(judged, judged.iloc[[0]].assign(human="true")).set_index(
+        ["setting", "metric"]
+    )
     assert table.loc[("zero_shot", "corrected"), "value"] == pytest.approx(2 / 3)
     assert math.isnan(table.loc[("zero_shot", "corrected"), "ci_low"])
     assert math.isnan(table.loc[("gt_clue", "corrected"), "value"])
@@ -354,9 +350,7 @@ def test_answers_without_a_verdict_are_counted_and_left_out() -> None:
 
 def test_the_figure_shows_every_count_and_every_corrected_mean() -> None:
     judged, rows, human = biased(1, 60, 12, 30)
-    table = in_percent(
-        corrected_accuracy(judged, judged.iloc[rows].assign(human=human), groups_of(judged))
-    )
+    table = in_percent(corrected_accuracy(judged, judged.iloc[rows].assign(human=human)))
     matrix, _, means = agreement_figure(
         {"Table 9": confusion(PAPER), "again": confusion(PAPER)}, table, "toy"
     ).axes

@@ -109,7 +109,7 @@ def test_a_clue_helps_and_a_useless_image_silences(
     judged: pd.DataFrame, full_guide: Benchmark
 ) -> None:
     claims = compare(
-        per_query(judged), full_guide.groups, arm="setting", by=["model"], baseline="zero_shot"
+        per_query(judged), arm="setting", by=["model"], baseline="zero_shot"
     ).set_index(["setting", "model"])
     helped, silenced = claims.loc["gt_clue", "ci_low"] > 0, claims.loc["non_clue", "ci_high"] < 0
     assert (helped & silenced).any(), (

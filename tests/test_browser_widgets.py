@@ -39,9 +39,10 @@ answers = pd.DataFrame(
         "score": [0.0, 0.5, 0.0],
     }}
 ).assign(
-    setting="gt_clue", k=1, draw=0, sample=0, abstained=0.0, verdict="Score: {markup}", status="ok"
+    setting="gt_clue", k=1, draw=0, sample=0, abstained=0.0, verdict="Score: {markup}", status="ok",
+    group="g", doc_ids=[context.doc_ids for context in gt_clue(guide, draws=1)][:3],
 )
-cases = error_cases(answers, guide, gt_clue(guide, draws=1))
+cases = error_cases(answers, guide)
 labels = answers[["query_id", "answer"]].assign(label="true", labeller="{markup}")
 """
 

@@ -285,7 +285,9 @@ def test_a_search_of_captions_finds_the_one_that_says_what_is_asked(
     assert run[run["rank"] == 1]["score"].to_numpy() == pytest.approx(1.0, abs=1e-5)
 
 
-def test_the_figure_shows_both_tasks_of_every_source_and_every_printed_number() -> None:
+def test_the_figure_shows_both_tasks_of_every_source_and_every_printed_number(
+    webqa: Benchmark,
+) -> None:
     paper = published("visual_rag", table=4)
     ours = paper.assign(
         retriever="field-guide-clip-64",
@@ -297,7 +299,10 @@ def test_the_figure_shows_both_tasks_of_every_source_and_every_printed_number() 
     chance = pd.DataFrame(
         {"retriever": "random order", "task": "either", "k": [1, 50], "value": [1.0, 9.0], "n": 20}
     )
-    left, right = captions_figure({"ours": pd.concat([ours, chance]), "printed": paper}).axes
+    sources = {"ours": pd.concat([ours, chance]), "printed": paper}
+    figure = captions_figure(sources, webqa)
+    assert "intervals over topics" in figure.get_suptitle()
+    left, right = figure.axes
     assert (left.get_title(), right.get_title()) == ("ours (n = 20)", "printed")
     drawn = {line.get_label(): list(line.get_ydata()) for line in right.lines}
     assert drawn["clip-vit-large-patch14-336: question to caption"] == [

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from vrag_kit.analysis import error_cases
-from vrag_kit.generation import gt_clue
+from vrag_kit.generation import enough_clues, gt_clue, m_in_k
 from vrag_kit.plotting import cases_figure
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import browse_cases, cases_page
@@ -42,7 +42,34 @@ def wrong(guide: Benchmark) -> tuple[Benchmark, pd.DataFrame]:
     table = pd.DataFrame(rows, columns=["model", "query_id", "answer", "score"]).assign(
         setting="gt_clue", k=1, draw=0, abstained=0.0, verdict="Score: 0", status="ok"
     )
-    return nasty, error_cases(table, nasty, gt_clue(nasty, draws=1))
+    shown = [context.doc_ids for context in gt_clue(nasty, draws=1)][: len(table)]
+    table = table.assign(group="g", doc_ids=shown)
+    return nasty, error_cases(table, nasty)
+
+
+def test_a_case_shows_the_images_that_were_sent_for_its_number_of_clues(guide: Benchmark) -> None:
+    contexts = m_in_k(enough_clues(guide, 3), ms=[1, 2, 3], k=5, draws=1)
+    table = pd.DataFrame(
+        {
+            "model": "a",
+            "setting": "m_in_k",
+            "k": 5,
+            "m": pd.array([context.m for context in contexts], "Int64"),
+            "draw": 0,
+            "query_id": [context.query_id for context in contexts],
+            "group": "g",
+            "doc_ids": [context.doc_ids for context in contexts],
+            "answer": [f"wrong with {context.m}" for context in contexts],
+            "score": 0.0,
+            "abstained": 0.0,
+            "verdict": "Score: 0",
+        }
+    )
+    cases = error_cases(table, guide, setting="m_in_k")
+    sent = {(c.query_id, f"wrong with {c.m}"): c.doc_ids for c in contexts}
+    assert len(cases) == len(contexts)
+    for case in cases.itertuples():
+        assert case.doc_ids == sent[case.query_id, case.answer]
 
 
 def test_the_browser_turns_pages_and_filters(wrong: tuple[Benchmark, pd.DataFrame]) -> None:

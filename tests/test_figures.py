@@ -4,6 +4,7 @@ belong to models.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -12,16 +13,23 @@ import pytest
 
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import distribution, gcue_printed, printed, query_table
+from vrag_kit.papers.visual_rag import (
+    PAPER_NAMES,
+    benchmark_figure,
+    distribution,
+    gcue_printed,
+    printed,
+    query_table,
+)
 from vrag_kit.plotting import (
     accuracy_figure,
     baseline_figure,
-    benchmark_figure,
     budget_figure,
     building_figure,
     colors_of,
     contact_sheet,
     gcue_figure,
+    retriever_figure,
     save_figure,
     side_by_side,
     variants_figure,
@@ -77,9 +85,36 @@ def test_a_model_has_the_same_color_everywhere_and_models_of_one_panel_never_sha
     assert (
         colors["field-guide-vlm-few"] == colors_of(["field-guide-vlm-few"])["field-guide-vlm-few"]
     )
+    many = [f"model {n}" for n in range(60)]  # more than there are colours
+    assert len(set(colors_of(many).values())) == 60
+    assert colors_of(many) == colors_of(many)
+
+
+def test_the_demos_models_have_other_colors_than_the_papers() -> None:
+    demo = colors_of(["field-guide-vlm-few", "field-guide-vlm-many"])
+    paper = colors_of(published("visual_rag", table=3)["model"])
+    assert not set(demo.values()) & set(paper.values())
+    loaded = colors_of(PAPER_NAMES)  # as users load them: the colours of the printed ones
+    assert {PAPER_NAMES[name]: color for name, color in loaded.items()} == paper
+
+
+@pytest.mark.parametrize(
+    ("same", "mark"), [(True, "CLIP (paper)"), (False, "CLIP (paper, other data)")]
+)
+def test_the_retriever_figure_says_whose_data_and_what_the_groups_are(
+    guide: Benchmark, same: bool, mark: str
+) -> None:
+    paper = published("visual_rag", table=2)
+    ours = paper.assign(retriever="x", ci_low=paper["value"], ci_high=paper["value"], n=9)
+    ours["metric"] = ours["metric"].replace("ndcg", "ndcg_visual_rag")
+    museum = replace(guide, name="museum", groups_are="rooms")
+    figure = retriever_figure(ours, paper, museum, same_data=same)
     assert (
-        len(colors_of(f"model {n}" for n in range(12))) == 12
-    )  # more than there are colours: some must share
+        figure.get_suptitle()
+        == "museum: mean over n = 9 queries, bands are 95 % intervals over rooms"
+    )
+    assert mark in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert guide.groups_are == "species"
 
 
 def test_figure_2_draws_one_bar_a_category_as_long_as_its_share(guide: Benchmark) -> None:

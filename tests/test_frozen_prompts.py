@@ -33,7 +33,7 @@ from vrag_kit.generation import (
     top_k,
     zero_shot,
 )
-from vrag_kit.judging import judge_prompt
+from vrag_kit.papers.visual_rag import judge_prompt
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.retrieval import perfect_run
 from vrag_kit.types import Benchmark, Context, Evidence, Prompt

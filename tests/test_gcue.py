@@ -125,16 +125,15 @@ def test_fieller_covers_the_true_ratio_about_as_often_as_it_says() -> None:
 def judged(scores: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
     return pd.DataFrame(
         [
-            ("m", setting, k, draw, query_id, score, 0.0)
+            ("m", setting, k, draw, query_id, f"s of {query_id}", score, 0.0)
             for (setting, k), values in scores.items()
             for draw in (0, 1)
             for query_id, score in zip("abc", values, strict=True)
         ],
-        columns=["model", "setting", "k", "draw", "query_id", "score", "abstained"],
+        columns=["model", "setting", "k", "draw", "query_id", "group", "score", "abstained"],
     )
 
 
-GROUPS = {"a": "s1", "b": "s2", "c": "s3"}
 ARMS = {
     ("zero_shot", 0): [0, 0.5, 0.5],
     ("non_clue", 1): [0, 0, 0.5],
@@ -144,7 +143,7 @@ ARMS = {
 
 
 def test_gcue_of_answers_agrees_with_a_case_worked_by_hand() -> None:
-    row = gcue(judged(ARMS), GROUPS, lambdas=[0.5]).iloc[0]
+    row = gcue(judged(ARMS), lambdas=[0.5]).iloc[0]
     # A_Z = 1/3, A_NC = 1/6, A_GT = 5/6, A_3 = 5/6: B = 1/4, (5/6 − 1/4) / (5/6 − 1/4) = 1
     assert row[["a_zero_shot", "a_non_clue", "a_gt", "a_k"]].tolist() == pytest.approx(
         [1 / 3, 1 / 6, 5 / 6, 5 / 6]
@@ -157,7 +156,7 @@ def test_gcue_of_answers_agrees_with_a_case_worked_by_hand() -> None:
 
 
 def test_gcue_uses_only_queries_with_a_verdict_in_every_arm() -> None:
-    row = gcue(judged({**ARMS, ("non_clue", 1): [0, 0, math.nan]}), GROUPS, lambdas=[1.0]).iloc[0]
+    row = gcue(judged({**ARMS, ("non_clue", 1): [0, 0, math.nan]}), lambdas=[1.0]).iloc[0]
     # without c: A_Z = 1/4, A_GT = 1, A_3 = 3/4: (3/4 − 1/4) / (1 − 1/4) = 2/3
     assert (row["value"], row["n"]) == (pytest.approx(2 / 3), 2)
 
@@ -170,19 +169,18 @@ def test_gcue_without_an_arm_names_it() -> None:
             " gt_clue"
         ),
     ):
-        gcue(judged({arm: values for arm, values in ARMS.items() if arm[0] != "non_clue"}), GROUPS)
+        gcue(judged({arm: values for arm, values in ARMS.items() if arm[0] != "non_clue"}))
 
 
 def test_gcue_without_distractors_says_so_instead_of_an_empty_table() -> None:
     with pytest.raises(VragError, match="needs the setting 'one_in_k'"):
-        gcue(judged({arm: values for arm, values in ARMS.items() if arm[0] != "one_in_k"}), GROUPS)
+        gcue(judged({arm: values for arm, values in ARMS.items() if arm[0] != "one_in_k"}))
 
 
 def test_a_denominator_that_is_only_rounding_gives_no_ratio() -> None:
     assert math.isnan(gcue_of(0.5, 0.3, 0.1 + 0.2, 0.9, 1.0))  # 0.1 + 0.2 is not 0.3 in binary
     row = gcue(
         judged({**ARMS, ("gt_clue", 1): [0.1, 0.2, 0.3], ("zero_shot", 0): [0.3, 0.2, 0.1]}),
-        GROUPS,
         lambdas=[1.0],
     ).iloc[0]
     assert math.isnan(row["value"])
@@ -199,7 +197,7 @@ def test_accuracy_keeps_draws_together_and_counts_failures_apart() -> None:
         (table["setting"] == "gt_clue") & (table["query_id"] == "b"), ["score", "abstained"]
     ] = math.nan
     row = (
-        accuracy(table.assign(status="ok"), GROUPS)
+        accuracy(table.assign(status="ok"))
         .query("setting == 'gt_clue' and metric == 'accuracy'")
         .iloc[0]
     )

@@ -92,6 +92,13 @@ def test_two_answers_of_one_name_are_refused() -> None:
         sample_to_label(pd.concat([judged(10)] * 2), 5)
 
 
+def test_answers_under_several_numbers_of_clues_are_different_answers() -> None:
+    table = pd.concat([judged(10).assign(m=m, setting="m_in_k") for m in (1, 3)])
+    assert len(sample_to_label(table, 20)) == 20
+    counted = judged(10).assign(m=pd.array([None] * 10, "Int64"))  # clues are not counted
+    assert drawn(counted, 5) == drawn(judged(10), 5)
+
+
 @pytest.mark.parametrize(
     ("score", "label"), [(1.0, "true"), (0.75, "partial"), (0.01, "partial"), (0.0, "false")]
 )
@@ -103,7 +110,10 @@ def test_a_label_goes_to_every_drawn_answer_that_says_the_same_and_the_rest_is_t
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     sample = judged(4).assign(
-        query_id="q", answer=["red", "red", "blue", "green"], score=[1.0, 0.5, 0.0, float("nan")]
+        query_id="q",
+        group="species",
+        answer=["red", "red", "blue", "green"],
+        score=[1.0, 0.5, 0.0, float("nan")],
     )
     labels = pd.DataFrame(
         [
@@ -114,7 +124,7 @@ def test_a_label_goes_to_every_drawn_answer_that_says_the_same_and_the_rest_is_t
         ],
         columns=["query_id", "answer", "label", "labeller"],
     )
-    pairs = labelled(sample, labels, {"q": "species"})
+    pairs = labelled(sample, labels)
     assert (
         capsys.readouterr().out
         == "labels: 3 of 4 sampled answers have one; 2 of 4 labels belong to none of them\n"

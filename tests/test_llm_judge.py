@@ -21,17 +21,8 @@ from tiny_models import build
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore
-from vrag_kit.judging import (
-    PAPER_JUDGE,
-    Judge,
-    RuleJudge,
-    Unreadable,
-    Verdict,
-    judge_all,
-    judge_prompt,
-    load_judge,
-    read_verdict,
-)
+from vrag_kit.judging import Judge, RuleJudge, Unreadable, Verdict, judge_all, load_judge
+from vrag_kit.papers.visual_rag import PAPER_JUDGE, RUBRIC, judge_prompt, read_verdict
 from vrag_kit.types import Benchmark, Query
 
 LABELLED = list(
@@ -51,6 +42,7 @@ def judge_at(server: StrangeServer, folder: Path, samples: int = 1, **options: o
             **options,
         },
         folder,
+        rubric=RUBRIC,
         samples=samples,
     )
 
@@ -132,9 +124,9 @@ def test_the_judge_reads_question_references_and_the_answer_on_one_line() -> Non
 
 def test_every_example_shown_to_the_judge_is_in_the_form_that_is_asked_of_it() -> None:
     data = json.loads(
-        (Path(__file__).parents[1] / "vrag_kit" / "judging" / "visual_rag_judge.json").read_text(
-            encoding="utf-8"
-        )
+        (
+            Path(__file__).parents[1] / "vrag_kit" / "papers" / "visual_rag" / "rubric.json"
+        ).read_text(encoding="utf-8")
     )
     shown = [
         verdict
@@ -265,7 +257,7 @@ def test_the_judge_is_named_by_a_parameter_and_not_by_what_the_environment_holds
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     assert isinstance(load_judge("rule", tmp_path), RuleJudge)
     monkeypatch.delenv("OPENAI_API_KEY")
-    paper = load_judge(PAPER_JUDGE, tmp_path)
+    paper = load_judge(PAPER_JUDGE, tmp_path, rubric=RUBRIC)
     assert paper.name == "o4-mini"
     with pytest.raises(VragError, match=r"export OPENAI_API_KEY"):
         judge_all(paper, benchmark, answers_of(benchmark, "black"))
@@ -285,7 +277,7 @@ def test_any_local_model_can_judge_and_one_that_cannot_write_verdicts_scores_not
         ),
     ):  # random weights never stop
         judge_all(
-            load_judge(model, tmp_path, max_new_tokens=4),
+            load_judge(model, tmp_path, rubric=RUBRIC, max_new_tokens=4),
             benchmark,
             answers_of(benchmark, "black", "red"),
         )
@@ -293,7 +285,7 @@ def test_any_local_model_can_judge_and_one_that_cannot_write_verdicts_scores_not
         AnswerStore(tmp_path / "answers.sqlite")
     )  # a verdict and its repair for each
     with pytest.raises(VragError, match=r"3 samples are asked for, but it decodes greedily"):
-        load_judge(model, tmp_path, samples=3)
+        load_judge(model, tmp_path, rubric=RUBRIC, samples=3)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,14 @@ from vrag_kit.analysis import accuracy, best_top_k, in_percent, over_draws
 from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import beside_printed, held_against_paper, is_papers_data, printed
+from vrag_kit.papers.visual_rag import (
+    beside_printed,
+    held_against_paper,
+    is_papers_data,
+    printed,
+    query_table,
+    statistics,
+)
 from vrag_kit.papers.visual_rag.replication import run_to_run
 from vrag_kit.types import Benchmark
 
@@ -34,7 +41,7 @@ def judged(
 ) -> pd.DataFrame:
     """One query with a score for each draw of each (setting, k)."""
     rows = [
-        (model, setting, k, draw, f"q{q}", score, f"answer {score}", 0.0, "ok", spread)
+        (model, setting, k, draw, f"q{q}", "g", score, f"answer {score}", 0.0, "ok", spread)
         for (setting, k), each in scores.items()
         for draw, score in enumerate(each)
         for q in range(queries)
@@ -47,6 +54,7 @@ def judged(
             "k",
             "draw",
             "query_id",
+            "group",
             "score",
             "answer",
             "abstained",
@@ -84,9 +92,20 @@ def test_the_papers_data_are_known_by_what_the_paper_prints_of_them(
     assert not is_papers_data(papers.subset(list(papers.queries)[1:]))
 
 
+def test_statistics_of_a_corpus_without_labels_are_absent_and_no_crash(guide: Benchmark) -> None:
+    bare = replace(guide, qrels={query_id: {} for query_id in guide.queries})
+    table = statistics(bare).set_index("statistic")["value"]
+    assert table["query-image pairs"] == 0
+    assert np.isnan(table["clue share of pairs"])
+    assert query_table(bare)["clue_share"].isna().all()
+    assert not is_papers_data(bare)
+    nothing = statistics(guide.subset([])).set_index("statistic")["value"]
+    assert np.isnan(nothing["clues a query, mean"])
+
+
 def test_on_other_data_there_is_no_verdict(guide: Benchmark) -> None:
     table = judged({("gt_clue", 1): [0.5, 0.4]})
-    results = in_percent(accuracy(table, {"q0": "g"})).query("metric == 'accuracy'")
+    results = in_percent(accuracy(table)).query("metric == 'accuracy'")
     found = beside_printed(results, PAPER, guide, table, judge="o4-mini")
     assert found.loc[("GT clue (1 image)", 1), "GPT-4o (paper, different data)"] == "59.81"
     assert found.loc[("GT clue (1 image)", 1), NAME].startswith("45.0")
@@ -114,7 +133,7 @@ def test_a_difference_is_held_against_the_spread_between_runs_of_both(
     # freedom (t = 2.0484): 2.0484 · √(2.218 · (1/5 + 1/5)) = 1.929 points.
     table = judged({("gt_clue", 1): [ours] * 5})
     (row,) = beside_printed(
-        in_percent(accuracy(table, {"q0": "g"})), PAPER, papers, table, judge="o4-mini"
+        in_percent(accuracy(table)), PAPER, papers, table, judge="o4-mini"
     ).to_dict("records")
     assert row["allowed"] == pytest.approx(2.0484 * np.sqrt(POOLED * 0.4), abs=0.001)
     assert row["verdict"] == verdict
@@ -123,7 +142,7 @@ def test_a_difference_is_held_against_the_spread_between_runs_of_both(
 def test_a_cell_that_the_paper_ran_once_is_allowed_more(papers: Benchmark) -> None:
     table = judged({("zero_shot", 0): [0.5]})
     (row,) = beside_printed(
-        in_percent(accuracy(table, {"q0": "g"})), PAPER, papers, table, judge="o4-mini"
+        in_percent(accuracy(table)), PAPER, papers, table, judge="o4-mini"
     ).to_dict("records")
     assert row["allowed"] == pytest.approx(2.0484 * np.sqrt(POOLED * 2), abs=0.002)
 
@@ -131,7 +150,7 @@ def test_a_cell_that_the_paper_ran_once_is_allowed_more(papers: Benchmark) -> No
 def test_by_another_judge_there_is_no_verdict_even_on_the_papers_data(papers: Benchmark) -> None:
     table = judged({("zero_shot", 0): [0.5]})
     found = beside_printed(
-        in_percent(accuracy(table, {"q0": "g"})).query("metric == 'accuracy'"),
+        in_percent(accuracy(table)).query("metric == 'accuracy'"),
         PAPER,
         papers,
         table,
@@ -149,7 +168,7 @@ def test_of_many_cells_a_verdict_takes_more() -> None:
         for setting, k, value in runs[["setting", "k", "value"]].itertuples(index=False)
     }
     table = judged(scores)
-    found = held_against_paper(in_percent(accuracy(table, {"q0": "g"})), PAPER, table)
+    found = held_against_paper(in_percent(accuracy(table)), PAPER, table)
     assert found["p"].min() < 0.05
     assert set(found["verdict"]) == {"agrees"}
 
@@ -173,15 +192,15 @@ def test_two_runs_of_the_same_experiment_seldom_differ(seed: int) -> None:
             columns=["model", "setting", "k", "value"],
         )
         ours = judged({key: list(each[0]) for key, each in drawn.items()}, model="gpt-4o")
-        wrong += set(
-            held_against_paper(in_percent(accuracy(ours, {"q0": "g"})), theirs, ours)["verdict"]
-        ) != {"agrees"}
+        wrong += set(held_against_paper(in_percent(accuracy(ours)), theirs, ours)["verdict"]) != {
+            "agrees"
+        }
     assert wrong <= 5
 
 
 def test_the_best_top_k_is_compared_whatever_its_k(papers: Benchmark) -> None:
     table = judged({("top_k", 5): [0.5], ("top_k", 15): [0.6]}).assign(m=0)
-    results = in_percent(accuracy(table, {"q0": "g"}, by=["model", "setting", "k", "m"])).query(
+    results = in_percent(accuracy(table, by=["model", "setting", "k", "m"])).query(
         "metric == 'accuracy'"
     )
     (row,) = held_against_paper(
@@ -191,13 +210,12 @@ def test_the_best_top_k_is_compared_whatever_its_k(papers: Benchmark) -> None:
 
 
 def test_verdicts_that_differ_widen_what_is_allowed_and_equal_answers_count_as_one() -> None:
-    groups = {f"q{i}": "g" for i in range(4)}
     sure, unsure = (
         judged({("zero_shot", 0): [0.5]}, queries=4, spread=spread) for spread in (0.0, 0.5)
     )
     again = pd.concat([unsure, unsure.assign(draw=0)], ignore_index=True)
     allowed = [
-        held_against_paper(in_percent(accuracy(table, groups)), PAPER, table)["allowed"].item()
+        held_against_paper(in_percent(accuracy(table)), PAPER, table)["allowed"].item()
         for table in (sure, unsure, again)
     ]
     assert allowed[1] ** 2 - allowed[0] ** 2 == pytest.approx(
@@ -228,16 +246,13 @@ def test_failures_lie_between_all_wrong_and_all_right_and_are_never_in_the_mean(
             "k": 1,
             "draw": 0,
             "query_id": [f"q{i}" for i in range(len(scores))],
+            "group": [f"g{i}" for i in range(len(scores))],
             "score": [np.nan if s is None else s for s in scores],
             "abstained": np.nan,
             "status": ["refused" if s is None else "ok" for s in scores],
         }
     )
-    row = (
-        accuracy(table, {f"q{i}": f"g{i}" for i in range(len(scores))})
-        .query("metric == 'accuracy'")
-        .iloc[0]
-    )
+    row = accuracy(table).query("metric == 'accuracy'").iloc[0]
     known = [s for s in scores if s is not None]
     assert row["n_failed"] == len(scores) - len(known)
     assert row["if_all_wrong"] == pytest.approx(sum(known) / len(scores))
@@ -254,7 +269,7 @@ def test_only_refusals_count_as_wrong_where_refusals_do() -> None:
     table = judged({("s", 1): [1.0]}, queries=4).assign(
         score=[1.0, 1.0, np.nan, np.nan], status=["ok", "ok", "refused", "timeout"]
     )
-    row = accuracy(table, {f"q{i}": "g" for i in range(4)}).iloc[0]
+    row = accuracy(table).iloc[0]
     assert (row["value"], row["if_refusals_wrong"], row["if_all_wrong"]) == (
         1.0,
         pytest.approx(2 / 3),
@@ -281,9 +296,7 @@ def test_the_best_top_k_is_each_models_own() -> None:
             judged({("zero_shot", 0): [0.1], ("top_k", 1): [0.3], ("top_k", 5): [0.2]}, model="b"),
         ]
     )
-    best = best_top_k(accuracy(table, {"q0": "g"}).query("metric == 'accuracy'")).query(
-        "setting == 'rag_best'"
-    )
+    best = best_top_k(accuracy(table).query("metric == 'accuracy'")).query("setting == 'rag_best'")
     assert list(best[["model", "k"]].itertuples(index=False, name=None)) == [("a", 5), ("b", 1)]
 
 

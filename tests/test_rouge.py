@@ -138,10 +138,11 @@ def test_means_are_over_queries_and_count_the_answers_without_a_value() -> None:
             "setting": "gt_clue",
             "k": 1,
             "query_id": list("aabbc"),
+            "group": list("ssttu"),
             "rouge": [1.0, 0.5, 0.25, np.nan, np.nan],
         }
     )
-    row = column_means(table, ["rouge"], {"a": "s", "b": "t", "c": "u"}).iloc[0]
+    row = column_means(table, ["rouge"]).iloc[0]
     # a: (1 + 0.5) / 2 = 0.75, b: 0.25, c has none: (0.75 + 0.25) / 2
     assert (row["metric"], row["value"], row["n"], row["n_failed"]) == ("rouge", 0.5, 2, 2)
     assert (row["ci_low"], row["ci_high"]) == (
@@ -228,10 +229,12 @@ def test_rouge_follows_the_judge_as_scipy_says_model_by_model() -> None:
     parts = []
     for seed, model in enumerate(["m", "n"]):
         x, y, groups = ratings(seed)
-        parts.append(pd.DataFrame({"model": model, "query_id": groups, "rouge": x, "score": y}))
-    table = rouge_follows(pd.concat(parts), {f"s{i}": f"s{i}" for i in range(8)}).set_index(
-        ["model", "measure"]
-    )
+        parts.append(
+            pd.DataFrame(
+                {"model": model, "query_id": groups, "group": groups, "rouge": x, "score": y}
+            )
+        )
+    table = rouge_follows(pd.concat(parts)).set_index(["model", "measure"])
     assert table.loc[("n", "spearman"), "value"] == pytest.approx(
         stats.spearmanr(parts[1]["rouge"], parts[1]["score"]).statistic
     )

@@ -114,6 +114,8 @@ class Benchmark:
     """
     pools: Mapping[QueryId, tuple[DocId, ...]] | None = None
     """The documents that a query is searched in; None when it is the whole corpus."""
+    groups_are: str = "groups"
+    """What the queries' groups are, in the plural, as captions say it: "species"."""
 
     def candidates(self, query_id: QueryId) -> tuple[DocId, ...] | None:
         """The documents that `query_id` is searched in, or None for the whole corpus.

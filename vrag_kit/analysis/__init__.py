@@ -1,14 +1,10 @@
-"""Analysis: intervals over clusters, paired tests, accuracy, gCUE, and the papers' own
-numbers.
-"""
+"""Analysis: intervals over clusters, paired tests, accuracy, gCUE, agreement."""
 
 from vrag_kit.analysis.abstention import (
     change_over_k,
-    change_printed,
     detect_abstention,
     detector_agreement,
     selective_accuracy,
-    selective_printed,
 )
 from vrag_kit.analysis.accuracy import accuracy, best_top_k, column_means, over_draws, per_query
 from vrag_kit.analysis.agreement import (
@@ -16,7 +12,6 @@ from vrag_kit.analysis.agreement import (
     agreement,
     agreement_table,
     confusion,
-    gains_beside_bias,
     pairs_of,
 )
 from vrag_kit.analysis.association import association
@@ -48,7 +43,6 @@ __all__ = [
     "association",
     "best_top_k",
     "change_over_k",
-    "change_printed",
     "column_means",
     "compare",
     "confusion",
@@ -60,7 +54,6 @@ __all__ = [
     "estimate",
     "fieller",
     "first_clue_rank",
-    "gains_beside_bias",
     "gcue",
     "gcue_of",
     "in_percent",
@@ -72,7 +65,6 @@ __all__ = [
     "per_query",
     "rouge_follows",
     "selective_accuracy",
-    "selective_printed",
     "settings_table",
     "summarise",
 ]

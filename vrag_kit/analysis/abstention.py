@@ -4,7 +4,8 @@ their agreement, and what is left of accuracy among the answers given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 
 import pandas as pd
 
@@ -12,7 +13,12 @@ from vrag_kit.analysis.accuracy import ARM, per_query
 from vrag_kit.analysis.association import association
 from vrag_kit.analysis.comparison import compare
 from vrag_kit.analysis.intervals import summarise
-from vrag_kit.judging import declines
+from vrag_kit.frames import JUDGED
+from vrag_kit.judging.abstention import declines
+from vrag_kit.judging.scale import scale_of
+
+_CELLS = {"both": (1, 1), "only_mark": (1, 0), "only_words": (0, 1), "neither": (0, 0)}
+"""Kind of answer → whether the mark and the words say that it declines."""
 
 
 def detect_abstention(judged: pd.DataFrame) -> pd.DataFrame:
@@ -24,18 +30,12 @@ def detect_abstention(judged: pd.DataFrame) -> pd.DataFrame:
     the question failed. `abstained` of `judge_all` joins the two: the mark, or the
     words where nothing was earned.
     """
-    said = (
-        judged["answer"]
-        .where(judged["status"] == "ok")
-        .map(lambda answer: float(declines(answer)), na_action="ignore")
-        .astype(float)
-    )
+    answers = judged["answer"].where(judged["status"] == "ok")
+    said = answers.map(lambda answer: float(declines(answer)), na_action="ignore").astype(float)
     return judged.assign(mark=judged["marked"], words=said)
 
 
-def detector_agreement(
-    judged: pd.DataFrame, groups: Mapping[str, str], *, seed: int = 0
-) -> pd.DataFrame:
+def detector_agreement(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """How far the two detectors agree: model, both, only_mark, only_words, neither
     (numbers of answers), kappa, ci_low, ci_high, n, n_failed.
 
@@ -43,123 +43,63 @@ def detector_agreement(
     an interval over groups; NaN where neither detector, or each, found all answers
     alike. n counts answers, n_failed those without a verdict.
     """
-    rows = []
+    JUDGED.check(judged, ["model", "group", "answer", "status", "marked"], "detector_agreement")
     found = detect_abstention(judged)
-    for model, part in found.assign(
-        mark=(found["mark"] >= 0.5).astype(float).where(found["mark"].notna())
-    ).groupby("model", sort=False):
-        kappa = association(
-            part["mark"],
-            part["words"],
-            [groups[query_id] for query_id in part["query_id"]],
-            measure="kappa",
-            seed=seed,
-        )
-        cells = [
-            int(((part["mark"] == mark) & (part["words"] == words)).sum())
-            for mark, words in ((1, 1), (1, 0), (0, 1), (0, 0))
-        ]
-        rows.append(
-            (model, *cells, kappa.value, kappa.ci_low, kappa.ci_high, kappa.n, kappa.n_failed)
-        )
-    return pd.DataFrame(
-        rows,
-        columns=[
-            "model",
-            "both",
-            "only_mark",
-            "only_words",
-            "neither",
-            "kappa",
-            "ci_low",
-            "ci_high",
-            "n",
-            "n_failed",
-        ],
-    )
+    said = (found["mark"] >= 0.5).astype(float).where(found["mark"].notna())
+    rows = []
+    for model, part in found.assign(mark=said).groupby("model", sort=False):
+        kappa = association(part["mark"], part["words"], part["group"], measure="kappa", seed=seed)
+        cells = {
+            name: int(((part["mark"] == mark) & (part["words"] == words)).sum())
+            for name, (mark, words) in _CELLS.items()
+        }
+        estimate = {"kappa" if name == "value" else name: x for name, x in asdict(kappa).items()}
+        rows.append({"model": model, **cells, **estimate})
+    columns = ["model", *_CELLS, "kappa", "ci_low", "ci_high", "n", "n_failed"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def selective_accuracy(
-    judged: pd.DataFrame, groups: Mapping[str, str], *, by: Sequence[str] = ARM, seed: int = 0
+    judged: pd.DataFrame, *, by: Sequence[str] = ARM, seed: int = 0
 ) -> pd.DataFrame:
     """Accuracy of the answers given, beside that of all: `by`, accuracy, value, ci_low,
     ci_high, n answers given, n_declined, n_failed.
 
     `value` is the mean over the answers given (a question may be answered in one draw
     and declined in another), with an interval over groups; `accuracy` the mean over
-    queries as elsewhere. Both lie in [0, 1]; value is NaN when all answers decline. An
+    queries as elsewhere. Both lie on the judge's scale; value is NaN when all answers decline. An
     answer is given when fewer than half of its verdicts abstain.
     """
+    JUDGED.check(judged, ["query_id", "group", "score", "abstained"], "selective_accuracy")
+    arm, scale = list(by), scale_of(judged)
     given = judged.assign(
         value=judged["score"].where(judged["abstained"] < 0.5),
         declined=judged["abstained"] >= 0.5,
         failed=judged["score"].isna(),
+        worst=scale.worst,
+        best=scale.best,
     )
-    counts = (
-        given.groupby(list(by), sort=False, dropna=False)
-        .agg(n_declined=("declined", "sum"), n_failed=("failed", "sum"))
-        .reset_index()
-    )
-    plain = (
-        per_query(judged, by=by)
-        .groupby(list(by), sort=False, dropna=False)["value"]
-        .mean()
-        .rename("accuracy")
-        .reset_index()
-    )
-    return plain.merge(
-        summarise(given, groups, by, seed=seed).drop(columns="n_failed"), on=list(by)
-    ).merge(counts, on=list(by))
+    arms = given.groupby(arm, sort=False, dropna=False)
+    counts = arms.agg(n_declined=("declined", "sum"), n_failed=("failed", "sum")).reset_index()
+    queries = per_query(judged, by=arm).groupby(arm, sort=False, dropna=False)["value"]
+    plain = queries.mean().rename("accuracy").reset_index()
+    means = summarise(given, arm, seed=seed).drop(columns="n_failed")
+    return plain.merge(means, on=arm).merge(counts, on=arm)
 
 
-def selective_printed(accuracies: pd.DataFrame, abstentions: pd.DataFrame) -> pd.DataFrame:
-    """The same from printed numbers: `printed(published("visual_rag", table=3))` with
-    the value in percent replaced, by `table=8`; NaN where all declined.
-
-    Accuracy / (1 − abstention): exact where declining earns nothing, as the rubric
-    demands, and both tables count the same answers.
-    """
-    both = accuracies.merge(
-        abstentions[["model", "setting", "k", "value"]],
-        on=["model", "setting", "k"],
-        suffixes=("", "_declined"),
-    )
-    given = 100 - both["value_declined"]
-    return both.assign(value=(100 * both["value"] / given).where(given > 0)).drop(
-        columns="value_declined"
-    )
-
-
-def change_over_k(
-    values: pd.DataFrame, groups: Mapping[str, str], *, seed: int = 0
-) -> pd.DataFrame:
+def change_over_k(values: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """What changes from the smallest to the largest k of a model and setting: model,
     setting, ks ("1 to 20"), value, ci_low, ci_high, n, p, p_holm.
 
     `values` as `per_query(judged, metric="abstention")` gives; settings with one k are
     left out. The difference is paired over queries, as in `compare`, in [−1, 1].
     """
-    return compare(
-        _ends_of_k(values),
-        groups,
-        arm="end",
-        by=["model", "setting", "ks"],
-        baseline="smallest k",
-        seed=seed,
-    ).drop(columns="end")
+    by = ["model", "setting", "ks"]
+    changes = compare(ends_of_k(values), arm="end", by=by, baseline="smallest k", seed=seed)
+    return changes.drop(columns="end")
 
 
-def change_printed(table: pd.DataFrame) -> pd.DataFrame:
-    """The same from printed numbers, such as `printed(published("visual_rag",
-    table=8))`: model, setting, ks, value in points, without intervals.
-    """
-    wide = _ends_of_k(table).pivot_table(
-        index=["model", "setting", "ks"], columns="end", values="value", sort=False
-    )
-    return (wide["largest k"] - wide["smallest k"]).rename("value").reset_index()
-
-
-def _ends_of_k(table: pd.DataFrame) -> pd.DataFrame:
+def ends_of_k(table: pd.DataFrame) -> pd.DataFrame:
     """The rows with the smallest and the largest k of every model and setting that has
     several, marked in `end`; `ks` names both.
     """

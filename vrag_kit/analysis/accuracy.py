@@ -2,133 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
 from vrag_kit.analysis.intervals import summarise
+from vrag_kit.frames import JUDGED
+from vrag_kit.judging.scale import SHARES, Scale, scale_of
 
 ARM = ["model", "setting", "k"]
 METRICS = {"accuracy": "score", "abstention": "abstained"}
+BOUNDS = ["if_all_wrong", "if_all_right", "if_refusals_wrong"]
+_MEANS = ["value", "ci_low", "ci_high", "n", "n_failed"]
 
 
 def per_query(
     judged: pd.DataFrame, *, metric: str = "accuracy", by: Sequence[str] = ARM
 ) -> pd.DataFrame:
-    """One row a query and arm: `by`, query_id, value in [0, 1].
+    """One row a query and arm: `by`, query_id, group, value, and worst and best, the
+    ends of the scale that the value is on.
 
     The value is the mean over the draws that have a verdict; NaN when none has.
     """
-    means = judged.groupby([*by, "query_id"], sort=False, dropna=False)[METRICS[metric]].mean()
-    return means.rename("value").reset_index()
+    column = METRICS[metric]
+    JUDGED.check(judged, ["query_id", "group", column], "per_query")
+    scale = scale_of(judged) if metric == "accuracy" else SHARES
+    return _means_by_query(judged, column, by, scale)
 
 
 def column_means(
     judged: pd.DataFrame,
     columns: Sequence[str],
-    groups: Mapping[str, str],
     *,
     by: Sequence[str] = ARM,
+    scale: Scale = SHARES,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Mean of each of `columns`, whose values lie in [0, 1]: `by`, metric (the column),
+    """Mean of each of `columns`, whose values lie on `scale`: `by`, metric (the column),
     value, ci_low, ci_high, n, n_failed.
 
     The draws of a query are averaged first; the mean is over queries, the interval over
     groups. n counts queries with a value, n_failed the *answers* without one, which are
-    left out, never counted as 0.
+    left out, never counted as the scale's worst.
     """
-    by, tables = list(by), []
+    JUDGED.check(judged, ["query_id", "group"], "column_means")
+    arm, tables = list(by), []
     for column in columns:
-        means = (
-            judged.groupby([*by, "query_id"], sort=False, dropna=False)[column]
-            .mean()
-            .rename("value")
-            .reset_index()
-        )
-        failed = (
-            judged[column]
-            .isna()
-            .groupby([judged[name] for name in by], sort=False, dropna=False)
-            .sum()
-            .rename("n_failed")
-            .reset_index()
-        )
-        tables.append(
-            summarise(means, groups, by, seed=seed)
-            .drop(columns="n_failed")
-            .merge(failed, on=by, how="left")
-            .assign(metric=column)
-        )
-    return pd.concat(tables, ignore_index=True)[
-        [*by, "metric", "value", "ci_low", "ci_high", "n", "n_failed"]
-    ]
+        means = summarise(_means_by_query(judged, column, arm, scale), arm, seed=seed)
+        missing = judged.assign(n_failed=judged[column].isna())
+        failed = missing.groupby(arm, sort=False, dropna=False)["n_failed"].sum().reset_index()
+        table = means.drop(columns="n_failed").merge(failed, on=arm, how="left")
+        tables.append(table.assign(metric=column))
+    return pd.concat(tables, ignore_index=True)[[*arm, "metric", *_MEANS]]
 
 
-def accuracy(
-    judged: pd.DataFrame, groups: Mapping[str, str], *, by: Sequence[str] = ARM, seed: int = 0
-) -> pd.DataFrame:
+def accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM, seed: int = 0) -> pd.DataFrame:
     """Mean score and share of abstentions: `by`, metric, value, ci_low, ci_high, n,
     n_failed, and for the score what failures could change at most.
 
     The mean is over queries, the interval over groups, with the draws of a query kept
     together; n counts queries with a verdict and n_failed the *answers* without one
-    (failed calls and unreadable verdicts), which are left out, never counted as 0.
-    if_all_wrong and if_all_right are the mean if each of them scored 0, or 1;
-    if_refusals_wrong if only those scored 0 that the model's provider refused.
+    (failed calls and unreadable verdicts), which are left out, never counted as wrong.
+    if_all_wrong and if_all_right are the mean if each of them earned the worst or the
+    best of the judge's scale; if_refusals_wrong if only those earned the worst that the
+    model's provider refused.
     """
-    by = list(by)
-    tables = [
-        column_means(judged, [column], groups, by=by, seed=seed).assign(metric=metric)
-        for metric, column in METRICS.items()
-    ]
+    JUDGED.check(judged, ["query_id", "group", "status", "score", "abstained"], "accuracy")
+    arm, scale = list(by), scale_of(judged)
+    scores = column_means(judged, ["score"], by=arm, scale=scale, seed=seed)
+    shares = column_means(judged, ["abstained"], by=arm, seed=seed)
     refused = judged["status"] == "refused"
-    scores = {
-        "if_all_wrong": judged["score"].fillna(0.0),
-        "if_all_right": judged["score"].fillna(1.0),
-        "if_refusals_wrong": judged["score"].mask(refused, 0.0),
-    }
-    for name, score in scores.items():
-        filled = (
-            per_query(judged.assign(score=score), by=by)
-            .groupby(by, sort=False, dropna=False)["value"]
-            .mean()
-            .rename(name)
-            .reset_index()
-        )
-        tables[0] = tables[0].merge(filled, on=by, how="left")
-    return pd.concat(tables, ignore_index=True)[
-        [*by, "metric", "value", "ci_low", "ci_high", "n", "n_failed", *scores]
-    ]
+    filled = judged.assign(
+        if_all_wrong=judged["score"].fillna(scale.worst),
+        if_all_right=judged["score"].fillna(scale.best),
+        if_refusals_wrong=judged["score"].mask(refused, scale.worst),
+    )
+    for bound in BOUNDS:
+        means = _means_by_query(filled, bound, arm, scale).rename(columns={"value": bound})
+        of_arms = means.groupby(arm, sort=False, dropna=False)[bound].mean().reset_index()
+        scores = scores.merge(of_arms, on=arm, how="left")
+    table = pd.concat(
+        [scores.assign(metric="accuracy"), shares.assign(metric="abstention")], ignore_index=True
+    )
+    return table[[*arm, "metric", *_MEANS, *BOUNDS]]
 
 
 def over_draws(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
     """Mean and standard deviation over the draws, as the paper's Tables 13 and 15 give
     them: `by`, runs, value, std.
 
-    value is the mean of the draws' means, in [0, 1]; std has ddof = 1 (as the paper's,
-    see `16_paper_audit`) and is NaN for a single draw. It tells how much the choice of
-    images, and sampled decoding, move a mean over these same queries; how far other
-    queries would is told by the interval of `accuracy`.
+    value is the mean of the draws' means, on the judge's scale; std has ddof = 1 (as the
+    paper's, see `16_paper_audit`) and is NaN for a single draw. It tells how much the
+    choice of images, and sampled decoding, move a mean over these same queries; how far
+    other queries would is told by the interval of `accuracy`.
     """
     draws = judged.groupby([*by, "draw"], sort=False, dropna=False)["score"].mean()
-    table = (
-        draws.groupby(list(by), sort=False, dropna=False)
-        .agg(["count", "mean", "std"])
-        .reset_index()
-    )
+    arms = draws.groupby(list(by), sort=False, dropna=False)
+    table = arms.agg(["count", "mean", "std"]).reset_index()
     return table.rename(columns={"count": "runs", "mean": "value"}).assign(metric="accuracy")
 
 
 def best_top_k(results: pd.DataFrame) -> pd.DataFrame:
     """`results` of `accuracy` with, instead of all top-k rows, each model's best one as
-    the setting "rag_best" (Table 6).
+    the setting "rag_best" (Visual-RAG, Table 6).
 
     The k is chosen on the same queries that it is then reported on, as in the paper:
     its mean is a little too good.
     """
     retrieved = results[results["setting"] == "top_k"].dropna(subset="value")
-    best = retrieved.loc[retrieved.groupby("model", sort=False)["value"].idxmax()].assign(
-        setting="rag_best"
-    )
+    highest = retrieved.groupby("model", sort=False)["value"].idxmax()
+    best = retrieved.loc[highest].assign(setting="rag_best")
     return pd.concat([results[results["setting"] != "top_k"], best], ignore_index=True)
+
+
+def _means_by_query(
+    judged: pd.DataFrame, column: str, by: Sequence[str], scale: Scale
+) -> pd.DataFrame:
+    """Mean of `column` over the draws of a query, with its group and the scale's ends."""
+    queries = judged.groupby([*by, "query_id"], sort=False, dropna=False)
+    means = queries.agg(group=("group", "first"), value=(column, "mean")).reset_index()
+    return means.assign(worst=scale.worst, best=scale.best)

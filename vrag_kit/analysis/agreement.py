@@ -1,7 +1,7 @@
 """How far a judge agrees with people: under every reading of "partial", with
 linear-weighted kappa and the judge's signed bias, each with an interval.
 
-The paper compares 200 answers (Table 9) and says "partially correct as wildcard match,
+Visual-RAG compares 200 answers (Table 9) and says "partially correct as wildcard match,
 macro-F1 0.92", which can be read in many ways. A reading is data: for each pair of
 labels, what it counts as.
 """
@@ -13,9 +13,11 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.intervals import RESAMPLES, estimate, resampled_times
+from vrag_kit.analysis.comparison import difference_of
+from vrag_kit.analysis.intervals import RESAMPLES, Estimate, estimate, resampled_times
 from vrag_kit.errors import VragError
-from vrag_kit.judging.labels import LABELS
+from vrag_kit.judging.labels import LABELS, score_of_label
+from vrag_kit.judging.scale import Scale, scale_of
 
 STRICT = "strict"
 READINGS = {
@@ -43,26 +45,24 @@ METRICS = {
     "bias": "judge's bias",
 }
 _INITIALS = "tpf"
-_APART = np.abs(
-    np.subtract.outer(np.arange(3), np.arange(3))
-)  # how many steps two labels lie apart
+_APART = np.abs(np.subtract.outer(range(3), range(3)))  # steps between two labels
 
 
 def pairs_of(counts: pd.DataFrame) -> pd.DataFrame:
-    """A confusion matrix as one row an answer: human, judge, score, group; from the
-    columns human, judge and count of `published("visual_rag", table=9)`.
+    """A confusion matrix as one row an answer: human, judge, score, group; from its
+    columns human, judge and count.
 
-    Which answers are of one species it does not tell, so that each is its own group;
-    the judge's score is that of its label. Raises `VragError` for an unknown label.
+    Which answers are of one group it does not tell, so that each is its own; the judge's
+    score is that of its label in [0, 1]. Raises `VragError` for an unknown label.
     """
     if unknown := sorted({*counts["human"], *counts["judge"]} - set(LABELS)):
         raise VragError(
             f"found the label {unknown[0]!r} in the confusion matrix, expected {', '.join(LABELS)}."
         )
-    rows = counts.loc[counts.index.repeat(counts["count"]), ["human", "judge"]].reset_index(
-        drop=True
-    )
-    return rows.assign(score=rows["judge"].map(LABELS), group=[f"answer {n}" for n in rows.index])
+    rows = counts.loc[counts.index.repeat(counts["count"]), ["human", "judge"]]
+    rows = rows.reset_index(drop=True)
+    scores = rows["judge"].map(score_of_label)
+    return rows.assign(score=scores, group=[f"answer {n}" for n in rows.index])
 
 
 def confusion(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -78,41 +78,34 @@ def agreement(pairs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """Accuracy and macro-F1 under every reading, and linear-weighted kappa and bias of
     the labels as they are: reading, metric, value, ci_low, ci_high, n.
 
-    `pairs` holds one row an answer: human, judge (labels), score (the judge's, in [0,
-    1]) and group. Macro-F1 is the mean over the labels that a reading uses and that
-    occur; kappa is in [−1, 1], NaN when both give one and the same label only; bias is
-    the mean of the judge's score less the human's, in [−1, 1]. n counts the answers
-    that a reading keeps; without any, values are NaN. Intervals are bootstraps over
-    groups, NaN where nothing varies; but an accuracy of 0 or 1, and no bias on any
-    answer, have the exact binomial bounds of `estimate`, the latter in both directions.
+    `pairs` holds one row an answer: human, judge (labels), score (the judge's) and
+    group. Macro-F1 is the mean over the labels that a reading uses and that occur; kappa
+    is in [−1, 1], NaN when both give one and the same label only; bias is the mean of
+    the judge's score less the human's, at most the width of the judge's scale. n counts
+    the answers that a reading keeps; without any, values are NaN. Intervals are
+    bootstraps over groups, NaN where nothing varies; but an accuracy of 0 or 1, and no
+    bias on any answer, have the exact binomial bounds of `estimate`, the latter in both
+    directions.
     """
-    cells = 3 * pairs["human"].map(list(LABELS).index).to_numpy(int) + pairs["judge"].map(
-        list(LABELS).index
-    ).to_numpy(int)
+    human = pairs["human"].map(list(LABELS).index).to_numpy(int)
+    judge = pairs["judge"].map(list(LABELS).index).to_numpy(int)
+    cells = 3 * human + judge
     counts = np.bincount(cells, minlength=9).reshape(1, 9)
     resampled = _resampled_counts(cells, pairs["group"].to_numpy(), seed)
     rows: list[tuple[object, ...]] = []
     for reading, text in READINGS.items():
         codes = text.split()
-        right = np.array([np.nan if code == "--" else float(code[0] == code[1]) for code in codes])[
-            cells
-        ]
-        accuracy, kept = estimate(right, pairs["group"], seed=seed), int(np.isfinite(right).sum())
-        rows.append((reading, "accuracy", accuracy.value, accuracy.ci_low, accuracy.ci_high, kept))
-        rows.append(
-            (
-                reading,
-                "macro_f1",
-                _macro_f1(counts, codes)[0],
-                *_interval(_macro_f1(resampled, codes)),
-                kept,
-            )
-        )
-    rows.append((STRICT, "kappa", _kappa(counts)[0], *_interval(_kappa(resampled)), len(pairs)))
-    return pd.DataFrame(
-        [*rows, (STRICT, "bias", *_bias(pairs, seed), len(pairs))],
-        columns=["reading", "metric", "value", "ci_low", "ci_high", "n"],
-    )
+        right = _right(codes)[cells]
+        share, kept = estimate(right, pairs["group"], seed=seed), int(np.isfinite(right).sum())
+        rows.append((reading, "accuracy", share.value, share.ci_low, share.ci_high, kept))
+        low, high = _interval(_macro_f1(resampled, codes))
+        rows.append((reading, "macro_f1", _macro_f1(counts, codes)[0], low, high, kept))
+    low, high = _interval(_kappa(resampled))
+    rows.append((STRICT, "kappa", _kappa(counts)[0], low, high, len(pairs)))
+    bias = _bias(pairs, seed)
+    rows.append((STRICT, "bias", bias.value, bias.ci_low, bias.ci_high, len(pairs)))
+    columns = ["reading", "metric", "value", "ci_low", "ci_high", "n"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def agreement_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -120,38 +113,27 @@ def agreement_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     and the metrics, cells "0.920 [0.880, 0.955]".
     """
     table = pd.concat(sources, names=["source"]).reset_index("source")
-    table = table.assign(
-        cell=[
-            (
-                f"{value:.3f}"
-                + (f" [{low:.3f}, {high:.3f}]" if np.isfinite(low) else " (no interval)")
-                if np.isfinite(value)
-                else "undefined"
-            )
-            for value, low, high in table[["value", "ci_low", "ci_high"]].itertuples(index=False)
-        ],
-        metric=table["metric"].map(METRICS),
+    numbers = table[["value", "ci_low", "ci_high"]].itertuples(index=False)
+    cells = [_cell(value, low, high) for value, low, high in numbers]
+    table = table.assign(cell=cells, metric=table["metric"].map(METRICS))
+    rows = ["source", "reading", "n"]
+    wide = table.pivot_table(
+        index=rows, columns="metric", values="cell", aggfunc="first", sort=False
     )
-    cells = table.pivot_table(
-        index=["source", "reading", "n"],
-        columns="metric",
-        values="cell",
-        aggfunc="first",
-        sort=False,
-    ).fillna("")
-    return cells.reset_index("n")[["n", *METRICS.values()]]
+    return wide.fillna("").reset_index("n")[["n", *METRICS.values()]]
 
 
-def gains_beside_bias(paper: pd.DataFrame, bias: float) -> pd.DataFrame:
-    """What the clue gains every model over zero-shot in `published("visual_rag",
-    table=3)`, smallest first: model, gain in points, and whether it is below `bias` (in
-    [−1, 1]).
+def _cell(value: float, low: float, high: float) -> str:
+    if not np.isfinite(value):
+        return "undefined"
+    return f"{value:.3f}" + (f" [{low:.3f}, {high:.3f}]" if np.isfinite(low) else " (no interval)")
+
+
+def _right(codes: list[str]) -> np.ndarray:
+    """For each of the nine pairs of labels 1 where they count as one, else 0; NaN where
+    a reading leaves the pair out.
     """
-    value = paper[paper["setting"].isin(["zero_shot", "gt_clue"])].pivot(
-        index="model", columns="setting", values="value"
-    )
-    gains = (value["gt_clue"] - value["zero_shot"]).rename("gain").sort_values().reset_index()
-    return gains.assign(smaller_than_bias=gains["gain"].abs() < 100 * abs(bias))
+    return np.array([np.nan if code == "--" else float(code[0] == code[1]) for code in codes])
 
 
 def _resampled_counts(cells: np.ndarray, groups: np.ndarray, seed: int) -> np.ndarray:
@@ -159,13 +141,11 @@ def _resampled_counts(cells: np.ndarray, groups: np.ndarray, seed: int) -> np.nd
     (resamples, 9).
     """
     names, member = np.unique(groups, return_inverse=True)
+    if len(names) == 0:
+        return np.zeros((RESAMPLES, 9), int)
     by_group = np.zeros((len(names), 9), int)
     np.add.at(by_group, (member, cells), 1)
-    return (
-        resampled_times(len(names), seed) @ by_group
-        if len(names)
-        else np.zeros((RESAMPLES, 9), int)
-    )
+    return np.concatenate([times @ by_group for times in resampled_times(len(names), seed)])
 
 
 def _macro_f1(counts: np.ndarray, codes: list[str]) -> np.ndarray:
@@ -174,22 +154,12 @@ def _macro_f1(counts: np.ndarray, codes: list[str]) -> np.ndarray:
     """
     scores = []
     for initial in _INITIALS:
-        as_human, as_judge = (
-            np.array([code[side] == initial for code in codes]) for side in (0, 1)
-        )
+        as_human = np.array([code[0] == initial for code in codes])
+        as_judge = np.array([code[1] == initial for code in codes])
         given = counts @ as_human + counts @ as_judge
-        scores.append(
-            np.divide(
-                2 * (counts @ (as_human & as_judge)),
-                given,
-                out=np.full(len(counts), np.nan),
-                where=given > 0,
-            )
-        )
+        scores.append(_ratio(2 * (counts @ (as_human & as_judge)), given))
     known = np.isfinite(scores).sum(axis=0)
-    return np.divide(
-        np.nansum(scores, axis=0), known, out=np.full(len(counts), np.nan), where=known > 0
-    )
+    return _ratio(np.nansum(scores, axis=0), known)
 
 
 def _kappa(counts: np.ndarray) -> np.ndarray:
@@ -197,14 +167,17 @@ def _kappa(counts: np.ndarray) -> np.ndarray:
     observed / expected distance. Cohen (1968), Psychol. Bull. 70(4).
     """
     matrices = counts.reshape(-1, 3, 3)
-    total, human, judge = matrices.sum(axis=(1, 2)), matrices.sum(axis=2), matrices.sum(axis=1)
+    human, judge = matrices.sum(axis=2), matrices.sum(axis=1)
+    observed = matrices.sum(axis=(1, 2)) * (matrices * _APART).sum(axis=(1, 2))
     expected = np.einsum("ri,ij,rj->r", human, _APART, judge)
-    return 1 - np.divide(
-        total * (matrices * _APART).sum(axis=(1, 2)),
-        expected,
-        out=np.full(len(matrices), np.nan),
-        where=expected > 0,
-    )
+    return 1 - _ratio(observed, expected)
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """NaN where there is nothing to divide by."""
+    ratios = np.full(len(above), np.nan)
+    np.divide(above, below, out=ratios, where=below > 0)
+    return ratios
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
@@ -218,8 +191,9 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _bias(pairs: pd.DataFrame, seed: int) -> tuple[float, float, float]:
+def _bias(pairs: pd.DataFrame, seed: int) -> Estimate:
     """Mean of the judge's score less the human's, and its interval."""
-    off = pairs["score"].to_numpy(float) - np.array([LABELS[label] for label in pairs["human"]])
-    result = estimate(off, pairs["group"], seed=seed)
-    return result.value, result.ci_low if off.any() else -result.ci_high, result.ci_high
+    scale = scale_of(pairs)
+    human = pairs["human"].map(lambda label: score_of_label(label, scale)).astype(float)
+    off = pairs["score"].astype(float) - human
+    return difference_of(off, pairs["group"], Scale(0.0, scale.width), seed=seed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import pandas as pd
 
 from vrag_kit.analysis.intervals import Estimate, resampled_times
 from vrag_kit.errors import VragError
@@ -17,9 +18,9 @@ RESAMPLES = 1000
 
 
 def association(
-    x: Sequence[float] | np.ndarray,
-    y: Sequence[float] | np.ndarray,
-    groups: Sequence[str],
+    x: Sequence[float] | np.ndarray | pd.Series,
+    y: Sequence[float] | np.ndarray | pd.Series,
+    groups: Sequence[str] | pd.Series,
     *,
     measure: str,
     seed: int = 0,
@@ -39,38 +40,44 @@ def association(
     """
     if measure not in MEASURES:
         raise VragError(f"there is no measure {measure!r}; expected one of {', '.join(MEASURES)}.")
-    x, y, names = np.asarray(x, float), np.asarray(y, float), np.asarray(groups)
-    if not len(x) == len(y) == len(names):
+    first, second = np.asarray(x, float), np.asarray(y, float)
+    names = np.asarray(groups)
+    if not len(first) == len(second) == len(names):
         raise VragError(
-            f"{len(x)} and {len(y)} values but {len(names)} groups; expected pairs of values, and"
-            " one group a pair."
+            f"{len(first)} and {len(second)} values but {len(names)} groups; expected pairs of"
+            " values, and one group a pair."
         )
-    known = np.isfinite(x) & np.isfinite(y)
+    known = np.isfinite(first) & np.isfinite(second)
     failed = int((~known).sum())
     if not known.any():
         return Estimate(np.nan, np.nan, np.nan, 0, failed)
-    counts = _counts(x[known], y[known], names[known], square=measure == "kappa")
+    counts = _counts(first[known], second[known], names[known], square=measure == "kappa")
     value = float(MEASURES[measure](counts.sum(axis=0)[None])[0])
-    times = resampled_times(len(counts), seed, RESAMPLES)
-    drawn = MEASURES[measure](
-        (times @ counts.reshape(len(counts), -1)).reshape(-1, *counts.shape[1:])
-    )
+    resamples = resampled_times(len(counts), seed, RESAMPLES)
+    drawn = np.concatenate([_drawn(measure, times, counts) for times in resamples])
     drawn = drawn[np.isfinite(drawn)]
-    doubtless = len(drawn) == 0 or np.ptp(drawn) < 1e-12
-    low, high = (
-        (np.nan, np.nan) if doubtless else np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    )
+    if len(drawn) == 0 or np.ptp(drawn) < 1e-12:
+        low, high = np.nan, np.nan
+    else:
+        low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(value, float(low), float(high), int(known.sum()), failed)
+
+
+def _drawn(measure: str, times: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The measure in each of some resamples, whose groups were drawn so many `times`."""
+    tables = times @ counts.reshape(len(counts), -1)
+    return MEASURES[measure](tables.reshape(-1, *counts.shape[1:]))
 
 
 def _counts(x: np.ndarray, y: np.ndarray, names: np.ndarray, *, square: bool) -> np.ndarray:
     """Number of pairs by group, value of x and value of y, ascending; shape (groups,
     values of x, values of y). `square`: both sides list the values of x and y.
     """
-    levels = [np.unique(np.concatenate([x, y]))] * 2 if square else [np.unique(x), np.unique(y)]
+    of_x = np.unique(np.concatenate([x, y]) if square else x)
+    of_y = of_x if square else np.unique(y)
     clusters, member = np.unique(names, return_inverse=True)
-    counts = np.zeros((len(clusters), len(levels[0]), len(levels[1])))
-    np.add.at(counts, (member, np.searchsorted(levels[0], x), np.searchsorted(levels[1], y)), 1)
+    counts = np.zeros((len(clusters), len(of_x), len(of_y)))
+    np.add.at(counts, (member, np.searchsorted(of_x, x), np.searchsorted(of_y, y)), 1)
     return counts
 
 
@@ -94,22 +101,27 @@ def _spearman(counts: np.ndarray) -> np.ndarray:
 
 def _centred_ranks(totals: np.ndarray) -> np.ndarray:
     """Mean rank of each value, less the mean of all ranks."""
-    return totals.cumsum(axis=1) - totals / 2 - totals.sum(axis=1, keepdims=True) / 2
+    middle: np.ndarray = totals.sum(axis=1, keepdims=True) / 2
+    ranks: np.ndarray = totals.cumsum(axis=1) - totals / 2 - middle
+    return ranks
 
 
 def _kendall(counts: np.ndarray) -> np.ndarray:
-    rows, columns, n = counts.sum(axis=2), counts.sum(axis=1), counts.sum(axis=(1, 2))
+    rows, columns = counts.sum(axis=2), counts.sum(axis=1)
+    n = counts.sum(axis=(1, 2))
     smaller_x = counts.cumsum(axis=1) - counts  # pairs with a smaller x, by y
     smaller_both = smaller_x.cumsum(axis=2) - smaller_x
     smaller_x_larger_y = smaller_x.sum(axis=2, keepdims=True) - smaller_x.cumsum(axis=2)
-    ordered = (counts * (smaller_both - smaller_x_larger_y)).sum(axis=(1, 2))
+    in_order = (counts * (smaller_both - smaller_x_larger_y)).sum(axis=(1, 2))
     untied = [(n**2 - (totals**2).sum(axis=1)) / 2 for totals in (rows, columns)]
-    return _ratio(ordered, np.sqrt(untied[0] * untied[1]))
+    return _ratio(in_order, np.sqrt(untied[0] * untied[1]))
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """NaN where the denominator is 0 but for rounding."""
-    return np.divide(above, below, out=np.full(len(above), np.nan), where=below > 1e-12)
+    ratios = np.full(len(above), np.nan)
+    np.divide(above, below, out=ratios, where=below > 1e-12)
+    return ratios
 
 
 MEASURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {

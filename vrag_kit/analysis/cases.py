@@ -4,12 +4,13 @@ read one by one (Visual-RAG, appendix F).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
 import pandas as pd
 
+from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.analysis.intervals import summarise
-from vrag_kit.types import Benchmark, Context
+from vrag_kit.frames import JUDGED
+from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.types import Benchmark
 
 KINDS = ("right", "partly right", "declined", "wrong")
 COLUMNS = [
@@ -26,75 +27,63 @@ COLUMNS = [
     "score",
     "doc_ids",
 ]
+_ANSWER = ["model", "query_id", "setting", "k", "draw", "score", "abstained", "doc_ids"]
 
 
-def kind_of(score: pd.Series, abstained: pd.Series) -> pd.Series:
-    """One of `KINDS` for every judged answer; missing where there is no verdict."""
-    kinds = (
-        pd.Series("wrong", index=score.index)
-        .mask(abstained > 0, "declined")
-        .mask(score > 0, "partly right")
-        .mask(score == 1, "right")
-    )
+def kind_of(score: pd.Series, abstained: pd.Series, scale: Scale = SHARES) -> pd.Series:
+    """One of `KINDS` for every judged answer; missing where there is no verdict.
+
+    Right has the best score, partly right another above 0 (or above the scale's worst,
+    where that is more); the rest declines or is wrong.
+    """
+    kinds = pd.Series("wrong", index=score.index)
+    kinds = kinds.mask(abstained > 0, "declined")
+    kinds = kinds.mask(score > scale.nothing, "partly right")
+    kinds = kinds.mask(score == scale.best, "right")
     return kinds.where(score.notna())
 
 
 def error_cases(
-    judged: pd.DataFrame,
-    benchmark: Benchmark,
-    contexts: Iterable[Context],
-    *,
-    setting: str = "gt_clue",
+    judged: pd.DataFrame, benchmark: Benchmark, *, setting: str = "gt_clue"
 ) -> pd.DataFrame:
     """The answers of a setting that are not fully right, the wrong ones first: the
     columns `COLUMNS`; empty when all are right.
 
-    references are the accepted answers, doc_ids the images as shown. Equal answers of a
-    model to the same question are one case (its first draw). Failed answers are no
-    cases: they are counted elsewhere, with their reason.
+    references are the accepted answers, doc_ids the images as shown, which each row of
+    answers carries. Equal answers of a model to the same question are one case (its
+    first draw). Failed answers are no cases: they are counted elsewhere, with their
+    reason.
     """
-    shown = {(c.query_id, c.k, c.draw): c.doc_ids for c in contexts if c.setting == setting}
-    rows = judged[(judged["setting"] == setting) & (judged["score"] < 1)].drop_duplicates(
-        ["model", "query_id", "answer"]
-    )
+    JUDGED.check(judged, _ANSWER, "error_cases")
+    scale = scale_of(judged)
+    rows = judged[(judged["setting"] == setting) & (judged["score"] < scale.best)]
+    rows = rows.drop_duplicates(["model", "query_id", "answer"])
+    queries = [benchmark.queries[query_id] for query_id in rows["query_id"]]
     rows = rows.assign(
-        kind=kind_of(rows["score"], rows["abstained"]),
-        question=[benchmark.queries[query_id].text for query_id in rows["query_id"]],
-        references=[
-            " | ".join(benchmark.queries[query_id].answers) for query_id in rows["query_id"]
-        ],
-        doc_ids=[shown[key] for key in zip(rows["query_id"], rows["k"], rows["draw"], strict=True)],
+        kind=kind_of(rows["score"], rows["abstained"], scale),
+        question=[query.text for query in queries],
+        references=[" | ".join(query.answers) for query in queries],
     )
     order = rows["kind"].map({"wrong": 0, "declined": 1, "partly right": 2})
-    return (
-        rows.assign(_order=order)
-        .sort_values(["_order", "query_id", "model"], kind="stable")[COLUMNS]
-        .reset_index(drop=True)
-    )
+    rows = rows.assign(_order=order).sort_values(["_order", "query_id", "model"], kind="stable")
+    return rows[COLUMNS].reset_index(drop=True)
 
 
-def kinds_of_answers(
-    judged: pd.DataFrame, groups: Mapping[str, str], *, seed: int = 0
-) -> pd.DataFrame:
+def kinds_of_answers(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """Share of the judged answers that are right, partly right, declined or wrong:
     model, setting, k, kind, metric, value in [0, 1], ci_low, ci_high, n.
 
     The shares of an arm add up to 1. Intervals are over groups, with the draws of a
     query kept together.
     """
+    JUDGED.check(judged, ["query_id", "group", "score", "abstained"], "kinds_of_answers")
     known = judged[judged["score"].notna()]
-    kinds = kind_of(known["score"], known["abstained"])
+    kinds = kind_of(known["score"], known["abstained"], scale_of(judged))
     tables = []
     for kind in KINDS:
-        shares = (
-            known.assign(value=(kinds == kind).astype(float))
-            .groupby(["model", "setting", "k", "query_id"], sort=False)["value"]
-            .mean()
-            .reset_index()
-        )
-        tables.append(
-            summarise(shares, groups, ["model", "setting", "k"], seed=seed)
-            .drop(columns="n_failed")
-            .assign(kind=kind, metric="share")
-        )
+        marked = known.assign(value=(kinds == kind).astype(float))
+        queries = marked.groupby([*ARM, "query_id", "group"], sort=False)
+        shares = queries["value"].mean().reset_index()
+        table = summarise(shares, ARM, seed=seed).drop(columns="n_failed")
+        tables.append(table.assign(kind=kind, metric="share"))
     return pd.concat(tables, ignore_index=True)

@@ -12,17 +12,19 @@ no data can tell it apart from ±∞. The interval then is unbounded, and is sho
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from vrag_kit.analysis.accuracy import per_query
 from vrag_kit.errors import VragError
+from vrag_kit.frames import JUDGED
 
 LAMBDAS = (0.0, 0.5, 1.0)
+_FIXED = {"a_zero_shot": "zero_shot", "a_non_clue": "non_clue", "a_gt": "gt_clue"}
+_ANYTHING = "(−∞, ∞)"
 _ZERO = 1e-12  # below this a difference of accuracies is rounding
 COLUMNS = [
     "model",
@@ -57,17 +59,15 @@ def gcue_of(a_k: float, a_gt: float, a_zero_shot: float, a_non_clue: float, lam:
     the baseline B but for rounding.
     """
     baseline = lam * a_zero_shot + (1 - lam) * a_non_clue
-    return (
-        (a_k - baseline) / (a_gt - baseline)
-        if abs(a_gt - baseline) > _ZERO * max(1.0, abs(a_gt))
-        else math.nan
-    )
+    if abs(a_gt - baseline) <= _ZERO * max(1.0, abs(a_gt)):
+        return math.nan
+    return (a_k - baseline) / (a_gt - baseline)
 
 
 def fieller(
-    numerator: Sequence[float] | np.ndarray,
-    denominator: Sequence[float] | np.ndarray,
-    groups: Sequence[str],
+    numerator: Sequence[float] | np.ndarray | pd.Series,
+    denominator: Sequence[float] | np.ndarray | pd.Series,
+    groups: Sequence[str] | pd.Index,
     *,
     level: float = 0.95,
 ) -> Ratio:
@@ -81,90 +81,85 @@ def fieller(
 
     Fieller (1954), "Some problems in interval estimation", J. R. Stat. Soc. B 16(2).
     """
+    from scipy.special import stdtrit  # quantiles of Student's t
+
     x, y = np.asarray(numerator, float), np.asarray(denominator, float)
     clusters, member = np.unique(np.asarray(groups), return_inverse=True)
     if len(x) == 0 or abs(y.mean()) <= _ZERO:
         return Ratio(math.nan, -math.inf, math.inf, "undefined")
     value, g = float(x.mean() / y.mean()), len(clusters)
     if g < 2:
-        return Ratio(value, -math.inf, math.inf, "(−∞, ∞)")
-    rx, ry = (np.bincount(member, weights=v - v.mean()) for v in (x, y))
+        return Ratio(value, -math.inf, math.inf, _ANYTHING)
+    of_x = np.bincount(member, weights=x - x.mean())
+    of_y = np.bincount(member, weights=y - y.mean())
     scale = g / (g - 1) / len(x) ** 2
-    vxx, vxy, vyy = scale * (rx @ rx), scale * (rx @ ry), scale * (ry @ ry)
-    t2 = float(stats.t.ppf((1 + level) / 2, g - 1)) ** 2
-    a, b, c = (
-        y.mean() ** 2 - t2 * vyy,
-        x.mean() * y.mean() - t2 * vxy,
-        x.mean() ** 2 - t2 * vxx,
-    )  # a r² − 2 b r + c ≤ 0
+    t2 = float(stdtrit(g - 1, (1 + level) / 2)) ** 2
+    # a r² − 2 b r + c ≤ 0
+    a = y.mean() ** 2 - t2 * (scale * (of_y @ of_y))
+    b = x.mean() * y.mean() - t2 * (scale * (of_x @ of_y))
+    c = x.mean() ** 2 - t2 * (scale * (of_x @ of_x))
     spread = b * b - a * c
     if a > 0:
-        low, high = ((b - math.sqrt(max(spread, 0.0))) / a, (b + math.sqrt(max(spread, 0.0))) / a)
+        root = math.sqrt(max(spread, 0.0))
+        low, high = (b - root) / a, (b + root) / a
         return Ratio(value, low, high, f"[{low:.2f}, {high:.2f}]")
     if a == 0 or spread < 0:
-        return Ratio(value, -math.inf, math.inf, "(−∞, ∞)")
+        return Ratio(value, -math.inf, math.inf, _ANYTHING)
     low, high = sorted(((b - math.sqrt(spread)) / a, (b + math.sqrt(spread)) / a))
     return Ratio(value, -math.inf, math.inf, f"(−∞, {low:.2f}] ∪ [{high:.2f}, ∞)")
 
 
-def gcue(
-    judged: pd.DataFrame, groups: Mapping[str, str], *, lambdas: Sequence[float] = LAMBDAS
-) -> pd.DataFrame:
+def gcue(judged: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
     """gCUE of every model, k and λ, all four accuracies on the queries that have a
     verdict in all four arms.
 
     Columns: model, k, lambda, value, ci_low, ci_high, interval, half_width (infinite
-    when unbounded), the four accuracies in [0, 1], denominator (A_GT − B), n queries.
-    `judged` holds the settings zero_shot, non_clue, gt_clue and one_in_k. Raises
-    `VragError` when one of them is missing for a model.
+    when unbounded), the four accuracies on the judge's scale, denominator (A_GT − B), n
+    queries. `judged` holds the settings zero_shot, non_clue, gt_clue and one_in_k.
+    Raises `VragError` when one of them is missing for a model.
     """
+    JUDGED.check(judged, ["model", "setting", "k", "query_id", "group", "score"], "gcue")
     rows: list[tuple[object, ...]] = []
     for model, part in per_query(judged).groupby("model", sort=False):
-        found = list(part["setting"].unique())
-        if missing := [
-            setting
-            for setting in ("zero_shot", "non_clue", "gt_clue", "one_in_k")
-            if setting not in found
-        ]:
-            raise VragError(
-                f"gCUE of {model} needs the setting {missing[0]!r}, which the answers lack; found"
-                f" {', '.join(found)}."
-            )
-        arms = {
-            setting: rows_of.set_index("query_id")["value"]
-            for setting, rows_of in part.groupby("setting")
-            if setting in ("zero_shot", "non_clue", "gt_clue")
-        }
-        for k, rows_of in part[part["setting"] == "one_in_k"].groupby("k"):
-            table = pd.DataFrame(
-                {
-                    "a_k": rows_of.set_index("query_id")["value"],
-                    "a_gt": arms["gt_clue"],
-                    "a_zero_shot": arms["zero_shot"],
-                    "a_non_clue": arms["non_clue"],
-                }
-            ).dropna()
-            for lam in lambdas:
-                baseline = lam * table["a_zero_shot"] + (1 - lam) * table["a_non_clue"]
-                ratio = fieller(
-                    table["a_k"] - baseline,
-                    table["a_gt"] - baseline,
-                    [groups[query_id] for query_id in table.index],
-                )
-                means = table.mean()
-                rows.append(
-                    (
-                        model,
-                        k,
-                        lam,
-                        ratio.value,
-                        ratio.ci_low,
-                        ratio.ci_high,
-                        ratio.interval,
-                        (ratio.ci_high - ratio.ci_low) / 2,
-                        *means[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]],
-                        means["a_gt"] - baseline.mean(),
-                        len(table),
-                    )
-                )
+        arms = _arms(str(model), part)
+        for k, of_k in part[part["setting"] == "one_in_k"].groupby("k"):
+            table = arms.assign(a_k=_by_query(of_k)).dropna()
+            rows += [(model, k, lam, *_row(table, lam)) for lam in lambdas]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _arms(model: str, part: pd.DataFrame) -> pd.DataFrame:
+    """The accuracies that do not depend on k: a_gt, a_zero_shot, a_non_clue, by query
+    and group.
+    """
+    found = list(part["setting"].unique())
+    if missing := [name for name in (*_FIXED.values(), "one_in_k") if name not in found]:
+        raise VragError(
+            f"gCUE of {model} needs the setting {missing[0]!r}, which the answers lack; found"
+            f" {', '.join(found)}."
+        )
+    return pd.DataFrame(
+        {name: _by_query(part[part["setting"] == setting]) for name, setting in _FIXED.items()}
+    )
+
+
+def _by_query(part: pd.DataFrame) -> pd.Series:
+    return part.set_index(["query_id", "group"])["value"]
+
+
+def _row(table: pd.DataFrame, lam: float) -> tuple[object, ...]:
+    """The columns of gCUE after model, k and λ."""
+    baseline = lam * table["a_zero_shot"] + (1 - lam) * table["a_non_clue"]
+    gained, possible = table["a_k"] - baseline, table["a_gt"] - baseline
+    ratio = fieller(gained, possible, table.index.get_level_values("group"))
+    means = table.mean()
+    return (
+        ratio.value,
+        ratio.ci_low,
+        ratio.ci_high,
+        ratio.interval,
+        (ratio.ci_high - ratio.ci_low) / 2,
+        *means[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]],
+        means["a_gt"] - baseline.mean(),
+        len(table),
+    )

@@ -4,16 +4,19 @@ its group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.proportion import proportion_confint
 
 from vrag_kit.errors import VragError
+from vrag_kit.frames import VALUES
+from vrag_kit.judging.scale import SHARES, Scale, scale_of
 
 RESAMPLES = 4000
+BLOCK = 2**22
+"""Random numbers that are in memory at once: 32 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,73 +32,88 @@ class Estimate:
 
 def estimate(
     values: Sequence[float] | np.ndarray,
-    groups: Sequence[str],
+    groups: Sequence[str] | np.ndarray | pd.Series,
     *,
     seed: int = 0,
     level: float = 0.95,
+    scale: Scale = SHARES,
 ) -> Estimate:
     """Mean of `values` (NaN: no value) with a percentile bootstrap interval over
     `groups`.
 
-    Whole groups are drawn with replacement, 4,000 times, so queries of one species stay
-    together. When all values are 0, or all 1, a bootstrap knows no doubt: the interval
-    is then the exact binomial one (Clopper-Pearson) with one trial a group. For one
-    group only, or one repeated value between 0 and 1, the interval is NaN. Raises
-    `VragError` when the lengths differ.
+    Whole groups are drawn with replacement, 4,000 times, so queries of one group stay
+    together. When all values are the worst of the `scale`, or all the best, a bootstrap
+    knows no doubt: the interval is then the exact binomial one (Clopper-Pearson) with
+    one trial a group. For one group only, or one repeated value between the ends, the
+    interval is NaN. Raises `VragError` when the lengths differ.
     """
-    values, names = np.asarray(values, dtype=float), np.asarray(groups)
-    if len(values) != len(names):
+    everything, names = np.asarray(values, dtype=float), np.asarray(groups)
+    if len(everything) != len(names):
         raise VragError(
-            f"{len(values)} values but {len(names)} groups; expected one group a value."
+            f"{len(everything)} values but {len(names)} groups; expected one group a value."
         )
-    known = np.isfinite(values)
-    failed, values = int((~known).sum()), values[known]
-    clusters, member = np.unique(names[known], return_inverse=True)
-    if len(values) == 0:
+    known = np.isfinite(everything)
+    failed, given = int((~known).sum()), everything[known]
+    if len(given) == 0:
         return Estimate(np.nan, np.nan, np.nan, 0, failed)
-    mean = float(values.mean())
-    if (values == values[0]).all():
-        low, high = (
-            (
-                float(x)
-                for x in proportion_confint(
-                    mean * len(clusters), len(clusters), alpha=1 - level, method="beta"
-                )
-            )
-            if mean in (0.0, 1.0)
-            else (np.nan, np.nan)
-        )
-        return Estimate(mean, low, high, len(values), failed)
-    if len(clusters) == 1:
-        return Estimate(mean, np.nan, np.nan, len(values), failed)
-    sums, sizes = np.bincount(member, weights=values), np.bincount(member)
-    times = resampled_times(len(clusters), seed)
-    low, high = np.quantile(times @ sums / (times @ sizes), [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(mean, float(low), float(high), len(values), failed)
+    clusters, member = np.unique(names[known], return_inverse=True)
+    mean = float(given.mean())
+    if (given == given[0]).all():
+        low, high = _exact(mean, len(clusters), level, scale)
+    elif len(clusters) == 1:
+        low, high = np.nan, np.nan
+    else:
+        sums, sizes = np.bincount(member, weights=given), np.bincount(member)
+        times = resampled_times(len(clusters), seed)
+        means = np.concatenate([block @ sums / (block @ sizes) for block in times])
+        low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(mean, float(low), float(high), len(given), failed)
 
 
-def resampled_times(n_groups: int, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
-    """How often each group is drawn when as many are drawn with replacement, shape
-    (resamples, groups).
+def _exact(mean: float, clusters: int, level: float, scale: Scale) -> tuple[float, float]:
+    """Clopper-Pearson's interval of no success, or of nothing else, in `clusters`
+    trials; NaN between the ends of the scale.
+
+    Clopper & Pearson (1934), Biometrika 26(4).
     """
-    return np.random.default_rng(seed).multinomial(
-        n_groups, np.full(n_groups, 1 / n_groups), size=resamples
-    )
+    from scipy.special import betaincinv
+
+    share = float(betaincinv(clusters, 1, (1 - level) / 2))  # the least share that gives only hits
+    if mean == scale.best:
+        return scale.worst + scale.width * share, scale.best
+    if mean == scale.worst:
+        return scale.worst, scale.best - scale.width * share
+    return np.nan, np.nan
 
 
-def summarise(
-    per_query: pd.DataFrame, groups: Mapping[str, str], by: Sequence[str], *, seed: int = 0
-) -> pd.DataFrame:
+def resampled_times(n_groups: int, seed: int, resamples: int = RESAMPLES) -> Iterator[np.ndarray]:
+    """How often each group is drawn when as many are drawn with replacement, in blocks
+    of shape (resamples, groups) that together have `resamples` rows.
+
+    The draws do not depend on the size of the blocks, which memory bounds.
+    """
+    stream, shares = np.random.default_rng(seed), np.full(n_groups, 1 / n_groups)
+    for rows in block_sizes(resamples, n_groups):
+        yield stream.multinomial(n_groups, shares, size=rows)
+
+
+def block_sizes(rows: int, columns: int) -> Iterator[int]:
+    """How many of `rows` rows of `columns` numbers to draw at a time, in order."""
+    most = max(1, BLOCK // max(1, columns))
+    for start in range(0, rows, most):
+        yield min(most, rows - start)
+
+
+def summarise(per_query: pd.DataFrame, by: Sequence[str], *, seed: int = 0) -> pd.DataFrame:
     """One `estimate` for each combination of the columns `by`: those columns, value,
     ci_low, ci_high, n, n_failed.
 
-    `per_query` has the columns query_id and value; `groups` maps query_id to its
-    cluster. The order of first appearance is kept.
+    `per_query` has the columns value and group (the cluster), and worst and best where
+    the values are on another scale than [0, 1]. The order of first appearance is kept.
     """
-    rows = []
+    VALUES.check(per_query, ["group", "value"], "summarise")
+    scale, rows = scale_of(per_query), []
     for key, part in per_query.groupby(list(by), sort=False, dropna=False):
-        result = estimate(
-            part["value"].to_numpy(), [groups[query_id] for query_id in part["query_id"]], seed=seed
-        )
+        result = estimate(part["value"].to_numpy(), part["group"], seed=seed, scale=scale)
         rows.append((*key, result.value, result.ci_low, result.ci_high, result.n, result.n_failed))
     return pd.DataFrame(rows, columns=[*by, "value", "ci_low", "ci_high", "n", "n_failed"])

@@ -12,24 +12,20 @@ statistics knows it as the difference estimator.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.analysis.intervals import Estimate, estimate, resampled_times
-from vrag_kit.judging.labels import LABELS
+from vrag_kit.frames import JUDGED
+from vrag_kit.judging.labels import score_of_label
+from vrag_kit.judging.scale import Scale, scale_of
 
 
 def corrected_accuracy(
-    judged: pd.DataFrame,
-    pairs: pd.DataFrame,
-    groups: Mapping[str, str],
-    *,
-    by: Sequence[str] = ARM,
-    seed: int = 0,
+    judged: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM, seed: int = 0
 ) -> pd.DataFrame:
     """The judge's mean and the corrected one of every arm: `by`, metric ("judge" or
     "corrected"), value, ci_low, ci_high, n, n_failed, n_labelled.
@@ -39,7 +35,7 @@ def corrected_accuracy(
     `sample_to_label` draws: answers picked by hand, or left unlabelled because they are
     hard, bias the correction. Each arm is corrected by its own labels only, so that the
     judge may be off differently in each; nothing else is assumed of the judge. Means
-    are over answers; the corrected one and its interval are cut to [0, 1].
+    are over answers; the corrected one and its interval are cut to the judge's scale.
 
     Both parts are resampled together over groups, with the labelled answers in theirs.
     Where all labels of an arm agree with the judge a bootstrap knows no doubt: the
@@ -48,72 +44,83 @@ def corrected_accuracy(
     Without a label the corrected mean is NaN; so is the interval with labels of one
     group, or all off by the same amount.
     """
-    labels = dict(list(pairs.groupby(list(by), sort=False)))
+    JUDGED.check(judged, ["group", "score"], "corrected_accuracy")
+    arm, scale = list(by), scale_of(judged)
+    labels = dict(list(pairs.groupby(arm, sort=False)))
     rows = []
-    for key, part in judged.groupby(list(by), sort=False):
-        known, own = part[part["score"].notna()], labels.get(key, pairs.iloc[:0])
-        judge = estimate(
-            part["score"].to_numpy(), [groups[query_id] for query_id in part["query_id"]], seed=seed
-        )
-        off = np.array([LABELS[label] for label in own["human"]]) - own["score"].to_numpy(float)
-        low, high = _interval(
-            known["score"].to_numpy(),
-            known["query_id"].map(groups).to_numpy(),
-            off,
-            own["group"].to_numpy(),
-            judge,
-            seed,
-        )
-        rows.append(
-            (
-                *key,
-                "judge",
-                judge.value,
-                judge.ci_low,
-                judge.ci_high,
-                judge.n,
-                judge.n_failed,
-                len(own),
-            )
-        )
-        corrected = np.clip([judge.value + off.mean() if len(own) else np.nan, low, high], 0.0, 1.0)
-        rows.append((*key, "corrected", *corrected, judge.n, judge.n_failed, len(own)))
-    return pd.DataFrame(
-        rows, columns=[*by, "metric", "value", "ci_low", "ci_high", "n", "n_failed", "n_labelled"]
-    )
+    for key, part in judged.groupby(arm, sort=False):
+        own = labels.get(key, pairs.iloc[:0])
+        judge = estimate(part["score"].to_numpy(), part["group"], seed=seed, scale=scale)
+        means = {"judge": (judge.value, judge.ci_low, judge.ci_high)}
+        means["corrected"] = _corrected(part, own, judge, scale, seed)
+        for metric, (value, low, high) in means.items():
+            counts = (judge.n, judge.n_failed, len(own))
+            rows.append((*key, metric, value, low, high, *counts))
+    counted = ["n", "n_failed", "n_labelled"]
+    return pd.DataFrame(rows, columns=[*arm, "metric", "value", "ci_low", "ci_high", *counted])
 
 
-def _interval(
-    scores: np.ndarray,
-    groups: np.ndarray,
-    off: np.ndarray,
-    off_groups: np.ndarray,
-    judge: Estimate,
-    seed: int,
-) -> tuple[float, float]:
-    """The 95 % interval of mean(scores) + mean(off), where `off` is human − judge of
-    the labelled answers.
+def _corrected(
+    part: pd.DataFrame, own: pd.DataFrame, judge: Estimate, scale: Scale, seed: int
+) -> tuple[float, float, float]:
+    """(mean, low, high) of an arm's answers `part`, of which `own` are labelled; NaN
+    without a label.
     """
+    if own.empty:
+        return np.nan, np.nan, np.nan
+    human = np.array([score_of_label(label, scale) for label in own["human"]])
+    off, off_groups = human - own["score"].to_numpy(float), own["group"].to_numpy()
     if len(set(off_groups)) < 2:
+        low, high = np.nan, np.nan
+    elif np.ptp(off) == 0:
+        low, high = _without_doubt(off, off_groups, judge, scale, seed)
+    else:
+        known = part[part["score"].notna()]
+        low, high = _resampled(known, off, off_groups, seed)
+    cut = np.clip([judge.value + off.mean(), low, high], scale.worst, scale.best)
+    return float(cut[0]), float(cut[1]), float(cut[2])
+
+
+def _without_doubt(
+    off: np.ndarray, off_groups: np.ndarray, judge: Estimate, scale: Scale, seed: int
+) -> tuple[float, float]:
+    """The interval where the judge is off by the same amount on every labelled answer:
+    its own and that of as many groups without a disagreement; NaN where it is off.
+    """
+    if off[0] != 0:
         return np.nan, np.nan
-    if np.ptp(off) == 0:
-        doubt = estimate(off, off_groups, seed=seed).ci_high if off[0] == 0 else np.nan
-        value = judge.value + off[0]
-        return value - math.hypot(judge.value - judge.ci_low, doubt), value + math.hypot(
-            judge.ci_high - judge.value, doubt
-        )
-    names = np.unique(groups)
-    times = resampled_times(len(names), seed)
+    doubt = estimate(off, off_groups, seed=seed, scale=Scale(0.0, scale.width)).ci_high
+    below = np.hypot(judge.value - judge.ci_low, doubt)
+    above = np.hypot(judge.ci_high - judge.value, doubt)
+    return judge.value - below, judge.value + above
 
-    def mean(values: np.ndarray, of: np.ndarray) -> np.ndarray:
-        member = np.searchsorted(names, of)
-        drawn = times @ np.bincount(member, minlength=len(names))
-        return np.divide(
-            times @ np.bincount(member, weights=values, minlength=len(names)),
-            drawn,
-            out=np.full(len(drawn), np.nan),
-            where=drawn > 0,
-        )
 
-    low, high = np.nanquantile(mean(scores, groups) + mean(off, off_groups), [0.025, 0.975])
+def _resampled(
+    known: pd.DataFrame, off: np.ndarray, off_groups: np.ndarray, seed: int
+) -> tuple[float, float]:
+    """The 95 % interval of mean(score) + mean(off), where `off` is human − judge of the
+    labelled answers.
+    """
+    names, member = np.unique(known["group"].to_numpy(), return_inverse=True)
+    labelled = np.searchsorted(names, off_groups)
+    scores = _by_group(known["score"].to_numpy(float), member, len(names))
+    offs = _by_group(off, labelled, len(names))
+    means = [
+        _means(times, *scores) + _means(times, *offs) for times in resampled_times(len(names), seed)
+    ]
+    low, high = np.nanquantile(np.concatenate(means), [0.025, 0.975])
     return float(low), float(high)
+
+
+def _by_group(values: np.ndarray, member: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """(sum, number) of the values of each of `n` groups."""
+    sums = np.bincount(member, weights=values, minlength=n)
+    return sums, np.bincount(member, minlength=n)
+
+
+def _means(times: np.ndarray, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The mean in each resample; NaN where none of its groups has a value."""
+    drawn = times @ sizes
+    means = np.full(len(drawn), np.nan)
+    np.divide(times @ sums, drawn, out=means, where=drawn > 0)
+    return means

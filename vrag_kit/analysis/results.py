@@ -53,8 +53,8 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     place = place if place.is_dir() else project_path(str(folder))
     if not place.is_dir():
         raise VragError(
-            f"{place}: no such folder of results. Run `vrag run params/visual_rag/demo.yaml` first, or name"
-            " the `figures_dir` of your parameter file."
+            f"{place}: no such folder of results. Run `vrag run params/visual_rag/demo.yaml`"
+            " first, or name the `figures_dir` of your parameter file."
         )
     files = sorted(place.rglob("[0-9][0-9]_*.csv"))
     if not files:

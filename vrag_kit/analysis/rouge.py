@@ -4,33 +4,32 @@ one follow the other, answer by answer and arm by arm?
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 
 import pandas as pd
 
 from vrag_kit.analysis.association import association
+from vrag_kit.frames import JUDGED
 
 
-def rouge_follows(
-    judged: pd.DataFrame, groups: Mapping[str, str], *, seed: int = 0
-) -> pd.DataFrame:
+def rouge_follows(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """Rank correlation of rouge and score over the answers of every model: model,
     measure ("spearman", "kendall"), value in [−1, 1], ci_low, ci_high, n, n_failed.
 
     Intervals are over groups. n counts answers, n_failed those without a score or
     without ROUGE. NaN where one of the two never changes.
     """
+    JUDGED.check(judged, ["model", "group", "score"], "rouge_follows")
     rows = []
     for model, part in judged.groupby("model", sort=False):
-        clusters = [groups[query_id] for query_id in part["query_id"]]
         for measure in ("spearman", "kendall"):
-            found = association(part["rouge"], part["score"], clusters, measure=measure, seed=seed)
-            rows.append(
-                (model, measure, found.value, found.ci_low, found.ci_high, found.n, found.n_failed)
+            found = association(
+                part["rouge"], part["score"], part["group"], measure=measure, seed=seed
             )
-    return pd.DataFrame(
-        rows, columns=["model", "measure", "value", "ci_low", "ci_high", "n", "n_failed"]
-    )
+            rows.append({"model": model, "measure": measure, **asdict(found)})
+    columns = ["model", "measure", "value", "ci_low", "ci_high", "n", "n_failed"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def arm_correlation(arms: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -45,18 +44,14 @@ def arm_correlation(arms: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """
     wide = arms.pivot_table(
         index=["model", "setting", "k"], columns="metric", values="value", sort=False
-    ).reset_index()
-    rows = [
-        (*key, _rank_correlation(part), len(part))
-        for key, part in wide.groupby(list(by), sort=False)
-    ]
+    )
+    rows = []
+    for key, part in wide.reset_index().groupby(list(by), sort=False):
+        rows.append((*key, _rank_correlation(part), len(part)))
     return pd.DataFrame(rows, columns=[*by, "value", "n"])
 
 
 def _rank_correlation(part: pd.DataFrame) -> float:
-    varies = part["accuracy"].nunique() > 1 and part["rouge"].nunique() > 1
-    return (
-        part["accuracy"].corr(part["rouge"], method="spearman", min_periods=3)
-        if varies
-        else float("nan")
-    )
+    if part["accuracy"].nunique() < 2 or part["rouge"].nunique() < 2:
+        return float("nan")
+    return float(part["accuracy"].corr(part["rouge"], method="spearman", min_periods=3))

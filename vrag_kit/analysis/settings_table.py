@@ -1,16 +1,21 @@
-"""Answer quality in the layout of the paper's tables: settings down, models across."""
+"""Answer quality as papers lay it out: settings down, models across."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Any
+
 import pandas as pd
 
+Row = dict[Hashable, Any]
+"""A row of a table: values of any type, by column."""
 SETTING_NAMES = {
     "zero_shot": "zero-shot (no image)",
     "gt_clue": "GT clue (1 image)",
     "non_clue": "non-clue (1 image)",
     "top_k": "top-k",
     "one_in_k": "1-in-k",
-    "one_in_k_easy": "1-in-k, other species",
+    "one_in_k_easy": "1-in-k, easy negatives",
     "rag_best": "best top-k",
     "text_rag": "text passages",
 }
@@ -24,25 +29,21 @@ def settings_table(
 
     Beside that stand the means if all failed answers were wrong, or right, and if those
     that a provider refused were wrong. Both in percent: `results` as
-    `in_percent(accuracy(…))` of one metric, `paper` as `printed(published("visual_rag",
-    table=3))`. The paper's columns hold the same rows; they are marked as on different
-    data, unless `same_data` (see `is_papers_data`).
+    `in_percent(accuracy(…))` of one metric, `paper` in the same form. The paper's columns
+    hold the same rows; they are marked as on different data, unless `same_data`.
     """
     tables = [_best(results.assign(cell=[_cell(row) for row in results.to_dict("records")]))]
     if paper is not None:
         mark = "(paper)" if same_data else "(paper, different data)"
         keys = ["setting", "k", *(["m"] if "m" in results and "m" in paper else [])]
-        theirs = _best(
-            paper.assign(
-                model=paper["model"] + f" {mark}", cell=paper["value"].map("{:.2f}".format)
-            )
-        )
+        cells = paper["value"].map("{:.2f}".format)
+        theirs = _best(paper.assign(model=paper["model"] + f" {mark}", cell=cells))
         tables.append(theirs.merge(tables[0][keys].drop_duplicates(), on=keys))
     both = pd.concat(tables, ignore_index=True)
     both = both.assign(setting=[_name(row) for row in both.to_dict("records")])
-    return both.pivot_table(
-        index=["setting", "k"], columns="model", values="cell", aggfunc="first", sort=False
-    ).fillna("")
+    rows = ["setting", "k"]
+    wide = both.pivot_table(index=rows, columns="model", values="cell", aggfunc="first", sort=False)
+    return wide.fillna("")
 
 
 def _best(table: pd.DataFrame) -> pd.DataFrame:
@@ -57,28 +58,21 @@ def _best(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(cell=cells, k=table["k"].astype(object).mask(best, "best"))
 
 
-def _cell(row: dict[str, object]) -> str:
+def _cell(row: Row) -> str:
     cell = f"{row['value']:.1f} [{row['ci_low']:.1f}, {row['ci_high']:.1f}]"
     if not row["n_failed"]:
         return cell
-    bounds = (
-        f", {row['if_all_wrong']:.1f} to {row['if_all_right']:.1f} with them"
-        if pd.notna(row.get("if_all_wrong"))
-        else ""
-    )
-    refused = (
-        f", {row['if_refusals_wrong']:.1f} with refusals as 0"
-        if row.get("if_refusals_wrong", row["value"]) < row["value"]
-        else ""
-    )
-    return f"{cell} (n = {row['n']}, {row['n_failed']} failed{bounds}{refused})"
+    notes = [f"n = {row['n']}", f"{row['n_failed']} failed"]
+    if pd.notna(row.get("if_all_wrong")):
+        notes.append(f"{row['if_all_wrong']:.1f} to {row['if_all_right']:.1f} with them")
+    if row.get("if_refusals_wrong", row["value"]) < row["value"]:
+        notes.append(f"{row['if_refusals_wrong']:.1f} with refusals as wrong")
+    return f"{cell} ({', '.join(notes)})"
 
 
-def _name(row: dict[str, object]) -> str:
-    if row["setting"] in ("m_gt", "m_in_k"):
-        return (
-            f"{row['m']:.0f} GT"
-            if row["setting"] == "m_gt"
-            else f"{row['m']:.0f}-in-{row['k']:.0f}"
-        )
-    return SETTING_NAMES[str(row["setting"])]
+def _name(row: Row) -> str:
+    if row["setting"] == "m_gt":
+        return f"{row['m']:.0f} GT"
+    if row["setting"] == "m_in_k":
+        return f"{row['m']:.0f}-in-{row['k']:.0f}"
+    return SETTING_NAMES[row["setting"]]

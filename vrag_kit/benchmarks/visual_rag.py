@@ -58,6 +58,7 @@ def load_visual_rag(
         corpus=corpus,
         qrels=qrels,
         pools={query_id: tuple(labels) for query_id, labels in qrels.items()},
+        groups_are="species",
     )
 
 

@@ -76,6 +76,7 @@ def load_webqa(
         queries=queries,
         corpus=corpus,
         qrels=qrels,
+        groups_are="topics",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 
 def answered(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
@@ -22,3 +22,9 @@ def answered(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
                 " through CSV must be read with keep_default_na=False."
             )
     return good
+
+
+def hidden(query: Query) -> Judgment:
+    """That a query whose answers are hidden cannot be judged."""
+    words = f"query {query.query_id!r} has no accepted answer to compare with"
+    return Judgment(answer_id="", label="", score=None, failure=Failure(Status.ERROR, words))

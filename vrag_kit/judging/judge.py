@@ -4,165 +4,187 @@ gets its verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.loading import load_generator
+from vrag_kit.frames import ANSWERS
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.answered import answered
 from vrag_kit.judging.llm_judge import LLMJudge
+from vrag_kit.judging.rubric import Rubric
 from vrag_kit.judging.rule_judge import RuleJudge
+from vrag_kit.judging.scale import Scale
 from vrag_kit.options import Entry
-from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
+from vrag_kit.types import Benchmark, Failure, Judgment, Status
 
-PAPER_JUDGE = "o4-mini@openai"
-"""The paper's judge (section 5.1)."""
+MOST_TOKENS = 256
+"""Longest verdict."""
 
 
 class Judge(Protocol):
     """Says how right answers are."""
 
     name: str
+    scale: Scale
 
-    def judge(self, queries: Sequence[Query], answers: Sequence[str]) -> list[tuple[Judgment, ...]]:
-        """For each query and answer one verdict a sample: in [0, 1] with its marks, or
-        one whose status says why there is none.
+    def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
+        """For each row of answers, all to queries of the benchmark, one verdict a
+        sample: on the scale with its marks, or one whose failure says why there is none.
         """
 
 
+JUDGES: dict[str, Callable[[], Judge]] = {RuleJudge.name: RuleJudge}
+"""The judges that are no models, by the name that a parameter gives them."""
+
+
 def load_judge(
-    entry: Entry = PAPER_JUDGE,
+    entry: Entry,
     answers_dir: Path | str = "runs/answers",
     *,
+    rubric: Rubric | None = None,
     samples: int = 1,
-    device: str = "cpu",
-    max_new_tokens: int = 256,
-    batch_size: int = 8,
-    retry_failures: bool = False,
+    max_new_tokens: int = MOST_TOKENS,
+    run_with: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
 ) -> Judge:
-    """The judge that a parameter names: "rule", or any model that `load_generator`
-    takes, such as `PAPER_JUDGE`, with the rubric of Table 12.
+    """The judge that a parameter names: one of `JUDGES`, or any model that
+    `load_generator` takes, with the `rubric` of a paper.
 
     The model decodes as its own defaults say, unless its entry says otherwise; its
     verdicts are kept in `answers_dir`, as answers are. `samples` repeats every verdict.
-    Raises `VragError` as `load_generator` does.
+    Of `run_with`, which says how the answerers are run, device, batch_size and
+    retry_failures count here too. Raises `VragError` for a model without a rubric, and
+    as `load_generator` does.
     """
-    if entry == RuleJudge.name:
-        return RuleJudge()
+    if isinstance(entry, str) and entry in JUDGES:
+        return JUDGES[entry]()
+    if rubric is None:
+        raise VragError(
+            f"judge {entry!r} is a model, and nothing says what it is asked; expected one of"
+            f" {', '.join(JUDGES)}, or rubric=…, such as vrag_kit.papers.visual_rag.RUBRIC."
+        )
+    from vrag_kit.generation.asking_options import Asking
+    from vrag_kit.generation.loading import load_generator
+
+    shared = ("device", "batch_size", "retry_failures")
+    ours = {name: value for name, value in (run_with or {}).items() if name in shared}
+    how = Asking(batch_size=8, max_new_tokens=max_new_tokens, samples=samples)
+    how = Asking.of(ours, how)
     generator = load_generator(
-        entry, device=device, max_new_tokens=max_new_tokens, concurrency=batch_size
+        entry,
+        device=how.device,
+        max_new_tokens=how.max_new_tokens,
+        concurrency=how.batch_size,
     )
-    return LLMJudge(
-        generator,
-        answers_dir,
-        samples=samples,
-        batch_size=batch_size,
-        retry_failures=retry_failures,
-    )
+    return LLMJudge(generator, rubric, answers_dir, how=how)
 
 
 def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
     """The table of answers with the columns score, spread, abstained, marked, marks and
-    verdict added.
+    verdict added, and worst and best: the ends of the judge's scale.
 
-    score in [0, 1], abstained and marked (of one verdict 1.0 or 0.0) are means over the
-    readable verdicts of an answer, and NaN where the question failed or no verdict
+    score on that scale, abstained and marked (of one verdict 1.0 or 0.0) are means over
+    the readable verdicts of an answer, and NaN where the question failed or no verdict
     could be read: such rows are counted and left out of means. spread is the standard
     deviation over an answer's verdicts, NaN for fewer than two. An answer is marked
-    when the judge says "No Answer"; it abstains when it is marked, or when it earns
-    nothing and its words decline. Equal answers to a query are judged once. Raises
-    `VragError` for a row that is no answer to a query, and when not one answer got a
-    verdict.
+    when the judge says that it declines ("No Answer"); it abstains when it is marked, or
+    when it earns nothing and its words decline. Equal answers to a query are judged
+    once. Raises `VragError` for a row that is no answer to a query, and when not one
+    answer got a verdict.
     """
-    good = answered(benchmark, answers)
-    pairs = list(dict.fromkeys(zip(good["query_id"], good["answer"], strict=True)))
-    found = judge.judge(
-        [benchmark.queries[query_id] for query_id, _ in pairs], [answer for _, answer in pairs]
-    )
-    columns = {
-        pair: _columns(verdicts, pair[1]) for pair, verdicts in zip(pairs, found, strict=True)
-    }
+    ANSWERS.check(answers, ["query_id", "status"], "judge_all")
+    good = answered(benchmark, answers).drop_duplicates(["query_id", "answer"])
+    found = judge.judge(benchmark, good)
     _note(judge.name, found)
-    if found and not any(verdict.score is not None for verdicts in found for verdict in verdicts):
+    if found and not any(_scores(verdicts) for verdicts in found):
         raise VragError(
             f"judge {judge.name!r}: none of {len(found):,} answers got a verdict; the first says"
             f' "{found[0][0].failure}". Take a stronger judge, or mend what that says; answers and'
             " verdicts are kept."
         )
-    rows = [
-        (
-            columns[query_id, answer]
-            if status == "ok"
-            else (np.nan, np.nan, np.nan, np.nan, "", str(Failure(Status(status), detail)))
-        )
-        for query_id, answer, status, detail in answers[
-            ["query_id", "answer", "status", "detail"]
-        ].itertuples(index=False)
-    ]
-    score, spread, abstained, marked, marks, verdict = (
-        zip(*rows, strict=True) if rows else ((),) * 6
-    )
+    verdicts_of = dict(zip(zip(good["query_id"], good["answer"], strict=True), found, strict=True))
+    rows = []
+    for row in answers.to_dict("records"):
+        if row["status"] == "ok":
+            verdicts = verdicts_of[row["query_id"], row["answer"]]
+            rows.append(_cells(verdicts, row["answer"], judge.scale))
+        else:
+            why = str(Failure(Status(row["status"]), row["detail"]))
+            rows.append({**_NOTHING, "verdict": why})
+    columns = pd.DataFrame(rows, columns=list(_NOTHING), index=answers.index)
     return answers.assign(
-        score=score, spread=spread, abstained=abstained, marked=marked, marks=marks, verdict=verdict
+        **{str(name): cells for name, cells in columns.items()},
+        worst=judge.scale.worst,
+        best=judge.scale.best,
     )
 
 
-def _columns(
-    verdicts: Sequence[Judgment], answer: str
-) -> tuple[float, float, float, float, str, str]:
-    scores = [verdict.score for verdict in verdicts if verdict.score is not None]
-    said = " / ".join(
-        str(verdict.failure) if verdict.failure else " ".join((verdict.raw or "").split())
-        for verdict in verdicts
-    )
+_NOTHING: dict[str, float | str] = {
+    "score": np.nan,
+    "spread": np.nan,
+    "abstained": np.nan,
+    "marked": np.nan,
+    "marks": "",
+    "verdict": "",
+}
+"""The columns of an answer that has no verdict."""
+
+
+def _cells(verdicts: Sequence[Judgment], answer: str, scale: Scale) -> dict[str, float | str]:
+    """The columns of one answer, from its verdicts."""
+    cells = {**_NOTHING, "verdict": " / ".join(_said(verdict) for verdict in verdicts)}
+    scores = _scores(verdicts)
     if not scores:
-        return np.nan, np.nan, np.nan, np.nan, "", said
-    abstained = [_abstains(verdict, answer) for verdict in verdicts if verdict.score is not None]
-    marks = ", ".join(sorted(frozenset().union(*(verdict.marks for verdict in verdicts))))
-    marked = [
-        float("abstention" in verdict.marks) for verdict in verdicts if verdict.score is not None
-    ]
-    return (
-        float(np.mean(scores)),
-        float(np.std(scores, ddof=1)) if len(scores) > 1 else np.nan,
-        float(np.mean(abstained)),
-        float(np.mean(marked)),
-        marks,
-        said,
-    )
+        return cells
+    readable = [verdict for verdict in verdicts if verdict.score is not None]
+    marks = frozenset().union(*(verdict.marks for verdict in verdicts))
+    return {
+        **cells,
+        "score": float(np.mean(scores)),
+        "spread": float(np.std(scores, ddof=1)) if len(scores) > 1 else np.nan,
+        "abstained": float(np.mean([_abstains(verdict, answer, scale) for verdict in readable])),
+        "marked": float(np.mean(["abstention" in verdict.marks for verdict in readable])),
+        "marks": ", ".join(sorted(marks)),
+    }
 
 
-def _abstains(verdict: Judgment, answer: str) -> bool:
-    return "abstention" in verdict.marks or (
-        verdict.score == 0 and "hallucination" not in verdict.marks and declines(answer)
-    )
+def _scores(verdicts: Sequence[Judgment]) -> list[float]:
+    return [verdict.score for verdict in verdicts if verdict.score is not None]
+
+
+def _said(verdict: Judgment) -> str:
+    """The judge's words on one line, or why there are none."""
+    return str(verdict.failure) if verdict.failure else " ".join((verdict.raw or "").split())
+
+
+def _abstains(verdict: Judgment, answer: str, scale: Scale) -> bool:
+    if "abstention" in verdict.marks:
+        return True
+    earned = verdict.score is not None and verdict.score > scale.nothing
+    return not earned and "hallucination" not in verdict.marks and declines(answer)
 
 
 def _note(name: str, found: Sequence[Sequence[Judgment]]) -> None:
     """Print what got no verdict, and how far samples differ."""
-    if lost := [verdict.failure for verdicts in found for verdict in verdicts if verdict.failure]:
+    lost: list[Failure] = []
+    for verdicts in found:
+        lost += [verdict.failure for verdict in verdicts if verdict.failure]
+    if lost:
         print(
             f'judge {name}: {len(lost):,} verdicts are missing, such as "{lost[0]}"; they are left'
             " out of means",
             flush=True,
         )
-    scores = [
-        scores
-        for verdicts in found
-        if len(scores := [verdict.score for verdict in verdicts if verdict.score is not None]) > 1
-    ]
-    if scores:
-        differ, spread = (
-            sum(len(set(each)) > 1 for each in scores),
-            float(np.mean([np.std(each, ddof=1) for each in scores])),
-        )
+    several = [scores for scores in map(_scores, found) if len(scores) > 1]
+    if several:
+        differ = sum(len(set(scores)) > 1 for scores in several)
+        spread = float(np.mean([np.std(scores, ddof=1) for scores in several]))
         print(
-            f"judge {name}: samples differ on {differ:,} of {len(scores):,} answers; the standard"
+            f"judge {name}: samples differ on {differ:,} of {len(several):,} answers; the standard"
             f" deviation of a score is {spread:.3f} in the mean",
             flush=True,
         )

@@ -10,20 +10,27 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.frames import JUDGED
+from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.order import ordered
 from vrag_kit.tables import read_rows, write_rows
 
 LABELS = {"true": 1.0, "partial": 0.5, "false": 0.0}
-"""What a person says of an answer, as in the paper's Table 9 → its score."""
+"""What a person says of an answer (Visual-RAG, Table 9) → how far up the scale it is."""
 COLUMNS = ["query_id", "answer", "label", "labeller"]
 _ROW = ["model", "setting", "k", "draw", "sample", "query_id"]
 
 
-def label_of_score(score: float) -> str:
-    """A judge's score as a label: 1 is true, 0 is false, anything between is partial
-    (also a mean over verdicts that differ).
+def label_of_score(score: float, scale: Scale = SHARES) -> str:
+    """A judge's score as a label: the best of its scale is true, the worst is false,
+    anything between is partial (also a mean over verdicts that differ).
     """
-    return "true" if score == 1 else "false" if score == 0 else "partial"
+    return {scale.best: "true", scale.worst: "false"}.get(score, "partial")
+
+
+def score_of_label(label: str, scale: Scale = SHARES) -> float:
+    """What an answer with a label earns on a judge's scale; partial is its middle."""
+    return scale.worst + scale.width * LABELS[label]
 
 
 def sample_to_label(judged: pd.DataFrame, n: int, *, seed: int = 0) -> pd.DataFrame:
@@ -31,7 +38,7 @@ def sample_to_label(judged: pd.DataFrame, n: int, *, seed: int = 0) -> pd.DataFr
     rows with the status "ok" are drawn.
 
     Every row is as likely as any other, as prediction-powered inference assumes. Which
-    rows are drawn depends on their model, setting, k, draw, sample and query, not on
+    rows are drawn depends on their model, setting, k, m, draw, sample and query, not on
     their words, and a larger sample begins with the smaller one. Equal answers to a
     query may be drawn more than once: they are one thing to label, and its label goes
     to each of the *drawn* rows, so that they keep their weight. It does not go to equal
@@ -44,12 +51,21 @@ def sample_to_label(judged: pd.DataFrame, n: int, *, seed: int = 0) -> pd.DataFr
             f"{n:,} answers to label are asked for; expected 1 to {len(good):,}, the number of"
             " answers that did not fail."
         )
-    names = good[_ROW].astype(str).agg("/".join, axis=1)
+    names = _names(good)
     if twice := list(names[names.duplicated()]):
         raise VragError(
-            f"two answers are both {twice[0]!r}; expected one answer for each {', '.join(_ROW)}."
+            f"two answers are both {twice[0]!r}; expected one answer for each {', '.join(_ROW)}, m."
         )
     return good.set_index(names).loc[ordered(names, seed, "label")[:n]].reset_index(drop=True)
+
+
+def _names(answers: pd.DataFrame) -> pd.Series:
+    """One name a row; m stands in it where clues were counted."""
+    names = answers[_ROW].astype(str).agg("/".join, axis=1)
+    if "m" not in answers:
+        return names
+    counted = answers["m"].fillna(0).astype(int)
+    return names.where(counted == 0, names + "/m=" + counted.astype(str))
 
 
 def read_labels(path: Path | str) -> pd.DataFrame:
@@ -87,17 +103,17 @@ def write_labels(path: Path | str, labels: pd.DataFrame) -> None:
     write_rows(Path(path), COLUMNS, labels[COLUMNS].itertuples(index=False))
 
 
-def labelled(sample: pd.DataFrame, labels: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
+def labelled(sample: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     """The rows of `sample` that have a label and a verdict, with the columns human and
-    judge (labels) and group (the species); `score` is the judge's.
+    judge (labels); `score` is the judge's.
 
     `sample` is what `sample_to_label` drew from judged answers. Says how many of its
     answers have no label, and how many labels belong to none of them, as happens when a
     model was changed since.
     """
-    said = dict(
-        zip(zip(labels["query_id"], labels["answer"], strict=True), labels["label"], strict=True)
-    )
+    JUDGED.check(sample, ["query_id", "group", "answer", "score"], "labelled")
+    of_answers = zip(labels["query_id"], labels["answer"], strict=True)
+    said = dict(zip(of_answers, labels["label"], strict=True))
     keys = list(zip(sample["query_id"], sample["answer"], strict=True))
     found, unused = sum(key in said for key in keys), len(set(said) - set(keys))
     print(
@@ -105,19 +121,20 @@ def labelled(sample: pd.DataFrame, labels: pd.DataFrame, groups: Mapping[str, st
         " labels belong to none of them",
         flush=True,
     )
-    rows = sample.assign(human=[said.get(key) for key in keys])
+    human = pd.Series([said.get(key) for key in keys], index=sample.index, dtype=object)
+    rows, scale = sample.assign(human=human), scale_of(sample)
     rows = rows[rows["human"].notna() & rows["score"].notna()]
-    return rows.assign(
-        judge=rows["score"].map(label_of_score), group=rows["query_id"].map(groups)
-    ).reset_index(drop=True)
+    judge = [label_of_score(score, scale) for score in rows["score"]]
+    return rows.assign(judge=judge).reset_index(drop=True)
 
 
 def _checked(row: Mapping[str, str], where: str) -> tuple[str, str]:
-    query_id, answer, label, labeller = (row[name] for name in COLUMNS)
-    if label not in LABELS:
-        raise VragError(f"{where}: found the label {label!r}, expected one of {', '.join(LABELS)}.")
-    if not query_id or not labeller:
+    """(query_id, answer) of a row whose cells are as they should be."""
+    if row["label"] not in LABELS:
         raise VragError(
-            f"{where}: the {'query_id' if not query_id else 'labeller'} is empty; expected a name."
+            f"{where}: found the label {row['label']!r}, expected one of {', '.join(LABELS)}."
         )
-    return query_id, answer
+    for name in ("query_id", "labeller"):
+        if not row[name]:
+            raise VragError(f"{where}: the {name} is empty; expected a name.")
+    return row["query_id"], row["answer"]

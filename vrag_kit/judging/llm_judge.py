@@ -1,53 +1,21 @@
-"""A language model as judge, by the paper's rubric (Table 12): question, references and
-answer, no images.
-"""
+"""A language model as judge, by a rubric: question, references and answer, no images."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.answers import AnswerStore
-from vrag_kit.generation.asking import ask_prompts
-from vrag_kit.generation.asking_options import Asking, Round
-from vrag_kit.generation.generator import Generator
-from vrag_kit.judging.verdicts import Unreadable, label_of, read_verdict
-from vrag_kit.types import Answer, Failure, Judgment, Message, Prompt, Query, Status
+from vrag_kit.judging.answered import hidden
+from vrag_kit.judging.rubric import Rubric, Unreadable, label_of
+from vrag_kit.types import Answer, Benchmark, Failure, Judgment, Message, Prompt, Status
 
-PAPER = json.loads((Path(__file__).parent / "visual_rag_judge.json").read_text(encoding="utf-8"))
-"""The protocol's wording, verbatim, with its source; what is ours in it is marked."""
-
-
-def judge_prompt(query: Query, answer: str) -> Prompt:
-    """What the judge is asked about one answer: rubric, examples, then question,
-    reference answers (a list where there are several) and the answer on one line.
-    """
-    reference = query.answers[0] if len(query.answers) == 1 else list(query.answers)
-    last = (
-        f"{PAPER['closing']}\n{_case(query.text, reference)}\n\nStudent Answer:"
-        f" {' '.join(answer.split())}"
-    )
-    examples = [*PAPER["examples"], *PAPER["examples_ours"]["examples"]]
-    shown = [
-        "\n\n".join(
-            [
-                _case(e["question"], e["reference"]),
-                *(f"Student Answer: {student}\n{verdict}" for student, verdict in e["answers"]),
-            ]
-        )
-        for e in examples
-    ]
-    return (
-        Message(
-            role="user", parts=("\n\n".join([*PAPER["rubric"], PAPER["opening"], *shown, last]),)
-        ),
-    )
-
-
-def _case(question: str, reference: str | list[str]) -> str:
-    return f"Question: {question}\nReference Answer: {reference}"
+if TYPE_CHECKING:
+    from vrag_kit.generation.asking_options import Asking
+    from vrag_kit.generation.generator import Generator
 
 
 class LLMJudge:
@@ -62,138 +30,99 @@ class LLMJudge:
     def __init__(
         self,
         generator: Generator,
+        rubric: Rubric,
         answers_dir: Path | str,
         *,
-        samples: int = 1,
-        batch_size: int = 16,
-        retry_failures: bool = False,
+        how: Asking,
     ) -> None:
-        """Verdicts are kept in `answers.sqlite` in `answers_dir`.
+        """Verdicts are kept in `answers.sqlite` in `answers_dir`; `how` says how many
+        samples.
 
         Raises `VragError` for several samples of a model that decodes greedily.
         """
-        if samples < 1:
-            raise VragError(f"judge_samples is {samples}; expected 1 or more.")
-        if samples > 1 and generator.deterministic:
+        if how.samples < 1:
+            raise VragError(f"judge_samples is {how.samples}; expected 1 or more.")
+        if how.samples > 1 and generator.deterministic:
             raise VragError(
-                f"judge {generator.name!r}: {samples} samples are asked for, but it decodes"
+                f"judge {generator.name!r}: {how.samples} samples are asked for, but it decodes"
                 " greedily, so that they would be copies. Set judge_samples to 1, or another"
                 " `decoding` in the judge's entry."
             )
-        self.name, self.samples = generator.name, samples
-        self._generator, self._path, self._batch, self._retry = (
-            generator,
-            Path(answers_dir) / "answers.sqlite",
-            batch_size,
-            retry_failures,
-        )
+        self.name, self.scale = generator.name, rubric.scale
+        self.samples = how.samples
+        self._generator, self._rubric = generator, rubric
+        self._path, self._how = Path(answers_dir) / "answers.sqlite", how
 
-    def judge(self, queries: Sequence[Query], answers: Sequence[str]) -> list[tuple[Judgment, ...]]:
-        """For each query and answer its verdicts, one a sample; a query whose answers
-        are hidden gets one that says so.
+    def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
+        """For each row of answers its verdicts, one a sample; a query whose answers are
+        hidden gets one that says so.
         """
-        cases = [
-            (query, answer) for query, answer in zip(queries, answers, strict=True) if query.answers
+        queries = [benchmark.queries[query_id] for query_id in answers["query_id"]]
+        prompts = [
+            self._rubric.prompt(query, answer)
+            for query, answer in zip(queries, answers["answer"], strict=True)
+            if query.answers
         ]
-        prompts = [judge_prompt(query, answer) for query, answer in cases]
         rounds = [self._round(prompts, sample) for sample in range(self.samples)] if prompts else []
         verdicts = iter(zip(*rounds, strict=True))
-        hidden = "query {!r} has no accepted answer to compare with"
-        return [
-            (
-                next(verdicts)
-                if query.answers
-                else (
-                    Judgment(
-                        answer_id="",
-                        label="",
-                        score=None,
-                        failure=Failure(Status.ERROR, hidden.format(query.query_id)),
-                    ),
-                )
-            )
-            for query in queries
-        ]
+        return [next(verdicts) if query.answers else (hidden(query),) for query in queries]
 
     def _round(self, prompts: Sequence[Prompt], sample: int) -> list[Judgment]:
-        first = self._ask(
-            prompts,
-            sample,
-            "verdicts",
-            samples=self.samples,
-        )
-        reasons = {
-            i: reason
-            for i, reply in enumerate(first)
-            if reply.raw and (reason := _why_unreadable(reply))
-        }
-        if not reasons:
-            return [_judgment(reply) for reply in first]
-        repaired = self._ask(
-            [_repair(prompts[i], first[i], reason) for i, reason in reasons.items()],
-            sample,
-            "repaired verdicts",
-            samples=1,
-        )
-        final = {**dict(enumerate(first)), **dict(zip(reasons, repaired, strict=True))}
-        judgments = [_judgment(final[i]) for i in range(len(prompts))]
-        lost = sum(judgments[i].status != "ok" for i in reasons)
+        """One verdict a prompt; what cannot be read is asked once more."""
+        replies = self._ask(prompts, sample, "verdicts", samples=self.samples)
+        verdicts = [self._read(reply) for reply in replies]
+        again = [place for place, reply in enumerate(replies) if self._can_repair(reply)]
+        if not again:
+            return verdicts
+        repairs = [self._repair(prompts[place], replies[place]) for place in again]
+        repaired = self._ask(repairs, sample, "repaired verdicts", samples=1)
+        for place, reply in zip(again, repaired, strict=True):
+            verdicts[place] = self._read(reply)
+        lost = sum(verdicts[place].failure is not None for place in again)
         print(
-            f"verdicts of {self.name}: {len(reasons):,} could not be read and were asked for once"
+            f"verdicts of {self.name}: {len(again):,} could not be read and were asked for once"
             f" more, {lost:,} of them remain unreadable",
             flush=True,
         )
-        return judgments
+        return verdicts
 
     def _ask(
         self, prompts: Sequence[Prompt], sample: int, what: str, *, samples: int
     ) -> list[Answer]:
+        from vrag_kit.generation.answers import AnswerStore
+        from vrag_kit.generation.asking import ask_prompts
+        from vrag_kit.generation.asking_options import Round
+
+        this = Round(what=what, read=lambda raw: {}, sample=sample, samples=samples)
         with AnswerStore(self._path) as store:
-            return ask_prompts(
-                self._generator,
-                prompts,
-                store,
-                how=Asking(batch_size=self._batch, retry_failures=self._retry),
-                this=Round(what=what, read=lambda raw: {}, sample=sample, samples=samples),
-            )
+            return ask_prompts(self._generator, prompts, store, how=self._how, this=this)
 
-
-def _why_unreadable(reply: Answer) -> str:
-    """Why words are no verdict; "" for a verdict.
-
-    Cut-off words are none, whatever they say.
-    """
-    if reply.failure:
-        return str(reply.failure)
-    try:
-        read_verdict(reply.raw or "")
-    except Unreadable as error:
-        return str(error)
-    return ""
-
-
-def _judgment(reply: Answer) -> Judgment:
-    if reason := _why_unreadable(reply):
+    def _read(self, reply: Answer) -> Judgment:
+        """The verdict in a reply, or why there is none; cut-off words are none."""
+        failure = reply.failure
+        if failure is None:
+            try:
+                verdict = self._rubric.read(reply.raw or "")
+            except Unreadable as error:
+                failure = Failure(Status.UNREADABLE, str(error))
+        if failure is not None:
+            return Judgment(answer_id="", label="", score=None, raw=reply.raw, failure=failure)
         return Judgment(
             answer_id="",
-            label="",
-            score=None,
+            label=label_of(verdict, self.scale),
+            score=verdict.score,
+            marks=verdict.marks,
             raw=reply.raw,
-            failure=reply.failure or Failure(Status.UNREADABLE, reason),
         )
-    verdict = read_verdict(reply.raw or "")
-    return Judgment(
-        answer_id="",
-        label=label_of(verdict.score, verdict.marks),
-        score=verdict.score,
-        marks=verdict.marks,
-        raw=reply.raw,
-    )
 
+    def _can_repair(self, reply: Answer) -> bool:
+        """Whether there are words, but no verdict."""
+        return bool(reply.raw) and self._read(reply).failure is not None
 
-def _repair(prompt: Prompt, reply: Answer, reason: str) -> Prompt:
-    return (
-        *prompt,
-        Message(role="assistant", parts=(reply.raw or "",)),
-        Message(role="user", parts=(PAPER["repair"]["text"].format(reason=reason),)),
-    )
+    def _repair(self, prompt: Prompt, reply: Answer) -> Prompt:
+        """The prompt, what the judge said to it, and what is wrong with that."""
+        failure = self._read(reply).failure
+        unreadable = failure is not None and failure.kind == Status.UNREADABLE
+        reason = failure.words if failure and unreadable else str(failure)
+        said = Message(role="assistant", parts=(reply.raw or "",))
+        return (*prompt, said, Message(role="user", parts=(self._rubric.repair(reason),)))

@@ -1,5 +1,5 @@
 """ROUGE-1 recall, as the package `rouge`, version 1.0.1, counts it: the paper's second
-measure of an answer (Tables 14 and 16).
+measure of an answer (Visual-RAG, Tables 14 and 16).
 
 The package splits at full stops and white space, and nothing else: "black," is another
 word than "black", and so is "Black". A word counts once, however often it stands there.
@@ -12,12 +12,9 @@ import math
 from collections.abc import Sequence
 
 import pandas as pd
-from rouge import Rouge
 
 from vrag_kit.judging.answered import answered
 from vrag_kit.types import Benchmark
-
-_ROUGE = Rouge(metrics=["rouge-1"], stats=["r"])
 
 
 def rouge_recall(answer: str, references: Sequence[str]) -> float:
@@ -30,12 +27,15 @@ def rouge_recall(answer: str, references: Sequence[str]) -> float:
 
     Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries".
     """
+    from rouge import Rouge
+
     worded = [reference for reference in references if _has_words(reference)]
-    if not worded or not _has_words(answer):
-        return 0.0 if worded else math.nan
-    return max(
-        float(score["rouge-1"]["r"]) for score in _ROUGE.get_scores([answer] * len(worded), worded)
-    )
+    if not worded:
+        return math.nan
+    if not _has_words(answer):
+        return 0.0
+    scores = Rouge(metrics=["rouge-1"], stats=["r"]).get_scores([answer] * len(worded), worded)
+    return max(float(score["rouge-1"]["r"]) for score in scores)
 
 
 def rouge_all(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
@@ -51,14 +51,11 @@ def rouge_all(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
         (query_id, answer): rouge_recall(answer, benchmark.queries[query_id].answers)
         for query_id, answer in pairs
     }
-    return answers.assign(
-        rouge=[
-            found[query_id, answer] if status == "ok" else math.nan
-            for query_id, answer, status in answers[["query_id", "answer", "status"]].itertuples(
-                index=False
-            )
-        ]
-    )
+    rows = answers[["query_id", "answer", "status"]].itertuples(index=False)
+    shares = [
+        found[query_id, answer] if status == "ok" else math.nan for query_id, answer, status in rows
+    ]
+    return answers.assign(rouge=shares)
 
 
 def _has_words(text: str) -> bool:

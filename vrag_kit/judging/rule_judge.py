@@ -1,4 +1,4 @@
-"""A judge without a model: deterministic, in the form of the paper's rubric (Table 12),
+"""A judge without a model: deterministic, in the form of Visual-RAG's rubric (Table 12),
 for the demo and for tests.
 
 It knows colours and patterns (`words.json`, words that mean nearly the same together,
@@ -10,21 +10,39 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from vrag_kit.judging.abstention import declines
-from vrag_kit.judging.verdicts import label_of
-from vrag_kit.types import Failure, Judgment, Query, Status
+from vrag_kit.judging.answered import hidden
+from vrag_kit.judging.rubric import Verdict, label_of
+from vrag_kit.judging.scale import SHARES
+from vrag_kit.types import Benchmark, Judgment, Query
 
 _WORDS = json.loads((Path(__file__).parent / "words.json").read_text(encoding="utf-8"))
 TRAITS: dict[str, dict[str, list[str]]] = _WORDS["traits"]
 """Kind of trait ("color", "pattern") → name → the words for it."""
-_CANONICAL = {
-    word: (kind, name)
-    for kind, names in TRAITS.items()
-    for name, words in names.items()
-    for word in words
+Trait = tuple[str, str]
+Word = str | Trait
+"""A word, or the (kind, name) of a trait."""
+
+
+def _canonical() -> dict[str, Trait]:
+    """Every word for a trait → the trait."""
+    found = {}
+    for kind, names in TRAITS.items():
+        for name, words in names.items():
+            found.update(dict.fromkeys(words, (kind, name)))
+    return found
+
+
+_CANONICAL = _canonical()
+_TRAIT_WORDS = frozenset(_CANONICAL.values())
+_MARKS = {
+    "hallucination": "Likely Hallucination",
+    "redundant": "Redundant",
+    "abstention": "No Answer",
 }
 _EMPTY = frozenset(_WORDS["empty"].split())
 _DENIED = re.compile(
@@ -37,11 +55,13 @@ class RuleJudge:
     """Scores an answer against a query's accepted answers; implements `Judge`."""
 
     name = "rule"
+    scale = SHARES
 
-    def judge(self, queries: Sequence[Query], answers: Sequence[str]) -> list[tuple[Judgment, ...]]:
-        """One verdict for each query and answer."""
+    def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
+        """One verdict for each row of answers."""
         return [
-            (self.verdict(query, answer),) for query, answer in zip(queries, answers, strict=True)
+            (self.verdict(benchmark.queries[query_id], answer),)
+            for query_id, answer in zip(answers["query_id"], answers["answer"], strict=True)
         ]
 
     def verdict(self, query: Query, answer: str) -> Judgment:
@@ -52,28 +72,19 @@ class RuleJudge:
         0. Traits of another kind are marked "redundant" and cost nothing. Declining
         scores 0, mark "abstention". Text in brackets of an accepted answer may be
         mentioned and need not be. Neither what is denied ("no spots or bands") nor the
-        subject's name ("the Red Fox") counts as said. The raw verdict reads as the
-        paper's: "Score: 0.5 | Likely Hallucination". To a yes-or-no question the first
+        subject's name ("the Red Fox") counts as said. The raw verdict reads as that
+        rubric's: "Score: 0.5 | Likely Hallucination". To a yes-or-no question the first
         yes or no is the answer. A query whose answers are hidden gets no score, and the
         status says so.
         """
         if not query.answers:
-            return Judgment(
-                answer_id="",
-                label="",
-                score=None,
-                failure=Failure(
-                    Status.ERROR,
-                    f"query {query.query_id!r} has no accepted answer to compare with",
-                ),
-            )
+            return hidden(query)
         said = _words(_without_names(answer, query))
         if first := re.search(r"\b(?:yes|no)\b", answer.lower()):
             said = said - {"yes", "no"} | {first[0]}
-        asked = _words(
-            " ".join(re.findall(r"\b[a-z]+\b", query.text))
-        )  # without names, which are capitalised
-        if declines(answer) and not any(word in _CANONICAL.values() for word in said - asked):
+        lower_case = " ".join(re.findall(r"\b[a-z]+\b", query.text))  # names are capitalised
+        asked = _words(lower_case)
+        if declines(answer) and not any(word in _TRAIT_WORDS for word in said - asked):
             return _verdict(0.0, frozenset({"abstention"}))
         verdicts = [_against(reference, said, asked) for reference in query.answers]
         score, marks = max(verdicts, key=lambda verdict: (verdict[0], -len(verdict[1])))
@@ -92,33 +103,32 @@ def _without_names(answer: str, query: Query) -> str:
 
 
 def _against(
-    reference: str, said: frozenset[object], asked: frozenset[object]
+    reference: str, said: frozenset[Word], asked: frozenset[Word]
 ) -> tuple[float, frozenset[str]]:
     core = re.sub(r"\([^)]*\)", " ", reference)
-    yes_no = re.match(r"\s*(yes|no)\b(?! pattern)", core.lower())
-    parts = (
-        [frozenset({yes_no.group(1)})]
-        if yes_no
-        else [
-            words
-            for piece in re.split(r",|;|/|\band\b|\bwith\b|&", core)
-            if (words := _words(piece))
-        ]
-    )
+    parts = _parts(core)
     if not parts:
-        return 0.0, frozenset()
+        return SHARES.worst, frozenset()
     found = sum(part <= said for part in parts) / len(parts)
-    listed, kinds = (
-        _words(reference),
-        {word[0] for part in parts for word in part if word in _CANONICAL.values()},
-    )
-    extra = {word for word in said - listed - asked if word in _CANONICAL.values()}
+    listed = _words(reference)
+    kinds = {word[0] for word in frozenset().union(*parts) & _TRAIT_WORDS}
+    extra = (said - listed - asked) & _TRAIT_WORDS
     invented = any(word[0] in kinds for word in extra)
-    marks = {"hallucination"} if invented else {"redundant"} if extra else set()
-    return max(0.0, found - 0.5 * invented), frozenset(marks)
+    score = max(SHARES.worst, found - 0.5 * invented)
+    if invented:
+        return score, frozenset({"hallucination"})
+    return score, frozenset({"redundant"} if extra else ())
 
 
-def _words(text: str) -> frozenset[object]:
+def _parts(core: str) -> list[frozenset[Word]]:
+    """What an accepted answer consists of: yes or no, or each piece of a list."""
+    if yes_no := re.match(r"\s*(yes|no)\b(?! pattern)", core.lower()):
+        return [frozenset({yes_no[1]})]
+    pieces = re.split(r",|;|/|\band\b|\bwith\b|&", core)
+    return [words for words in map(_words, pieces) if words]
+
+
+def _words(text: str) -> frozenset[Word]:
     """Content words; colour and pattern words as (kind, name), so that near synonyms
     are equal. What is denied ("not red") does not count.
     """
@@ -132,15 +142,10 @@ def _words(text: str) -> frozenset[object]:
 
 
 def _verdict(score: float, marks: frozenset[str]) -> Judgment:
-    words = {
-        "hallucination": "Likely Hallucination",
-        "redundant": "Redundant",
-        "abstention": "No Answer",
-    }
     return Judgment(
         answer_id="",
-        label=label_of(score, marks),
+        label=label_of(Verdict(score, marks), SHARES),
         score=score,
         marks=marks,
-        raw=" | ".join([f"Score: {score:g}", *(words[mark] for mark in sorted(marks))]),
+        raw=" | ".join([f"Score: {score:g}", *(_MARKS[mark] for mark in sorted(marks))]),
     )

@@ -2,7 +2,6 @@
 
 from vrag_kit.plotting.agreement import agreement_figure
 from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, gcue_figure, side_by_side
-from vrag_kit.plotting.benchmark import benchmark_figure
 from vrag_kit.plotting.building import building_figure
 from vrag_kit.plotting.captions import captions_figure
 from vrag_kit.plotting.cases import cases_figure
@@ -17,7 +16,6 @@ __all__ = [
     "accuracy_figure",
     "agreement_figure",
     "baseline_figure",
-    "benchmark_figure",
     "budget_figure",
     "building_figure",
     "captions_figure",

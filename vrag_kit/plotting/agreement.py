@@ -4,7 +4,7 @@ after the correction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis.settings_table import SETTING_NAMES
-from vrag_kit.plotting.style import colors_of, new_figure
+from vrag_kit.plotting.style import DARK, colors_of, new_figure
+
+Arm = tuple[str, str, int]
+_ARM = ["model", "setting", "k"]
 
 
 def agreement_figure(
@@ -24,9 +27,8 @@ def agreement_figure(
     `corrected` is `in_percent(corrected_accuracy(…))`. A corrected mean that has no
     interval, for want of labels, is not drawn.
     """
-    arms = list(
-        dict.fromkeys(corrected[["model", "setting", "k"]].itertuples(index=False, name=None))
-    )
+    rows = corrected[_ARM].drop_duplicates()
+    arms = list(zip(rows["model"], rows["setting"], rows["k"], strict=True))
     figure, (axes,) = new_figure(
         1,
         len(matrices) + 1,
@@ -35,14 +37,20 @@ def agreement_figure(
     )
     for axis, (title, matrix) in zip(axes, matrices.items(), strict=False):
         _matrix(axis, title, matrix)
-    axis, colors = axes[-1], colors_of(corrected["model"])
-    for metric, shift, face in (("judge", -0.14, "white"), ("corrected", 0.14, None)):
-        rows = corrected[corrected["metric"] == metric].set_index(["model", "setting", "k"])
+    _means(axes[-1], corrected, arms)
+    axes[-1].set(title=f"{name} (n = {_range(corrected['n'])} answers each)")
+    return figure
+
+
+def _means(axis: Axes, corrected: pd.DataFrame, arms: Sequence[Arm]) -> None:
+    """The judge's mean and the corrected mean of every arm, one below the other."""
+    colors = colors_of(corrected["model"])
+    for metric, shift in (("judge", -0.14), ("corrected", 0.14)):
+        rows = corrected[corrected["metric"] == metric].set_index(_ARM)
         for place, arm in enumerate(arms):
-            row, color = rows.loc[arm], colors[arm[0]]
-            whiskers = np.nan_to_num(
-                [[row["value"] - row["ci_low"]], [row["ci_high"] - row["value"]]]
-            )
+            row, color = rows.xs(arm), colors[arm[0]]
+            below, above = row["value"] - row["ci_low"], row["ci_high"] - row["value"]
+            whiskers = np.nan_to_num([[below], [above]])
             if metric == "judge" or whiskers.any():
                 axis.errorbar(
                     row["value"],
@@ -50,30 +58,22 @@ def agreement_figure(
                     xerr=whiskers,
                     fmt="o",
                     color=color,
-                    markerfacecolor=face or color,
+                    markerfacecolor="white" if metric == "judge" else color,
                     markersize=7,
                     linewidth=1.6,
                 )
-    axis.plot([], [], "o", color="#3B3B3B", markerfacecolor="white", label="judge's mean")
-    axis.plot([], [], "o", color="#3B3B3B", label="corrected by labels")
-    labelled = corrected.groupby(["model", "setting", "k"])["n_labelled"].first()
-    axis.set_yticks(
-        range(len(arms)),
-        [
-            f"{arm[0].replace('field-guide-', '')}: {_arm(arm)}\n{labelled[arm]} labelled"
-            for arm in arms
-        ],
-        fontsize=9,
-    )
-    axis.set(
-        title=f"{name} (n = {_range(corrected['n'])} answers each)",
-        xlabel="Accuracy (%)",
-        ylim=(len(arms) - 0.4, -0.6),
-    )
+    axis.plot([], [], "o", color=DARK, markerfacecolor="white", label="judge's mean")
+    axis.plot([], [], "o", color=DARK, label="corrected by labels")
+    labelled = corrected.groupby(_ARM)["n_labelled"].first()
+    names = [
+        f"{arm[0].replace('field-guide-', '')}: {_arm(arm)}\n{labelled[arm]} labelled"
+        for arm in arms
+    ]
+    axis.set_yticks(range(len(arms)), names, fontsize=9)
+    axis.set(xlabel="Accuracy (%)", ylim=(len(arms) - 0.4, -0.6))
     axis.set_xlim(min(0.0, axis.get_xlim()[0]), max(100.0, axis.get_xlim()[1]))
     axis.grid(axis="y", visible=False)
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=9)
-    return figure
 
 
 def _matrix(axis: Axes, title: str, matrix: pd.DataFrame) -> None:
@@ -88,7 +88,7 @@ def _matrix(axis: Axes, title: str, matrix: pd.DataFrame) -> None:
             ha="center",
             va="center",
             fontsize=13,
-            color="white" if count > 0.33 * total else "#3B3B3B",
+            color="white" if count > 0.33 * total else DARK,
         )
     axis.set(title=f"{title}\n(n = {total} answers)", xlabel="judged as", ylabel="labelled as")
     axis.set_xticks(range(3), matrix.columns)
@@ -96,12 +96,12 @@ def _matrix(axis: Axes, title: str, matrix: pd.DataFrame) -> None:
     axis.grid(False)
 
 
-def _arm(arm: tuple[str, str, int]) -> str:
-    _, setting, k = arm
-    return SETTING_NAMES.get(setting, setting).split(" (")[0] + (f", k = {k}" if k > 1 else "")
+def _arm(arm: Arm) -> str:
+    setting, k = arm[1:]
+    name = SETTING_NAMES.get(setting, setting).split(" (")[0]
+    return f"{name}, k = {k}" if k > 1 else name
 
 
 def _range(values: pd.Series) -> str:
-    return (
-        f"{values.min()}" if values.min() == values.max() else f"{values.min()} to {values.max()}"
-    )
+    fewest, most = values.min(), values.max()
+    return f"{fewest}" if fewest == most else f"{fewest} to {most}"

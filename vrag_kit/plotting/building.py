@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from vrag_kit.plotting.style import CLUE, GREY, PALETTE, new_figure
+from vrag_kit.plotting.style import CLUE, DARK, GREY, PALETTE, new_figure
 
 _COLORS = {"species": GREY, "questions": PALETTE[0]}
 _FATES = {
@@ -71,7 +71,7 @@ def _rates(axis: Axes, labelled: pd.DataFrame, limit: float) -> None:
                 label=f"{fate} ({len(part)})",
             )
     for line in (axis.axhline, axis.axvline):
-        line(100 * limit, color="#3B3B3B", linestyle="--", linewidth=1)
+        line(100 * limit, color=DARK, linestyle="--", linewidth=1)
     axis.axline((0, 0), slope=1, color="#C8C8C8", linewidth=1, zorder=0)
     highest = 100 * max([limit, *labelled["estimated"], *labelled["clue_rate"]]) + 4
     axis.set(

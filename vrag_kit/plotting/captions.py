@@ -1,5 +1,5 @@
-"""Recall of text-to-image against text-to-caption retrieval over k; ours and the
-paper's numbers go through the same function.
+"""Recall of text-to-image against text-to-caption retrieval over k; ours and printed
+numbers go through the same function.
 """
 
 from __future__ import annotations
@@ -11,74 +11,59 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from vrag_kit.plotting.style import colors_of, new_figure
+from vrag_kit.plotting.style import colors_of, entries, new_figure
+from vrag_kit.types import Benchmark
 
 TASK_NAMES = {"t2i": "question to image", "t2t": "question to caption"}
 
 
-def captions_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
-    """Table 4 as curves over k, one panel a source: title → table with retriever, task,
-    k, value, in percent, and where there are any ci_low, ci_high and n.
+def captions_figure(sources: Mapping[str, pd.DataFrame], benchmark: Benchmark) -> Figure:
+    """Curves over k, one panel a source: title → table with retriever, task, k, value,
+    in percent, and where there are any ci_low, ci_high and n.
 
     Captions are drawn solid, images dashed, both in the colour of their retriever; rows
     of any other task (the random order) dotted. Lines with intervals (bars) stand a
-    little apart, so that the bars can be told apart.
+    little apart, so that the bars can be told apart. Intervals are over the groups of
+    `benchmark`.
     """
     figure, axes = new_figure(1, len(sources), (5.2 * len(sources), 4.9), sharey=True)
-    colors = colors_of(name for table in sources.values() for name in table["retriever"])
+    colors = colors_of(pd.concat([table["retriever"] for table in sources.values()]))
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
         lines = list(table.sort_values("k").groupby(["retriever", "task"], sort=False))
         for number, ((retriever, task), line) in enumerate(lines):
-            _line(
-                axis,
-                str(retriever),
-                str(task),
-                line,
-                colors[str(retriever)],
-                1.035 ** (number - (len(lines) - 1) / 2),
-            )
+            apart = 1.035 ** (number - (len(lines) - 1) / 2)
+            _line(axis, str(task), line, colors[str(retriever)], apart)
         ticks = sorted(table["k"].unique())
-        axis.set(
-            title=f"{title} (n = {int(table['n'].max())})" if "n" in table else title,
-            xscale="log",
-            xlabel="documents retrieved, k",
-            ylabel="Recall (%)",
-            ylim=(0, 103),
-        )
+        n = f" (n = {int(table['n'].max())})" if "n" in table else ""
+        axis.set(title=f"{title}{n}", xscale="log", xlabel="documents retrieved, k")
+        axis.set(ylabel="Recall (%)", ylim=(0, 103))
         axis.set_xticks(ticks, [str(k) for k in ticks])
         axis.xaxis.set_minor_locator(NullLocator())
         axis.tick_params(labelleft=True)
-    entries = {
-        label: handle
-        for axis in axes[0]
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=2, fontsize=9)
+    handles, labels = entries(axes[0])
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
     figure.suptitle(
-        "Mean over questions; bars are 95 % intervals over topics, of which the paper prints none",
+        f"Mean over questions; bars are 95 % intervals over {benchmark.groups_are}, of which the"
+        " paper prints none",
         fontsize=10,
     )
     return figure
 
 
-def _line(
-    axis: Axes, retriever: str, task: str, line: pd.DataFrame, color: str, apart: float
-) -> None:
-    style, label = (
-        {"t2i": "o--", "t2t": "o-"}.get(task, ":"),
-        (f"{retriever}: {TASK_NAMES[task]}" if task in TASK_NAMES else retriever),
-    )
-    bars = task in TASK_NAMES and "ci_low" in line
+def _line(axis: Axes, task: str, line: pd.DataFrame, color: str, apart: float) -> None:
+    """One retriever's recall in one task, with bars where there are intervals."""
+    name, known = str(line["retriever"].iloc[0]), task in TASK_NAMES
+    bars = known and "ci_low" in line
     x = line["k"] * (apart if bars else 1.0)
     axis.plot(
         x,
         line["value"],
-        style,
+        {"t2i": "o--", "t2t": "o-"}.get(task, ":"),
         color=color,
         markerfacecolor="white" if task == "t2i" else color,
         linewidth=2,
         markersize=6,
-        label=label,
+        label=f"{name}: {TASK_NAMES[task]}" if known else name,
     )
     if bars:
         axis.vlines(x, line["ci_low"], line["ci_high"], color=color, linewidth=1.4, alpha=0.7)

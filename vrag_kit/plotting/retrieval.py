@@ -10,79 +10,64 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from vrag_kit.plotting.style import CLUE, GREY, METRIC_NAMES, colors_of, new_figure
+from vrag_kit.frames import RESULTS
+from vrag_kit.plotting.style import CLUE, DARK, GREY, METRIC_NAMES, colors_of, new_figure
 from vrag_kit.types import Benchmark, LazyImage
 
 ASKED = "asked about"
 """The title of a question's own picture."""
+_LINE = ["value", "ci_low", "ci_high", "n"]
 _PANELS = ("recall", "ndcg_visual_rag", "hit", "hit_count")
 
 
-def retriever_figure(results: pd.DataFrame, paper: pd.DataFrame, name: str) -> Figure:
-    """Table 2 as curves over k, with 95 % bands; the paper's retrievers, on the paper's
-    data, as faint dotted lines.
+def retriever_figure(
+    results: pd.DataFrame, paper: pd.DataFrame, benchmark: Benchmark, *, same_data: bool = False
+) -> Figure:
+    """Curves over k for four metrics, with 95 % bands; a paper's retrievers as faint
+    dotted lines, marked as on other data unless `same_data`.
 
     `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares
-    in percent; `paper` is `published("visual_rag", table=2)`.
+    in percent; `paper` has retriever, metric, k and value.
     """
+    RESULTS.check(results, ["retriever", "metric", "k", *_LINE], "retriever_figure")
     figure, (axes,) = new_figure(1, 4, (14, 4.4))
     colors = colors_of([*paper["retriever"], *results["retriever"]])
+    mark = "paper" if same_data else "paper, other data"
+    cutoffs = sorted(results["k"].unique())
     for axis, metric in zip(axes, _PANELS, strict=True):
         printed = paper[paper["metric"] == {"ndcg_visual_rag": "ndcg"}.get(metric, metric)]
         for retriever, line in printed.groupby("retriever", sort=False):
-            axis.plot(
-                line["k"],
-                line["value"],
-                ":",
-                color=colors[str(retriever)],
-                linewidth=1.2,
-                alpha=0.8,
-                label=f"{retriever} (paper, other data)",
-            )
-        for retriever, line in results[results["metric"] == metric].groupby(
-            "retriever", sort=False
-        ):
-            reference = str(retriever).endswith("order")
-            axis.plot(
-                line["k"],
-                line["value"],
-                "--" if reference else "o-",
-                color=colors[str(retriever)],
-                linewidth=1.4 if reference else 2.2,
-                markersize=5,
-                label=retriever,
-            )
-            if not reference:
-                axis.fill_between(
-                    line["k"],
-                    line["ci_low"],
-                    line["ci_high"],
-                    color=colors[str(retriever)],
-                    alpha=0.15,
-                    linewidth=0,
-                )
-        axis.set(
-            title=METRIC_NAMES[metric],
-            xscale="log",
-            xticks=sorted(results["k"].unique()),
-            xlabel="images retrieved, k",
-            ylabel=(
-                "clue images found"
-                if metric == "hit_count"
-                else f"{METRIC_NAMES[metric].split(' (')[0]} (%)"
-            ),
-        )
-        axis.set_xticklabels(sorted(results["k"].unique()))
+            label, color = f"{retriever} ({mark})", colors[str(retriever)]
+            x, y = line["k"], line["value"]
+            axis.plot(x, y, ":", color=color, linewidth=1.2, alpha=0.8, label=label)
+        ours = results[results["metric"] == metric]
+        for retriever, line in ours.groupby("retriever", sort=False):
+            _retriever(axis, str(retriever), line, colors[str(retriever)])
+        share = f"{METRIC_NAMES[metric].split(' (')[0]} (%)"
+        axis.set(title=METRIC_NAMES[metric], xlabel="images retrieved, k")
+        axis.set(xscale="log", xticks=cutoffs)
+        axis.set(ylabel="clue images found" if metric == "hit_count" else share)
+        axis.set_xticklabels(cutoffs)
         axis.xaxis.set_minor_locator(NullLocator())
         axis.set_ylim(bottom=0, top=None if metric == "hit_count" else 103)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
     figure.suptitle(
-        f"{name}: mean over n = {int(results['n'].max())} queries, bands are 95 % intervals over"
-        " species",
+        f"{benchmark.name}: mean over n = {int(results['n'].max())} queries, bands are 95 %"
+        f" intervals over {benchmark.groups_are}",
         fontsize=11,
     )
     return figure
+
+
+def _retriever(axis: Axes, name: str, line: pd.DataFrame, color: str) -> None:
+    """One retriever with its band; a reference order dashed, without."""
+    x, y = line["k"], line["value"]
+    if name.endswith("order"):
+        axis.plot(x, y, "--", color=color, linewidth=1.4, markersize=5, label=name)
+        return
+    axis.plot(x, y, "o-", color=color, linewidth=2.2, markersize=5, label=name)
+    axis.fill_between(x, line["ci_low"], line["ci_high"], color=color, alpha=0.15, linewidth=0)
 
 
 def retrieved_figure(
@@ -91,36 +76,28 @@ def retrieved_figure(
     """The first k images that each retriever found for one question; clues have a green
     frame. A question about a picture shows it, in a column before them.
     """
-    clues = set(benchmark.relevant(query_id))
-    asked = benchmark.queries[query_id].image
-    columns = k if asked is None else k + 1
+    clues, query = set(benchmark.relevant(query_id)), benchmark.queries[query_id]
+    columns = k if query.image is None else k + 1
     figure, axes = new_figure(len(runs), columns, (1.45 * columns, 1.75 * len(runs) + 0.9))
-    if asked is not None:
-        show_picture(axes[0, 0], asked, ASKED, GREY)
+    if query.image is not None:
+        show_picture(axes[0, 0], query.image, ASKED, GREY)
         for axis in axes[1:, 0]:
             axis.set_axis_off()
     for row, (name, run) in zip(axes[:, columns - k :], runs.items(), strict=True):
         found = run[(run["query_id"] == query_id) & (run["rank"] <= k)]
-        for axis, (doc_id, rank) in zip(
-            row, found[["doc_id", "rank"]].itertuples(index=False), strict=False
-        ):
-            picture_on(
-                axis,
-                benchmark,
-                doc_id,
-                f"rank {rank}" + (" · clue" if doc_id in clues else ""),
-                CLUE if doc_id in clues else GREY,
-            )
+        ranked = found[["doc_id", "rank"]].itertuples(index=False)
+        for axis, (doc_id, rank) in zip(row, ranked, strict=False):
+            if doc_id in clues:
+                picture_on(axis, benchmark, doc_id, f"rank {rank} · clue", CLUE)
+            else:
+                picture_on(axis, benchmark, doc_id, f"rank {rank}", GREY)
         for axis in row[len(found) :]:
             axis.set(xticks=[], yticks=[], frame_on=False)
         row[0].set_ylabel(textwrap.fill(name, 16), fontsize=9)
-    query = benchmark.queries[query_id]
-    figure.suptitle(
-        textwrap.fill(query.text, 110)
-        + f"\naccepted: {', '.join(query.answers[:3])}; {len(clues)} clues among"
-        f" {len(benchmark.qrels[query_id])} images",
-        fontsize=10,
-    )
+    title = textwrap.fill(query.text, 110)
+    accepted = f"accepted: {', '.join(query.answers[:3])}"
+    counts = f"{len(clues)} clues among {len(benchmark.qrels[query_id])} images"
+    figure.suptitle(f"{title}\n{accepted}; {counts}", fontsize=10)
     return figure
 
 
@@ -136,7 +113,7 @@ def show_picture(axis: Axes, image: LazyImage | None, title: str, frame: str) ->
         picture.thumbnail((256, 256))
         axis.imshow(np.asarray(picture))
     axis.set(xticks=[], yticks=[])
-    axis.set_title(title, fontsize=8, color=frame if frame != GREY else "#3B3B3B")
+    axis.set_title(title, fontsize=8, color=frame if frame != GREY else DARK)
     axis.grid(False)
     for spine in axis.spines.values():
         spine.set(visible=True, color=frame, linewidth=3 if frame != GREY else 0.8)
@@ -146,26 +123,19 @@ def contact_sheet(benchmark: Benchmark, query_id: str, clues: int = 4, others: i
     """Some clues and some other candidates of one question, in the order of the
     annotations; before them the picture that it is asked about, if there is one.
     """
-    labels = benchmark.qrels[query_id]
-    chosen = [d for d, label in labels.items() if label][:clues] + [
-        d for d, label in labels.items() if not label
-    ][:others]
-    asked = benchmark.queries[query_id].image
+    labels, asked = benchmark.qrels[query_id], benchmark.queries[query_id].image
+    relevant = [doc_id for doc_id, label in labels.items() if label > 0]
+    rest = [doc_id for doc_id, label in labels.items() if label <= 0]
+    chosen, columns = [*relevant[:clues], *rest[:others]], 6
     first = 0 if asked is None else 1
-    columns = 6
-    rows = -(-(first + len(chosen)) // columns)
+    rows = max(1, -(-(first + len(chosen)) // columns))
     figure, axes = new_figure(rows, columns, (1.6 * columns, 1.9 * rows + 0.7))
     for axis in axes.flat[first + len(chosen) :]:
         axis.set_axis_off()
     if asked is not None:
         show_picture(axes.flat[0], asked, ASKED, GREY)
     for axis, doc_id in zip(axes.flat[first:], chosen, strict=False):
-        picture_on(
-            axis,
-            benchmark,
-            doc_id,
-            "clue" if labels[doc_id] else "not a clue",
-            CLUE if labels[doc_id] else GREY,
-        )
+        title, frame = ("clue", CLUE) if labels[doc_id] > 0 else ("not a clue", GREY)
+        picture_on(axis, benchmark, doc_id, title, frame)
     figure.suptitle(textwrap.fill(benchmark.queries[query_id].text, 95), fontsize=10)
     return figure

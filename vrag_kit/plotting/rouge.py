@@ -1,6 +1,6 @@
 """ROUGE-1 recall against accuracy: one point an arm.
 
-Ours and the paper's numbers go through the same function.
+Ours and printed numbers go through the same function.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.settings_table import SETTING_NAMES
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.style import colors_of, new_figure
+from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
 _MARKERS = {"zero_shot": "o", "gt_clue": "^", "non_clue": "X", "top_k": "s", "one_in_k": "D"}
 
@@ -35,50 +35,29 @@ def rouge_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
             xlabel="Accuracy (%)",
             ylabel="ROUGE-1 recall (%)",
         )
-    shown = [
-        setting
-        for setting in _MARKERS
-        if any((table["setting"] == setting).any() for table in sources.values())
-    ]
-    handles = [
-        axes[0][0].plot([], [], _MARKERS[setting], color="#3B3B3B", markersize=7)[0]
-        for setting in shown
-    ]
-    figure.legend(
-        handles,
-        [SETTING_NAMES[setting] for setting in shown],
-        loc="outside lower center",
-        ncols=len(shown),
-        fontsize=9,
-    )
+    everything = pd.concat([table["setting"] for table in sources.values()])
+    shown = [setting for setting in _MARKERS if (everything == setting).any()]
+    names, handles = [SETTING_NAMES[setting] for setting in shown], []
+    for setting in shown:
+        handles += axes[0][0].plot([], [], _MARKERS[setting], color=DARK, markersize=7)
+    figure.legend(handles, names, loc="outside lower center", ncols=len(shown), fontsize=9)
     return figure
 
 
 def _panel(axis: Axes, table: pd.DataFrame) -> None:
     """The points of one source, with a legend of its models below."""
     colors = colors_of(table["model"])
-    arm = ["model", "setting", "k"]
-    x, y = (
-        table.loc[table["metric"] == metric, [*arm, "value", "ci_low", "ci_high"]]
-        for metric in ("accuracy", "rouge")
-    )
+    arm, numbers = ["model", "setting", "k"], ["value", "ci_low", "ci_high"]
+    x = table.loc[table["metric"] == "accuracy", [*arm, *numbers]]
+    y = table.loc[table["metric"] == "rouge", [*arm, *numbers]]
     for (model, setting), arms in x.merge(y, on=arm).groupby(["model", "setting"], sort=False):
-        spread = [
-            np.nan_to_num(
-                [
-                    arms[f"value_{side}"] - arms[f"ci_low_{side}"],
-                    arms[f"ci_high_{side}"] - arms[f"value_{side}"],
-                ]
-            )
-            for side in "xy"
-        ]
         axis.errorbar(
             arms["value_x"],
             arms["value_y"],
-            xerr=spread[0],
-            yerr=spread[1],
-            fmt=_MARKERS[setting],
-            color=colors[model],
+            xerr=_whiskers(arms, "x"),
+            yerr=_whiskers(arms, "y"),
+            fmt=_MARKERS[str(setting)],
+            color=colors[str(model)],
             markersize=8,
             markeredgecolor="white",
             markeredgewidth=0.5,
@@ -94,3 +73,9 @@ def _panel(axis: Axes, table: pd.DataFrame) -> None:
         ncols=min(4, len(colors)),
         fontsize=9,
     )
+
+
+def _whiskers(arms: pd.DataFrame, side: str) -> np.ndarray:
+    """How far intervals reach below and above, shape (2, arms); 0 where there are none."""
+    value = arms[f"value_{side}"]
+    return np.nan_to_num([value - arms[f"ci_low_{side}"], arms[f"ci_high_{side}"] - value])

@@ -5,11 +5,19 @@ same model everywhere.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from cycler import cycler
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 PALETTE = (
@@ -21,56 +29,21 @@ PALETTE = (
     "#56B4E9",
     "#7A5195",
     "#8C6D31",
-)  # Okabe-Ito, with two added for long legends
-GREY, CLUE = "#8A8A8A", "#009E73"
-_FIXED = {
-    "random order": GREY,
-    "perfect order": "#3B3B3B",
-    "field-guide-clip-64": PALETTE[0],
-    "field-guide-clip-32": PALETTE[1],
-    "field-guide-vlm-many": PALETTE[0],
-    "field-guide-vlm-few": PALETTE[1],
-    **dict(
-        zip(
-            (
-                "Phi4-MM",
-                "Qwen2.5VL",
-                "InternVL3",
-                "Pixtral",
-                "Llama3.2-V",
-                "GPT-4o",
-                "Gemini",
-                "Claude",
-            ),
-            PALETTE,
-            strict=True,
-        )
-    ),
-    **dict(
-        zip(
-            (
-                "microsoft-Phi-4-multimodal-instruct",
-                "Qwen-Qwen2.5-VL-7B-Instruct",
-                "OpenGVLab-InternVL3-8B-hf",
-                "mistral-community-pixtral-12b",
-                "meta-llama-Llama-3.2-11B-Vision-Instruct",
-                "gpt-4o",
-                "gemini-2.5-pro",
-                "claude-sonnet-4-20250514",
-            ),
-            PALETTE,
-            strict=True,
-        )
-    ),
-    "BAAI-BGE-VL-large": PALETTE[3],
-    "TIGER-Lab-VLM2Vec-Qwen2VL-2B": PALETTE[4],
-    "CLIP": PALETTE[2],
-    "BGE": PALETTE[3],
-    "VLM2Vec": PALETTE[4],
-    "ViT-L-14-336-quickgelu-openai": PALETTE[2],
-    "clip-vit-large-patch14-336": PALETTE[2],
-}
-_LOOK = {
+    "#332288",
+    "#EE3377",
+    "#999933",
+    "#44AA99",
+)
+"""Okabe and Ito's colours, then others for long legends; what is more than these gets
+them darker, then lighter.
+"""
+FIRST = 8
+"""How many of them are taken before the others."""
+GREY = "#8A8A8A"
+DARK = "#3B3B3B"
+CLUE = "#009E73"
+REFERENCES = {"random order": GREY, "perfect order": DARK}
+_LOOK: dict[str, Any] = {  # matplotlib's settings have values of many types
     "figure.dpi": 110,
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
@@ -122,20 +95,60 @@ METRIC_NAMES = {
 
 
 def colors_of(models: Iterable[str]) -> dict[str, str]:
-    """The colours of the models, retrievers or reference orders that share a panel.
+    """The colours of the models, retrievers or reference orders that share a panel, all
+    different.
 
-    A known one has its own everywhere. An unknown one has that of the palette which a
-    hash of its name says, or if another in the panel has it, the next that is free.
+    A name in some `colors.json` of the kit (a paper's models, the demo's) has that
+    place in the palette everywhere. Any other has the place that a hash of its name
+    says, or if another in the panel has it, the next that is free; where all are taken,
+    the palette goes on darker and lighter.
     """
-    names = list(dict.fromkeys(map(str, models)))
-    colors = {name: _FIXED[name] for name in names if name in _FIXED}
+    names, places = list(dict.fromkeys(map(str, models))), named_places()
+    taken = {places[name] for name in names if name in places}
+    chosen = {name: places[name] for name in names if name in places}
+    rings = -(-len(names) // len(PALETTE))
     for name in names:
-        start = hashlib.sha256(name.encode()).digest()[0] % len(PALETTE)
-        wheel = PALETTE[start:] + PALETTE[:start]
-        colors.setdefault(
-            name, next((color for color in wheel if color not in colors.values()), wheel[0])
-        )
-    return colors
+        if name in REFERENCES or name in chosen:
+            continue
+        first = hashlib.sha256(name.encode()).digest()[0] % FIRST
+        wheel = [*range(first, FIRST), *range(first), *range(FIRST, len(PALETTE))]
+        further = (ring * len(PALETTE) + at for ring, at in product(range(rings + 1), wheel))
+        chosen[name] = next(place for place in further if place not in taken)
+        taken.add(chosen[name])
+    return {name: REFERENCES.get(name) or palette_color(chosen[name]) for name in names}
+
+
+@cache
+def named_places() -> dict[str, int]:
+    """The names that have their own place in the palette, from 0: what the files
+    `colors.json` of papers and of the demo say.
+    """
+    places: dict[str, int] = {}
+    kit = Path(__file__).parents[1]
+    for file in sorted([*kit.glob("*/colors.json"), *kit.glob("papers/*/colors.json")]):
+        places |= json.loads(file.read_text(encoding="utf-8"))
+    return places
+
+
+def palette_color(place: int) -> str:
+    """The colour at a place from 0; past the palette's end it begins anew, darker and
+    lighter by turns, and never quite the same again.
+    """
+    ring, at = divmod(place, len(PALETTE))
+    if ring == 0:
+        return PALETTE[at]
+    toward = 0.0 if ring % 2 else 1.0
+    share = 1 - 0.6 ** ((ring + 1) // 2)
+    mixed = np.array(to_rgb(PALETTE[at])) * (1 - share) + share * toward
+    return str(to_hex((mixed[0], mixed[1], mixed[2]))).upper()
+
+
+def entries(axes: Iterable[Axes]) -> tuple[list[Artist], list[str]]:
+    """(handles, labels) of the legend of several axes, each label once."""
+    found: dict[str, Artist] = {}
+    for axis in axes:
+        found |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+    return list(found.values()), list(found)
 
 
 def new_figure(
@@ -143,7 +156,7 @@ def new_figure(
     columns: int,
     size: tuple[float, float],
     *,
-    sharey: bool | str = False,
+    sharey: bool | Literal["row"] = False,
     width_ratios: Sequence[float] | None = None,
 ) -> tuple[Figure, np.ndarray]:
     """A figure of `size` inches in the kit's look, and its axes, shape (rows, columns).
@@ -167,5 +180,4 @@ def new_figure(
 
 def use_style() -> None:
     """Set the look of all figures drawn from here on."""
-    mpl.rcParams.update(_LOOK)
-    mpl.rcParams["axes.prop_cycle"] = mpl.cycler(color=PALETTE)
+    plt.style.use({**_LOOK, "axes.prop_cycle": cycler(color=PALETTE)})

@@ -5,6 +5,7 @@ dashed and dotted lines of one colour.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.style import colors_of, new_figure
+from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
-_STYLES = ("-", "--", ":")
+_STYLES: tuple[Literal["-", "--", ":"], ...] = ("-", "--", ":")
 
 
 def variants_figure(
@@ -33,15 +34,22 @@ def variants_figure(
     likewise for what has no place on the x axis, such as zero-shot: it is a mark at the
     left edge. Bands are pointwise 95 % intervals where there are any.
     """
-    widths = [
-        max(2, table[x][table[by].isin(list(variants))].nunique()) for table in sources.values()
-    ]
+    tables = {
+        title: table.assign(variant=table[by], at=table[x]) for title, table in sources.items()
+    }
+    drawn = {
+        title: table["at"][table["variant"].isin(list(variants))] for title, table in tables.items()
+    }
+    widths = [max(2, at.nunique()) for at in drawn.values()]
     figure, axes = new_figure(
         1, len(sources), (4.6 + 0.55 * sum(widths), 4.9), width_ratios=widths, sharey=True
     )
-    for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
-        ticks = sorted(table[x][table[by].isin(list(variants))].unique())
-        _panel(axis, table, list(variants), list(levels or {}), by, x, ticks)
+    for axis, (title, table) in zip(axes[0], tables.items(), strict=True):
+        ticks, colors = sorted(drawn[title].unique()), colors_of(table["model"])
+        for model, rows in table.groupby("model", sort=False):
+            _lines(axis, rows, list(variants), ticks, colors[str(model)])
+            _levels(axis, rows, list(levels or {}), colors[str(model)])
+        axis.set_xlim(-0.6, len(ticks) - 0.6)
         axis.set_xticks(range(len(ticks)), [f"{tick:g}" for tick in ticks])
         axis.set(title=panel_title(title, table), xlabel=xlabel, ylabel="accuracy (%)")
         axis.yaxis.set_tick_params(labelleft=True)
@@ -60,61 +68,39 @@ def variants_figure(
         )
     highest = max(float(table[["value", "ci_high"]].max().max()) for table in sources.values())
     axes[0][0].set_ylim(0, min(103.0, 1.1 * highest))
-    grey = "#3B3B3B"
     styles = [
-        Line2D([], [], color=grey, linestyle=style, linewidth=2, label=name)
+        Line2D([], [], color=DARK, linestyle=style, linewidth=2, label=name)
         for style, name in zip(_STYLES, variants.values(), strict=False)
     ]
     marks = [
-        Line2D(
-            [],
-            [],
-            color=grey,
-            marker=marker,
-            markerfacecolor="white",
-            markersize=8,
-            markeredgewidth=1.8,
-            linestyle="",
-            label=name,
-        )
+        _hollow(Line2D([], [], color=DARK, marker=marker, linestyle="", label=name))
         for marker, name in zip("o^s", (levels or {}).values(), strict=False)
     ]
     figure.legend(handles=[*styles, *marks], loc="outside lower center", ncols=4, fontsize=9)
     return figure
 
 
-def _panel(
-    axis: Axes,
-    table: pd.DataFrame,
-    variants: Sequence[str],
-    levels: Sequence[str],
-    by: str,
-    x: str,
-    ticks: list[object],
+def _lines(
+    axis: Axes, rows: pd.DataFrame, variants: Sequence[str], ticks: list[object], color: str
 ) -> None:
-    colors = colors_of(table["model"])
-    for model, rows in table.groupby("model", sort=False):
-        color = colors[str(model)]
-        for variant, style in zip(variants, _STYLES, strict=False):
-            line = rows[rows[by] == variant].sort_values(x)
-            places = line[x].map(ticks.index)
-            axis.plot(
-                places, line["value"], style, marker="o", markersize=5, color=color, linewidth=2
-            )
-            if line["ci_low"].notna().any():
-                axis.fill_between(
-                    places, line["ci_low"], line["ci_high"], color=color, alpha=0.12, linewidth=0
-                )
-        for level, marker in zip(levels, "o^s", strict=False):
-            value = rows.loc[rows[by] == level, "value"]
-            axis.plot(
-                [-0.45] * len(value),
-                value,
-                marker,
-                color=color,
-                markersize=8,
-                markerfacecolor="white",
-                markeredgewidth=1.8,
-                clip_on=False,
-            )
-    axis.set_xlim(-0.6, len(ticks) - 0.6)
+    """One model's variants, each with its band."""
+    for variant, style in zip(variants, _STYLES, strict=False):
+        line = rows[rows["variant"] == variant].sort_values("at")
+        places = line["at"].map(ticks.index)
+        axis.plot(places, line["value"], style, marker="o", markersize=5, color=color, linewidth=2)
+        if line["ci_low"].notna().any():
+            low, high = line["ci_low"], line["ci_high"]
+            axis.fill_between(places, low, high, color=color, alpha=0.12, linewidth=0)
+
+
+def _levels(axis: Axes, rows: pd.DataFrame, levels: Sequence[str], color: str) -> None:
+    """One model's marks at the left edge."""
+    for level, marker in zip(levels, "o^s", strict=False):
+        value = rows.loc[rows["variant"] == level, "value"]
+        _hollow(*axis.plot([-0.45] * len(value), value, marker, color=color, clip_on=False))
+
+
+def _hollow(mark: Line2D) -> Line2D:
+    """The mark, large and white inside."""
+    mark.set(markersize=8, markerfacecolor="white", markeredgewidth=1.8)
+    return mark

@@ -37,7 +37,7 @@ from vrag_kit.generation import (
     zero_shot,
 )
 from vrag_kit.generation.generator import Size, images_of
-from vrag_kit.judging import judge_prompt
+from vrag_kit.papers.visual_rag import judge_prompt
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.retrieval import OPTIONS

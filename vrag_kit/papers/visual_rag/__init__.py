@@ -2,58 +2,71 @@
 numbers, their audit, and replications held against them.
 """
 
-from vrag_kit.papers.visual_rag.audit import (
-    audit,
-    audit_summary,
-    mismatches,
-    paper_tables,
-    run_statistics,
-)
+from vrag_kit.papers.visual_rag.audit import audit, audit_summary, mismatches, paper_tables
 from vrag_kit.papers.visual_rag.audit_figure import audit_figure
+from vrag_kit.papers.visual_rag.audit_runs import run_statistics
+from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
+from vrag_kit.papers.visual_rag.derived import (
+    change_printed,
+    gains_beside_bias,
+    gcue_printed,
+    selective_printed,
+)
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bound, ndcg_bounds
 from vrag_kit.papers.visual_rag.printed import (
     PAPER_NAMES,
     PAPER_QUERIES,
     beside_paper,
-    gcue_printed,
     is_papers_data,
     printed,
     rouge_published,
 )
 from vrag_kit.papers.visual_rag.query_counts import query_counts
 from vrag_kit.papers.visual_rag.replication import beside_printed, held_against_paper
+from vrag_kit.papers.visual_rag.rubric import PAPER_JUDGE, RUBRIC, judge_prompt
 from vrag_kit.papers.visual_rag.statistics import (
     clip_length,
     distribution,
     organism_category,
+    printed_statistics,
     query_table,
     question_kind,
     statistics,
 )
+from vrag_kit.papers.visual_rag.verdicts import read_verdict
 
 __all__ = [
+    "PAPER_JUDGE",
     "PAPER_NAMES",
     "PAPER_QUERIES",
+    "RUBRIC",
     "audit",
     "audit_figure",
     "audit_summary",
+    "benchmark_figure",
     "beside_paper",
     "beside_printed",
+    "change_printed",
     "clip_length",
     "distribution",
+    "gains_beside_bias",
     "gcue_printed",
     "held_against_paper",
     "is_papers_data",
+    "judge_prompt",
     "mismatches",
     "ndcg_bound",
     "ndcg_bounds",
     "organism_category",
     "paper_tables",
     "printed",
+    "printed_statistics",
     "query_counts",
     "query_table",
     "question_kind",
+    "read_verdict",
     "rouge_published",
     "run_statistics",
+    "selective_printed",
     "statistics",
 ]

@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.papers.visual_rag.audit import ROUNDING
+from vrag_kit.papers.visual_rag.audit_rows import ROUNDING
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
-from vrag_kit.plotting.style import GREY, PALETTE, colors_of, new_figure
+from vrag_kit.plotting.style import DARK, GREY, PALETTE, colors_of, new_figure
 
 _WITHIN = 0.08  # shifts models beside one another, in steps of k
 
@@ -52,7 +52,7 @@ def _averages(axis: Axes, runs: pd.DataFrame) -> None:
                     fontsize=9,
                     va="center",
                 )
-    axis.axhline(0, color="#3B3B3B", linewidth=1, zorder=0)
+    axis.axhline(0, color=DARK, linewidth=1, zorder=0)
     axis.set_xticks(range(len(ticks)), [f"{k:g}" for k in ticks])
     axis.set(
         title="Table 15: printed average less that of its runs",
@@ -65,10 +65,8 @@ def _averages(axis: Axes, runs: pd.DataFrame) -> None:
 
 
 def _upper_bounds(axis: Axes, bounds: pd.DataFrame) -> None:
-    retrievers, given = (
-        list(dict.fromkeys(bounds["retriever"])),
-        list(dict.fromkeys(bounds["given"])),
-    )
+    retrievers = list(dict.fromkeys(bounds["retriever"]))
+    given = list(dict.fromkeys(bounds["given"]))
     for row, (name, part) in enumerate(bounds.groupby("given", sort=False)):
         at = [
             retrievers.index(retriever) + 0.36 * (row - (len(given) - 1) / 2)

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
-from scipy.optimize import linprog
 
 from vrag_kit.errors import VragError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 DEPTH = 30
 MOST_CLUES = 100
@@ -43,7 +46,7 @@ GIVEN: dict[str, Known] = {
         ("ndcg", 20),
     ),
     "recall and hit count at every cut-off": tuple(
-        (metric, k) for metric in ("recall", "hit_count") for k in (1, 5, 10, 20, 30)
+        product(("recall", "hit_count"), (1, 5, 10, 20, 30))
     ),
 }
 """Which cells of Table 2 are taken as true. The second takes no nDCG on trust."""
@@ -65,6 +68,9 @@ def ndcg_bound(
     clues agrees with all given numbers. Metrics are recall, hit_count and ndcg;
     another, or a cell that the table lacks, raises `VragError`.
     """
+    from scipy import sparse
+    from scipy.optimize import linprog
+
     relevant, discount = np.arange(1, most + 1), 1 / np.log2(np.arange(2, DEPTH + 2))
     printed = table[table["retriever"] == retriever].set_index(["metric", "k"])["value"]
     if lacking := [
@@ -76,17 +82,13 @@ def ndcg_bound(
             f"no bound on nDCG from {', '.join(lacking)} of {retriever!r}; expected recall,"
             " hit_count or ndcg at a cut-off and of a retriever in the table."
         )
-    rows, targets = (
-        [_of_hits(metric, k, relevant, discount) for metric, k in known],
-        [float(printed[cell]) for cell in known],
-    )
+    rows = [_of_hits(metric, k, relevant, discount) for metric, k in known]
+    targets = [float(printed[cell]) for cell in known]
     if clues is not None:
-        rows, targets = [*rows, np.r_[relevant, np.zeros(most * DEPTH)]], [*targets, clues]
-    rules, numbers, middle = (
-        _rules(relevant),
-        np.array(rows).reshape(len(rows), most * (1 + DEPTH)),
-        np.array(targets),
-    )
+        rows.append(np.r_[relevant, np.zeros(most * DEPTH)])
+        targets.append(clues)
+    rules, middle = _rules(relevant), np.array(targets)
+    numbers = np.array(rows).reshape(len(rows), most * (1 + DEPTH))
     solution = linprog(
         -_of_hits("ndcg", DEPTH, relevant, discount),
         A_ub=sparse.vstack([rules, numbers, -numbers], format="csr"),
@@ -107,17 +109,13 @@ def ndcg_bounds(table: pd.DataFrame, *, clues: float) -> pd.DataFrame:
     """Printed nDCG@30 and its upper bounds for every retriever: retriever, given (what
     the bound rests on, see `GIVEN`), printed, bound; in percent.
     """
-    printed = table[(table["metric"] == "ndcg") & (table["k"] == DEPTH)].set_index("retriever")[
-        "value"
-    ]
-    return pd.DataFrame(
-        [
-            (retriever, given, value, ndcg_bound(table, retriever, known, clues=clues))
-            for given, known in GIVEN.items()
-            for retriever, value in printed.items()
-        ],
-        columns=["retriever", "given", "printed", "bound"],
-    )
+    at_30 = table[(table["metric"] == "ndcg") & (table["k"] == DEPTH)]
+    rows = []
+    for given, known in GIVEN.items():
+        for retriever, value in at_30.set_index("retriever")["value"].items():
+            bound = ndcg_bound(table, str(retriever), known, clues=clues)
+            rows.append((retriever, given, value, bound))
+    return pd.DataFrame(rows, columns=["retriever", "given", "printed", "bound"])
 
 
 def _of_hits(metric: str, k: int, relevant: np.ndarray, discount: np.ndarray) -> np.ndarray:
@@ -129,24 +127,21 @@ def _of_hits(metric: str, k: int, relevant: np.ndarray, discount: np.ndarray) ->
         "recall": 100 / relevant[:, None],
         "ndcg": 100 * discount / np.cumsum(discount)[np.minimum(relevant, k) - 1][:, None],
     }[metric]
-    return np.r_[
-        np.zeros(len(relevant)),
-        np.broadcast_to(gains * (np.arange(DEPTH) < k), (len(relevant), DEPTH)).ravel(),
-    ]
+    within = gains * (np.arange(DEPTH) < k)
+    of_hits = np.broadcast_to(within, (len(relevant), DEPTH)).ravel()
+    return np.concatenate([np.zeros(len(relevant)), of_hits])
 
 
 def _rules(relevant: np.ndarray) -> sparse.csr_matrix:
     """Rows ≤ 0: h(R, r) − p(R), and Σ_r h(R, r) − R p(R) where R < 30 (implied by the
     first elsewhere).
     """
+    from scipy import sparse
+
     most, few = len(relevant), relevant < DEPTH
-    each = sparse.hstack(
-        [-sparse.kron(sparse.identity(most), np.ones((DEPTH, 1))), sparse.identity(most * DEPTH)]
-    )
-    together = sparse.hstack(
-        [
-            -sparse.diags(relevant.astype(float)),
-            sparse.kron(sparse.identity(most), np.ones((1, DEPTH))),
-        ]
-    ).tocsr()[few]
+    shares, hits = sparse.identity(most), sparse.identity(most * DEPTH)
+    each = sparse.hstack([-sparse.kron(shares, np.ones((DEPTH, 1))), hits])
+    of_query = sparse.kron(shares, np.ones((1, DEPTH)))
+    clues = sparse.diags(relevant.astype(float))
+    together = sparse.hstack([-clues, of_query]).tocsr()[few]
     return sparse.vstack([each, together], format="csr")

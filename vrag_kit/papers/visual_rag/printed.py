@@ -4,14 +4,14 @@ paper's own data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.gcue import COLUMNS, LAMBDAS, gcue_of
 from vrag_kit.papers.published import published
-from vrag_kit.papers.visual_rag.statistics import statistics
+from vrag_kit.papers.visual_rag.statistics import printed_statistics
 from vrag_kit.types import Benchmark
 
 PAPER_QUERIES = 374
@@ -55,11 +55,9 @@ def is_papers_data(benchmark: Benchmark) -> bool:
     These four numbers stand for the fingerprint of the paper's annotation file, which
     this kit does not carry.
     """
-    ours, theirs = (
-        statistics(benchmark).set_index("statistic")["value"],
-        published("visual_rag", "section3").set_index("statistic")["value"],
-    )
-    return all(ours[name] == value for name, value in theirs.items())
+    ours = printed_statistics(benchmark)
+    theirs = published("visual_rag", "section3").set_index("statistic")["value"]
+    return all(ours[str(name)] == value for name, value in theirs.items())
 
 
 def beside_paper(
@@ -71,72 +69,32 @@ def beside_paper(
     Rows are (retriever, metric), columns the cut-offs; our cells read "mean [low,
     high]". Both in percent.
     """
-    exact = results["retriever"].str.endswith(" order")  # references are computed, not measured
-    ours = results.assign(
-        cell=[
-            f"{value:.1f}" if reference else f"{value:.1f} [{low:.1f}, {high:.1f}]"
-            for reference, value, low, high in zip(
-                exact, results["value"], results["ci_low"], results["ci_high"], strict=True
-            )
-        ]
-    )
+    ours = results.assign(cell=[_cell(row) for row in results.to_dict("records")])
     theirs = paper.assign(
         cell=paper["value"].map("{:.2f}".format),
         retriever=paper["retriever"] + (" (paper)" if same_data else " (paper, different data)"),
         metric=paper["metric"].replace("ndcg", "ndcg_visual_rag"),
     )
-    both = pd.concat([ours, theirs])
+    both, rows = pd.concat([ours, theirs]), ["retriever", "metric"]
     table = both.pivot_table(
-        index=["retriever", "metric"],
-        columns="k",
-        values="cell",
-        aggfunc="first",
-        sort=False,
-        observed=True,
+        index=rows, columns="k", values="cell", aggfunc="first", sort=False, observed=True
     )
     return table.rename(columns=lambda k: f"@{k}")
 
 
-def gcue_printed(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
-    """gCUE from printed accuracies, `published("visual_rag", table=3)`: the same
-    columns, without intervals, which the paper's means do not allow.
-    """
-    rows = []
-    for model, part in table.groupby("model", sort=False):
-        base = (
-            part[part["setting"].isin(["zero_shot", "non_clue", "gt_clue"])].set_index("setting")[
-                "value"
-            ]
-            / 100
-        )
-        for k, value in part[part["setting"] == "one_in_k"][["k", "value"]].itertuples(index=False):
-            for lam in lambdas:
-                accuracies = (value / 100, base["gt_clue"], base["zero_shot"], base["non_clue"])
-                baseline = lam * base["zero_shot"] + (1 - lam) * base["non_clue"]
-                rows.append(
-                    (
-                        model,
-                        int(k),
-                        lam,
-                        gcue_of(*accuracies, lam),
-                        np.nan,
-                        np.nan,
-                        "",
-                        np.nan,
-                        *accuracies,
-                        base["gt_clue"] - baseline,
-                        PAPER_QUERIES,
-                    )
-                )
-    return pd.DataFrame(rows, columns=COLUMNS)
+def _cell(row: dict[Hashable, Any]) -> str:  # a row of a table: values of any type
+    value = f"{row['value']:.1f}"
+    if row["retriever"].endswith(" order"):  # references are computed, not measured
+        return value
+    return f"{value} [{row['ci_low']:.1f}, {row['ci_high']:.1f}]"
 
 
 def rouge_published() -> pd.DataFrame:
     """Tables 14 and 16 in the form of Table 3: model, setting, k, metric "rouge", value
     in percent; the printed average where there were five runs.
     """
-    both = pd.concat(
-        [published("visual_rag", table=14), published("visual_rag", table=16)], ignore_index=True
-    )
-    chosen = both[(both["statistic"] == "avg") | (both["statistic"].isna() & both["run"].isna())]
+    tables = [published("visual_rag", table=number) for number in (14, 16)]
+    both = pd.concat(tables, ignore_index=True)
+    single = both["statistic"].isna() & both["run"].isna()
+    chosen = both[(both["statistic"] == "avg") | single]
     return chosen[["model", "setting", "k", "value"]].assign(metric="rouge").reset_index(drop=True)

@@ -6,13 +6,16 @@ answer.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Any
+
 import numpy as np
 import pandas as pd
-from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
+from vrag_kit.analysis.comparison import holm
 from vrag_kit.analysis.settings_table import settings_table
 from vrag_kit.papers.published import published
+from vrag_kit.papers.visual_rag.audit_rows import CELL
 from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, is_papers_data
 from vrag_kit.types import Benchmark
 
@@ -36,11 +39,9 @@ def beside_printed(
     to.
     """
     same = is_papers_data(benchmark)
-    return (
-        held_against_paper(results, paper, judged).round(3)
-        if same and judge == PAPERS_JUDGE
-        else settings_table(results, paper, same_data=same)
-    )
+    if same and judge == PAPERS_JUDGE:
+        return held_against_paper(results, paper, judged).round(3)
+    return settings_table(results, paper, same_data=same)
 
 
 def held_against_paper(
@@ -60,83 +61,54 @@ def held_against_paper(
     paper" or "below the paper", goes by p_holm < 0.05. A bias that the paper's judge
     and ours share is in neither. The best top-k is compared whatever its k.
     """
+    from scipy.special import stdtr, stdtrit  # Student's t
+
     keys = ["setting", "place", *(["m"] if "m" in results and "m" in paper else [])]
-    ours, theirs = (
-        table.assign(place=table["k"].mask(table["setting"] == "rag_best", -1))
-        for table in (results[results["metric"] == "accuracy"], paper)
-    )
-    theirs = theirs.rename(columns={"model": "paper_model", "value": "paper"})[
-        ["paper_model", *keys, "paper"]
-    ]
-    table = ours.assign(paper_model=ours["model"].map(PAPER_NAMES)).merge(
-        theirs, on=["paper_model", *keys]
-    )
-    noise = pd.DataFrame(
-        [_noise(row, judged) for row in table.to_dict("records")],
-        columns=["error", "freedom"],
-        index=table.index,
-        dtype=float,
-    )
+    ours, theirs = _placed(results[results["metric"] == "accuracy"]), _placed(paper)
+    theirs = theirs.rename(columns={"model": "paper_model", "value": "paper"})
+    theirs = theirs[["paper_model", *keys, "paper"]]
+    named = ours.assign(paper_model=ours["model"].map(PAPER_NAMES))
+    table = named.merge(theirs, on=["paper_model", *keys])
+    noise = [_noise(row, judged) for row in table.to_dict("records")]
+    error = np.array([each[0] for each in noise], float)
+    freedom = np.array([each[1] for each in noise], float)
+    difference = table["value"] - table["paper"]
+    p = 2 * stdtr(freedom, -difference.abs() / error)
     table = table.assign(
-        difference=table["value"] - table["paper"],
-        allowed=stats.t.ppf(0.975, noise["freedom"]) * noise["error"],
+        difference=difference, allowed=stdtrit(freedom, 0.975) * error, p=p, p_holm=holm(p)
     )
-    table = table.assign(
-        p=2 * stats.t.sf(table["difference"].abs() / noise["error"], noise["freedom"])
-    )
-    table = table.assign(p_holm=multipletests(table["p"], method="holm")[1] if len(table) else [])
-    verdict = np.where(
-        table["p_holm"] >= 0.05,
-        "agrees",
-        np.where(table["difference"] > 0, "above the paper", "below the paper"),
-    )
-    return table.assign(verdict=verdict)[
-        [
-            "model",
-            "setting",
-            "k",
-            *keys[2:],
-            "value",
-            "paper",
-            "difference",
-            "allowed",
-            "p",
-            "p_holm",
-            "verdict",
-        ]
-    ]
+    apart = np.where(table["difference"] > 0, "above the paper", "below the paper")
+    verdict = np.where(table["p_holm"] >= 0.05, "agrees", apart)
+    numbers = ["value", "paper", "difference", "allowed", "p", "p_holm"]
+    return table.assign(verdict=verdict)[["model", "setting", "k", *keys[2:], *numbers, "verdict"]]
+
+
+def _placed(table: pd.DataFrame) -> pd.DataFrame:
+    """With the column place: k, or −1 for the best top-k, whatever its k."""
+    return table.assign(place=table["k"].mask(table["setting"] == "rag_best", -1))
 
 
 def run_to_run() -> pd.DataFrame:
     """The paper's standard deviations between its five runs, from the runs themselves
     (Tables 13 and 15, ddof = 1): model, setting, k, std in points.
     """
-    runs = pd.concat([published("visual_rag", table=13), published("visual_rag", table=15)]).dropna(
-        subset="run"
-    )
-    return (
-        runs.assign(k=runs["k"].fillna(1).astype(int))
-        .groupby(["model", "setting", "k"], sort=False)["value"]
-        .std(ddof=1)
-        .rename("std")
-        .reset_index()
-    )
+    tables = [published("visual_rag", table=number) for number in (13, 15)]
+    runs = pd.concat(tables).dropna(subset="run")
+    cells = runs.assign(k=runs["k"].fillna(1).astype(int)).groupby(CELL, sort=False)["value"]
+    return cells.std(ddof=1).rename("std").reset_index()
 
 
-def _noise(row: dict[str, object], judged: pd.DataFrame) -> tuple[float, int]:
+def _noise(row: dict[Hashable, Any], judged: pd.DataFrame) -> tuple[float, int]:  # any cells
     """(standard error of our mean less the paper's in points, degrees of freedom)."""
     spreads = run_to_run()
     own = spreads[spreads["model"] == row["paper_model"]]
     averaged = ((own["setting"] == row["setting"]) & (own["k"] == row["k"])).any()
-    arm = judged[
-        (judged["model"] == row["model"])
-        & (judged["setting"] == row["setting"])
-        & (judged["k"] == row["k"])
-    ]
-    arm = arm[arm["m"] == row["m"]] if "m" in row and "m" in judged else arm
-    variance = float((own["std"] ** 2).mean()) * (
-        1 / (_RUNS if averaged else 1) + 1 / max(1, arm["draw"].nunique())
-    )
+    same = pd.Series(True, judged.index)
+    for name in ["model", "setting", "k", *(["m"] if "m" in row and "m" in judged else [])]:
+        same &= judged[name] == row[name]
+    arm = judged[same]
+    runs = 1 / (_RUNS if averaged else 1) + 1 / max(1, arm["draw"].nunique())
+    variance = float((own["std"] ** 2).mean()) * runs
     return float(np.sqrt(variance + 1e4 * _of_the_judge(arm))), (_RUNS - 1) * len(own)
 
 
@@ -150,11 +122,7 @@ def _of_the_judge(arm: pd.DataFrame) -> float:
     known = arm[arm["score"].notna() & arm["spread"].notna()]
     if known.empty or "answer" not in known:
         return 0.0
-    each = known.groupby(["query_id", "answer"], sort=False).agg(
-        weight=("score", "size"), spread=("spread", "first")
-    )
-    return (
-        1.5
-        * float((each["weight"] ** 2 * each["spread"] ** 2).sum())
-        / float(each["weight"].sum()) ** 2
-    )
+    answers = known.groupby(["query_id", "answer"], sort=False)
+    each = answers.agg(weight=("score", "size"), spread=("spread", "first"))
+    squares = float((each["weight"] ** 2 * each["spread"] ** 2).sum())
+    return 1.5 * squares / float(each["weight"].sum()) ** 2

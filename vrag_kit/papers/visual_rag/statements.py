@@ -4,24 +4,22 @@ from the tables, and the range in which the statement puts it.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.papers.visual_rag.printed import gcue_printed
+from vrag_kit.papers.visual_rag.derived import gcue_printed
 
 Tables = Mapping[int | str, pd.DataFrame]
-Numbers = Mapping[str, float]
-OPEN, PROPRIETARY = (
-    ("Phi4-MM", "Qwen2.5VL", "InternVL3", "Pixtral", "Llama3.2-V"),
-    (
-        "GPT-4o",
-        "Gemini",
-        "Claude",
-    ),
-)
+Numbers = pd.Series
+"""Which model or setting → the number that a sentence is about."""
+OPEN = ("Phi4-MM", "Qwen2.5VL", "InternVL3", "Pixtral", "Llama3.2-V")
+PROPRIETARY = ("GPT-4o", "Gemini", "Claude")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +29,7 @@ class Statement:
     section: str
     table: str  # where its numbers are printed
     says: str
-    numbers: Callable[
-        [Tables], Numbers
-    ]  # which model or setting → the number that the sentence is about
+    numbers: Callable[[Tables], Numbers]
     low: float = -math.inf  # it holds where the number lies in [low, high]
     high: float = math.inf
 
@@ -77,142 +73,103 @@ def _last_less_first(wide: pd.DataFrame) -> pd.Series:
     return wide.ffill(axis=1).iloc[:, -1] - wide.iloc[:, 0]
 
 
+def _no_clue_in_30(tables: Tables) -> Numbers:
+    hits = tables[2][(tables[2]["metric"] == "hit") & (tables[2]["k"] == 30)]
+    return 100 - hits.set_index("retriever")["value"]
+
+
+def _top_20_less_clue(tables: Tables) -> Numbers:
+    less = _wide(tables[3], "top_k")[20] - _one(tables[3], "gt_clue")
+    return less[list(PROPRIETARY)]
+
+
+def _smallest_step(tables: Tables) -> Numbers:
+    return _steps(_wide(tables[3], "one_in_k")).min(axis=1)[list(PROPRIETARY)]
+
+
+def _gain_of_all(tables: Tables) -> Numbers:
+    return _gain(tables, OPEN + PROPRIETARY)
+
+
+def _largest_gain(tables: Tables) -> Numbers:
+    return pd.Series({"open models": _gain(tables, OPEN).max()})
+
+
+def _gain_of_proprietary(tables: Tables) -> Numbers:
+    return _gain(tables, PROPRIETARY)
+
+
+def _qwens_smallest_gcue(tables: Tables) -> Numbers:
+    return _gcue(tables, ("Qwen2.5VL",)).min(axis=1)
+
+
+def _change_of_other_open(tables: Tables) -> Numbers:
+    others = tuple(model for model in OPEN if model != "Qwen2.5VL")
+    return _last_less_first(_gcue(tables, others))
+
+
+def _change_of_proprietary(tables: Tables) -> Numbers:
+    return _last_less_first(_gcue(tables, PROPRIETARY))
+
+
 def _mixing(tables: Tables) -> Numbers:
     less = (_wide(tables[6], "m_in_10", "m") - _wide(tables[6], "m_gt", "m")).round(6)
-    return {f"{model}, m={m}": less.loc[model, m] for m in (1, 2) for model in less.index}
+    few = {f"{model}, m={m}": less.loc[model, m] for m, model in product((1, 2), less.index)}
+    return pd.Series(few)
+
+
+def _best_m(tables: Tables) -> Numbers:
+    return pd.Series({"Qwen2.5VL": _wide(tables[6], "m_gt", "m").loc["Qwen2.5VL"].idxmax()})
+
+
+def _worst_m(tables: Tables) -> Numbers:
+    return pd.Series({"GPT-4o": _wide(tables[6], "m_gt", "m").loc["GPT-4o"].idxmin()})
+
+
+def _higher_rates(tables: Tables) -> Numbers:
+    rate = _one(tables[8], "zero_shot")
+    models = ("Phi4-MM", "Pixtral", "Llama3.2-V")
+    return pd.Series({model: float((rate > rate[model]).sum()) for model in models})
 
 
 def _largest_idk_step(tables: Tables) -> Numbers:
-    return {
-        f"{model}, {setting}": step
-        for setting in ("top_k", "one_in_k")
-        for model, step in (
-            _steps(_wide(tables[8], setting)).max(axis=1)[["Qwen2.5VL", *PROPRIETARY]].items()
-        )
+    largest = {
+        setting: _steps(_wide(tables[8], setting)).max(axis=1) for setting in ("top_k", "one_in_k")
     }
+    models = ("Qwen2.5VL", *PROPRIETARY)
+    return pd.Series(
+        {
+            f"{model}, {setting}": largest[setting][model]
+            for setting, model in product(largest, models)
+        }
+    )
 
 
-def _above_it(tables: Tables) -> Numbers:
-    rate = _one(tables[8], "zero_shot")
-    return {
-        model: float((rate > rate[model]).sum()) for model in ("Phi4-MM", "Pixtral", "Llama3.2-V")
-    }
+_NUMBERS: dict[str, Callable[[Tables], Numbers]] = {
+    "no_clue_in_30": _no_clue_in_30,
+    "top_20_less_clue": _top_20_less_clue,
+    "smallest_step": _smallest_step,
+    "gain_of_all": _gain_of_all,
+    "largest_gain": _largest_gain,
+    "gain_of_proprietary": _gain_of_proprietary,
+    "qwens_smallest_gcue": _qwens_smallest_gcue,
+    "change_of_other_open": _change_of_other_open,
+    "change_of_proprietary": _change_of_proprietary,
+    "mixing": _mixing,
+    "best_m": _best_m,
+    "worst_m": _worst_m,
+    "higher_rates": _higher_rates,
+    "largest_idk_step": _largest_idk_step,
+}
+"""Name in `statements.json` → how the numbers are computed."""
 
 
-STATEMENTS = (
-    Statement(
-        "5.2",
-        "2",
-        "17 to 18 % of queries have no clue in the first 30, with all retrievers; number: 100 −"
-        " Hit@30",
-        lambda t: (
-            100
-            - t[2][(t[2]["metric"] == "hit") & (t[2]["k"] == 30)].set_index("retriever")["value"]
-        ),
-        16.5,
-        18.5,
-    ),
-    Statement(
-        "1",
-        "3",
-        "proprietary models reach the GT clue with top-k when k is near 20; number: top-20 less GT"
-        " clue",
-        lambda t: (_wide(t[3], "top_k")[20] - _one(t[3], "gt_clue"))[list(PROPRIETARY)],
-        low=0,
-    ),
-    Statement(
-        "5.3",
-        "3",
-        "proprietary models improve at every step of 1-in-k; number: smallest step",
-        lambda t: _steps(_wide(t[3], "one_in_k")).min(axis=1)[list(PROPRIETARY)],
-        low=0,
-    ),
-    Statement(
-        "5.3",
-        "3",
-        "a clue lifts every model over zero-shot; number: gain in points",
-        lambda t: _gain(t, OPEN + PROPRIETARY),
-        low=0.01,
-    ),
-    Statement(
-        "5.3",
-        "3",
-        "a clue lifts open models by up to 15 points; number: largest gain",
-        lambda t: {"open models": _gain(t, OPEN).max()},
-        14.5,
-        15.5,
-    ),
-    Statement(
-        "5.3",
-        "3",
-        "a clue lifts proprietary models by 2 to 6 points; number: gain",
-        lambda t: _gain(t, PROPRIETARY),
-        1.5,
-        6.5,
-    ),
-    Statement(
-        "5.3",
-        "3",
-        "Qwen's gCUE(0.5) is above 1 at every k; number: smallest",
-        lambda t: _gcue(t, ("Qwen2.5VL",)).min(axis=1),
-        low=1,
-    ),
-    Statement(
-        "5.3",
-        "3",
-        "gCUE(0.5) of the other open models declines; number: at the last k less at the first",
-        lambda t: _last_less_first(
-            _gcue(t, tuple(model for model in OPEN if model != "Qwen2.5VL"))
-        ),
-        high=0,
-    ),
-    Statement(
-        "5.3",
-        "3",
-        "gCUE(0.5) of proprietary models recovers; number: at the last k less at the first",
-        lambda t: _last_less_first(_gcue(t, PROPRIETARY)),
-        low=0,
-    ),
-    Statement(
-        "B.2",
-        "6",
-        "few clues are better among non-clues than alone, for both models; number: m-in-10 less"
-        " m-GT",
-        _mixing,
-        low=0,
-    ),
-    Statement(
-        "B.2",
-        "6",
-        "clues alone serve Qwen best at m = 3; number: the best m",
-        lambda t: {"Qwen2.5VL": _wide(t[6], "m_gt", "m").loc["Qwen2.5VL"].idxmax()},
-        3,
-        3,
-    ),
-    Statement(
-        "B.2",
-        "6",
-        "clues alone give GPT-4o a U-shaped curve; number: the worst m",
-        lambda t: {"GPT-4o": _wide(t[6], "m_gt", "m").loc["GPT-4o"].idxmin()},
-        2,
-        4,
-    ),
-    Statement(
-        "B.4",
-        "8",
-        "Phi, Pixtral and Llama seldom say they do not know; number: models with a higher zero-shot"
-        " rate",
-        _above_it,
-        low=1,
-    ),
-    Statement(
-        "B.4",
-        "8",
-        "Qwen and proprietary models say so less as k grows; number: largest step",
-        _largest_idk_step,
-        high=0,
-    ),
-)
+def _statements() -> tuple[Statement, ...]:
+    rows = json.loads((Path(__file__).parent / "statements.json").read_text(encoding="utf-8"))
+    return tuple(Statement(**{**row, "numbers": _NUMBERS[row["numbers"]]}) for row in rows)
+
+
+STATEMENTS = _statements()
 """In the order of the paper.
 
 Where a sentence is vague ("few", "near"), the weakest reading that can be counted is

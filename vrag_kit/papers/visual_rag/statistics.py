@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from vrag_kit.types import Benchmark, Query
+
+if TYPE_CHECKING:
+    from open_clip.tokenizer import SimpleTokenizer
 
 CLIP_TOKENS = 77
 
@@ -43,9 +48,8 @@ def organism_category(folder: str) -> str:
     "01234_Animalia_Chordata_Aves_…" → "birds".
     """
     ranks = folder.split("_")[1:]
-    return next(
-        (_CATEGORIES[rank] for rank in (*ranks[2:3], *ranks[:1]) if rank in _CATEGORIES), "other"
-    )
+    known = [_CATEGORIES[rank] for rank in (*ranks[2:3], *ranks[:1]) if rank in _CATEGORIES]
+    return known[0] if known else "other"
 
 
 def question_kind(question: str) -> str:
@@ -67,7 +71,7 @@ def question_kind(question: str) -> str:
 
 
 @cache
-def _clip_tokenizer() -> object:
+def _clip_tokenizer() -> SimpleTokenizer:
     from open_clip.tokenizer import SimpleTokenizer
 
     return SimpleTokenizer()
@@ -75,72 +79,90 @@ def _clip_tokenizer() -> object:
 
 def clip_length(text: str) -> int:
     """Number of CLIP tokens of a text, start and end included; CLIP reads the first 77."""
-    return len(_clip_tokenizer().encode(text)) + 2  # type: ignore[attr-defined]
+    return len(_clip_tokenizer().encode(text)) + 2
 
 
 def query_table(benchmark: Benchmark) -> pd.DataFrame:
     """One row a query: query_id, entity, category, kind, images, clues, clue_share (in
-    [0, 1]), clip_tokens.
+    [0, 1]; NaN for a query without labels), clip_tokens.
     """
+    rows = [_row(benchmark, query) for query in benchmark.queries.values()]
+    return pd.DataFrame(rows, columns=_QUERY_COLUMNS)
 
-    def row(query: Query) -> dict[str, object]:
-        labels = benchmark.qrels[query.query_id]
-        clues = len(benchmark.relevant(query.query_id))
-        return {
-            "query_id": query.query_id,
-            "entity": query.entity,
-            "category": organism_category(query.metadata.get("folder", "")),
-            "kind": question_kind(query.text),
-            "images": len(labels),
-            "clues": clues,
-            "clue_share": clues / len(labels),
-            "clip_tokens": clip_length(query.text),
-        }
 
-    return pd.DataFrame([row(query) for query in benchmark.queries.values()])
+_QUERY_COLUMNS = [
+    "query_id",
+    "entity",
+    "category",
+    "kind",
+    "images",
+    "clues",
+    "clue_share",
+    "clip_tokens",
+]
+
+
+def _row(benchmark: Benchmark, query: Query) -> dict[str, object]:
+    labels, clues = benchmark.qrels[query.query_id], len(benchmark.relevant(query.query_id))
+    return {
+        "query_id": query.query_id,
+        "entity": query.entity,
+        "category": organism_category(query.metadata.get("folder", "")),
+        "kind": question_kind(query.text),
+        "images": len(labels),
+        "clues": clues,
+        "clue_share": clues / len(labels) if labels else math.nan,
+        "clip_tokens": clip_length(query.text),
+    }
+
+
+def printed_statistics(benchmark: Benchmark) -> dict[str, float]:
+    """What the paper's section 3 prints of its data, of these: queries, query-image
+    pairs, clues a query and share of clues; NaN where there is nothing to divide by.
+
+    Query–image pairs count an image once for every query that lists it; the paper's
+    6.12 % clue share and 16.19 clues a query are over pairs (374 × 16.19 / 99,017).
+    """
+    queries = len(benchmark.queries)
+    pairs = sum(len(benchmark.qrels[query_id]) for query_id in benchmark.queries)
+    clues = sum(len(benchmark.relevant(query_id)) for query_id in benchmark.queries)
+    return {
+        "queries": queries,
+        "query-image pairs": pairs,
+        "clues a query, mean": round(clues / queries, 2) if queries else math.nan,
+        "clue share of pairs": round(100 * clues / pairs, 2) if pairs else math.nan,
+    }
 
 
 def statistics(benchmark: Benchmark) -> pd.DataFrame:
     """The benchmark in numbers: columns statistic, value, unit.
 
-    Query–image pairs count an image once for every query that lists it, unique images
-    once; the paper's 6.12 % clue share and 16.19 clues a query are over pairs (374 ×
-    16.19 / 99,017).
+    Unique images count once, query–image pairs as in `printed_statistics`. What has
+    nothing to divide by, for want of queries or labels, is NaN.
     """
-    queries = query_table(benchmark)
-    counts, pairs = queries["clues"], int(queries["images"].sum())
+    table, printed = query_table(benchmark), printed_statistics(benchmark)
+    queries, clues = list(benchmark.queries.values()), table["clues"]
+    versions = sorted({query.metadata.get("version", "") for query in queries})
+    asked = pd.Series([(query.entity, query.text) for query in queries], dtype=object)
+    stated = [query.metadata.get("y_count") for query in queries]
     disagree = sum(
-        q.metadata.get("y_count", count) != count
-        for q, count in zip(benchmark.queries.values(), counts, strict=True)
+        count is not None and count != found for count, found in zip(stated, clues, strict=True)
     )
     rows = [
-        (
-            "annotation version",
-            ", ".join(sorted({q.metadata.get("version", "") for q in benchmark.queries.values()})),
-            "",
-        ),
-        ("queries", len(queries), "queries"),
-        ("species", queries["entity"].nunique(), "species"),
-        ("query-image pairs", pairs, "pairs"),
+        ("annotation version", ", ".join(versions), ""),
+        ("queries", printed["queries"], "queries"),
+        ("species", table["entity"].nunique(), "species"),
+        ("query-image pairs", printed["query-image pairs"], "pairs"),
         ("unique images", len(benchmark.corpus), "images"),
-        ("clues a query, mean", round(float(counts.mean()), 2), "images"),
-        ("clues a query, median", float(counts.median()), "images"),
-        ("queries with fewer than 5 clues", int((counts < 5).sum()), "queries"),
-        ("clue share of pairs", round(100 * float(counts.sum()) / pairs, 2), "percent"),
-        (
-            f"questions over {CLIP_TOKENS} CLIP tokens",
-            int((queries["clip_tokens"] > CLIP_TOKENS).sum()),
-            "queries",
-        ),
-        (
-            "repeated questions",
-            int(
-                pd.Series([(q.entity, q.text) for q in benchmark.queries.values()])
-                .duplicated()
-                .sum()
-            ),
-            "queries",
-        ),
+        ("clues a query, mean", printed["clues a query, mean"], "images"),
+        ("clues a query, median", float(clues.median()), "images"),
+        ("queries with fewer than 5 clues", int((clues < 5).sum()), "queries"),
+        ("clue share of pairs", printed["clue share of pairs"], "percent"),
+    ]
+    long = int((table["clip_tokens"] > CLIP_TOKENS).sum())
+    rows += [
+        (f"questions over {CLIP_TOKENS} CLIP tokens", long, "queries"),
+        ("repeated questions", int(asked.duplicated().sum()), "queries"),
         ("rows whose y_count is not the number of clues", disagree, "queries"),
     ]
     return pd.DataFrame(rows, columns=["statistic", "value", "unit"])
@@ -150,15 +172,9 @@ def distribution(benchmark: Benchmark) -> pd.DataFrame:
     """Figure 2: queries by organism category and by question kind; columns facet,
     label, n, share (percent).
     """
-    queries = query_table(benchmark)
-    tables = [
-        queries[column]
-        .value_counts()
-        .rename_axis("label")
-        .reset_index(name="n")
-        .assign(facet=facet)
-        for facet, column in (("organism", "category"), ("question", "kind"))
-    ]
-    return pd.concat(tables, ignore_index=True).assign(share=lambda t: 100 * t["n"] / len(queries))[
-        ["facet", "label", "n", "share"]
-    ]
+    queries, tables = query_table(benchmark), []
+    for facet, column in (("organism", "category"), ("question", "kind")):
+        counts = queries[column].value_counts().rename_axis("label").reset_index(name="n")
+        tables.append(counts.assign(facet=facet))
+    table = pd.concat(tables, ignore_index=True)
+    return table.assign(share=100 * table["n"] / len(queries))[["facet", "label", "n", "share"]]

@@ -5,7 +5,8 @@ strictly: what does not follow the form is unreadable, never a number.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from vrag_kit.judging.rubric import Unreadable, Verdict
 
 MARKS = {
     "likely hallucination": "hallucination",
@@ -21,20 +22,6 @@ _ELSEWHERE = re.compile(rf"^\|.*|(?:{_MARK})|.*\bscore\b\W*(?:is|of|=|:)?\W*\d.*
 """A line that would change the verdict of another: a remark of its own, or a second
 score.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a judge decided."""
-
-    score: float
-    """In [0, 1]."""
-    marks: frozenset[str]
-    """Of "hallucination", "redundant", "abstention"."""
-
-
-class Unreadable(ValueError):
-    """Why a judge's words are no verdict."""
 
 
 def read_verdict(raw: str) -> Verdict:
@@ -60,18 +47,17 @@ def read_verdict(raw: str) -> Verdict:
 
 def _line(line: str) -> Verdict:
     rest = re.sub(r"^score[\s*]*:[\s*]*", "", line, flags=re.IGNORECASE)
-    head, bracket, behind = _apart(rest)
-    score, *marks = (
-        piece.rstrip(_QUOTES).lstrip(_QUOTES.replace(".", ""))
-        for piece in head.rstrip(" |*.").split("|")
-    )
+    head = rest.partition("(")[0]
+    bracket, behind = _brackets(rest)
+    pieces = [piece.rstrip(_QUOTES) for piece in head.rstrip(" |*.").split("|")]
+    pieces = [piece.lstrip(_QUOTES.replace(".", "")) for piece in pieces]
+    score, marks = pieces[0], pieces[1:]
     if not _NUMBER.fullmatch(score) or not 0 <= float(score) <= 1:
         raise Unreadable(f"“{score[:30]}” is no score from 0 to 1")
     if unknown := [mark for mark in marks if mark.lower() not in MARKS]:
         raise Unreadable(f"“{unknown[0][:30]}” is none of the marks")
-    if not bracket.lower().startswith("explanation") and re.search(
-        rf"\d|score|{_MARK}", bracket, re.IGNORECASE
-    ):
+    explained = bracket.lower().startswith("explanation")
+    if not explained and re.search(rf"\d|score|{_MARK}", bracket, re.IGNORECASE):
         raise Unreadable(f"“({bracket[:30]}” is no explanation")
     if re.search(rf"\||score|{_MARK}", behind, re.IGNORECASE):
         raise Unreadable("something stands behind the explanation")
@@ -81,27 +67,14 @@ def _line(line: str) -> Verdict:
     return Verdict(float(score), read)
 
 
-def _apart(rest: str) -> tuple[str, str, str]:
-    """(score and marks, the words in the first bracket, what stands behind it); a
-    bracket that is never closed goes to the end.
+def _brackets(rest: str) -> tuple[str, str]:
+    """(the words in the first bracket, what stands behind it); a bracket that is never
+    closed goes to the end.
     """
-    head, _, inside = rest.partition("(")
+    inside = rest.partition("(")[2]
     depth = 1
     for place, letter in enumerate(inside):
         depth += {"(": 1, ")": -1}.get(letter, 0)
         if depth == 0:
-            return head, inside[:place].strip(), inside[place + 1 :].strip(_QUOTES + "|")
-    return head, inside.strip(), ""
-
-
-def label_of(score: float, marks: frozenset[str]) -> str:
-    """A verdict in a word."""
-    return (
-        "no answer"
-        if "abstention" in marks
-        else "correct"
-        if score == 1
-        else "incorrect"
-        if score == 0
-        else "partial"
-    )
+            return inside[:place].strip(), inside[place + 1 :].strip(_QUOTES + "|")
+    return inside.strip(), ""

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from vrag_kit.plotting.style import PALETTE, new_figure
+from vrag_kit.plotting.style import DARK, PALETTE, new_figure
 
 
 def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> Figure:
@@ -31,7 +31,7 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> 
         color=PALETTE[2],
         ax=axes[2],
     )
-    axes[2].axvline(queries["clues"].mean(), color="#3B3B3B", linestyle="--", linewidth=1.2)
+    axes[2].axvline(queries["clues"].mean(), color=DARK, linestyle="--", linewidth=1.2)
     axes[2].set(
         title="Clues a query",
         xlabel=f"clue images (mean {queries['clues'].mean():.1f}, dashed)",

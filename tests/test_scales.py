@@ -1,0 +1,165 @@
+"""A judge's scale goes through all of judging and analysis: nothing is cut at 0, calls
+the worst partial, or takes 0 for wrong. The scale here is that of truthfulness, −1 to 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vrag_kit.analysis import (
+    accuracy,
+    agreement,
+    compare,
+    corrected_accuracy,
+    error_budget,
+    error_cases,
+    estimate,
+    kinds_of_answers,
+    per_query,
+)
+from vrag_kit.errors import VragError
+from vrag_kit.judging import Scale, judge_all, label_of_score, labelled, scale_of, score_of_label
+from vrag_kit.retrieval import make_run
+from vrag_kit.types import Benchmark, Evidence, Judgment, Query
+
+TRUTH = Scale(-1.0, 1.0)
+SCORES = {"right": 1.0, "I don't know": 0.0, "wrong": -1.0}
+
+
+class Truthful:
+    """Right answers earn 1, wrong ones cost 1, declining is worth 0."""
+
+    name, scale = "truthful", TRUTH
+
+    def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
+        assert set(answers["query_id"]) <= set(benchmark.queries)
+        return [
+            (Judgment(answer_id="", label=answer, score=SCORES[answer], raw=answer),)
+            for answer in answers["answer"]
+        ]
+
+
+def benchmark(queries: int) -> Benchmark:
+    names = [f"q{n}" for n in range(queries)]
+    return Benchmark(
+        name="toy",
+        fingerprint="",
+        queries={q: Query(query_id=q, text="What?", answers=("right",), group=q) for q in names},
+        corpus={f"{q}-{kind}": Evidence(doc_id=f"{q}-{kind}") for q in names for kind in "cn"},
+        qrels={q: {f"{q}-c": 1, f"{q}-n": 0} for q in names},
+    )
+
+
+def judged(answers: list[str | None], setting: str = "gt_clue", k: int = 1) -> pd.DataFrame:
+    """One answer a query; None failed."""
+    names = [f"q{n}" for n in range(len(answers))]
+    table = pd.DataFrame(
+        {
+            "model": "m",
+            "setting": setting,
+            "k": k,
+            "draw": 0,
+            "query_id": names,
+            "group": names,
+            "doc_ids": [(f"{name}-c",) for name in names],
+            "answer": answers,
+            "status": ["timeout" if answer is None else "ok" for answer in answers],
+            "detail": "",
+        }
+    )
+    return judge_all(Truthful(), benchmark(len(answers)), table)
+
+
+def test_the_table_carries_the_scale_and_declining_earns_nothing() -> None:
+    table = judged(["right", "wrong", "I don't know", None])
+    np.testing.assert_array_equal(table["score"], [1, -1, 0, np.nan])
+    np.testing.assert_array_equal(table["abstained"], [0, 0, 1, np.nan])
+    assert scale_of(table) == TRUTH
+
+
+def test_failures_are_filled_with_the_ends_of_the_scale() -> None:
+    row = accuracy(judged(["right", "wrong", None, None])).query("metric == 'accuracy'").iloc[0]
+    assert (row["value"], row["if_all_wrong"], row["if_all_right"]) == (0.0, -0.5, 0.5)
+
+
+@pytest.mark.parametrize(("answer", "value"), [("wrong", -1.0), ("right", 1.0)])
+def test_answers_that_are_all_at_an_end_have_the_exact_interval(answer: str, value: float) -> None:
+    row = accuracy(judged([answer] * 10)).iloc[0]
+    inner = value * (2 * 0.025 ** (1 / 10) - 1)  # Clopper-Pearson of 10 in 10, from [0, 1]
+    assert row["value"] == value
+    assert sorted((row["ci_low"], row["ci_high"])) == pytest.approx(sorted((value, inner)))
+
+
+def test_scores_that_are_all_0_are_no_end_and_have_no_interval() -> None:
+    assert math.isnan(estimate([0.0] * 5, list("abcde"), scale=TRUTH).ci_low)
+
+
+@given(st.lists(st.sampled_from(list(SCORES)), min_size=2, max_size=12))
+def test_means_are_those_of_the_shares_stretched(answers: list[str]) -> None:
+    shares = [(SCORES[answer] + 1) / 2 for answer in answers]
+    names = [f"q{n}" for n in range(len(answers))]
+    plain = estimate(shares, names)
+    ours = estimate([SCORES[answer] for answer in answers], names, scale=TRUTH)
+    stretched = [2 * x - 1 for x in (plain.value, plain.ci_low, plain.ci_high)]
+    np.testing.assert_allclose([ours.value, ours.ci_low, ours.ci_high], stretched, atol=1e-12)
+
+
+def test_the_largest_difference_is_twice_as_large() -> None:
+    tables = [judged(["wrong"] * 8), judged(["right"] * 8, "zero_shot", 0)]
+    values = per_query(pd.concat(tables), by=["model", "setting"])
+    row = compare(values, arm="setting", by=["model"], baseline="zero_shot").iloc[0]
+    # eight of eight fall by 2: the interval is Clopper-Pearson's of the share that falls
+    assert (row["value"], row["ci_low"]) == (-2.0, -2.0)
+    assert row["ci_high"] == pytest.approx(-2 * 0.025 ** (1 / 8))
+
+
+def test_wrong_is_wrong_and_not_partly_right() -> None:
+    table = judged(["right", "wrong", "I don't know"])
+    cases = error_cases(table, benchmark(3))
+    assert cases[["answer", "kind"]].to_numpy().tolist() == [
+        ["wrong", "wrong"],
+        ["I don't know", "declined"],
+    ]
+    kinds = kinds_of_answers(table).set_index("kind")["value"]
+    assert kinds["partly right"] == 0
+    assert kinds["right"] == kinds["wrong"] == kinds["declined"] == pytest.approx(1 / 3)
+
+
+def test_labels_stand_for_the_ends_and_the_middle() -> None:
+    labels = {"true": 1.0, "partial": 0.0, "false": -1.0}
+    for label, score in labels.items():
+        assert label_of_score(score, TRUTH) == label
+        assert score_of_label(label, TRUTH) == score
+
+
+def test_bias_and_correction_are_on_the_scale() -> None:
+    table = judged(["right", "right", "wrong", "wrong"])
+    labels = table[["query_id", "answer"]].assign(label=["true", "false", "false", "false"])
+    pairs = labelled(table, labels.assign(labeller="me"))
+    bias = agreement(pairs).query("metric == 'bias'").iloc[0]
+    assert bias["value"] == 0.5  # one of four is 2 too high
+    corrected = corrected_accuracy(table, pairs).query("metric == 'corrected'").iloc[0]
+    assert corrected["value"] == -0.5  # (1 − 1 − 1 − 1) / 4: not cut at 0
+
+
+def test_what_is_lost_is_counted_from_the_best() -> None:
+    run = make_run([("q0", "q0-n", 1.0), ("q1", "q1-c", 1.0)])
+    budget = error_budget(
+        judged(["wrong", "wrong"], "top_k"), judged(["wrong"] * 2), benchmark(2), run
+    )
+    lost = budget.groupby("query_id")["value"].sum()
+    assert lost.to_dict() == {"q0": 2.0, "q1": 2.0}
+
+
+def test_scores_of_two_scales_have_no_mean() -> None:
+    mixed = pd.concat([judged(["right"]), judged(["right"]).assign(worst=0.0)])
+    with pytest.raises(VragError, match=r"different scales: \[-1, 1\] and \[0, 1\]"):
+        accuracy(mixed)
+    with pytest.raises(VragError, match="expected worst < best"):
+        Scale(1.0, 1.0)

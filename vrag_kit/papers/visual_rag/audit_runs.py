@@ -1,0 +1,94 @@
+"""The audit of Tables 13 to 16: do printed means and deviations follow from the runs?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.papers.visual_rag.audit_rows import CELL, ROUNDING, places, rows_of
+from vrag_kit.papers.visual_rag.statements import Tables
+
+
+def run_statistics(table: pd.DataFrame) -> pd.DataFrame:
+    """The cells of one of Tables 13 to 16 that have runs: model, setting, k, runs (a
+    tuple), mean, sd (by n − 1), sd_population (by n), avg and std (printed, or NaN).
+    """
+    runs = (
+        table[table["run"].notna()]
+        .sort_values("run", kind="stable")
+        .groupby(CELL, sort=False, dropna=False)["value"]
+    )
+    cells = pd.DataFrame(
+        {
+            "runs": runs.agg(tuple),
+            "mean": runs.mean(),
+            "sd": runs.std(ddof=1),
+            "sd_population": runs.std(ddof=0),
+        }
+    ).reset_index()
+    for statistic in ROUNDING:
+        summary = table[table["statistic"] == statistic].rename(columns={"value": statistic})
+        cells = cells.merge(summary[[*CELL, statistic]], on=CELL, how="left")
+    return cells
+
+
+def audit_runs(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Means and deviations of Tables 13 to 16; Table 3 against the means; the same runs
+    in two cells.
+    """
+    seen: dict[tuple[float, ...], str] = {}
+    for number in (13, 14, 15, 16):
+        cells = run_statistics(tables[number])
+        yield _summary(number, cells, "average of the runs", "avg", "mean")
+        yield _summary(number, cells, "deviation of the runs (n − 1)", "std", "sd")
+        fits = ((cells["std"] - cells["sd_population"]).abs() <= ROUNDING["std"]).sum()
+        where = [f"any of {len(cells)} cells"]
+        yield rows_of("deviations that fit n instead of n − 1", number, where, 0, fits, 0)
+        if number in (13, 15):
+            yield _main_table(number, cells, tables[3])
+        notes = _repeated(number, cells, seen)
+        doubles = [bool(note) for note in notes]
+        yield rows_of("other cells with the same runs", number, cells, 0, doubles, 0, notes)
+
+
+def _summary(
+    number: int, cells: pd.DataFrame, check: str, printed: str, computed: str
+) -> pd.DataFrame:
+    """One printed summary of the runs of a table against what they give."""
+    note = _same_as(cells, printed, computed)
+    close = ROUNDING[printed]
+    return rows_of(check, number, cells, cells[printed], cells[computed], close, note)
+
+
+def _main_table(number: int, cells: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:
+    both, check = cells.merge(main, on=CELL), "Table 3 = average of the runs"
+    return rows_of(check, f"3, {number}", both, both["value"], both["mean"], ROUNDING["avg"])
+
+
+def _repeated(number: int, cells: pd.DataFrame, seen: dict[tuple[float, ...], str]) -> list[str]:
+    """For each cell where else its runs were `seen`, or ""; what is new is added there."""
+    notes = []
+    for runs, where in zip(cells["runs"], places(cells), strict=True):
+        same = f"the same {len(runs)} runs, in the same order, as {seen.get(runs)}"
+        notes.append(same if runs in seen else "")
+        seen.setdefault(runs, f"{where} (Table {number})")
+    return notes
+
+
+def _same_as(cells: pd.DataFrame, printed: str, computed: str) -> list[str]:
+    """For a printed summary that does not fit its runs: which cells of the same model
+    it does fit.
+    """
+    names, notes = pd.Series(places(cells)), []
+    for own, (_, row) in zip(names, cells.iterrows(), strict=True):
+        close = (cells[computed] - row[printed]).abs() <= ROUNDING[printed]
+        fits = names[(cells["model"] == row["model"]) & close]
+        if own in set(fits) or np.isnan(row[printed]):
+            notes.append("")
+        elif len(fits):
+            notes.append(f"fits the runs of {'; '.join(fits)}")
+        else:
+            notes.append("fits the runs of no cell of this model")
+    return notes

@@ -1,0 +1,78 @@
+"""What follows from the paper's printed numbers, in the form of ours: gCUE, accuracy of
+the answers given, change over k, gains beside the judge's bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.analysis.abstention import ends_of_k
+from vrag_kit.analysis.gcue import COLUMNS, LAMBDAS, gcue_of
+from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
+
+
+def gcue_printed(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
+    """gCUE from printed accuracies, `published("visual_rag", table=3)`: the columns of
+    `gcue`, without intervals, which the paper's means do not allow.
+    """
+    rows = []
+    for model, part in table.groupby("model", sort=False):
+        base = part.drop_duplicates("setting").set_index("setting")["value"] / 100
+        for k, value in part[part["setting"] == "one_in_k"][["k", "value"]].itertuples(index=False):
+            accuracies = (value / 100, base["gt_clue"], base["zero_shot"], base["non_clue"])
+            rows += [(model, int(k), lam, *_gcue(*accuracies, lam)) for lam in lambdas]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _gcue(
+    a_k: float, a_gt: float, a_zero_shot: float, a_non_clue: float, lam: float
+) -> tuple[object, ...]:
+    """The columns of `gcue` after model, k and λ; accuracies in [0, 1]."""
+    accuracies = (a_k, a_gt, a_zero_shot, a_non_clue)
+    no_interval = (np.nan, np.nan, "", np.nan)
+    denominator = a_gt - (lam * a_zero_shot + (1 - lam) * a_non_clue)
+    value = gcue_of(*accuracies, lam)
+    return (value, *no_interval, *accuracies, denominator, PAPER_QUERIES)
+
+
+def selective_printed(accuracies: pd.DataFrame, abstentions: pd.DataFrame) -> pd.DataFrame:
+    """The same from printed numbers: `printed(published("visual_rag", table=3))` with
+    the value in percent replaced, by `table=8`; NaN where all declined.
+
+    Accuracy / (1 − abstention): exact where declining earns nothing, as the rubric
+    demands, and both tables count the same answers.
+    """
+    both = accuracies.merge(
+        abstentions[["model", "setting", "k", "value"]],
+        on=["model", "setting", "k"],
+        suffixes=("", "_declined"),
+    )
+    given = 100 - both["value_declined"]
+    return both.assign(value=(100 * both["value"] / given).where(given > 0)).drop(
+        columns="value_declined"
+    )
+
+
+def change_printed(table: pd.DataFrame) -> pd.DataFrame:
+    """The same from printed numbers, such as `printed(published("visual_rag",
+    table=8))`: model, setting, ks, value in points, without intervals.
+    """
+    wide = ends_of_k(table).pivot_table(
+        index=["model", "setting", "ks"], columns="end", values="value", sort=False
+    )
+    return (wide["largest k"] - wide["smallest k"]).rename("value").reset_index()
+
+
+def gains_beside_bias(paper: pd.DataFrame, bias: float) -> pd.DataFrame:
+    """What the clue gains every model over zero-shot in `published("visual_rag",
+    table=3)`, smallest first: model, gain in points, and whether it is below `bias` (in
+    [−1, 1]).
+    """
+    value = paper[paper["setting"].isin(["zero_shot", "gt_clue"])].pivot(
+        index="model", columns="setting", values="value"
+    )
+    gains = (value["gt_clue"] - value["zero_shot"]).rename("gain").sort_values().reset_index()
+    return gains.assign(smaller_than_bias=gains["gain"].abs() < 100 * abs(bias))
