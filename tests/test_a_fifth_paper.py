@@ -12,9 +12,14 @@ import pytest
 import tiny_retrievers
 from PIL import Image, ImageDraw
 from strange_server import StrangeServer, images_in, text_in
+from tiny_models import build
 from toy_paper.loader import load_talks
+from toy_paper.scorer import ChoiceJudge
 
-from vrag_kit.generation import ask_models, read_wording, top_k
+from vrag_kit.analysis import accuracy, compare, in_percent, per_query
+from vrag_kit.generation import ask_models, read_wording, top_k, zero_shot
+from vrag_kit.judging import judge_all
+from vrag_kit.plotting import accuracy_figure
 from vrag_kit.retrieval import evaluate, mean_metrics, search_all
 from vrag_kit.types import Benchmark
 
@@ -108,3 +113,42 @@ def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
     disc, page, other = (image.getpixel((24, 24)) for image in images_in(body))
     assert disc == page == (255, 0, 0)  # the photograph, its page, and another one
     assert other == (0, 0, 0)
+
+
+def test_scores_below_zero_stay_below_zero_up_to_the_figure(
+    talks: Benchmark, run: pd.DataFrame, tmp_path: Path
+) -> None:
+    contexts = zero_shot(talks) + top_k(talks, run, ks=[1, 2])
+    tiny = {"model": str(build("llava", tmp_path / "tiny")), "decoding": "greedy"}
+    plans = {"How many corners?": ["say A"], "What color is it?": ["say E?"]}
+    with StrangeServer(plans) as server:
+        talker = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        how = {"max_new_tokens": 8}
+        table = ask_models([talker, tiny], talks, contexts, tmp_path, wording=WORDING, run_with=how)
+    judged = judge_all(ChoiceJudge(), talks, table)
+    assert set(judged["score"].dropna()) <= {-1.0, 0.0, 1.0}
+    assert judged.groupby("model").size().to_dict() == {"talker": 48, "tiny": 48}
+    said = judged[judged["model"] == "talker"]
+    # the colours have four letters, so that E declines (0); "A. none" is right for disc and ring
+    # (1) and wrong for square and bar (−1): half of that is each shape's mean, 0 all means
+    means = accuracy(said).query("metric == 'accuracy'")
+    assert means["value"].tolist() == [0.0, 0.0, 0.0]
+    assert means["ci_low"].lt(0).all()
+    assert means["ci_high"].gt(0).all()
+    shares = accuracy(said, by=["group"]).query("metric == 'accuracy'").set_index("group")["value"]
+    assert shares.to_dict() == {"disc": 0.5, "square": -0.5, "ring": 0.5, "bar": -0.5}
+    # the tiny model babbles until it is cut off: no score, and at worst −1, never 0
+    (of_tiny, *_) = accuracy(judged[judged["model"] == "tiny"]).itertuples()
+    assert (of_tiny.n, of_tiny.n_failed) == (0, 16)
+    assert (of_tiny.if_all_wrong, of_tiny.if_all_right) == (-1.0, 1.0)
+    values = per_query(said)
+    assert (values["worst"].min(), values["best"].max()) == (-1.0, 1.0)
+    # the same words at every k: no difference, which 4 shapes leave uncertain on a scale of width 2
+    (none,) = compare(values.query("k < 2"), arm="k", by=["model"], baseline=0).itertuples()
+    assert (none.value, none.p, none.ci_low < -0.9) == (0.0, 1.0, True)
+    lost = accuracy(said[said["group"].isin(["square", "bar"])]).query("metric == 'accuracy'")
+    figure = accuracy_figure({"toy talks": in_percent(lost)})
+    panel, _ = figure.axes  # no panel for a setting that the paper does not have
+    assert panel.lines[0].get_ydata().tolist() == [-50.0, -50.0, -50.0]
+    assert panel.get_ylim()[0] < -50
+    figure.savefig(tmp_path / "figure.png")

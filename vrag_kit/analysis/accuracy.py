@@ -119,6 +119,7 @@ def _means_by_query(
     judged: pd.DataFrame, column: str, by: Sequence[str], scale: Scale
 ) -> pd.DataFrame:
     """Mean of `column` over the draws of a query, with its group and the scale's ends."""
-    queries = judged.groupby([*by, "query_id"], sort=False, dropna=False)
-    means = queries.agg(group=("group", "first"), value=(column, "mean")).reset_index()
+    keys = list(dict.fromkeys([*by, "query_id", "group"]))  # an arm may be a group
+    queries = judged.groupby(keys, sort=False, dropna=False)
+    means = queries.agg(value=(column, "mean")).reset_index()
     return means.assign(worst=scale.worst, best=scale.best)

@@ -61,7 +61,7 @@ def baseline_figure(
             face = "white" if mark[0] == "o" else DARK
             axis.plot([], [], mark[0], color=DARK, markerfacecolor=face, markersize=8, label=label)
         axis.set(title=panel_title(title, table), ylabel=f"{metric} (%)")
-        axis.set(ylim=(-3, 103), xlim=(-0.6, len(models) - 0.4))
+        axis.set(ylim=(min(-3.0, _lowest(table)), 103), xlim=(-0.6, len(models) - 0.4))
         slant = {"rotation": 25, "ha": "right"} if len(models) > 3 else {}
         names = [model.replace("field-guide-", "") for model in models]
         axis.set_xticks(range(len(models)), names, fontsize=9, **slant)
@@ -94,24 +94,36 @@ def _baseline(
 
 def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy") -> Figure:
     """One row a source (title → table with model, setting, k, value, ci_low, ci_high,
-    in percent), top-k on the left, 1-in-k on the right.
+    in percent), top-k on the left, 1-in-k on the right, or the one that there is.
 
-    Both panels begin with zero-shot at k = 0; 1-in-1 is the clue alone. Bands are 95 %
+    The panels begin with zero-shot at k = 0; 1-in-1 is the clue alone. Bands are 95 %
     intervals where there are any. A hollow point has fewer queries than others, because
     answers failed.
     """
+    found = set(pd.concat(list(sources.values()))["setting"])
+    panels = [setting for setting in _OVER_K if setting in found] or list(_OVER_K)
     figure, axes = new_figure(
-        len(sources), 3, (12, 3.6 * len(sources) + 0.6), sharey="row", width_ratios=(1, 1, 0.32)
+        len(sources),
+        len(panels) + 1,
+        (5.3 * len(panels) + 1.4, 3.6 * len(sources) + 0.6),
+        sharey="row",
+        width_ratios=(*[1.0] * len(panels), 0.32),
     )
     for row, (title, table) in zip(axes[:, :-1], sources.items(), strict=True):
-        for axis, setting in zip(row, _OVER_K, strict=True):
+        for axis, setting in zip(row, panels, strict=True):
             _over_k(axis, table, setting)
             label, shown = _OVER_K[setting]
             axis.set(title=f"{panel_title(title, table)}: {label}", xlabel=shown)
             axis.set(ylabel=f"{metric} (%)")
-        row[0].set_ylim(0, min(103.0, 1.12 * float(table[["value", "ci_high"]].max().max())))
+        highest = 1.12 * float(table[["value", "ci_high"]].max().max())
+        row[0].set_ylim(_lowest(table), min(103.0, max(highest, 0.0)))
     _legends(axes, [table["n"].nunique() > 1 for table in sources.values()])
     return figure
+
+
+def _lowest(table: pd.DataFrame) -> float:
+    """Where the y axis begins: at 0, or below the lowest value or bound under it."""
+    return min(0.0, 1.12 * float(table[["value", "ci_low"]].min().min()))
 
 
 def _over_k(axis: Axes, table: pd.DataFrame, setting: str) -> None:

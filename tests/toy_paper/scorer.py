@@ -1,0 +1,33 @@
+"""The toy paper's score: 1 for the right choice, 0 for declining, −1 for a wrong one."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+
+from vrag_kit.judging import Scale
+from vrag_kit.types import Benchmark, Judgment, Query
+
+
+class ChoiceJudge:
+    """Reads the letter that an answer begins with; implements `Judge`."""
+
+    name = "choice"
+    scale = Scale(-1.0, 1.0)
+
+    def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
+        """One verdict for each row of answers."""
+        pairs = zip(answers["query_id"], answers["answer"], strict=True)
+        return [(_verdict(benchmark.queries[name], answer),) for name, answer in pairs]
+
+
+def _verdict(query: Query, answer: str) -> Judgment:
+    letter = re.match(r"\W*([A-Z])\b", answer)
+    place = ord(letter[1]) - ord("A") if letter else len(query.choices)
+    if place >= len(query.choices):
+        marks = frozenset({"abstention"})
+        return Judgment(answer_id="", label="declined", score=0.0, marks=marks, raw=answer)
+    right = query.choices[place] in query.answers
+    label, score = ("right", 1.0) if right else ("wrong", -1.0)
+    return Judgment(answer_id="", label=label, score=score, raw=answer)
