@@ -314,7 +314,7 @@ def test_a_template_that_knows_only_strings_gets_its_image_tokens(
     assert listed["input_ids"].tolist() == stringed["input_ids"].tolist()
 
 
-def test_a_template_that_takes_neither_parts_nor_strings_is_refused_at_once(
+def test_a_template_that_takes_neither_parts_nor_strings_is_refused(
     checkpoints: dict[str, Path], tmp_path: Path
 ) -> None:
     folder = shutil.copytree(checkpoints["llava"], tmp_path / "broken")
@@ -323,7 +323,7 @@ def test_a_template_that_takes_neither_parts_nor_strings_is_refused_at_once(
         with pytest.raises(
             VragError, match=r"its chat template takes neither a list of parts nor a string"
         ):
-            load_generator(str(folder))
+            load_generator(str(folder)).prepare()
 
 
 def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -> None:
@@ -333,7 +333,7 @@ def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -
     assert forecast.misfits == 2
     assert "2 prompts do not fit, from 100 images on" in str(forecast)
     assert "the longest prompt, with 120 images" in str(forecast)
-    assert model._loaded is None  # no weights were read for it
+    assert model._answering is None  # no weights were read for it
     assert [reply.failure.kind for reply in model.generate(prompts)[2:]] == ["too_long", "too_long"]
 
 

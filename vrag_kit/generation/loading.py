@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from vrag_kit.checkpoints import DTYPES, check_device, files_fingerprint, find_checkpoint
+from vrag_kit.checkpoints import DTYPES
 from vrag_kit.errors import VragError
-from vrag_kit.generation.local.families import budget_of, family_of
-from vrag_kit.generation.local.memory import weight_bytes
-from vrag_kit.generation.local.model import LocalGenerator
-from vrag_kit.generation.local.weights import QUANTIZATION, Loading, read_config, read_weights
+from vrag_kit.generation.local.checkpoint import LOADING, SAMPLING
+from vrag_kit.generation.local.model import LocalGenerator, load_local
 from vrag_kit.generation.remote.endpoint import ENDPOINT_OPTIONS, EndpointGenerator, load_endpoint
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.workspace import path as project_path
 
-SAMPLING = (
-    "do_sample",
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "typical_p",
-    "num_beams",
-    "repetition_penalty",
-    "no_repeat_ngram_size",
-)
 _HOW = ("name", "decoding", "max_new_tokens", "max_image_side", "max_images")
-_LOADING = ("device", "device_map", "dtype", "attention", "quantization", "trust_remote_code")
-LOCAL_OPTIONS = (*_HOW, *_LOADING, "revision", "max_image_tokens")
+LOCAL_OPTIONS = (*_HOW, *LOADING, "revision", "max_image_tokens")
 
 
 def _number(value: Any, least: float, kind: type = float) -> bool:
@@ -104,73 +89,7 @@ def load_generator(
     _check(spec, options)
     if remote:
         return load_endpoint(spec, {"concurrency": concurrency, **options})
-    return _load_local(spec, {"device": device, **options})
-
-
-def _load_local(spec: str, options: Mapping[str, Any]) -> LocalGenerator:
-    loading = Loading(**{name: options[name] for name in _LOADING if name in options})
-    if loading.quantization not in (None, *QUANTIZATION):
-        raise VragError(
-            f"model {spec!r}: quantization is {loading.quantization!r}; expected"
-            f" {' or '.join(map(repr, QUANTIZATION))}."
-        )
-    folder = find_checkpoint(spec, revision=options.get("revision"))
-    config, processor = read_config(spec, folder, loading)
-    family = family_of(config)
-    budget = budget_of(family, processor, options.get("max_image_tokens"), f"model {spec!r}")
-    decoding = local_decoding(folder, options["decoding"])
-
-    def read() -> Any:
-        check_device(loading.device)
-        model = read_weights(spec, folder, family, loading)
-        for name in SAMPLING:  # what is not asked for must not come from the checkpoint
-            setattr(model.generation_config, name, None)
-        return model
-
-    shaping = {
-        "dtype": loading.dtype,
-        "quantization": loading.quantization,
-        "max_image_side": options.get("max_image_side"),
-        "max_image_tokens": options.get("max_image_tokens"),
-        "images_first": family.images_first,
-    }
-    name = options.get("name") or (
-        Path(spec).name if project_path(spec).is_dir() else spec.replace("/", "-")
-    )
-    return LocalGenerator(
-        read,
-        processor,
-        config,
-        name=name,
-        decoding={**decoding, "max_new_tokens": options["max_new_tokens"]},
-        family=family,
-        budget=budget,
-        fingerprint=files_fingerprint([folder], shaping),
-        max_image_side=options.get("max_image_side"),
-        sent={
-            **shaping,
-            "device": loading.device,
-            "attention": loading.attention,
-            "revision": options.get("revision"),
-        },
-        weight_bytes=weight_bytes(
-            folder, config, dtype=loading.dtype, quantization=loading.quantization
-        ),
-    )
-
-
-def local_decoding(folder: Path, decoding: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The sampling fields of transformers' `generate` for a checkpoint's folder."""
-    from transformers import GenerationConfig
-
-    if decoding == "greedy":
-        return {"do_sample": False, "num_beams": 1}
-    if not isinstance(decoding, str):
-        return {"do_sample": True, **decoding}
-    if not (folder / "generation_config.json").is_file():
-        return {}
-    config = GenerationConfig.from_pretrained(folder)
-    return {name: value for name in SAMPLING if (value := getattr(config, name, None)) is not None}
+    return load_local(spec, {"device": device, **options})
 
 
 def _check(spec: str, options: Mapping[str, Any]) -> None:

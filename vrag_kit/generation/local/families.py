@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
-from vrag_kit.errors import VragError
+from vrag_kit.checkpoints import Made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +28,13 @@ class Family:
     """
     adapter: tuple[str, str] | None = None
     """(name, subfolder) of an adapter without which the model sees badly."""
-    budget: Callable[[Any, int], dict[str, Any]] | None = None
+    budget: Callable[[Made, int], dict[str, Any]] | None = None
     """(processor, tokens) → options of its image processor under which a picture takes
     at most so many tokens; None where there is no such option.
     """
 
 
-def _qwen(processor: Any, tokens: int) -> dict[str, Any]:
+def _qwen(processor: Made, tokens: int) -> dict[str, Any]:
     images = processor.image_processor
     area = (images.patch_size * images.merge_size) ** 2  # pixels a token
     return {
@@ -45,14 +45,14 @@ def _qwen(processor: Any, tokens: int) -> dict[str, Any]:
     }
 
 
-def _internvl(processor: Any, tokens: int) -> dict[str, Any]:
+def _internvl(processor: Made, tokens: int) -> dict[str, Any]:
     tiles = tokens // processor.image_seq_length - 1  # one is the thumbnail
     return (
         {"crop_to_patches": True, "max_patches": tiles} if tiles > 1 else {"crop_to_patches": False}
     )
 
 
-def _pixtral(processor: Any, tokens: int) -> dict[str, Any]:
+def _pixtral(processor: Made, tokens: int) -> dict[str, Any]:
     side = (
         isqrt(1 + 4 * tokens) - 1
     ) // 2  # a square of n patches takes n rows of n patches and one break
@@ -61,7 +61,7 @@ def _pixtral(processor: Any, tokens: int) -> dict[str, Any]:
     }
 
 
-def _phi4(_processor: Any, tokens: int) -> dict[str, Any]:
+def _phi4(_processor: Made, tokens: int) -> dict[str, Any]:
     return {
         "dynamic_hd": max(1, (tokens - 273) // 272)
     }  # 273 for the whole picture; 256 and 16 row ends for each crop
@@ -89,22 +89,16 @@ Pixtral is a llava with a pixtral tower.
 """
 
 
-def family_of(config: Any) -> Family:
-    """The facts about a checkpoint, by its config."""
-    tower = getattr(getattr(config, "vision_config", None), "model_type", "")
-    return FAMILIES.get(config.model_type) or FAMILIES.get(tower) or Family()
+def family_of(config: Mapping[str, Any]) -> Family:
+    """The facts about a checkpoint, by its config.json."""
+    tower = (config.get("vision_config") or {}).get("model_type", "")
+    return FAMILIES.get(config.get("model_type", "")) or FAMILIES.get(tower) or Family()
 
 
-def budget_of(family: Family, processor: Any, tokens: int | None, owner: str) -> Mapping[str, Any]:
-    """Options of the image processor that keep a picture to `tokens`; none for None.
-
-    Raises `VragError`, naming `owner`, where the family has no such option.
+def budget_of(family: Family, processor: Made, tokens: int | None) -> dict[str, Any]:
+    """Options of the image processor that keep a picture to `tokens`; none for None,
+    and where the family has no such option.
     """
-    if tokens is None:
+    if tokens is None or family.budget is None:
         return {}
-    if family.budget is None:
-        raise VragError(
-            f"{owner}: max_image_tokens cannot be set for this family. Use max_image_side, which"
-            " makes the pictures smaller."
-        )
     return family.budget(processor, tokens)

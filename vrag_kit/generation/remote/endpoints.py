@@ -166,23 +166,29 @@ def _checkpoint_defaults(owner: str, model: str) -> dict[str, Any]:
     """The sampling fields in the generation config of the checkpoint that a server
     serves: a folder, or a name on the hub.
     """
-    from transformers import GenerationConfig
-
     try:
-        config = GenerationConfig.from_pretrained(model)
+        stated = _generation_config(model)
     except (OSError, ValueError) as error:
         raise VragError(
             f"{owner}: its defaults are not known here, as no generation config is found under"
             f" {model!r}. Set `decoding` in its entry to greedy, or to fields such as"
             " {temperature: 0.7, top_p: 0.9}."
         ) from error
-    names = (
-        ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
-        if config.do_sample
-        else ("repetition_penalty",)
-    )
-    values = {name: value for name in names if (value := getattr(config, name, None)) is not None}
-    return {"temperature": 1.0, **values} if config.do_sample else values
+    names = ["repetition_penalty"]
+    if stated.get("do_sample"):
+        names = ["temperature", "top_p", "top_k", "min_p", "repetition_penalty"]
+    values = {name: stated[name] for name in names if stated.get(name) is not None}
+    return {"temperature": 1.0, **values} if stated.get("do_sample") else values
+
+
+def _generation_config(model: str) -> dict[str, Any]:
+    """A checkpoint's generation_config.json; raises OSError or ValueError without one."""
+    path = Path(model) / "generation_config.json"
+    if not path.parent.is_dir():
+        from huggingface_hub import hf_hub_download
+
+        path = Path(hf_hub_download(model, path.name))
+    return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def image_tokens(rule: str, size: Size) -> int:

@@ -1,0 +1,44 @@
+"""Reading stored answers needs neither torch nor transformers nor a client."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import WEIGHTS
+from strange_server import StrangeServer
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.generation import ask_models, zero_shot
+from vrag_kit.papers.visual_rag.wording import WORDING
+
+READING = """
+import sys
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.generation import ask_models, zero_shot
+from vrag_kit.papers.visual_rag.wording import WORDING
+
+annotations, images, answers, *models = sys.argv[1:]
+benchmark = load_visual_rag(annotations, images)
+contexts = zero_shot(benchmark)
+how = {"decoding": "greedy", "max_new_tokens": 4}
+table = ask_models(models, benchmark, contexts, answers, wording=WORDING, run_with=how)
+print(len(table), *sorted({"torch", "transformers", "openai"} & set(sys.modules)))
+"""
+
+
+def test_stored_answers_of_all_models_are_read_without_a_heavy_import(
+    write_annotations, tree: Path, tmp_path: Path
+) -> None:
+    annotations = write_annotations({})
+    benchmark = load_visual_rag(annotations, tree)
+    with StrangeServer() as server:
+        models = [str(WEIGHTS / "field-guide-vlm-few"), f"served@{server.url}"]
+        how = {"decoding": "greedy", "max_new_tokens": 4}
+        contexts = zero_shot(benchmark)
+        ask_models(models, benchmark, contexts, tmp_path, wording=WORDING, run_with=how)
+    # the server is gone: whoever asked again would fail
+    command = [sys.executable, "-c", READING, str(annotations), str(tree), str(tmp_path), *models]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "2"

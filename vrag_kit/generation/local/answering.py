@@ -1,0 +1,262 @@
+"""A checkpoint with its weights: batches of prompts answered, pictures looked at once."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import torch
+from PIL import Image
+
+from vrag_kit.benchmarks.images import pixel_hash, shrink
+from vrag_kit.checkpoints import Made
+from vrag_kit.generation.generator import Reply, images_before_text, images_of
+from vrag_kit.generation.local.opened import Asked, Opened, Pictures, key_of
+from vrag_kit.generation.local.ruler import content, processed
+from vrag_kit.generation.local.vision import Eyes, Seen, join
+from vrag_kit.generation.local.weights import read_weights
+from vrag_kit.types import Failure, Prompt, Status
+
+Inputs = dict[str, Any]  # Any: tensors, and what else a family's forward takes
+_BROKEN = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
+"""What a family's code raises for a prompt that it cannot take."""
+
+
+class Answering:
+    """A model that is ready to answer."""
+
+    def __init__(self, opened: Opened, name: str, decoding: Mapping[str, Any]) -> None:
+        """Reads the weights; raises `VragError` when that fails."""
+        self.model: Made = read_weights(opened.checkpoint)
+        self._opened = opened
+        self._processor = opened.processor
+        self._decoding = decoding
+        stops = self.model.generation_config.eos_token_id
+        self._stops = frozenset([stops] if isinstance(stops, int) else stops or ())
+        self._takes = frozenset(inspect.signature(self.model.forward).parameters)
+        self.eyes: Eyes | None = self._new_eyes()
+        reason = self._why_not()
+        self.eyes = None if reason else self._new_eyes()
+        if reason:
+            print(
+                f"{name}: pictures are looked at anew for every prompt, because {reason}",
+                flush=True,
+            )
+
+    def generate(self, prompts: Sequence[Prompt], sample: int) -> list[Reply]:
+        """One reply a prompt, in order; see `LocalGenerator.generate`."""
+        pictures = self._pictures(prompts)
+        replies: dict[int, Reply] = {}
+        batch = []
+        for number, prompt in enumerate(prompts):
+            if token := self._opened.control_token(prompt):
+                words = f"the text holds the model's control token {token!r}"
+                replies[number] = Reply(raw=None, failure=Failure(Status.ERROR, words))
+                continue
+            if self._opened.checkpoint.family.images_first:
+                prompt = images_before_text(prompt)
+            batch.append(self._opened.asked(number, prompt, pictures))
+        for part in self._together(batch):
+            replies.update(self._answer(part, pictures, sample))
+        return [replies[number] for number in range(len(prompts))]
+
+    def _new_eyes(self) -> Eyes:
+        return Eyes(self.model, self._processor, self._opened.budget)
+
+    def _together(self, batch: list[Asked]) -> list[list[Asked]]:
+        """The prompts that may share a batch: all of them when greedy, each alone when
+        decoding samples, those without pictures apart where the family needs it.
+        """
+        if self._decoding.get("do_sample"):
+            return [[asked] for asked in batch]
+        if not self._opened.checkpoint.family.text_apart:
+            return [batch]
+        with_images = [asked for asked in batch if asked.images]
+        without = [asked for asked in batch if not asked.images]
+        return [with_images, without]
+
+    @torch.inference_mode()
+    def _why_not(self) -> str:
+        """Why features cannot be reused; "" when two pictures in one prompt give the
+        same logits from ready features as the family's own way.
+        """
+        if "mm_encoder_outputs" not in self._takes:
+            return "the model takes no ready features"
+        if "token_type_ids" in self._takes:
+            return "it marks pictures by token types, which only its own way sets"
+        pictures: Pictures = {
+            "a": Image.new("RGB", (64, 48), (200, 90, 30)),
+            "b": Image.new("RGB", (40, 96), (20, 110, 190)),
+        }
+        shown = content(["?", *pictures.values()], self._processor, string=self._opened.string)
+        asked = Asked(0, [{"role": "user", "content": shown}], ["a", "b"], [])
+        try:
+            reused = self.model(**self._inputs([asked], pictures)).logits[:, -1]
+            own = self.model(**self._inputs([asked], pictures, reuse=False)).logits[:, -1]
+        except Exception as error:  # whatever a family's code raises: it works another way
+            return (
+                f"its processor or model works another way ({type(error).__name__}:"
+                f" {str(error)[:80]})"
+            )
+        if torch.allclose(reused, own, atol=0.02 * float(own.std()), rtol=0):
+            return ""
+        return "ready features give other answers than pixels do"
+
+    def _pictures(self, prompts: Sequence[Prompt]) -> Pictures:
+        """Key → what was seen of a picture before, or else the decoded picture; decoded
+        by threads, each once.
+        """
+        images = {key_of(part): part for prompt in prompts for part in images_of(prompt)}
+        side, eyes = self._opened.checkpoint.max_image_side, self.eyes
+
+        def read(key: str) -> Image.Image | Seen:
+            seen = eyes.recall(key) if eyes else None
+            return seen or shrink(images[key].open(), side)
+
+        with ThreadPoolExecutor(4) as pool:
+            return dict(zip(images, pool.map(read, images), strict=True))
+
+    def _answer(
+        self, batch: list[Asked], pictures: Pictures, sample: int, *, last: bool = False
+    ) -> dict[int, Reply]:
+        """Replies by number; a batch that fails is answered in halves, so that only a
+        prompt that fails alone is a failure.
+        """
+        if not batch:
+            return {}
+        try:
+            return self._try(batch, pictures, sample)
+        except _BROKEN as error:
+            full = isinstance(error, torch.OutOfMemoryError)
+            words = str(error).splitlines()[0] if str(error) else ""
+            reason = "out of memory" if full else f"{type(error).__name__}: {words}"
+        # Outside of the handler nothing holds the failed attempt's tensors any more.
+        if full and self.eyes and not last:
+            self.eyes.forget()  # what is remembered may be what fills the memory
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if len(batch) > 1:
+            middle = len(batch) // 2
+            first = self._answer(batch[:middle], pictures, sample)
+            return {**first, **self._answer(batch[middle:], pictures, sample)}
+        if full and not last:
+            return self._answer(batch, pictures, sample, last=True)
+        failure = Failure(Status.ERROR, reason[:200])
+        return {batch[0].number: Reply(raw=None, failure=failure)}
+
+    def _try(self, batch: list[Asked], pictures: Pictures, sample: int) -> dict[int, Reply]:
+        """Answer the prompts that fit; the others fail as too long."""
+        inputs = self._inputs(batch, pictures)
+        lengths = [int(n) for n in inputs["attention_mask"].sum(dim=1)]
+        room = self._opened.context - int(self._decoding["max_new_tokens"])
+        if all(length <= room for length in lengths):
+            pixels = []
+            if self._decoding.get("do_sample"):
+                pixels = [_pixels(pictures[key]) for key in batch[0].images]
+            return self._decode(batch, inputs, lengths, [sample, pixels])
+        fitting = []
+        replies = {}
+        for asked, length in zip(batch, lengths, strict=True):
+            if length <= room:
+                fitting.append(asked)
+            else:
+                replies[asked.number] = self._too_long(asked, length)
+        return {**replies, **self._answer(fitting, pictures, sample)}
+
+    def _too_long(self, asked: Asked, length: int) -> Reply:
+        words = (
+            f"{length:,} tokens of prompt and up to {self._decoding['max_new_tokens']} of answer,"
+            f" but the model holds {self._opened.context:,}"
+        )
+        return Reply(
+            raw=None,
+            failure=Failure(Status.TOO_LONG, words),
+            fields=asked.fields(),
+            tokens=asked.tokens(length),
+        )
+
+    def _inputs(self, batch: list[Asked], pictures: Pictures, *, reuse: bool = True) -> Inputs:
+        """What the model takes, padded on the left; pictures as ready features where
+        the family allows it.
+        """
+        conversations = [asked.conversation for asked in batch]
+        wanted = [key for asked in batch for key in asked.images]
+        if self.eyes and wanted and reuse:
+            inputs = self._with_features(conversations, self.eyes.look(pictures, wanted))
+        else:
+            shown = [pictures[key] for key in wanted]
+            inputs = processed(self._processor, conversations, shown, self._opened.budget)
+        if "token_type_ids" not in self._takes:
+            inputs.pop("token_type_ids", None)
+        for name, value in inputs.items():
+            if isinstance(value, torch.Tensor):
+                inputs[name] = value.to(self.model.device)
+        return inputs
+
+    def _with_features(self, conversations: Sequence[Made], seen: Sequence[Seen]) -> Inputs:
+        """Inputs in which ready features stand for the pictures."""
+        from transformers.modeling_outputs import BaseModelOutputWithPooling
+
+        processor = self._processor
+        texts = [
+            processor.apply_chat_template(each, add_generation_prompt=True, tokenize=False)
+            for each in conversations
+        ]
+        words = [each.words for each in seen]
+        texts, _ = processor.get_text_with_replacements(texts, images_replacements=words)
+        bos = processor.tokenizer.bos_token
+        inputs = dict(
+            processor.tokenizer(
+                texts,
+                padding=True,
+                return_tensors="pt",
+                add_special_tokens=not (bos and texts[0].startswith(bos)),
+            )
+        )
+        features, tensors = join(seen)
+        inputs |= tensors
+        inputs["mm_encoder_outputs"] = {"image": BaseModelOutputWithPooling(pooler_output=features)}
+        if "mm_token_type_ids" in self._takes:
+            types = processor.create_mm_token_type_ids(inputs["input_ids"])
+            inputs["mm_token_type_ids"] = torch.tensor(types)
+        return inputs
+
+    @torch.inference_mode()
+    def _decode(
+        self, batch: list[Asked], inputs: Inputs, lengths: list[int], seed: list[object]
+    ) -> dict[int, Reply]:
+        """Generate, seeded by `seed` and the prompt's tokens."""
+        told = repr([*seed, inputs["input_ids"].tolist()])
+        with torch.random.fork_rng():
+            torch.manual_seed(int.from_bytes(hashlib.sha256(told.encode()).digest()[:6], "big"))
+            out = self.model.generate(**inputs, **self._decoding)
+        answers = out[:, inputs["input_ids"].shape[1] :].tolist()
+        replies = {}
+        for asked, ids, length in zip(batch, answers, lengths, strict=True):
+            replies[asked.number] = self._reply(asked, ids, length)
+        return replies
+
+    def _reply(self, asked: Asked, ids: list[int], length: int) -> Reply:
+        """The tokens of an answer as a reply."""
+        stop = next((i for i, token in enumerate(ids) if token in self._stops), None)
+        raw = self._processor.tokenizer.decode(ids[:stop], skip_special_tokens=True).strip()
+        failure = None
+        if stop is None:
+            words = f"cut off at {self._decoding['max_new_tokens']} tokens"
+            failure = Failure(Status.TRUNCATED, words)
+        elif not raw:
+            failure = Failure(Status.EMPTY, "the model ended without a word")
+        completion = len(ids) if stop is None else stop + 1
+        return Reply(
+            raw=raw or None,
+            failure=failure,
+            fields=asked.fields(),
+            tokens={**asked.tokens(length), "completion": completion},
+        )
+
+
+def _pixels(picture: Image.Image | Seen) -> str:
+    return picture.pixels if isinstance(picture, Seen) else pixel_hash(picture)

@@ -1,0 +1,158 @@
+"""A checkpoint that answers here, as its small files tell: family, decoding, what
+answers are known by. Nothing heavy is imported, so that stored answers are read without.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vrag_kit.checkpoints import Options, check_code, find_checkpoint
+from vrag_kit.errors import VragError
+from vrag_kit.generation.local.families import Family, family_of
+
+QUANTIZATION = ("8bit", "4bit")
+EXPECTED = (
+    "a folder with config.json, weights (*.safetensors) and processor, or a name on the hub, of a"
+    " family that AutoModelForImageTextToText knows"
+)
+SAMPLING = (
+    "do_sample",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "typical_p",
+    "num_beams",
+    "repetition_penalty",
+    "no_repeat_ngram_size",
+)
+"""Fields of decoding that are read from a checkpoint, or given."""
+LOADING = ("device", "device_map", "dtype", "attention", "quantization", "trust_remote_code")
+"""Options of an entry that are fields of `Loading`."""
+_PROCESSORS = ("processor_config.json", "preprocessor_config.json")
+_TEMPLATES = ("chat_template.jinja", "chat_template.json")
+_WITH_TEMPLATES = ("processor_config.json", "tokenizer_config.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loading:
+    """How weights are put into memory; the defaults are the checkpoint's own."""
+
+    device: str = "cpu"
+    device_map: str | None = None
+    """"auto" spreads the model over all devices, by accelerate."""
+    dtype: str = "auto"
+    """Number type: "auto" as the checkpoint says, else "bfloat16", "float16",
+    "float32".
+    """
+    attention: str | None = None
+    """"sdpa", "eager", "flash_attention_2"; None lets transformers choose."""
+    quantization: str | None = None
+    """"8bit" or "4bit" (NF4), by bitsandbytes."""
+    trust_remote_code: bool = False
+    """Whether code that comes with the checkpoint may run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """Where a model lies, and how it is to be loaded and shown pictures."""
+
+    spec: str
+    """As parameters name it."""
+    folder: Path
+    family: Family
+    loading: Loading
+    max_image_side: int | None = None
+    """Pixels; larger pictures are made smaller first."""
+    max_image_tokens: int | None = None
+    """Tokens a picture takes at most."""
+
+    @property
+    def owner(self) -> str:
+        """How messages begin."""
+        return f"model {self.spec!r}"
+
+
+def open_checkpoint(spec: str, options: Options) -> Checkpoint:
+    """The checkpoint that `spec` names, with the options of its entry.
+
+    Raises `VragError` for one that is missing or has no processor or chat template, for
+    code of its own that is not trusted, and for options that its family does not have.
+    """
+    loading = Loading(**{name: options[name] for name in LOADING if name in options})
+    if loading.quantization not in (None, *QUANTIZATION):
+        raise VragError(
+            f"model {spec!r}: quantization is {loading.quantization!r}; expected"
+            f" {' or '.join(map(repr, QUANTIZATION))}."
+        )
+    folder = find_checkpoint(spec, revision=options.get("revision"))
+    check_code(folder, f"model {spec!r}", trusted=loading.trust_remote_code)
+    checkpoint = Checkpoint(
+        spec=spec,
+        folder=folder,
+        family=family_of(_read(folder / "config.json")),
+        loading=loading,
+        max_image_side=options.get("max_image_side"),
+        max_image_tokens=options.get("max_image_tokens"),
+    )
+    _check(checkpoint)
+    return checkpoint
+
+
+def local_decoding(folder: Path, decoding: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The sampling fields of transformers' `generate` for a checkpoint's folder."""
+    if decoding == "greedy":
+        return {"do_sample": False, "num_beams": 1}
+    if not isinstance(decoding, str):
+        return {"do_sample": True, **decoding}
+    stated = _read(folder / "generation_config.json")
+    return {name: stated[name] for name in SAMPLING if stated.get(name) is not None}
+
+
+def _check(checkpoint: Checkpoint) -> None:
+    """Raise `VragError` for what would fail as soon as something is asked."""
+    folder, owner = checkpoint.folder, checkpoint.owner
+    if not (folder / "config.json").is_file():
+        raise VragError(f"{owner} cannot be loaded: no config.json. Expected {EXPECTED}.")
+    if not any((folder / name).is_file() for name in _PROCESSORS):
+        raise VragError(
+            f"{owner} cannot be loaded: neither {' nor '.join(_PROCESSORS)}. Expected {EXPECTED}."
+        )
+    if not _has_template(folder):
+        raise VragError(
+            f"{owner} has no chat template, so nothing says how its prompts look. Fetch the"
+            " instruction-tuned model, or its chat_template.jinja."
+        )
+    if checkpoint.max_image_tokens is not None and checkpoint.family.budget is None:
+        raise VragError(
+            f"{owner}: max_image_tokens cannot be set for this family. Use max_image_side, which"
+            " makes the pictures smaller."
+        )
+
+
+def _has_template(folder: Path) -> bool:
+    if any((folder / name).is_file() for name in _TEMPLATES):
+        return True
+    if any(folder.glob("additional_chat_templates/*.jinja")):
+        return True
+    return any("chat_template" in _read(folder / name) for name in _WITH_TEMPLATES)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A JSON file of a checkpoint; empty when it is not there.
+
+    Raises `VragError` for a file that is no JSON.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise VragError(
+            f"{path}: not readable JSON ({error}). Fetch the checkpoint again."
+        ) from error
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,149 @@
+"""A checkpoint with its processor: prompts measured and laid out, before any weights
+are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PIL import Image
+
+from vrag_kit.benchmarks.images import shrunk
+from vrag_kit.generation.generator import Forecast, Size, images_of, text_of
+from vrag_kit.generation.local.checkpoint import Checkpoint
+from vrag_kit.generation.local.families import budget_of
+from vrag_kit.generation.local.memory import memory_note, weight_bytes
+from vrag_kit.generation.local.ruler import Ruler, Shown, content, takes_only_strings
+from vrag_kit.generation.local.vision import Seen
+from vrag_kit.generation.local.weights import read_processor
+from vrag_kit.types import LazyImage, Prompt
+
+Pictures = dict[str, Image.Image | Seen]
+"""Key → a decoded picture, or what was seen of it before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One prompt of a batch."""
+
+    number: int
+    """Its place among the prompts."""
+    conversation: list[dict[str, Any]]  # Any: as the chat template takes it
+    images: list[str]
+    """Keys of its pictures, in order."""
+    shown: list[Shown]
+    """How it sees each."""
+
+    def tokens(self, prompt: int) -> dict[str, int]:
+        """Token counts, of which `prompt` are the prompt's."""
+        if not self.shown:
+            return {"prompt": prompt}
+        visual = sum(shown.tokens + shown.outside for shown in self.shown)
+        return {"prompt": prompt, "visual": visual}
+
+    def fields(self) -> dict[str, Any]:
+        """Of each picture: width and height seen (of a tile), tiles, visual tokens."""
+        return {"images": [list(shown) for shown in self.shown]} if self.shown else {}
+
+
+class Opened:
+    """Config and processor of a checkpoint."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Raises `VragError` for a checkpoint that cannot be read."""
+        self.checkpoint = checkpoint
+        self.config, self.processor = read_processor(checkpoint)
+        self.processor.tokenizer.padding_side = "left"
+        self.budget = budget_of(checkpoint.family, self.processor, checkpoint.max_image_tokens)
+        self.string = takes_only_strings(self.processor, checkpoint.owner)
+        self.ruler = Ruler(self.processor, self.config, self.budget, string_template=self.string)
+        text = self.config.get_text_config()
+        self.context = int(getattr(text, "max_position_embeddings", None) or 1 << 30)
+        """Tokens of prompt and answer together that the model can hold."""
+        special = {getattr(self.processor, "image_token", None)}
+        special.update(self.processor.tokenizer.all_special_tokens)
+        self._control = sorted(token for token in special if token)
+
+    def weight_bytes(self) -> int:
+        """Bytes that the weights will take."""
+        loading = self.checkpoint.loading
+        return weight_bytes(
+            self.checkpoint.folder,
+            self.config,
+            dtype=loading.dtype,
+            quantization=loading.quantization,
+        )
+
+    def control_token(self, prompt: Prompt) -> str | None:
+        """The first control token of the model that the words of a prompt hold."""
+        texts = [part for message in prompt for part in message.parts if isinstance(part, str)]
+        for token in self._control:
+            if any(token in text for text in texts):
+                return token
+        return None
+
+    def asked(self, number: int, prompt: Prompt, pictures: Pictures) -> Asked:
+        """A prompt as the chat template takes it, with what becomes of its pictures."""
+        conversation = []
+        for message in prompt:
+            parts = [
+                part if isinstance(part, str) else pictures[key_of(part)] for part in message.parts
+            ]
+            shown = content(parts, self.processor, string=self.string)
+            conversation.append({"role": message.role, "content": shown})
+        keys = [key_of(part) for part in images_of(prompt)]
+        return Asked(number, conversation, keys, [self.ruler.shown(pictures[k].size) for k in keys])
+
+    def forecast(
+        self, prompts: Sequence[Prompt], sizes: Mapping[str, Size], longest_answer: int
+    ) -> Forecast:
+        """Prompts measured exactly, by the processor; which of them the model cannot
+        hold; and what must fit into memory.
+        """
+        images = [len(images_of(prompt)) for prompt in prompts]
+        lengths = [self._length(prompt, sizes) for prompt in prompts]
+        longest = max(range(len(prompts)), key=lengths.__getitem__)
+        notes = [
+            f"the longest prompt, with {images[longest]}"
+            f" image{'' if images[longest] == 1 else 's'}, takes {lengths[longest]:,} tokens; the"
+            f" model holds {self.context:,}"
+        ]
+        device = self.checkpoint.loading.device
+        most = lengths[longest] + longest_answer
+        if note := memory_note(self.config, self.weight_bytes(), most, device):
+            notes.append(note)
+        room = self.context - longest_answer
+        misfits = [n for n, length in zip(images, lengths, strict=True) if length > room]
+        if misfits:
+            notes.append(_misfit_note(misfits))
+        return Forecast(
+            calls=len(prompts),
+            images=sum(images),
+            tokens=sum(lengths),
+            notes=tuple(notes),
+            misfits=len(misfits),
+        )
+
+    def _length(self, prompt: Prompt, sizes: Mapping[str, Size]) -> int:
+        """Tokens of a prompt."""
+        side = self.checkpoint.max_image_side
+        shown = [self.ruler.shown(shrunk(sizes[each.where], side)) for each in images_of(prompt)]
+        return self.ruler.text(text_of(prompt)) + sum(each.tokens for each in shown)
+
+
+def key_of(image: LazyImage) -> str:
+    """What a picture is remembered under: where it lies, and its state."""
+    return f"{image.where} {image.stamp}"
+
+
+def _misfit_note(misfits: Sequence[int]) -> str:
+    """What to do about prompts that do not fit, of so many images."""
+    advice = "take a model with a longer context"
+    if min(misfits):
+        advice = "set max_image_tokens or max_image_side lower, or max_images, in the model's entry"
+    return (
+        f"{len(misfits):,} prompts do not fit, from {min(misfits)} images on: they will fail as"
+        f' "too long"; {advice}'
+    )
