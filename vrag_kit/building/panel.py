@@ -20,7 +20,6 @@ from vrag_kit.building.assignment import assignments
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.log import AnnotationLog, LogFile, Vote
 from vrag_kit.errors import VragError
-from vrag_kit.plotting.style import CLUE
 from vrag_kit.widgets.pictures import figure, jpeg
 
 if TYPE_CHECKING:
@@ -140,6 +139,8 @@ def annotation_page(
 
 
 def _card(annotator: str, vote: Vote, root: Path, most: int) -> str:
+    from vrag_kit.plotting.style import CLUE
+
     clues = [doc_id for doc_id in vote.shown if doc_id in vote.clues]
     unread = f"; {len(vote.unreadable)} could not be read" if vote.unreadable else ""
     rows = {

@@ -23,7 +23,6 @@ from vrag_kit.generation import AnswerStore, Asking, Round, ask_prompts, load_ge
 from vrag_kit.generation.generator import read_answer
 from vrag_kit.judging.abstention import declines
 from vrag_kit.options import Entry
-from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Answer, Evidence, Failure, Message, Prompt, Query, Status
 
 _COLUMNS = ["question_id", "doc_id", "visible", "status", "detail", "answer_id"]
@@ -193,6 +192,8 @@ def _yes_no(look: Look) -> Prompt:
 
 
 def _question(look: Look) -> Prompt:
+    from vrag_kit.papers.visual_rag.wording import WORDING
+
     query = Query(query_id=look.question_id, text=look.question)
     shown = Evidence(doc_id=look.doc_id, image=look.image)
     return render(WORDING.template("one_image"), query, [shown])
