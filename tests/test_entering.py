@@ -13,7 +13,7 @@ HEAVY = (
 )
 
 
-@pytest.mark.parametrize("room", ["benchmarks", "fetching", "fieldguide"])
+@pytest.mark.parametrize("room", ["benchmarks", "fetching", "fieldguide", "building"])
 def test_entering_a_room_imports_nothing_heavy(room: str) -> None:
     code = f"import sys, vrag_kit.{room}; print(*sorted(set(sys.modules) & set({HEAVY})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

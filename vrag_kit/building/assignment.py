@@ -96,18 +96,7 @@ def assignments(
     a folder that is not in `folders`, an image that is not in its folder, and a rate
     outside [0, 1].
     """
-    if missing := [name for name in COLUMNS if name not in questions]:
-        raise VragError(
-            f"the questions have no column {', '.join(missing)}; expected {', '.join(COLUMNS)}. A"
-            " column `rate` of NaN says that no estimate is known."
-        )
-    if questions.empty:
-        raise VragError(
-            "there is no question to annotate; expected one row or more. Were all of them dropped?"
-            " Their column `dropped` says why; write others into their file."
-        )
-    if twice := list(questions["question_id"][questions["question_id"].duplicated()]):
-        raise VragError(f"the question {twice[0]!r} is there twice; expected each once.")
+    _check(questions)
     by_name = {folder.name: folder for folder in folders}
     table = questions.assign(unjudged=questions.get("unjudged", 0))
     tasks = []
@@ -138,6 +127,22 @@ def assignments(
             )
         tasks.append(task)
     return tasks
+
+
+def _check(questions: pd.DataFrame) -> None:
+    """Raise `VragError` for a missing column, no question, and one that is there twice."""
+    if missing := [name for name in COLUMNS if name not in questions]:
+        raise VragError(
+            f"the questions have no column {', '.join(missing)}; expected {', '.join(COLUMNS)}. A"
+            " column `rate` of NaN says that no estimate is known."
+        )
+    if questions.empty:
+        raise VragError(
+            "there is no question to annotate; expected one row or more. Were all of them dropped?"
+            " Their column `dropped` says why; write others into their file."
+        )
+    if twice := list(questions["question_id"][questions["question_id"].duplicated()]):
+        raise VragError(f"the question {twice[0]!r} is there twice; expected each once.")
 
 
 def _images(folder: SpeciesFolder, question_id: str, disputes: Disputes | None) -> Sequence[str]:

@@ -109,15 +109,7 @@ def write_benchmark(
     """
     folder = Path(folder)
     annotations, parameters = folder / "annotations.jsonl", folder / f"{folder.name}.yaml"
-    kept = [each for each in decisions if each.fate == "kept"]
-    if not kept:
-        counts = Counter(each.fate for each in decisions)
-        fates = ", ".join(f"{count} {fate}" for fate, count in counts.items())
-        raise VragError(
-            f"{annotations}: no question is kept, so no benchmark is written"
-            f" ({fates or 'there are none'}). Annotate in the panel, and name its file among those"
-            " that count."
-        )
+    kept = _kept(decisions, annotations)
     lines = [json.dumps(_row(each), ensure_ascii=False) + "\n" for each in kept]
     data = {"annotations": shown(annotations), "image_root": shown(image_root), "name": name}
     texts = {}
@@ -147,6 +139,20 @@ def write_benchmark(
             " or free space; the annotators' logs hold everything."
         ) from error
     return annotations
+
+
+def _kept(decisions: Sequence[Decision], annotations: Path) -> list[Decision]:
+    """The questions that are kept; raises `VragError` when there is none."""
+    kept = [each for each in decisions if each.fate == "kept"]
+    if not kept:
+        counts = Counter(each.fate for each in decisions)
+        fates = ", ".join(f"{count} {fate}" for fate, count in counts.items())
+        raise VragError(
+            f"{annotations}: no question is kept, so no benchmark is written"
+            f" ({fates or 'there are none'}). Annotate in the panel, and name its file among those"
+            " that count."
+        )
+    return kept
 
 
 def _row(decision: Decision) -> dict[str, object]:

@@ -68,18 +68,25 @@ def ask_presence(
             f"unknown wording {wording!r} of the coarse filter; expected one of"
             f" {', '.join(map(repr, WORDINGS))}."
         )
-    by_name = {folder.name: folder for folder in folders}
-    asked = questions[questions["dropped"] == ""]
-    if lost := sorted(set(asked["folder"]) - set(by_name)):
-        raise VragError(
-            f"there is no folder {lost[0]!r} of pictures, which a question is about; found"
-            f" {', '.join(list(by_name)[:3])}, …. Mend the questions, or the image root."
-        )
-    looks = _looks(asked, by_name, Path(image_root))
+    looks = _looks(questions[questions["dropped"] == ""], folders, Path(image_root))
     damaged = _damaged({look.doc_id: look.image for look in looks})
     whole = [look for look in looks if look.doc_id not in damaged]
     write, read = WORDINGS[wording]
+    prompts = [(look.question_id, write(look)) for look in whole]
     how = how_to_run(run_with, Asking(decoding="greedy", max_new_tokens=16))
+    answers = _ask(model, prompts, Path(answers_dir), how)
+    told = {look: _told(answer, read) for look, answer in zip(whole, answers, strict=True)}
+    rows = []
+    for look in looks:
+        said = told.get(look) or (np.nan, Status.DAMAGED.value, damaged[look.doc_id], "")
+        rows.append((look.question_id, look.doc_id, *said))
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def _ask(
+    model: Entry, prompts: Sequence[tuple[str, Prompt]], answers_dir: Path, how: Asking
+) -> list[Answer]:
+    """The answer to each prompt, which a question_id stands before."""
     generator = load_generator(
         model,
         device=how.device,
@@ -87,21 +94,15 @@ def ask_presence(
         max_new_tokens=how.max_new_tokens,
         concurrency=how.batch_size,
     )
-    with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
-        answers = ask_prompts(
+    with AnswerStore(answers_dir / "answers.sqlite") as store:
+        return ask_prompts(
             generator,
-            [write(look) for look in whole],
+            [prompt for _, prompt in prompts],
             store,
-            owners=[look.question_id for look in whole],
+            owners=[question_id for question_id, _ in prompts],
             how=how,
             this=Round(what="looks"),
         )
-    told = {look: _told(answer, read) for look, answer in zip(whole, answers, strict=True)}
-    rows = []
-    for look in looks:
-        said = told.get(look) or (np.nan, Status.DAMAGED.value, damaged[look.doc_id], "")
-        rows.append((look.question_id, look.doc_id, *said))
-    return pd.DataFrame(rows, columns=_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,20 @@ class Look:
 
 
 def _looks(
-    questions: pd.DataFrame, folders: Mapping[str, SpeciesFolder], image_root: Path
+    questions: pd.DataFrame, folders: Sequence[SpeciesFolder], image_root: Path
 ) -> list[Look]:
-    """Every question with every image of its folder."""
+    """Every question with every image of its folder; raises `VragError` for one whose
+    folder is not there.
+    """
+    by_name = {folder.name: folder for folder in folders}
+    if lost := sorted(set(questions["folder"]) - set(by_name)):
+        raise VragError(
+            f"there is no folder {lost[0]!r} of pictures, which a question is about; found"
+            f" {', '.join(list(by_name)[:3])}, …. Mend the questions, or the image root."
+        )
     looks = []
     for row in questions.to_dict("records"):
-        folder = folders[row["folder"]]
+        folder = by_name[row["folder"]]
         words = (row["question"], row["feature"], folder.called)
         for doc_id in folder.images:
             looks.append(Look(row["question_id"], doc_id, *words, ImageFile(image_root / doc_id)))

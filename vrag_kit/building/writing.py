@@ -25,7 +25,6 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.asking_options import Asking, Round
-from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.options import Entry
 from vrag_kit.types import Answer, Message, Prompt
@@ -90,20 +89,11 @@ def write_questions(
         name, written = NAME, [write_by_template(folder) for folder in folders]
         failures = [_UNKNOWN.format(folder.scientific) for folder in folders]
     else:
+        told = [paragraphs.get(folder.scientific, "") for folder in folders]
+        prompts = [question_prompt(*each, form) for each in zip(folders, told, strict=True)]
         how = how_to_run(run_with, Asking(max_new_tokens=1024))
-        generator = load_generator(
-            writer,
-            device=how.device,
-            decoding=how.decoding,
-            max_new_tokens=how.max_new_tokens,
-            concurrency=how.batch_size,
-        )
-        prompts = [
-            question_prompt(folder, paragraphs.get(folder.scientific, ""), form)
-            for folder in folders
-        ]
-        answers = _ask(generator, prompts, Path(answers_dir), how)
-        name, written = generator.name, [_READERS[form](answer.raw or "") for answer in answers]
+        name, answers = _ask(writer, prompts, Path(answers_dir), how)
+        written = [_READERS[form](answer.raw or "") for answer in answers]
         failures = [_failure(answer) for answer in answers]
     rows: list[tuple[str, ...]] = []
     for folder, questions, failure in zip(folders, written, failures, strict=True):
@@ -121,18 +111,27 @@ _READERS: dict[str, Callable[[str], list[ParsedQuestion]]] = {
 
 
 def _ask(
-    generator: Generator, prompts: Sequence[Prompt], answers_dir: Path, how: Asking
-) -> list[Answer]:
+    writer: Entry, prompts: Sequence[Prompt], answers_dir: Path, how: Asking
+) -> tuple[str, list[Answer]]:
+    """The writer's name, and what it answers."""
+    generator = load_generator(
+        writer,
+        device=how.device,
+        decoding=how.decoding,
+        max_new_tokens=how.max_new_tokens,
+        concurrency=how.batch_size,
+    )
     if not prompts:
-        return []
+        return generator.name, []
     with AnswerStore(answers_dir / "answers.sqlite") as store:
-        return ask_prompts(
+        answers = ask_prompts(
             generator,
             prompts,
             store,
             how=how,
             this=Round(what="questions", read=lambda raw: {}),
         )
+    return generator.name, answers
 
 
 def question_prompt(folder: SpeciesFolder, paragraph: str, form: str) -> Prompt:

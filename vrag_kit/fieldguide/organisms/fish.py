@@ -25,6 +25,19 @@ def _mouth(species: Species, openness: float) -> list[Shape]:
     ]
 
 
+def _dorsal_fin(species: Species, back: float, openness: float | None) -> list[Shape]:
+    """The fin on the `back`; None: folded down."""
+    lift = 0.03 + (0.25 * openness if openness is not None else 0.0)
+    front = [(-0.26, back + 0.05), (-0.3, back - lift * 0.7)]
+    fin = smooth(
+        [*front, (-0.1, back - lift * 1.25), (0.12, back - lift * 1.3), (0.2, back + 0.02)]
+    )
+    if openness is None:
+        return [Shape(fin, darker(COLORS[species.outside.color], 0.6))]
+    anchor = (-0.04, back - lift * 0.5)
+    return patterned(fin, species.hidden["dorsal fin"], "dorsal fin", anchor)
+
+
 def draw(species: Species, pose: str, openness: float) -> list[Shape]:
     """A fish from the side, facing right."""
     coat, depth = COLORS[species.outside.color], 0.16 + 0.08 * species.build[0]
@@ -39,22 +52,6 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
             (-0.1, depth * 0.95),
         ]
     )
-    lift = 0.03 + (0.25 * openness if pose == "fin raised" else 0.0)
-    back = 0.02 - depth * 0.62
-    fin = smooth(
-        [
-            (-0.26, back + 0.05),
-            (-0.3, back - lift * 0.7),
-            (-0.1, back - lift * 1.25),
-            (0.12, back - lift * 1.3),
-            (0.2, back + 0.02),
-        ]
-    )
-    fins = (
-        patterned(fin, species.hidden["dorsal fin"], "dorsal fin", (-0.04, back - lift * 0.5))
-        if pose == "fin raised"
-        else [Shape(fin, darker(coat, 0.6))]
-    )
     side_fin = Shape(
         smooth([(0.1, 0.06), (-0.06, 0.05), (-0.1, 0.15), (0.02, 0.13)]), darker(coat, 0.65)
     )
@@ -68,7 +65,7 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
         Shape(ellipse(0.293, -0.035, 0.016, 0.016, n=10), (18, 18, 20)),
     ]
     return [
-        *fins,
+        *_dorsal_fin(species, 0.02 - depth * 0.62, openness if pose == "fin raised" else None),
         Shape(tail, darker(coat, 0.75)),
         belly_fin,
         *patterned(body, species.outside, "", (0.0, 0.02)),
