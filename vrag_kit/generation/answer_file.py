@@ -8,6 +8,7 @@ that disk must know file locks, and the machines' clocks must agree to within a 
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -71,6 +72,9 @@ _AT_ONCE = 500
 """Ids in one query."""
 
 
+Row = tuple[Any, ...]  # Any: what SQLite holds
+
+
 class AnswerFile:
     """An open answer store's file, for one process and its threads."""
 
@@ -125,9 +129,7 @@ class AnswerFile:
                     self._db.execute("ROLLBACK")
                 raise
 
-    def rows(
-        self, columns: str, table: str, answer_ids: Sequence[str]
-    ) -> list[tuple[Any, ...]]:  # Any: what SQLite holds
+    def rows(self, columns: str, table: str, answer_ids: Sequence[str]) -> list[Row]:
         """The rows of `table` that belong to these answers, in no particular order."""
         found = []
         with self.reading() as db:
@@ -208,25 +210,29 @@ def _carry_over(db: sqlite3.Connection) -> None:
         "SELECT answer_id, status, raw, fields, model, sample, prompt, sent, tokens"
         " FROM answers_before WHERE status != 'claimed'"
     )
-    for answer_id, said, raw, fields, *rest in old:
-        status, detail = kind_and_words(said, raw)
-        row = (answer_id, status, detail, raw, _call_fields(fields), *rest, 0.0)
-        db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    for row in old:
+        db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _carried(row))
     db.execute("DROP TABLE answers_before")
 
 
-def kind_and_words(said: str, raw: str | None) -> tuple[str, str]:
+def _carried(row: Row) -> Row:
+    """A row of version 2 as this version has it."""
+    said, raw = row[1:3]
+    return (row[0], *_kind_and_words(said, raw), raw, _call_fields(row[3]), *row[4:], 0.0)
+
+
+def _kind_and_words(said: str, raw: str | None) -> tuple[str, str]:
     """A version 2 status, such as "refused: policy", as kind and words.
 
     That an answer was found empty is no failure of the call: its words are read anew.
     """
     if raw and said.startswith("empty: nothing after"):
         return Status.OK, ""
-    name, _, words = said.partition(": ")
-    kind = name.strip(": ").replace(" ", "_")
-    if kind not in set(Status):
+    found = re.fullmatch(r"([a-z ]+):?\s*(.*)", said, re.DOTALL)
+    kind = found[1].replace(" ", "_") if found else ""
+    if found is None or kind not in set(Status):
         return Status.ERROR, said
-    return kind, words.strip()
+    return kind, found[2].strip()
 
 
 def _call_fields(fields: str | None) -> str:

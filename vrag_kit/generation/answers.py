@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
@@ -28,6 +29,8 @@ from vrag_kit.progress import track
 from vrag_kit.types import Answer, Failure, LazyImage, Status
 
 _PICTURES_AT_ONCE = 512
+_COLUMNS = ("answer_id", "status", "detail", "sample", "raw", "fields", "sent", "tokens")
+"""What is read of an answer."""
 
 
 class AnswerStore:
@@ -117,20 +120,9 @@ class AnswerStore:
         """The answers and failures that are there, by id; `fields` are what the call
         told, nothing that was read out of `raw`.
         """
-        columns = "answer_id, status, detail, sample, raw, fields, sent, tokens"
-        found = {}
-        for row in self._file.rows(columns, "answers", answer_ids):
-            answer_id, status, detail, sample, raw, fields, sent, tokens = row
-            found[answer_id] = Answer(
-                answer_id=answer_id,
-                sample=sample,
-                raw=raw,
-                fields=json.loads(fields),
-                failure=None if status == Status.OK else Failure(Status(status), detail),
-                sent=json.loads(sent),
-                tokens=json.loads(tokens),
-            )
-        return found
+        rows = self._file.rows(", ".join(_COLUMNS), "answers", answer_ids)
+        answers = [_answer(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+        return {answer.answer_id: answer for answer in answers}
 
     def prompt(self, answer_id: str) -> StoredPrompt:
         """What was asked: messages with role and parts, pictures as {"image": where,
@@ -252,19 +244,11 @@ class AnswerStore:
 
 def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None:
     model = answer.sent.get("model")
-    row = (
-        answer.answer_id,
-        answer.status,
-        answer.detail,
-        answer.raw,
-        json.dumps(dict(answer.fields)),
-        model,
-        answer.sample,
-        json.dumps(prompt),
-        json.dumps(dict(answer.sent)),
-        json.dumps(dict(answer.tokens)),
-        time.time(),
-    )
+    outcome = (answer.answer_id, answer.status, answer.detail, answer.raw)
+    fields = json.dumps(dict(answer.fields))
+    sent = json.dumps(dict(answer.sent))
+    tokens = json.dumps(dict(answer.tokens))
+    row = (*outcome, fields, model, answer.sample, json.dumps(prompt), sent, tokens, time.time())
     db.execute("DELETE FROM answers WHERE answer_id = ? AND status != 'ok'", (answer.answer_id,))
     db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     if cost := answer.fields.get("cost"):
@@ -273,6 +257,19 @@ def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None
             " dollars = dollars + excluded.dollars",
             (model, cost),
         )
+
+
+def _answer(row: dict[str, Any]) -> Answer:  # Any: what SQLite holds
+    failed = row["status"] != Status.OK
+    return Answer(
+        answer_id=row["answer_id"],
+        sample=row["sample"],
+        raw=row["raw"],
+        failure=Failure(Status(row["status"]), row["detail"]) if failed else None,
+        fields=json.loads(row["fields"]),
+        sent=json.loads(row["sent"]),
+        tokens=json.loads(row["tokens"]),
+    )
 
 
 def _look(image: LazyImage) -> Picture:

@@ -12,7 +12,7 @@ from itertools import groupby, islice
 
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking_options import Asking, Round
-from vrag_kit.generation.generator import Generator, Reply, Size, images_of
+from vrag_kit.generation.generator import Generator, Reply, Size, all_images, images_of
 from vrag_kit.generation.keys import StoredPrompt, answer_key, stored_prompt
 from vrag_kit.generation.spending import Purse, check_forecast
 from vrag_kit.progress import Progress
@@ -58,7 +58,7 @@ def ask_prompts(
     """
     how, this = how or Asking(), this or Round()
     began = time.monotonic()
-    pictures = store.pictures(image for prompt in prompts for image in images_of(prompt))
+    pictures = store.pictures(all_images(prompts))
     asked: dict[str, _Question] = {}
     answer_ids = []
     for owner, prompt in zip(owners or [""] * len(prompts), prompts, strict=True):
@@ -160,7 +160,8 @@ class _Asker:
         how many became ours. While nothing happens the store is looked at ever more
         rarely.
         """
-        new, pause, said = 0, _SHORTEST_PAUSE, 0.0
+        new, said = 0, 0.0
+        pause = _SHORTEST_PAUSE
         while missing := self._missing(todo):
             free = self._store.free(missing, again=self._again)
             batches = [free[start : start + size] for start in range(0, len(free), size)]

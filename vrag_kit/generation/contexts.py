@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, product, zip_longest
 
 import pandas as pd
 
@@ -44,8 +44,7 @@ def gt_clue(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list[
             draw=draw,
             doc_ids=tuple(_clues(benchmark, query_id, draw, seed, 1)),
         )
-        for query_id in benchmark.queries
-        for draw in range(draws)
+        for query_id, draw in product(benchmark.queries, range(draws))
     ]
 
 
@@ -62,8 +61,7 @@ def non_clue(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list
             draw=draw,
             doc_ids=tuple(_non_clues(benchmark, query_id, draw, seed, 1)),
         )
-        for query_id in benchmark.queries
-        for draw in range(draws)
+        for query_id, draw in product(benchmark.queries, range(draws))
     ]
 
 
@@ -220,19 +218,12 @@ def m_gt(
     order, so that 1 GT is `gt_clue`. Raises `VragError` for a query with fewer than m
     clues.
     """
-    return [
-        Context(
-            query_id=query_id,
-            setting="m_gt",
-            k=m,
-            m=m,
-            draw=draw,
-            doc_ids=tuple(_clues(benchmark, query_id, draw, seed, m)),
-        )
-        for query_id in benchmark.queries
-        for draw in range(draws)
-        for m in ms
-    ]
+    contexts = []
+    for query_id, draw, m in product(benchmark.queries, range(draws), ms):
+        clues = tuple(_clues(benchmark, query_id, draw, seed, m))
+        arm = Context(query_id=query_id, setting="m_gt", k=m, m=m, draw=draw, doc_ids=clues)
+        contexts.append(arm)
+    return contexts
 
 
 def m_in_k(
@@ -251,22 +242,14 @@ def m_in_k(
     """
     if max(ms) > k:
         raise VragError(f"{max(ms)} clues do not fit into k = {k} images.")
-    return [
-        Context(
-            query_id=query_id,
-            setting="m_in_k",
-            k=k,
-            m=m,
-            draw=draw,
-            doc_ids=(
-                *_clues(benchmark, query_id, draw, seed, m),
-                *_non_clues(benchmark, query_id, draw, seed, k - m),
-            ),
-        )
-        for query_id in benchmark.queries
-        for draw in range(draws)
-        for m in ms
-    ]
+    contexts = []
+    for query_id, draw, m in product(benchmark.queries, range(draws), ms):
+        clues = _clues(benchmark, query_id, draw, seed, m)
+        others = _non_clues(benchmark, query_id, draw, seed, k - m)
+        shown = (*clues, *others)
+        arm = Context(query_id=query_id, setting="m_in_k", k=k, m=m, draw=draw, doc_ids=shown)
+        contexts.append(arm)
+    return contexts
 
 
 def _clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count: int) -> list[str]:
@@ -288,13 +271,10 @@ def _clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count: int
 def _easy(
     images: Mapping[str, Iterable[str]], query_id: str, group: str, draw: int, seed: int, count: int
 ) -> list[str]:
-    groups = [other for other in ordered(images, seed, query_id, "easy", draw) if other != group][
-        :count
-    ]
-    rounds = zip_longest(
-        *(ordered(images[other], seed, query_id, "easy", draw) for other in groups)
-    )
-    chosen = [doc_id for each in rounds for doc_id in each if doc_id is not None]
+    others = [other for other in ordered(images, seed, query_id, "easy", draw) if other != group]
+    queues = [ordered(images[other], seed, query_id, "easy", draw) for other in others[:count]]
+    in_turn = chain.from_iterable(zip_longest(*queues))
+    chosen = [doc_id for doc_id in in_turn if doc_id is not None]
     if len(chosen) < count:
         raise VragError(
             f"query {query_id!r}: {len(chosen)} images of other species, fewer than the {count}"

@@ -117,16 +117,7 @@ def ask_models(
     asked, for an entry that cannot be read, and when two models have the same name.
     """
     how = Asking.of(run_with or {})
-    generators = [
-        load_generator(
-            entry,
-            device=how.device,
-            decoding=how.decoding,
-            max_new_tokens=how.max_new_tokens,
-            concurrency=how.batch_size,
-        )
-        for entry in models
-    ]
+    generators = [_load(entry, how) for entry in models]
     _check_names([generator.name for generator in generators])
     for generator in generators:
         if missing := generator.missing():
@@ -148,25 +139,24 @@ def ask_models(
     return pd.concat(tables, ignore_index=True)
 
 
+def _load(entry: Entry, how: Asking) -> Generator:
+    return load_generator(
+        entry,
+        device=how.device,
+        decoding=how.decoding,
+        max_new_tokens=how.max_new_tokens,
+        concurrency=how.batch_size,
+    )
+
+
 def _row(
     benchmark: Benchmark, context: Context, template: str, answer: Answer
 ) -> tuple[object, ...]:
     """The columns from setting on."""
-    return (
-        context.setting,
-        context.k,
-        context.m,
-        context.draw,
-        answer.sample,
-        context.query_id,
-        benchmark.queries[context.query_id].group,
-        context.doc_ids,
-        template,
-        answer.fields.get("answer"),
-        answer.status.value,
-        answer.detail,
-        answer.answer_id,
-    )
+    arm = (context.setting, context.k, context.m, context.draw, answer.sample)
+    group = benchmark.queries[context.query_id].group
+    said = (answer.fields.get("answer"), answer.status.value, answer.detail, answer.answer_id)
+    return (*arm, context.query_id, group, context.doc_ids, template, *said)
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from itertools import chain
+from typing import Protocol
 
+from vrag_kit.checkpoints import Options
 from vrag_kit.types import Failure, LazyImage, Prompt
 
 Size = tuple[int, int]
@@ -23,7 +25,7 @@ class Reply:
     """The model's words; None when there are none."""
     failure: Failure | None = None
     """Why there is no usable answer; None when there is one."""
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Options = field(default_factory=dict)
     """Anything to note, such as the resolution that each picture was seen in."""
     tokens: Mapping[str, int] = field(default_factory=dict)
     """Token counts: prompt, completion, visual."""
@@ -65,16 +67,6 @@ class Generator(Protocol):
     """Appears in tables, file names and colours."""
     fingerprint: str
     """Changes whenever answers may: weights, processor, precision, endpoint."""
-    decoding: Mapping[str, Any]
-    """How answers are decoded, as it is sent; part of an answer's key."""
-    sent: Mapping[str, Any]
-    """What else is recorded with each answer and is no part of its key: the endpoint,
-    the order of parts.
-    """
-    deterministic: bool
-    """True when repeating a prompt gives the same words, so that samples would be
-    copies.
-    """
     batched: bool
     """Whether prompts are answered faster together; else each is handed over alone, so
     that its answer is kept at once.
@@ -85,6 +77,22 @@ class Generator(Protocol):
     """Stop when this model's calls have cost so many US dollars in this store; None for
     no such limit.
     """
+
+    @property
+    def decoding(self) -> Options:
+        """How answers are decoded, as it is sent; part of an answer's key."""
+
+    @property
+    def sent(self) -> Options:
+        """What else is recorded with each answer and is no part of its key: the
+        endpoint, the order of parts.
+        """
+
+    @property
+    def deterministic(self) -> bool:
+        """True when repeating a prompt gives the same words, so that samples would be
+        copies.
+        """
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
         """What these prompts will take; `sizes` has every picture's by its `where`.
@@ -115,35 +123,43 @@ class Generator(Protocol):
         """What this machine lacks to ask the model, such as a key; "" when nothing."""
 
 
-def read_answer(raw: str) -> dict[str, Any]:
+def read_answer(raw: str) -> dict[str, str | bool]:
     """What is to be judged: the text after the last "Answer:"; all of it when there is
     none, marked `untagged`.
     """
     pieces = re.split(r"answer\s*:", raw, flags=re.IGNORECASE)
-    return {"answer": pieces[-1].strip(), **({"untagged": True} if len(pieces) == 1 else {})}
+    fields: dict[str, str | bool] = {"answer": pieces[-1].strip()}
+    if len(pieces) == 1:
+        fields["untagged"] = True
+    return fields
 
 
 def images_of(prompt: Prompt) -> list[LazyImage]:
     """The pictures of a prompt, in order."""
-    return [part for message in prompt for part in message.parts if not isinstance(part, str)]
+    return [part for part in _parts(prompt) if not isinstance(part, str)]
+
+
+def all_images(prompts: Iterable[Prompt]) -> Iterator[LazyImage]:
+    """The pictures of some prompts, in order, with repeats."""
+    return chain.from_iterable(images_of(prompt) for prompt in prompts)
 
 
 def text_of(prompt: Prompt) -> str:
     """The words of a prompt, in order."""
-    return "".join(part for message in prompt for part in message.parts if isinstance(part, str))
+    return "".join(part for part in _parts(prompt) if isinstance(part, str))
 
 
 def images_before_text(prompt: Prompt) -> Prompt:
     """The same prompt with each message's pictures before its text, both in their
     order.
     """
-    return tuple(
-        replace(
-            message,
-            parts=(
-                *(part for part in message.parts if not isinstance(part, str)),
-                *(part for part in message.parts if isinstance(part, str)),
-            ),
-        )
-        for message in prompt
-    )
+    messages = []
+    for message in prompt:
+        images = [part for part in message.parts if not isinstance(part, str)]
+        texts = [part for part in message.parts if isinstance(part, str)]
+        messages.append(replace(message, parts=(*images, *texts)))
+    return tuple(messages)
+
+
+def _parts(prompt: Prompt) -> Iterator[str | LazyImage]:
+    return chain.from_iterable(message.parts for message in prompt)

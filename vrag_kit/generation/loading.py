@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from vrag_kit.checkpoints import DTYPES
+from vrag_kit.checkpoints import DTYPES, Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.local.checkpoint import LOADING, SAMPLING
 from vrag_kit.generation.local.model import LocalGenerator, load_local
@@ -17,37 +16,57 @@ _HOW = ("name", "decoding", "max_new_tokens", "max_image_side", "max_images")
 LOCAL_OPTIONS = (*_HOW, *LOADING, "revision", "max_image_tokens")
 
 
-def _number(value: Any, least: float, kind: type = float) -> bool:
-    return (
-        isinstance(value, int if kind is int else int | float)
-        and not isinstance(value, bool)
-        and value >= least
-    )
+def _number(value: object, least: float) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and value >= least  # type: ignore[operator]  # a number, as was just seen
 
 
-_COUNT = (lambda value: _number(value, 1, int), "a whole number of 1 or more")
-_FLAG = (lambda value: isinstance(value, bool), "true or false")
-_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(
-        ("max_new_tokens", "max_image_side", "max_image_tokens", "max_images", "concurrency"),
-        _COUNT,
-    ),
-    **dict.fromkeys(("trust_remote_code", "images_first"), _FLAG),
-    "retries": (lambda value: _number(value, 0, int), "a whole number of 0 or more"),
-    "headroom": (lambda value: _number(value, 0, int), "a whole number of 0 or more"),
-    "timeout": (lambda value: _number(value, 0.1), "a number of seconds"),
-    "max_cost": (lambda value: _number(value, 0), "a sum of US dollars"),
-    "prices": (
-        lambda value: (
-            isinstance(value, list | tuple)
-            and len(value) == 2
-            and all(_number(each, 0) for each in value)
-        ),
-        "two prices, as in [2.5, 10]",
-    ),
-    "body": (lambda value: isinstance(value, Mapping), "a mapping of fields"),
-    "dtype": (lambda value: value in DTYPES, f"one of {', '.join(DTYPES)}"),
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and _number(value, least)
+
+
+def _count(value: object) -> bool:
+    return _whole(value, 1)
+
+
+def _none_or_more(value: object) -> bool:
+    return _whole(value, 0)
+
+
+def _flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _prices(value: object) -> bool:
+    pair = isinstance(value, list | tuple) and len(value) == 2
+    return pair and all(_number(each, 0) for each in value)  # type: ignore[attr-defined]  # a pair
+
+
+Check = tuple[Callable[[object], bool], str]
+_COUNT: Check = (_count, "a whole number of 1 or more")
+_MAYBE_NONE: Check = (_none_or_more, "a whole number of 0 or more")
+_FLAG: Check = (_flag, "true or false")
+_TEXT: Check = (_text, "a text")
+_KINDS: dict[str, Check] = {
+    "max_new_tokens": _COUNT,
+    "max_image_side": _COUNT,
+    "max_image_tokens": _COUNT,
+    "max_images": _COUNT,
+    "concurrency": _COUNT,
+    "trust_remote_code": _FLAG,
+    "images_first": _FLAG,
+    "retries": _MAYBE_NONE,
+    "headroom": _MAYBE_NONE,
 }
+_KINDS["timeout"] = (lambda value: _number(value, 0.1), "a number of seconds")
+_KINDS["max_cost"] = (lambda value: _number(value, 0), "a sum of US dollars")
+_KINDS["prices"] = (_prices, "two prices, as in [2.5, 10]")
+_KINDS["body"] = (lambda value: isinstance(value, Mapping), "a mapping of fields")
+_KINDS["dtype"] = (lambda value: value in DTYPES, f"one of {', '.join(DTYPES)}")
 """Option → (what fits, in words); any other is a text."""
 
 
@@ -55,7 +74,7 @@ def load_generator(
     entry: Entry,
     *,
     device: str = "cpu",
-    decoding: str | Mapping[str, Any] = "checkpoint",
+    decoding: str | Options = "checkpoint",
     max_new_tokens: int = 128,
     concurrency: int = 8,
 ) -> LocalGenerator | EndpointGenerator:
@@ -92,7 +111,7 @@ def load_generator(
     return load_local(spec, {"device": device, **options})
 
 
-def _check(spec: str, options: Mapping[str, Any]) -> None:
+def _check(spec: str, options: Options) -> None:
     """Raise `VragError` for a value of the wrong kind."""
     decoding = options["decoding"]
     if isinstance(decoding, Mapping):
@@ -106,6 +125,6 @@ def _check(spec: str, options: Mapping[str, Any]) -> None:
             " {temperature: 0.7, top_p: 0.9}."
         )
     for name, value in options.items():
-        fits, words = _KINDS.get(name, (lambda value: isinstance(value, str), "a text"))
+        fits, words = _KINDS.get(name, _TEXT)
         if name != "decoding" and value is not None and not fits(value):
             raise VragError(f"model {spec!r}: {name} is {value!r}; expected {words}.")

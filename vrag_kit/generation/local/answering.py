@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from itertools import chain
 
 import torch
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash, shrink
-from vrag_kit.checkpoints import Made
-from vrag_kit.generation.generator import Reply, images_before_text, images_of
+from vrag_kit.checkpoints import Made, Options
+from vrag_kit.generation.generator import Reply, all_images, images_before_text
 from vrag_kit.generation.local.opened import Asked, Opened, Pictures, key_of
-from vrag_kit.generation.local.ruler import content, processed
+from vrag_kit.generation.local.ruler import Inputs, content, processed
 from vrag_kit.generation.local.vision import Eyes, Seen, join
 from vrag_kit.generation.local.weights import read_weights
 from vrag_kit.types import Failure, Prompt, Status
 
-Inputs = dict[str, Any]  # Any: tensors, and what else a family's forward takes
 _BROKEN = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 """What a family's code raises for a prompt that it cannot take."""
 
@@ -28,7 +27,7 @@ _BROKEN = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeE
 class Answering:
     """A model that is ready to answer."""
 
-    def __init__(self, opened: Opened, name: str, decoding: Mapping[str, Any]) -> None:
+    def __init__(self, opened: Opened, name: str, decoding: Options) -> None:
         """Reads the weights; raises `VragError` when that fails."""
         self.model: Made = read_weights(opened.checkpoint)
         self._opened = opened
@@ -109,7 +108,7 @@ class Answering:
         """Key → what was seen of a picture before, or else the decoded picture; decoded
         by threads, each once.
         """
-        images = {key_of(part): part for prompt in prompts for part in images_of(prompt)}
+        images = {key_of(image): image for image in all_images(prompts)}
         side, eyes = self._opened.checkpoint.max_image_side, self.eyes
 
         def read(key: str) -> Image.Image | Seen:
@@ -183,7 +182,7 @@ class Answering:
         the family allows it.
         """
         conversations = [asked.conversation for asked in batch]
-        wanted = [key for asked in batch for key in asked.images]
+        wanted = list(chain.from_iterable(asked.images for asked in batch))
         if self.eyes and wanted and reuse:
             inputs = self._with_features(conversations, self.eyes.look(pictures, wanted))
         else:
@@ -218,7 +217,8 @@ class Answering:
         )
         features, tensors = join(seen)
         inputs |= tensors
-        inputs["mm_encoder_outputs"] = {"image": BaseModelOutputWithPooling(pooler_output=features)}
+        pooled: Made = features  # Llama's is a list, which the class does not say
+        inputs["mm_encoder_outputs"] = {"image": BaseModelOutputWithPooling(pooler_output=pooled)}
         if "mm_token_type_ids" in self._takes:
             types = processor.create_mm_token_type_ids(inputs["input_ids"])
             inputs["mm_token_type_ids"] = torch.tensor(types)

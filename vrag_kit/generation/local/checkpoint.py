@@ -5,7 +5,6 @@ answers are known by. Nothing heavy is imported, so that stored answers are read
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,7 +102,7 @@ def open_checkpoint(spec: str, options: Options) -> Checkpoint:
     return checkpoint
 
 
-def local_decoding(folder: Path, decoding: str | Mapping[str, Any]) -> dict[str, Any]:
+def local_decoding(folder: Path, decoding: str | Options) -> dict[str, Any]:
     """The sampling fields of transformers' `generate` for a checkpoint's folder."""
     if decoding == "greedy":
         return {"do_sample": False, "num_beams": 1}

@@ -7,12 +7,11 @@ as they are written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any
 
-from vrag_kit.checkpoints import Made
+from vrag_kit.checkpoints import Made, Options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +27,13 @@ class Family:
     """
     adapter: tuple[str, str] | None = None
     """(name, subfolder) of an adapter without which the model sees badly."""
-    budget: Callable[[Made, int], dict[str, Any]] | None = None
+    budget: Callable[[Made, int], Options] | None = None
     """(processor, tokens) → options of its image processor under which a picture takes
     at most so many tokens; None where there is no such option.
     """
 
 
-def _qwen(processor: Made, tokens: int) -> dict[str, Any]:
+def _qwen(processor: Made, tokens: int) -> Options:
     images = processor.image_processor
     area = (images.patch_size * images.merge_size) ** 2  # pixels a token
     return {
@@ -45,14 +44,14 @@ def _qwen(processor: Made, tokens: int) -> dict[str, Any]:
     }
 
 
-def _internvl(processor: Made, tokens: int) -> dict[str, Any]:
+def _internvl(processor: Made, tokens: int) -> Options:
     tiles = tokens // processor.image_seq_length - 1  # one is the thumbnail
     return (
         {"crop_to_patches": True, "max_patches": tiles} if tiles > 1 else {"crop_to_patches": False}
     )
 
 
-def _pixtral(processor: Made, tokens: int) -> dict[str, Any]:
+def _pixtral(processor: Made, tokens: int) -> Options:
     side = (
         isqrt(1 + 4 * tokens) - 1
     ) // 2  # a square of n patches takes n rows of n patches and one break
@@ -61,7 +60,7 @@ def _pixtral(processor: Made, tokens: int) -> dict[str, Any]:
     }
 
 
-def _phi4(_processor: Made, tokens: int) -> dict[str, Any]:
+def _phi4(_processor: Made, tokens: int) -> Options:
     return {
         "dynamic_hd": max(1, (tokens - 273) // 272)
     }  # 273 for the whole picture; 256 and 16 row ends for each crop
@@ -89,13 +88,13 @@ Pixtral is a llava with a pixtral tower.
 """
 
 
-def family_of(config: Mapping[str, Any]) -> Family:
+def family_of(config: Options) -> Family:
     """The facts about a checkpoint, by its config.json."""
     tower = (config.get("vision_config") or {}).get("model_type", "")
     return FAMILIES.get(config.get("model_type", "")) or FAMILIES.get(tower) or Family()
 
 
-def budget_of(family: Family, processor: Made, tokens: int | None) -> dict[str, Any]:
+def budget_of(family: Family, processor: Made, tokens: int | None) -> Options:
     """Options of the image processor that keep a picture to `tokens`; none for None,
     and where the family has no such option.
     """

@@ -7,53 +7,50 @@ weights are read.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import psutil
 import torch
+
+from vrag_kit.checkpoints import Made
 
 _SHRINK = {None: 1.0, "8bit": 0.55, "4bit": 0.3}
 """What quantization leaves of 16-bit weights; embeddings and norms stay as they are."""
 
 
-def weight_bytes(folder: Path, config: Any, *, dtype: str, quantization: str | None) -> int:
+def weight_bytes(folder: Path, config: Made, *, dtype: str, quantization: str | None) -> int:
     """Bytes that the weights of a checkpoint will take, from the size of its files."""
     stored = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
-    have, want = getattr(config, "dtype", None) or torch.float32, getattr(torch, dtype, None)
-    return int(
-        stored
-        * _SHRINK.get(quantization, 1.0)
-        * (_size(want) / _size(have) if want is not None else 1.0)
-    )
+    have = _size(getattr(config, "dtype", None) or torch.float32)
+    want = have if dtype == "auto" else _size(getattr(torch, dtype))
+    return int(stored * _SHRINK.get(quantization, 1.0) * want / have)
 
 
-def cache_bytes(config: Any, tokens: int, bytes_a_number: int) -> int:
+def cache_bytes(config: Made, tokens: int, bytes_a_number: int) -> int:
     """Bytes of keys and values that attention keeps for `tokens` tokens of one prompt."""
     text = config.get_text_config()
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    return 2 * text.num_hidden_layers * heads * width * tokens * bytes_a_number
+    return int(2 * text.num_hidden_layers * heads * width * tokens * bytes_a_number)
 
 
-def memory_note(config: Any, weights: int, tokens: int, device: str) -> str:
+def memory_note(config: Made, weights: int, tokens: int, device: str) -> str:
     """One line: what weights and the longest prompt's cache need, and what the device
     has free; "" where they need less than a tenth of it.
     """
-    dtype = getattr(config, "dtype", None)
-    cache = cache_bytes(config, tokens, _size(dtype) if isinstance(dtype, torch.dtype) else 4)
+    cache = cache_bytes(config, tokens, _size(getattr(config, "dtype", None)))
     if device.startswith("cuda") and torch.cuda.is_available():
-        free, where = torch.cuda.mem_get_info(torch.device(device))[0], device
+        free = torch.cuda.mem_get_info(torch.device(device))[0]
+        where = device
     else:
-        free, where = psutil.virtual_memory().available, "this machine's memory"
+        free = psutil.virtual_memory().available
+        where = "this machine's memory"
     if weights + cache < 0.1 * free:
         return ""
-    verdict = (
-        ""
-        if weights + cache < 0.9 * free
-        else (
+    verdict = ""
+    if weights + cache >= 0.9 * free:
+        verdict = (
             ": too little, unless the weights are there already. Quantize, or make pictures smaller"
         )
-    )
     return (
         f"weights take {weights / 2**30:.1f} GiB and the longest prompt's attention cache"
         f" {cache / 2**30:.2f} GiB, activations come on top; {where} has {free / 2**30:.1f} GiB"
@@ -61,5 +58,6 @@ def memory_note(config: Any, weights: int, tokens: int, device: str) -> str:
     )
 
 
-def _size(dtype: Any) -> int:
+def _size(dtype: object) -> int:
+    """Bytes of a number; 4 where a config has another word for its type."""
     return torch.tensor([], dtype=dtype).element_size() if isinstance(dtype, torch.dtype) else 4

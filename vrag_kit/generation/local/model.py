@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vrag_kit.checkpoints import Made, Options, files_fingerprint
 from vrag_kit.generation.generator import Forecast, Reply, Size
@@ -37,15 +37,15 @@ class LocalGenerator:
         checkpoint: Checkpoint,
         *,
         name: str,
-        decoding: Mapping[str, Any],  # Any: numbers and flags
+        decoding: Options,
         fingerprint: str,
-        sent: Mapping[str, Any],  # Any: what JSON holds
+        sent: Options,
     ) -> None:
         self.name = name
-        self.decoding: Mapping[str, Any] = dict(decoding)
+        self.decoding: Options = dict(decoding)
         self.fingerprint = fingerprint
         order = "images first" if checkpoint.family.images_first else "as written"
-        self.sent: Mapping[str, Any] = {**sent, "part_order": order}
+        self.sent: Options = {**sent, "part_order": order}
         self._checkpoint = checkpoint
         self._answering: Answering | None = None
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from PIL import Image
 
@@ -15,7 +14,13 @@ from vrag_kit.generation.generator import Forecast, Size, images_of, text_of
 from vrag_kit.generation.local.checkpoint import Checkpoint
 from vrag_kit.generation.local.families import budget_of
 from vrag_kit.generation.local.memory import memory_note, weight_bytes
-from vrag_kit.generation.local.ruler import Ruler, Shown, content, takes_only_strings
+from vrag_kit.generation.local.ruler import (
+    ChatMessage,
+    Ruler,
+    Shown,
+    content,
+    takes_only_strings,
+)
 from vrag_kit.generation.local.vision import Seen
 from vrag_kit.generation.local.weights import read_processor
 from vrag_kit.types import LazyImage, Prompt
@@ -30,7 +35,7 @@ class Asked:
 
     number: int
     """Its place among the prompts."""
-    conversation: list[dict[str, Any]]  # Any: as the chat template takes it
+    conversation: list[ChatMessage]
     images: list[str]
     """Keys of its pictures, in order."""
     shown: list[Shown]
@@ -43,7 +48,7 @@ class Asked:
         visual = sum(shown.tokens + shown.outside for shown in self.shown)
         return {"prompt": prompt, "visual": visual}
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, list[list[int]]]:
         """Of each picture: width and height seen (of a tile), tiles, visual tokens."""
         return {"images": [list(shown) for shown in self.shown]} if self.shown else {}
 
@@ -64,7 +69,7 @@ class Opened:
         """Tokens of prompt and answer together that the model can hold."""
         special = {getattr(self.processor, "image_token", None)}
         special.update(self.processor.tokenizer.all_special_tokens)
-        self._control = sorted(token for token in special if token)
+        self._control: list[str] = sorted(token for token in special if token)
 
     def weight_bytes(self) -> int:
         """Bytes that the weights will take."""
@@ -78,11 +83,8 @@ class Opened:
 
     def control_token(self, prompt: Prompt) -> str | None:
         """The first control token of the model that the words of a prompt hold."""
-        texts = [part for message in prompt for part in message.parts if isinstance(part, str)]
-        for token in self._control:
-            if any(token in text for text in texts):
-                return token
-        return None
+        words = text_of(prompt)
+        return next((token for token in self._control if token in words), None)
 
     def asked(self, number: int, prompt: Prompt, pictures: Pictures) -> Asked:
         """A prompt as the chat template takes it, with what becomes of its pictures."""
@@ -105,10 +107,10 @@ class Opened:
         images = [len(images_of(prompt)) for prompt in prompts]
         lengths = [self._length(prompt, sizes) for prompt in prompts]
         longest = max(range(len(prompts)), key=lengths.__getitem__)
+        count = f"{images[longest]} image" if images[longest] == 1 else f"{images[longest]} images"
         notes = [
-            f"the longest prompt, with {images[longest]}"
-            f" image{'' if images[longest] == 1 else 's'}, takes {lengths[longest]:,} tokens; the"
-            f" model holds {self.context:,}"
+            f"the longest prompt, with {count}, takes {lengths[longest]:,} tokens; the model holds"
+            f" {self.context:,}"
         ]
         device = self.checkpoint.loading.device
         most = lengths[longest] + longest_answer

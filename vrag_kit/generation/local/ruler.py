@@ -4,15 +4,20 @@ resolution, tiles, and tokens.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from jinja2 import TemplateError
 from PIL import Image
 
+from vrag_kit.checkpoints import Made, Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Size
+
+Inputs = dict[str, Any]  # Any: tensors, and what else a family's forward takes
+ChatMessage = dict[str, Any]  # Any: as chat templates take messages and their parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Shown:
     tokens: int  # that it takes in the prompt, marks around it included
     outside: int = 0  # vision tokens that the text attends to beside the prompt (Llama)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[int]:
         """As it is recorded: width, height, tiles, visual tokens."""
         return iter((self.width, self.height, self.tiles, self.tokens + self.outside))
 
@@ -36,14 +41,12 @@ class Ruler:
     """
 
     def __init__(
-        self, processor: Any, config: Any, budget: Mapping[str, Any], *, string_template: bool
+        self, processor: Made, config: Made, budget: Options, *, string_template: bool
     ) -> None:
-        self._processor, self._config, self._budget, self._string = (
-            processor,
-            config,
-            dict(budget),
-            string_template,
-        )
+        self._processor = processor
+        self._config = config
+        self._budget = dict(budget)
+        self._string = string_template
         self._shown: dict[Size, Shown] = {}
         self._lengths: dict[str, int] = {}
 
@@ -66,74 +69,56 @@ class Ruler:
         tokens = len(inputs["input_ids"][0]) - self.text("?")
         images = self._processor.image_processor
         if "image_grid_thw" in inputs:
-            _, rows, columns = (int(n) for n in inputs["image_grid_thw"][0])
+            rows, columns = (int(n) for n in inputs["image_grid_thw"][0][1:])
             return Shown(columns * images.patch_size, rows * images.patch_size, 1, tokens)
-        pixels = inputs.get("pixel_values", inputs.get("image_pixel_values"))
+        pixels = inputs["pixel_values" if "pixel_values" in inputs else "image_pixel_values"]
         height, width = (int(n) for n in pixels.shape[-2:])
         if "aspect_ratio_mask" in inputs:  # Llama: tiles that are attended to beside the text
-            tiles, vision = int(inputs["aspect_ratio_mask"].sum()), self._config.vision_config
-            return Shown(
-                width,
-                height,
-                tiles,
-                tokens,
-                tiles * ((vision.image_size // vision.patch_size) ** 2 + 1),
-            )
+            tiles = int(inputs["aspect_ratio_mask"].sum())
+            vision = self._config.vision_config
+            a_tile = (vision.image_size // vision.patch_size) ** 2 + 1
+            return Shown(width, height, tiles, tokens, tiles * a_tile)
         if "image_sizes" in inputs and pixels.ndim == 4:  # Pixtral: whole, in its own shape
             height, width = (int(n) for n in inputs["image_sizes"][0])
             return Shown(width, height, 1, tokens)
-        return Shown(
-            width, height, int(pixels.shape[0] if pixels.ndim == 4 else pixels.shape[1]), tokens
-        )
+        tiles = int(pixels.shape[0] if pixels.ndim == 4 else pixels.shape[1])
+        return Shown(width, height, tiles, tokens)
 
-    def _inputs(self, parts: Sequence[str | Image.Image]) -> dict[str, Any]:
-        return processed(
-            self._processor,
-            [[{"role": "user", "content": content(parts, self._processor, string=self._string)}]],
-            [part for part in parts if not isinstance(part, str)],
-            self._budget,
-        )
+    def _inputs(self, parts: Sequence[str | Image.Image]) -> Inputs:
+        shown = content(parts, self._processor, string=self._string)
+        conversation = [{"role": "user", "content": shown}]
+        pictures = [part for part in parts if not isinstance(part, str)]
+        return processed(self._processor, [conversation], pictures, self._budget)
 
 
-def content(parts: Sequence[Any], processor: Any, *, string: bool) -> Any:
+def content(parts: Sequence[object], processor: Made, *, string: bool) -> str | list[ChatMessage]:
     """Parts as the chat template takes them: a list of parts, or for templates that
     know only text, a string with the processor's image token.
     """
     if string:
-        return "".join(part if isinstance(part, str) else processor.image_token for part in parts)
-    return [
-        (
-            {"type": "text", "text": part}
-            if isinstance(part, str)
-            else {"type": "image", "image": part}
-        )
-        for part in parts
-    ]
+        token = processor.image_token
+        return "".join(part if isinstance(part, str) else token for part in parts)
+    return [_part(part) for part in parts]
 
 
 def processed(
-    processor: Any, conversations: Sequence[Any], pictures: Sequence[Any], budget: Mapping[str, Any]
-) -> dict[str, Any]:
+    processor: Made,
+    conversations: Sequence[list[ChatMessage]],
+    pictures: Sequence[object],
+    budget: Options,
+) -> Inputs:
     """What the model takes for some conversations whose `pictures` are, in order, those
     of all of them; padded on the left.
     """
-    if any(
-        isinstance(message["content"], str)
-        for conversation in conversations
-        for message in conversation
-    ):
+    messages = chain.from_iterable(conversations)
+    if any(isinstance(message["content"], str) for message in messages):
         texts = [
             processor.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
             for conversation in conversations
         ]
+        images = list(pictures) or None
         return dict(
-            processor(
-                text=texts,
-                images=list(pictures) or None,
-                padding=True,
-                return_tensors="pt",
-                **budget,
-            )
+            processor(text=texts, images=images, padding=True, return_tensors="pt", **budget)
         )
     return dict(
         processor.apply_chat_template(
@@ -147,7 +132,13 @@ def processed(
     )
 
 
-def takes_only_strings(processor: Any, owner: str) -> bool:
+def _part(part: object) -> ChatMessage:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image", "image": part}
+
+
+def takes_only_strings(processor: Made, owner: str) -> bool:
     """Whether the chat template cannot take a list of parts, so that a string with
     image tokens must stand in for it.
 
@@ -163,15 +154,12 @@ def takes_only_strings(processor: Any, owner: str) -> bool:
     )
 
 
-def _renders(processor: Any, content: Any) -> bool:
+def _renders(processor: Made, content: str | list[ChatMessage]) -> bool:
     """Whether the template makes a prompt of this content, and not one that spells out
     the parts as they are.
     """
     try:
         text = processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
-    except (
-        TypeError,
-        TemplateError,
-    ):  # what a template raises that adds a list to a text, or finds a thing undefined
-        return False
+    except (TypeError, TemplateError):
+        return False  # a template that adds a list to a text, or finds a thing undefined
     return "'type'" not in text

@@ -10,18 +10,24 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any
+from itertools import chain, groupby
 
 import torch
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash
+from vrag_kit.checkpoints import Made, Options
 
 KEEP_BYTES = 1 << 30
 """Features kept at most, in bytes; those not used for longest go first."""
+
+_AT_ONCE = 32
+"""Pictures made ready together."""
+
+Features = torch.Tensor | list[torch.Tensor]
+"""Rows of a tensor, or a list of tensors, as the family has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,33 +38,40 @@ class Seen:
     size: tuple[int, int]  # width and height, as given to the processor
     words: str  # the placeholder tokens that stand for it
     tensors: dict[str, torch.Tensor]  # what else its prompt needs, such as image_grid_thw
-    features: Any  # rows of a tensor, or a list of tensors, as the family has it
+    features: Features
 
 
-def _process(
-    processor: Any, picture: Image.Image, budget: Mapping[str, Any]
-) -> tuple[dict[str, torch.Tensor], str]:
-    """(tensors, placeholder text) of one picture, with the options that the processor
-    itself would use.
-    """
-    options = processor._merge_kwargs(
-        tokenizer_init_kwargs=processor.tokenizer.init_kwargs, **budget
-    )["images_kwargs"]
-    tensors, (words,) = processor._process_images([picture], **{**options, "return_tensors": "pt"})
-    return {
-        name: value for name, value in tensors.items() if isinstance(value, torch.Tensor)
-    }, words
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """One picture as its processor makes it ready."""
+
+    picture: Image.Image
+    tensors: dict[str, torch.Tensor]
+    words: str  # the placeholder tokens
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """What pictures must share to be stacked."""
+        return tuple(self.tensors["pixel_values"].shape[1:])
 
 
-def _shape(processed: tuple[dict[str, torch.Tensor], str]) -> tuple[int, ...]:
-    return tuple(processed[0]["pixel_values"].shape[1:])
+def _process(processor: Made, picture: Image.Image, budget: Options) -> _Ready:
+    """A picture made ready, with the options that the processor itself would use."""
+    defaults = processor.tokenizer.init_kwargs
+    merged = processor._merge_kwargs(tokenizer_init_kwargs=defaults, **budget)
+    options = {**merged["images_kwargs"], "return_tensors": "pt"}
+    made, words = processor._process_images([picture], **options)
+    tensors = {name: value for name, value in made.items() if isinstance(value, torch.Tensor)}
+    return _Ready(picture, tensors, words[0])
 
 
 class Eyes:
     """The vision side of a model, which remembers what it has seen."""
 
-    def __init__(self, model: Any, processor: Any, budget: Mapping[str, Any]) -> None:
-        self._model, self._processor, self._budget = model, processor, dict(budget)
+    def __init__(self, model: Made, processor: Made, budget: Options) -> None:
+        self._model = model
+        self._processor = processor
+        self._budget = dict(budget)
         self._seen: OrderedDict[str, Seen] = OrderedDict()
         self._bytes = 0
         self.looked = self.remembered = 0
@@ -74,74 +87,59 @@ class Eyes:
 
         `pictures` has them all; those not yet seen are replaced in it by what is seen.
         """
-        new = [key for key in dict.fromkeys(wanted) if not isinstance(pictures[key], Seen)]
-        for start in range(0, len(new), 32):
-            processed = {
-                key: _process(self._processor, pictures[key], self._budget)
-                for key in new[start : start + 32]
-            }  # type: ignore[arg-type]
-            for _, alike in groupby(
-                sorted(processed, key=lambda key: _shape(processed[key])),
-                key=lambda key: _shape(processed[key]),
-            ):  # others cannot be stacked
-                keys = list(alike)
-                pictures.update(
-                    zip(
-                        keys,
-                        self._encode(
-                            [pictures[key] for key in keys], [processed[key] for key in keys]
-                        ),
-                        strict=True,
-                    )
-                )  # type: ignore[misc]
-        self.looked, self.remembered = (
-            self.looked + len(new),
-            self.remembered + len(wanted) - len(new),
-        )
-        found: list[Seen] = [pictures[key] for key in wanted]  # type: ignore[misc]
-        for key, seen in zip(wanted, found, strict=True):
-            self._keep(key, seen)
+        new = {
+            key: picture
+            for key in dict.fromkeys(wanted)
+            if not isinstance(picture := pictures[key], Seen)
+        }
+        keys = list(new)
+        for start in range(0, len(keys), _AT_ONCE):
+            part = keys[start : start + _AT_ONCE]
+            ready = {key: _process(self._processor, new[key], self._budget) for key in part}
+            part.sort(key=lambda key: ready[key].shape)
+            for _, group in groupby(part, key=lambda key: ready[key].shape):
+                alike = list(group)  # others cannot be stacked
+                looks = self._encode([ready[key] for key in alike])
+                pictures.update(zip(alike, looks, strict=True))
+        self.looked += len(new)
+        self.remembered += len(wanted) - len(new)
+        found = [seen for key in wanted if isinstance(seen := pictures[key], Seen)]
+        for key, each in zip(wanted, found, strict=True):
+            self._keep(key, each)
         return found
 
-    def _encode(
-        self, pictures: list[Image.Image], processed: Sequence[tuple[dict[str, torch.Tensor], str]]
-    ) -> list[Seen]:
-        inputs = {
-            name: torch.cat([tensors[name] for tensors, _ in processed]) for name in processed[0][0]
-        }
+    def _encode(self, ready: Sequence[_Ready]) -> list[Seen]:
+        """What pictures of one shape look like, stacked."""
         accepted = inspect.signature(self._model.get_image_features).parameters
-        moved = {
-            name: _to(value, self._model) for name, value in inputs.items() if name in accepted
-        }
-        features = self._model.get_image_features(**moved, return_dict=True).pooler_output
-        counts = (
-            [1] * len(pictures)
-            if not isinstance(features, torch.Tensor)
-            else [len(tensors["pixel_values"]) for tensors, _ in processed]
-        )
-        taken = inspect.signature(self._model.forward).parameters
+        inputs = {}
+        for name in ready[0].tensors:
+            if name in accepted:
+                stacked = torch.cat([each.tensors[name] for each in ready])
+                inputs[name] = _to(stacked, self._model)
+        features = self._model.get_image_features(**inputs, return_dict=True).pooler_output
+        counts = [1] * len(ready)
+        if isinstance(features, torch.Tensor):
+            counts = [len(each.tensors["pixel_values"]) for each in ready]
         seen, at = [], 0
-        for picture, (tensors, words), count in zip(pictures, processed, counts, strict=True):
-            own = features[at : at + count]
-            seen.append(
-                Seen(
-                    pixel_hash(picture),
-                    picture.size,
-                    words,
-                    {
-                        name: value
-                        for name, value in tensors.items()
-                        if name in taken and name != "pixel_values"
-                    },
-                    (
-                        own.clone()
-                        if isinstance(own, torch.Tensor)
-                        else [part.clone() for part in own]
-                    ),
-                )
-            )
+        for each, count in zip(ready, counts, strict=True):
+            seen.append(self._seen_of(each, features[at : at + count]))
             at += count
         return seen
+
+    def _seen_of(self, ready: _Ready, features: Features) -> Seen:
+        """A picture with its own part of the features."""
+        taken = inspect.signature(self._model.forward).parameters
+        tensors = {
+            name: value
+            for name, value in ready.tensors.items()
+            if name in taken and name != "pixel_values"
+        }
+        if isinstance(features, torch.Tensor):
+            own: Features = features.clone()
+        else:
+            own = [part.clone() for part in features]
+        picture = ready.picture
+        return Seen(pixel_hash(picture), picture.size, ready.words, tensors, own)
 
     def forget(self) -> None:
         """Free the memory."""
@@ -157,20 +155,18 @@ class Eyes:
             self._bytes -= _size(self._seen.popitem(last=False)[1])
 
 
-def join(seen: Sequence[Seen]) -> tuple[Any, dict[str, torch.Tensor]]:
+def join(seen: Sequence[Seen]) -> tuple[Features, dict[str, torch.Tensor]]:
     """(features, small tensors) of several pictures in order, as one prompt batch needs
     them.
     """
-    first = seen[0].features
-    features = (
-        torch.cat([s.features for s in seen])
-        if isinstance(first, torch.Tensor)
-        else [part for s in seen for part in s.features]
-    )
-    return features, {name: torch.cat([s.tensors[name] for s in seen]) for name in seen[0].tensors}
+    tensors = {name: torch.cat([each.tensors[name] for each in seen]) for name in seen[0].tensors}
+    whole = [each.features for each in seen if isinstance(each.features, torch.Tensor)]
+    if whole:
+        return torch.cat(whole), tensors
+    return list(chain.from_iterable(each.features for each in seen)), tensors
 
 
-def _to(value: torch.Tensor, model: Any) -> torch.Tensor:
+def _to(value: torch.Tensor, model: Made) -> torch.Tensor:
     return (
         value.to(model.device, model.dtype) if value.is_floating_point() else value.to(model.device)
     )

@@ -56,7 +56,8 @@ def read_weights(checkpoint: Checkpoint) -> Made:
     """
     import transformers
 
-    loading, family, owner = checkpoint.loading, checkpoint.family, checkpoint.owner
+    loading, owner = checkpoint.loading, checkpoint.owner
+    family = checkpoint.family
     check_device(loading.device)
     how: dict[str, Any] = {
         "dtype": loading.dtype,

@@ -16,7 +16,9 @@ class _Watched(httpx2.SyncByteStream):
     """A response's bytes, until time is up."""
 
     def __init__(self, stream: Any, request: httpx2.Request, end: float) -> None:
-        self._stream, self._request, self._end = stream, request, end
+        self._stream = stream
+        self._request = request
+        self._end = end
 
     def __iter__(self) -> Iterator[bytes]:
         for part in self._stream:

@@ -18,8 +18,8 @@ from vrag_kit.generation.generator import (
     Forecast,
     Reply,
     Size,
+    all_images,
     images_before_text,
-    images_of,
     text_of,
 )
 from vrag_kit.generation.remote.data_url import data_url
@@ -140,7 +140,7 @@ class EndpointGenerator:
         """Calls, images, tokens (pictures by the endpoint's rule, words at four letters
         a token) and, where prices are known, what this may cost.
         """
-        images = [image for prompt in prompts for image in images_of(prompt)]
+        images = list(all_images(prompts))
         tokens = sum(len(text_of(prompt)) // 4 + 8 for prompt in prompts)
         notes = []
         if rule := self._endpoint.image_tokens:

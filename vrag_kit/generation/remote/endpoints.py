@@ -7,11 +7,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Size
 
@@ -52,9 +52,9 @@ class Endpoint:
     """The field that limits an answer's length."""
     send: tuple[str, ...]
     """Sampling fields that it takes."""
-    defaults: Mapping[str, Any] | None
+    defaults: Options | None
     """Their values when nothing is sent; None where only the server knows."""
-    body: Mapping[str, Any]
+    body: Options
     """Fields sent with every request."""
     headroom: int
     """Tokens to think in, on top of an answer's."""
@@ -66,49 +66,18 @@ class Endpoint:
     """The rule by which forecasts count pictures."""
 
 
-def find_endpoint(spec: str, options: Mapping[str, Any]) -> Endpoint:
+def find_endpoint(spec: str, options: Options) -> Endpoint:
     """The endpoint of "<model>@<name or URL>", with what its entry's options change.
 
     Raises `VragError` for an unknown name or server.
     """
-    model, _, place = spec.rpartition("@")
-    if place in ENDPOINTS:
-        about = {name: value for name, value in ENDPOINTS[place].items() if name != "models"}
-        about |= next(
-            (
-                facts
-                for name, facts in ENDPOINTS[place]["models"].items()
-                if re.fullmatch(re.escape(name) + r"(-\d{4}[\d-]*)?", model)
-            ),
-            {},
-        )
-    elif re.fullmatch(r"https?://[^\s?#]+", place):
-        server = options.get("server", "openai")
-        if server not in SERVERS:
-            raise VragError(
-                f"model {spec!r}: server is {server!r}; expected one of {', '.join(SERVERS)}."
-            )
-        about = {**SERVERS[server], "base_url": place.rstrip("/")}
-    else:
-        raise VragError(
-            f"model {spec!r}: unknown endpoint {place!r}; expected one of {', '.join(ENDPOINTS)},"
-            " or a URL such as http://localhost:8000/v1."
-        )
+    about = _facts(spec, options)
     about |= {name: options[name] for name in ("key", "headroom", "prices") if name in options}
     about["body"] = {**about.get("body", {}), **options.get("body", {})}
-    if taken := sorted({*about["send"], about["limit"], *_OURS} & set(about["body"])):
-        raise VragError(
-            f"model {spec!r}: body holds {taken[0]!r}, which the kit sends and records itself. Use"
-            " `decoding`, `max_new_tokens` or another model's entry for it."
-        )
-    if about.get("key") and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", about["key"]):
-        raise VragError(
-            f"model {spec!r}: `key` must be the name of an environment variable that holds the key,"
-            " such as OPENAI_API_KEY, never the key itself."
-        )
+    _check(spec, about)
     prices = about.get("prices")
     return Endpoint(
-        model=model,
+        model=spec.rpartition("@")[0],
         base_url=about["base_url"],
         key=about.get("key"),
         limit=about["limit"],
@@ -122,9 +91,43 @@ def find_endpoint(spec: str, options: Mapping[str, Any]) -> Endpoint:
     )
 
 
-def decoding_of(
-    endpoint: Endpoint, decoding: str | Mapping[str, Any], max_new_tokens: int
-) -> dict[str, Any]:
+def _facts(spec: str, options: Options) -> dict[str, Any]:
+    """What `endpoints.json` tells of an endpoint, and of this model there."""
+    model, place = spec.rsplit("@", 1)
+    if place in ENDPOINTS:
+        about = {name: value for name, value in ENDPOINTS[place].items() if name != "models"}
+        for name, facts in ENDPOINTS[place]["models"].items():
+            if re.fullmatch(re.escape(name) + r"(-\d{4}[\d-]*)?", model):
+                return {**about, **facts}
+        return about
+    if not re.fullmatch(r"https?://[^\s?#]+", place):
+        raise VragError(
+            f"model {spec!r}: unknown endpoint {place!r}; expected one of {', '.join(ENDPOINTS)},"
+            " or a URL such as http://localhost:8000/v1."
+        )
+    server = options.get("server", "openai")
+    if server not in SERVERS:
+        raise VragError(
+            f"model {spec!r}: server is {server!r}; expected one of {', '.join(SERVERS)}."
+        )
+    return {**SERVERS[server], "base_url": place.rstrip("/")}
+
+
+def _check(spec: str, about: Options) -> None:
+    """Raise `VragError` for a body that says what the kit says, and for a key."""
+    if taken := sorted({*about["send"], about["limit"], *_OURS} & set(about["body"])):
+        raise VragError(
+            f"model {spec!r}: body holds {taken[0]!r}, which the kit sends and records itself. Use"
+            " `decoding`, `max_new_tokens` or another model's entry for it."
+        )
+    if about.get("key") and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", about["key"]):
+        raise VragError(
+            f"model {spec!r}: `key` must be the name of an environment variable that holds the key,"
+            " such as OPENAI_API_KEY, never the key itself."
+        )
+
+
+def decoding_of(endpoint: Endpoint, decoding: str | Options, max_new_tokens: int) -> dict[str, Any]:
     """The fields that say how an answer is decoded, as they are sent, its longest
     length included; a seed goes with each sample.
 
