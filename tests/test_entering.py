@@ -1,4 +1,4 @@
-"""Rooms are entered quickly: nothing heavy is imported before it is used."""
+"""What it costs to enter a room: nothing heavy is imported before it is used."""
 
 from __future__ import annotations
 
@@ -7,14 +7,43 @@ import sys
 
 import pytest
 
-HEAVY = (
+MODELS = {
     *("torch", "transformers", "torchvision", "open_clip", "faiss", "sentence_transformers"),
-    *("openai", "datasets", "sklearn", "statsmodels", "ipywidgets", "anywidget"),
+    *("openai", "datasets"),
+}
+HEAVY = MODELS | {"scipy", "statsmodels", "sklearn", "seaborn", "ipywidgets", "anywidget"}
+ROOMS = (
+    *("benchmarks", "fetching", "generation", "judging", "analysis", "plotting"),
+    *("papers", "papers.visual_rag", "fieldguide", "building"),
 )
 
 
-@pytest.mark.parametrize("room", ["benchmarks", "fetching", "fieldguide", "building"])
-def test_entering_a_room_imports_nothing_heavy(room: str) -> None:
-    code = f"import sys, vrag_kit.{room}; print(*sorted(set(sys.modules) & set({HEAVY})))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+def imported_by(code: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after `code`."""
+    command = [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_is_entered_without_models_statistics_and_widgets(room: str) -> None:
+    assert not HEAVY & imported_by(f"import vrag_kit.{room}")
+
+
+def test_widgets_are_entered_without_models_and_statistics() -> None:
+    assert (HEAVY & imported_by("import vrag_kit.widgets")) <= {"ipywidgets", "anywidget"}
+
+
+def test_answers_are_judged_by_rule_and_averaged_without_loading_a_model() -> None:
+    script = """
+import pandas as pd
+from vrag_kit.analysis import accuracy, in_percent
+from vrag_kit.judging import judge_all, load_judge
+from vrag_kit.types import Benchmark, Query
+
+query = Query(query_id="q", text="What color?", answers=("red",), group="g")
+benchmark = Benchmark(name="toy", fingerprint="", queries={"q": query}, corpus={}, qrels={})
+arm = {"model": "m", "setting": "zero_shot", "k": 0, "query_id": "q", "group": "g"}
+answers = pd.DataFrame([{**arm, "answer": "red", "status": "ok", "detail": ""}])
+assert in_percent(accuracy(judge_all(load_judge("rule"), benchmark, answers)))["value"][0] == 100
+"""
+    assert not MODELS & imported_by(script)

@@ -69,7 +69,8 @@ def held_against_paper(
     theirs = theirs[["paper_model", *keys, "paper"]]
     named = ours.assign(paper_model=ours["model"].map(PAPER_NAMES))
     table = named.merge(theirs, on=["paper_model", *keys])
-    noise = [_noise(row, judged) for row in table.to_dict("records")]
+    spreads = run_to_run()
+    noise = [_noise(row, judged, spreads) for row in table.to_dict("records")]
     error = np.array([each[0] for each in noise], float)
     freedom = np.array([each[1] for each in noise], float)
     difference = table["value"] - table["paper"]
@@ -98,9 +99,12 @@ def run_to_run() -> pd.DataFrame:
     return cells.std(ddof=1).rename("std").reset_index()
 
 
-def _noise(row: dict[Hashable, Any], judged: pd.DataFrame) -> tuple[float, int]:  # any cells
+def _noise(
+    row: dict[Hashable, Any],  # any cells
+    judged: pd.DataFrame,
+    spreads: pd.DataFrame,
+) -> tuple[float, int]:
     """(standard error of our mean less the paper's in points, degrees of freedom)."""
-    spreads = run_to_run()
     own = spreads[spreads["model"] == row["paper_model"]]
     averaged = ((own["setting"] == row["setting"]) & (own["k"] == row["k"])).any()
     same = pd.Series(True, judged.index)
