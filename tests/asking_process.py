@@ -1,14 +1,20 @@
-"""A process that asks about every context and stores the answers: `python
-asking_process.py STORE TREE CALLS`, CALLS a file in which a slow model notes its calls,
-or the URL of an endpoint. Tests kill it.
+"""Processes that ask about every context and store the answers, CALLS a file in which
+a slow model notes its calls, or the URL of an endpoint. Tests kill them.
+
+They are forked from a server that has imported all that they need, so that they are at
+work within milliseconds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import sys
+import io
+import multiprocessing
 import time
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pandas as pd
@@ -99,12 +105,20 @@ def ask(store_path: Path, tree: Path, calls: Path | str, seconds: float = 0.02) 
         return ask_all(model, benchmark, contexts, store, wording=WORDING, how=Asking(batch_size=3))
 
 
-if __name__ == "__main__":
-    print("ready", flush=True)
-    sys.stdin.readline()
-    ask(
-        Path(sys.argv[1]),
-        Path(sys.argv[2]),
-        sys.argv[3] if sys.argv[3].startswith("http") else Path(sys.argv[3]),
-        seconds=0.15,
-    )
+def start(store: Path, tree: Path, calls: Path | str) -> tuple[BaseProcess, Connection]:
+    """A process that says "ready", waits for a word, asks, and sends what it printed."""
+    forking = multiprocessing.get_context("forkserver")
+    forking.set_forkserver_preload(["pytest", "openai", "vrag_kit.papers.visual_rag.wording"])
+    here, there = forking.Pipe()
+    process = forking.Process(target=_work, args=(there, store, tree, calls))
+    process.start()
+    there.close()
+    return process, here
+
+
+def _work(pipe: Connection, store: Path, tree: Path, calls: Path | str) -> None:
+    pipe.send("ready")
+    pipe.recv()
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        ask(store, tree, calls, seconds=0.15)
+    pipe.send(printed.getvalue())

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -15,12 +14,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
-from asking_process import SlowModel, ask
+from asking_process import SlowModel, ask, start
 from old_stores import make_old_store
 from PIL import Image
 from strange_server import StrangeServer, good_words, text_in
@@ -43,8 +44,6 @@ from vrag_kit.generation.keys import Picture, answer_key, stored_prompt
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Answer, Failure, Message, Status
 
-SCRIPT = Path(__file__).parent / "asking_process.py"
-
 
 @pytest.fixture
 def questions(write_annotations: Callable[..., Path], tree: Path) -> Path:
@@ -63,18 +62,13 @@ def answer(
     return Answer(answer_id=answer_id, raw=raw, failure=failure, sent={"model": "m"})
 
 
-def start_two(store: Path, tree: Path, calls: Path | str) -> list[subprocess.Popen[str]]:
+def start_two(store: Path, tree: Path, calls: Path | str) -> list[tuple[BaseProcess, Connection]]:
     """Two processes that begin to ask at the same moment."""
-    command = [sys.executable, str(SCRIPT), str(store), str(tree), str(calls)]
-    pair = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    for process in pair:
-        assert process.stdout.readline() == "ready\n"
-    for process in pair:
-        process.stdin.write("go\n")
-        process.stdin.flush()
+    pair = [start(store, tree, calls) for _ in range(2)]
+    for _, pipe in pair:
+        assert pipe.recv() == "ready"
+    for _, pipe in pair:
+        pipe.send("go")
     return pair
 
 
@@ -102,14 +96,14 @@ def storm(
     for _ in range(6):
         pair = start_two(store, tree, target)
         deadline = time.monotonic() + 60
-        while calls() == progress[-1] and time.monotonic() < deadline and pair[0].poll() is None:
+        while calls() == progress[-1] and time.monotonic() < deadline and pair[0][0].is_alive():
             time.sleep(0.02)  # until one of them is at work
-        for process in pair:
+        for process, _ in pair:
             time.sleep(rng.uniform(0.0, 0.2))
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
+            if process.is_alive():
+                process.kill()
                 kills += 1
-            process.communicate()
+            process.join()
         progress.append(calls())
     return kills, progress
 
@@ -141,31 +135,24 @@ def test_killed_over_http_no_stored_answer_is_asked_for_again(
     store = tmp_path / "stormy.sqlite"
 
     class Watchful(StrangeServer):
-        """Notes the questions whose answer is already in the store."""
+        """Notes what is asked, and what of it is already in the store."""
 
+        asked: ClassVar[list[str]] = []
         needless: ClassVar[list[str]] = []
 
         def begin(self, body: dict[str, Any]) -> str:
-            if store.exists() and "Reply with the word" not in text_in(body):
+            if "Reply with the word" not in text_in(body):
+                words = good_words(body)
+                self.asked.append(words)
                 with sqlite3.connect(store, timeout=60) as db:
-                    self.needless += [
-                        row[0]
-                        for row in db.execute(
-                            "SELECT answer_id FROM answers WHERE raw = ?", (good_words(body),)
-                        )
-                    ]
+                    found = db.execute("SELECT answer_id FROM answers WHERE raw = ?", (words,))
+                    self.needless += [row[0] for row in found]
             return super().begin(body)
 
     with Watchful(seconds=0.15) as server:
-
-        def asked() -> list[str]:
-            return [
-                good_words(body)
-                for body in list(server.requests)
-                if "Reply with the word" not in text_in(body)
-            ]
-
-        kills, progress = storm(store, tree, server.url, lambda: len(asked()))
+        asked = server.asked
+        kills, progress = storm(store, tree, server.url, lambda: len(asked))
+        server.seconds = 0.0  # nobody is killed any more
         final = ask(store, tree, server.url)
         assert kills >= 6
         assert progress[1] < progress[2] < progress[3] < final["answer_id"].nunique()
@@ -173,11 +160,11 @@ def test_killed_over_http_no_stored_answer_is_asked_for_again(
         assert stored_ids(store) == sorted(set(final["answer_id"]))
         assert server.needless == []
         assert (
-            sum(count - 1 for count in Counter(asked()).values()) <= 3 * kills
+            sum(count - 1 for count in Counter(asked).values()) <= 3 * kills
         )  # three calls at once in each process
-        before = len(asked())
+        before = len(asked)
         pd.testing.assert_frame_equal(ask(store, tree, server.url), final)
-        assert len(asked()) == before
+        assert len(asked) == before
 
 
 def stored_ids(store: Path) -> list[str]:
@@ -189,8 +176,10 @@ def stored_ids(store: Path) -> list[str]:
 
 def test_two_processes_at_once_share_the_work(questions: Path, tmp_path: Path) -> None:
     pair = start_two(tmp_path / "a.sqlite", questions, tmp_path / "calls")
-    outputs = [process.communicate(timeout=120)[0] for process in pair]
-    assert [process.returncode for process in pair] == [0, 0], outputs
+    outputs = [pipe.recv() for _, pipe in pair]
+    for process, _ in pair:
+        process.join()
+    assert [process.exitcode for process, _ in pair] == [0, 0], outputs
     assert all(int(re.search(r"(\d+) new", output)[1]) > 0 for output in outputs), outputs
     assert max(Counter((tmp_path / "calls").read_text().split()).values()) == 1
 
