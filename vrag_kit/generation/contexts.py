@@ -119,21 +119,13 @@ def one_in_k(
     contexts = []
     for query_id in benchmark.queries:
         for draw in range(draws):
-            (clue,), others = (
-                _clues(benchmark, query_id, draw, seed, 1),
-                _non_clues(benchmark, query_id, draw, seed, max(ks) - 1),
-            )
+            clue = _clues(benchmark, query_id, draw, seed, 1)[0]
+            others = _non_clues(benchmark, query_id, draw, seed, max(ks) - 1)
             for k in ks:
-                chosen, place = others[: k - 1], clue_position % k
-                contexts.append(
-                    Context(
-                        query_id=query_id,
-                        setting="one_in_k",
-                        k=k,
-                        draw=draw,
-                        doc_ids=(*chosen[:place], clue, *chosen[place:]),
-                    )
-                )
+                place = clue_position % k
+                shown = (*others[:place], clue, *others[place : k - 1])
+                arm = Context(query_id=query_id, setting="one_in_k", k=k, draw=draw, doc_ids=shown)
+                contexts.append(arm)
     return contexts
 
 
@@ -153,20 +145,17 @@ def one_in_k_easy(
     contexts = []
     for query_id, query in benchmark.queries.items():
         for draw in range(draws):
-            (clue,), others = (
-                _clues(benchmark, query_id, draw, seed, 1),
-                _easy(images, query_id, query.group, draw, seed, max(ks) - 1),
-            )
-            contexts += [
-                Context(
+            clue = _clues(benchmark, query_id, draw, seed, 1)[0]
+            others = _easy(images, query_id, query.group, draw, seed, max(ks) - 1)
+            for k in ks:
+                arm = Context(
                     query_id=query_id,
                     setting="one_in_k_easy",
                     k=k,
                     draw=draw,
                     doc_ids=(clue, *others[: k - 1]),
                 )
-                for k in ks
-            ]
+                contexts.append(arm)
     return contexts
 
 
@@ -284,12 +273,10 @@ def _easy(
 
 
 def _non_clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count: int) -> list[str]:
-    labels, pool = benchmark.qrels[query_id], benchmark.candidates(query_id)
-    others = [
-        doc_id
-        for doc_id in (benchmark.corpus if pool is None else pool)
-        if not labels.get(doc_id, 0)
-    ]
+    labels = benchmark.qrels[query_id]
+    pool = benchmark.candidates(query_id)
+    shown = benchmark.corpus if pool is None else pool
+    others = [doc_id for doc_id in shown if not labels.get(doc_id, 0)]
     if len(others) < count:
         raise VragError(
             f"query {query_id!r} has {len(others)} images that are no clue, fewer than the {count}"

@@ -94,12 +94,11 @@ def _adapt(checkpoint: Checkpoint, model: Made, name: str, subfolder: str) -> No
     report = model.load_adapter(
         str(folder), adapter_name=name, adapter_kwargs={"subfolder": subfolder}
     )
-    if missing := sorted(
-        key for key in report.missing_keys if "lora_" in key and f".{name}" in key
-    ):
+    own = [key for key in report.missing_keys if "lora_" in key and f".{name}" in key]
+    if own:
         raise VragError(
-            f"{owner}: {len(missing)} weights of its {name} adapter are not in the"
-            f" checkpoint, such as {missing[0]!r}. Fetch the whole checkpoint."
+            f"{owner}: {len(own)} weights of its {name} adapter are not in the"
+            f" checkpoint, such as {min(own)!r}. Fetch the whole checkpoint."
         )
     model.set_adapter(name)
 

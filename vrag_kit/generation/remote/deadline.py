@@ -42,7 +42,11 @@ class DeadlineClient(DefaultHttpxClient):
         self._seconds = seconds
 
     def send(
-        self, request: httpx2.Request, *, stream: bool = False, **options: Any
+        self,
+        request: httpx2.Request,
+        *,
+        stream: bool = False,
+        **options: Any,  # Any: what else httpx takes, handed on; it keeps those types private
     ) -> httpx2.Response:
         """As httpx does it, with the answer read under the deadline."""
         end = time.monotonic() + self._seconds

@@ -137,32 +137,39 @@ def decoding_of(endpoint: Endpoint, decoding: str | Options, max_new_tokens: int
     owner = f"model {endpoint.model!r} at {endpoint.base_url}"
     length = {endpoint.limit: max_new_tokens + endpoint.headroom}
     send = [name for name in endpoint.send if name != "seed"]
-    if isinstance(decoding, str) and decoding == "greedy":
+    if decoding == "greedy":
         if "temperature" not in send:
             raise VragError(
                 f"{owner}: it takes no temperature, so it cannot decode greedily. Set `decoding:"
                 " checkpoint` in its entry."
             )
         return {**{name: _GREEDY[name] for name in send}, **length}
-    if isinstance(decoding, str):
-        values = (
-            endpoint.defaults
-            if endpoint.defaults is not None
-            else {**_GREEDY, **_checkpoint_defaults(owner, endpoint.model)}
-        )
+    if not isinstance(decoding, str):
+        values = _stated(endpoint, decoding, send, owner)
+    elif endpoint.defaults is not None:
+        values = dict(endpoint.defaults)
     else:
-        values = {
-            name: value if name == "top_k" else float(value)
-            for name, value in decoding.items()
-            if name != "do_sample"
-        }
-        if refused := sorted(set(values) - set(send)):
-            raise VragError(
-                f"{owner}: it takes no {refused[0]!r}; it takes"
-                f" {', '.join(send) or 'no sampling fields'}."
-            )
-        values = {**_GREEDY, "temperature": 1.0, **(endpoint.defaults or {}), **values}
-    return {**{name: value for name, value in values.items() if name in send}, **length}
+        values = {**_GREEDY, **_checkpoint_defaults(owner, endpoint.model)}
+    sampling = {name: value for name, value in values.items() if name in send}
+    return {**sampling, **length}
+
+
+def _stated(
+    endpoint: Endpoint, decoding: Mapping[str, Any], send: list[str], owner: str
+) -> dict[str, Any]:
+    """Fields that an entry gives, on top of the endpoint's defaults.
+
+    Raises `VragError` for one that is not in `send`.
+    """
+    given = {
+        name: value if name == "top_k" else float(value)
+        for name, value in decoding.items()
+        if name != "do_sample"
+    }
+    if refused := sorted(set(given) - set(send)):
+        taken = ", ".join(send) or "no sampling fields"
+        raise VragError(f"{owner}: it takes no {refused[0]!r}; it takes {taken}.")
+    return {**_GREEDY, "temperature": 1.0, **(endpoint.defaults or {}), **given}
 
 
 def _checkpoint_defaults(owner: str, model: str) -> dict[str, Any]:
@@ -198,21 +205,38 @@ def image_tokens(rule: str, size: Size) -> int:
     """Tokens that an endpoint counts for a picture, by the rule it publishes; for
     forecasts only.
     """
-    width, height = size
-    if (
-        rule == "tiles of 512"
-    ):  # after fitting into 2048 × 2048 and then the short side into 768: 85, and 170 for each tile
-        scale = min(1.0, 2048 / max(size))
-        scale *= min(1.0, 768 / (min(size) * scale))
-        return 85 + 170 * -(-round(width * scale) // 512) * -(-round(height * scale) // 512)
-    if (
-        rule == "tiles of 768"
-        # 258 for a small picture, else for each tile, whose side is two thirds of the short side,
-        # within 256 and 768
-    ):
-        side = min(768, max(256, int(min(size) / 1.5)))
-        return 258 if max(size) <= 384 else 258 * -(-width // side) * -(-height // side)
-    scale = min(
-        1.0, 1568 / max(size), math.sqrt(1_200_000 / (width * height))
-    )  # larger ones are made smaller first
-    return int(width * height * scale * scale) // 750 + 1
+    if rule == "tiles of 512":
+        return _tiles_of_512(*size)
+    if rule == "tiles of 768":
+        return _tiles_of_768(*size)
+    return _pixels_by_750(*size)
+
+
+def _tiles_of_512(width: int, height: int) -> int:
+    """85, and 170 for each tile, once the picture is fitted into 2048 × 2048 and its
+    short side into 768.
+    """
+    scale = min(1.0, 2048 / max(width, height))
+    scale *= min(1.0, 768 / (min(width, height) * scale))
+    columns = math.ceil(round(width * scale) / 512)
+    rows = math.ceil(round(height * scale) / 512)
+    return 85 + 170 * columns * rows
+
+
+def _tiles_of_768(width: int, height: int) -> int:
+    """258 for a picture within 384 × 384, else for each tile, whose side is two thirds
+    of the picture's short side, within 256 and 768.
+    """
+    if max(width, height) <= 384:
+        return 258
+    side = min(768, max(256, int(min(width, height) / 1.5)))
+    return 258 * math.ceil(width / side) * math.ceil(height / side)
+
+
+def _pixels_by_750(width: int, height: int) -> int:
+    """One for 750 pixels, once the picture is fitted into a side of 1568 and 1.2
+    million pixels.
+    """
+    area = width * height
+    scale = min(1.0, 1568 / max(width, height), math.sqrt(1_200_000 / area))
+    return int(area * scale * scale) // 750 + 1
