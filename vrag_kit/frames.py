@@ -11,6 +11,9 @@ from pandas.api import types
 
 from vrag_kit.errors import VragError
 
+_WORDS = {"text": "text", "number": "numbers", "whole": "whole numbers", "texts": "texts"}
+"""What a message calls the values of a kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -24,11 +27,14 @@ class Column:
     """Whether a value may be missing."""
 
     def __str__(self) -> str:
-        what = {"text": "text", "number": "numbers", "whole": "whole numbers", "texts": "texts"}
-        ends = {-math.inf: "", math.inf: ""}
-        least = ends.get(self.low, f" from {self.low:g}")
-        most = ends.get(self.high, f" to {self.high:g}")
-        return f"{what[self.kind]}{least}{most}{' or nothing' * self.gaps}"
+        words = _WORDS[self.kind]
+        if self.low > -math.inf:
+            words += f" from {self.low:g}"
+        if self.high < math.inf:
+            words += f" to {self.high:g}"
+        if self.gaps:
+            words += " or nothing"
+        return words
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,9 @@ _IS: dict[str, Callable[[pd.Series], pd.Series]] = {
     "whole": _whole,
     "texts": _texts,
 }
-_TEXT, _COUNT, _NUMBER = Column("text"), Column("whole", 0), Column("number", gaps=True)
+_TEXT = Column("text")
+_COUNT = Column("whole", 0)
+_NUMBER = Column("number", gaps=True)
 _CONTEXT = {
     "benchmark": _TEXT,
     "model": _TEXT,

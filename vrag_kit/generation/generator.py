@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Protocol
+from typing import NotRequired, Protocol, TypedDict
 
 from vrag_kit.checkpoints import Options
 from vrag_kit.types import Failure, LazyImage, Prompt
@@ -123,15 +123,22 @@ class Generator(Protocol):
         """What this machine lacks to ask the model, such as a key; "" when nothing."""
 
 
-def read_answer(raw: str) -> dict[str, str | bool]:
+class Said(TypedDict):
+    """What is read in a model's words."""
+
+    answer: str
+    untagged: NotRequired[bool]
+
+
+def read_answer(raw: str) -> Said:
     """What is to be judged: the text after the last "Answer:"; all of it when there is
     none, marked `untagged`.
     """
     pieces = re.split(r"answer\s*:", raw, flags=re.IGNORECASE)
-    fields: dict[str, str | bool] = {"answer": pieces[-1].strip()}
+    said = Said(answer=pieces[-1].strip())
     if len(pieces) == 1:
-        fields["untagged"] = True
-    return fields
+        said["untagged"] = True
+    return said
 
 
 def images_of(prompt: Prompt) -> list[LazyImage]:

@@ -36,34 +36,28 @@ class Family:
 def _qwen(processor: Made, tokens: int) -> Options:
     images = processor.image_processor
     area = (images.patch_size * images.merge_size) ** 2  # pixels a token
-    return {
-        "size": {
-            "shortest_edge": min(images.size["shortest_edge"], tokens * area),
-            "longest_edge": tokens * area,
-        }
-    }
+    most = tokens * area
+    least = min(images.size["shortest_edge"], most)
+    return {"size": {"shortest_edge": least, "longest_edge": most}}
 
 
 def _internvl(processor: Made, tokens: int) -> Options:
     tiles = tokens // processor.image_seq_length - 1  # one is the thumbnail
-    return (
-        {"crop_to_patches": True, "max_patches": tiles} if tiles > 1 else {"crop_to_patches": False}
-    )
+    if tiles > 1:
+        return {"crop_to_patches": True, "max_patches": tiles}
+    return {"crop_to_patches": False}
 
 
 def _pixtral(processor: Made, tokens: int) -> Options:
-    side = (
-        isqrt(1 + 4 * tokens) - 1
-    ) // 2  # a square of n patches takes n rows of n patches and one break
-    return {
-        "size": {"longest_edge": max(1, side) * processor.patch_size * processor.spatial_merge_size}
-    }
+    # A square of n patches takes n rows of n patches and one break.
+    side = max(1, (isqrt(1 + 4 * tokens) - 1) // 2)
+    patch = processor.patch_size * processor.spatial_merge_size  # its side in pixels
+    return {"size": {"longest_edge": side * patch}}
 
 
 def _phi4(_processor: Made, tokens: int) -> Options:
-    return {
-        "dynamic_hd": max(1, (tokens - 273) // 272)
-    }  # 273 for the whole picture; 256 and 16 row ends for each crop
+    # 273 for the whole picture; 256 and 16 row ends for each crop.
+    return {"dynamic_hd": max(1, (tokens - 273) // 272)}
 
 
 _QWEN = Family(budget=_qwen)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 
@@ -87,26 +87,35 @@ class Eyes:
 
         `pictures` has them all; those not yet seen are replaced in it by what is seen.
         """
-        new = {
-            key: picture
-            for key in dict.fromkeys(wanted)
-            if not isinstance(picture := pictures[key], Seen)
-        }
+        seen: dict[str, Seen] = {}
+        new: dict[str, Image.Image] = {}
+        for key in wanted:
+            picture = pictures[key]
+            if isinstance(picture, Seen):
+                seen[key] = picture
+            else:
+                new[key] = picture
+        for key, look in self._looks(new):  # kept at once, should a later one fail
+            seen[key] = look
+            pictures[key] = look
+        self.looked += len(new)
+        self.remembered += len(wanted) - len(new)
+        for key in wanted:
+            self._keep(key, seen[key])
+        return [seen[key] for key in wanted]
+
+    def _looks(self, new: Mapping[str, Image.Image]) -> Iterator[tuple[str, Seen]]:
+        """(key, look) of new pictures, some at once, those of one shape together."""
         keys = list(new)
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
             ready = {key: _process(self._processor, new[key], self._budget) for key in part}
-            part.sort(key=lambda key: ready[key].shape)
-            for _, group in groupby(part, key=lambda key: ready[key].shape):
+            shapes = {key: ready[key].shape for key in part}
+            by_shape = sorted(part, key=shapes.__getitem__)
+            for _, group in groupby(by_shape, key=shapes.__getitem__):
                 alike = list(group)  # others cannot be stacked
                 looks = self._encode([ready[key] for key in alike])
-                pictures.update(zip(alike, looks, strict=True))
-        self.looked += len(new)
-        self.remembered += len(wanted) - len(new)
-        found = [seen for key in wanted if isinstance(seen := pictures[key], Seen)]
-        for key, each in zip(wanted, found, strict=True):
-            self._keep(key, each)
-        return found
+                yield from zip(alike, looks, strict=True)
 
     def _encode(self, ready: Sequence[_Ready]) -> list[Seen]:
         """What pictures of one shape look like, stacked."""
@@ -167,9 +176,9 @@ def join(seen: Sequence[Seen]) -> tuple[Features, dict[str, torch.Tensor]]:
 
 
 def _to(value: torch.Tensor, model: Made) -> torch.Tensor:
-    return (
-        value.to(model.device, model.dtype) if value.is_floating_point() else value.to(model.device)
-    )
+    if value.is_floating_point():
+        return value.to(model.device, model.dtype)
+    return value.to(model.device)
 
 
 def _size(seen: Seen) -> int:

@@ -56,10 +56,11 @@ def read_weights(checkpoint: Checkpoint) -> Made:
     """
     import transformers
 
-    loading, owner = checkpoint.loading, checkpoint.owner
+    loading = checkpoint.loading
     family = checkpoint.family
+    owner = checkpoint.owner
     check_device(loading.device)
-    how: dict[str, Any] = {
+    how: dict[str, Any] = {  # Any: options of transformers' from_pretrained
         "dtype": loading.dtype,
         "trust_remote_code": loading.trust_remote_code,
     }

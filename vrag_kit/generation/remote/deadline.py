@@ -15,7 +15,12 @@ from openai import DefaultHttpxClient
 class _Watched(httpx2.SyncByteStream):
     """A response's bytes, until time is up."""
 
-    def __init__(self, stream: Any, request: httpx2.Request, end: float) -> None:
+    def __init__(
+        self,
+        stream: Any,  # Any: httpx says it may be asynchronous too; a client such as this has none
+        request: httpx2.Request,
+        end: float,
+    ) -> None:
         self._stream = stream
         self._request = request
         self._end = end

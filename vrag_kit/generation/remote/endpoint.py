@@ -23,7 +23,13 @@ from vrag_kit.generation.generator import (
     text_of,
 )
 from vrag_kit.generation.remote.data_url import data_url
-from vrag_kit.generation.remote.endpoints import Endpoint, decoding_of, find_endpoint, image_tokens
+from vrag_kit.generation.remote.endpoints import (
+    Endpoint,
+    Fields,
+    decoding_of,
+    find_endpoint,
+    image_tokens,
+)
 from vrag_kit.types import Failure, LazyImage, Message, Prompt, Status
 
 if TYPE_CHECKING:
@@ -57,8 +63,6 @@ _GIVE_UP = 10
 going on would only mark everything as failed.
 """
 _NOT_ANSWERED = (Status.TIMEOUT, Status.RATE_LIMITED, Status.ERROR)
-
-Fields = dict[str, Any]  # Any: what JSON holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Size
 
+Fields = dict[str, Any]  # Any: what JSON holds
 _DATA = json.loads((Path(__file__).parent / "endpoints.json").read_text(encoding="utf-8"))
 ENDPOINTS, SERVERS = _DATA["endpoints"], _DATA["servers"]
 _OURS = (
@@ -91,9 +92,13 @@ def find_endpoint(spec: str, options: Options) -> Endpoint:
     )
 
 
-def _facts(spec: str, options: Options) -> dict[str, Any]:
-    """What `endpoints.json` tells of an endpoint, and of this model there."""
-    model, place = spec.rsplit("@", 1)
+def _facts(spec: str, options: Options) -> Fields:
+    """What `endpoints.json` tells of an endpoint, and of this model there.
+
+    Raises `VragError` for an unknown name or server.
+    """
+    model = spec.rpartition("@")[0]
+    place = spec.rpartition("@")[2]
     if place in ENDPOINTS:
         about = {name: value for name, value in ENDPOINTS[place].items() if name != "models"}
         for name, facts in ENDPOINTS[place]["models"].items():
@@ -114,7 +119,9 @@ def _facts(spec: str, options: Options) -> dict[str, Any]:
 
 
 def _check(spec: str, about: Options) -> None:
-    """Raise `VragError` for a body that says what the kit says, and for a key."""
+    """Raise `VragError` for a body with a field that is the kit's own, and for a key
+    where the name of a variable should be.
+    """
     if taken := sorted({*about["send"], about["limit"], *_OURS} & set(about["body"])):
         raise VragError(
             f"model {spec!r}: body holds {taken[0]!r}, which the kit sends and records itself. Use"
@@ -127,7 +134,7 @@ def _check(spec: str, about: Options) -> None:
         )
 
 
-def decoding_of(endpoint: Endpoint, decoding: str | Options, max_new_tokens: int) -> dict[str, Any]:
+def decoding_of(endpoint: Endpoint, decoding: str | Options, max_new_tokens: int) -> Fields:
     """The fields that say how an answer is decoded, as they are sent, its longest
     length included; a seed goes with each sample.
 
@@ -154,9 +161,7 @@ def decoding_of(endpoint: Endpoint, decoding: str | Options, max_new_tokens: int
     return {**sampling, **length}
 
 
-def _stated(
-    endpoint: Endpoint, decoding: Mapping[str, Any], send: list[str], owner: str
-) -> dict[str, Any]:
+def _stated(endpoint: Endpoint, decoding: Options, send: list[str], owner: str) -> Fields:
     """Fields that an entry gives, on top of the endpoint's defaults.
 
     Raises `VragError` for one that is not in `send`.
@@ -172,7 +177,7 @@ def _stated(
     return {**_GREEDY, "temperature": 1.0, **(endpoint.defaults or {}), **given}
 
 
-def _checkpoint_defaults(owner: str, model: str) -> dict[str, Any]:
+def _checkpoint_defaults(owner: str, model: str) -> Fields:
     """The sampling fields in the generation config of the checkpoint that a server
     serves: a folder, or a name on the hub.
     """
@@ -191,7 +196,7 @@ def _checkpoint_defaults(owner: str, model: str) -> dict[str, Any]:
     return {"temperature": 1.0, **values} if stated.get("do_sample") else values
 
 
-def _generation_config(model: str) -> dict[str, Any]:
+def _generation_config(model: str) -> Fields:
     """A checkpoint's generation_config.json; raises OSError or ValueError without one."""
     path = Path(model) / "generation_config.json"
     if not path.parent.is_dir():
