@@ -10,9 +10,10 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vrag_kit.benchmarks.images import shrunk
+from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import (
     Forecast,
@@ -96,7 +97,7 @@ class EndpointGenerator:
         endpoint: Endpoint,
         *,
         name: str,
-        decoding: Mapping[str, Any],
+        decoding: Options,
         calling: Calling,
         max_image_side: int | None,
         images_first: bool,
@@ -291,7 +292,7 @@ class EndpointGenerator:
                 )
 
 
-def endpoint_fingerprint(name: str, shaping: Mapping[str, Any]) -> str:
+def endpoint_fingerprint(name: str, shaping: Options) -> str:
     """What answers of a served model are known by: its name here, and `shaping`, with
     the name that the endpoint knows it by, body and handling of pictures.
     """
@@ -299,7 +300,7 @@ def endpoint_fingerprint(name: str, shaping: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def load_endpoint(spec: str, options: Mapping[str, Any]) -> EndpointGenerator:
+def load_endpoint(spec: str, options: Options) -> EndpointGenerator:
     """The generator for "<model>@<endpoint name or URL>" with the options of its entry.
 
     Raises `VragError` for an unknown endpoint, server or field.
