@@ -5,6 +5,7 @@ images, choices, conversations, and a scale from −1 to 1, from loader to figur
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +15,7 @@ from PIL import Image, ImageDraw
 from strange_server import StrangeServer, images_in, text_in
 from tiny_models import build
 from toy_paper.loader import load_talks
-from toy_paper.scorer import ChoiceJudge
+from toy_paper.scorer import ChoiceJudge, read_letter
 
 from vrag_kit.analysis import accuracy, compare, in_percent, per_query
 from vrag_kit.generation import ask_models, read_wording, top_k, zero_shot
@@ -24,7 +25,7 @@ from vrag_kit.retrieval import evaluate, mean_metrics, search_all
 from vrag_kit.types import Benchmark
 
 TOY = Path(__file__).with_name("toy_paper")
-WORDING = read_wording(TOY / "wording.json")
+WORDING = replace(read_wording(TOY / "wording.json"), read=read_letter)
 SHAPES = {"disc": "red", "square": "blue", "ring": "green", "bar": "black"}
 CORNERS = ("none", "four")
 
@@ -99,14 +100,14 @@ def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
         again = ask_models([model], talks, contexts, tmp_path, wording=WORDING)
         assert server.calls("shape") == len(contexts) == 16  # and none of them twice
     pd.testing.assert_frame_equal(again, table)
-    assert table["answer"].tolist() == ["B. surely", "A"] * 8
+    assert table["answer"].tolist() == ["B", "A"] * 8
     assert table["group"].tolist() == [shape for shape in SHAPES for _ in range(4)]
     assert sum("So far" not in text_in(body) for body in bodies) == 8
     body = next(each for each in bodies if "corners" in text_in(each) and "disc" in text_in(each))
     assert text_in(body).replace("\n\n", "\n") == (
         "You look at a painted shape. Answer with the letter of one choice, or say that you do not"
         " know.\nPhoto: \nFrom the book:\nPage 1:  The disc is always red.\nPage 2:  The bar is"
-        " always black.\nSo far:\n- What color is it? You said: B. surely\n"
+        " always black.\nSo far:\n- What color is it? You said: B\n"
         "Question: How many corners?\nA. none\nB. four\n"
     )
     assert [message["role"] for message in body["messages"]] == ["system", "user"]

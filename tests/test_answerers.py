@@ -33,7 +33,7 @@ from vrag_kit.generation import (
     non_clue,
     zero_shot,
 )
-from vrag_kit.generation.generator import read_answer
+from vrag_kit.generation.reading import read_tagged
 from vrag_kit.judging import RuleJudge, judge_all
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Benchmark, Context, Query
@@ -98,7 +98,7 @@ def score(question: Question, raw: str | None) -> float:
         RuleJudge()
         .verdict(
             Query(query_id="q", text=question.text, answers=question.answers),
-            read_answer(raw or "")["answer"],
+            read_tagged(raw or "")["answer"],
         )
         .score
         or 0.0

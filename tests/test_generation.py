@@ -19,7 +19,7 @@ from worded import worded
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import LocalGenerator, load_generator
-from vrag_kit.generation.generator import read_answer
+from vrag_kit.generation.reading import read_tagged
 from vrag_kit.types import Message, Prompt
 
 
@@ -413,7 +413,7 @@ def test_a_device_that_is_not_there_is_refused(checkpoints: dict[str, Path]) -> 
 def test_what_is_judged_is_what_follows_the_last_answer(
     raw: str, fields: dict[str, object]
 ) -> None:
-    assert read_answer(raw) == fields
+    assert read_tagged(raw) == fields
 
 
 def test_a_system_message_and_a_history_are_kept_in_order(load, pictures: list[ImageFile]) -> None:

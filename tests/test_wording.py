@@ -233,3 +233,14 @@ def test_one_wording_for_all_settings() -> None:
     } == {"several_images"}
     with pytest.raises(VragError, match="unknown template 'two_images'; expected one of no_image"):
         WORDING.only("two_images")
+
+
+def test_a_wording_says_how_the_answers_to_it_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "wording.json"
+    templates = {"templates": {"plain": [{"kind": "question"}]}}
+    for name, answer in (("tagged", "blue"), ("whole", "I see. Answer: blue")):
+        path.write_text(json.dumps({"answer": name, **templates}), encoding="utf-8")
+        assert read_wording(path).read(" I see. Answer: blue\n")["answer"] == answer
+    path.write_text(json.dumps({"answer": "letter", **templates}), encoding="utf-8")
+    with pytest.raises(VragError, match=r"answer is 'letter'; expected one of tagged, whole, or"):
+        read_wording(path)

@@ -11,7 +11,7 @@ from vrag_kit.types import Benchmark, Judgment, Query
 
 
 class ChoiceJudge:
-    """Reads the letter that an answer begins with; implements `Judge`."""
+    """Holds the letter that was chosen against the right choice; implements `Judge`."""
 
     name = "choice"
     scale = Scale(-1.0, 1.0)
@@ -22,10 +22,15 @@ class ChoiceJudge:
         return [(_verdict(benchmark.queries[name], answer),) for name, answer in pairs]
 
 
+def read_letter(raw: str) -> dict[str, str | bool]:
+    """The letter that the words begin with, or "?"."""
+    letter = re.match(r"\W*([A-Z])\b", raw)
+    return {"answer": letter[1] if letter else "?"}
+
+
 def _verdict(query: Query, answer: str) -> Judgment:
-    letter = re.match(r"\W*([A-Z])\b", answer)
-    place = ord(letter[1]) - ord("A") if letter else len(query.choices)
-    if place >= len(query.choices):
+    place = ord(answer) - ord("A")
+    if not 0 <= place < len(query.choices):
         marks = frozenset({"abstention"})
         return Judgment(answer_id="", label="declined", score=0.0, marks=marks, raw=answer)
     right = query.choices[place] in query.answers

@@ -20,7 +20,7 @@ from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.running import how_to_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Asking, Round, ask_prompts, load_generator, render
-from vrag_kit.generation.generator import read_answer
+from vrag_kit.generation.reading import read_tagged
 from vrag_kit.judging.abstention import declines
 from vrag_kit.options import Entry
 from vrag_kit.types import Answer, Evidence, Failure, Message, Prompt, Query, Status
@@ -228,7 +228,7 @@ def _told(answer: Answer, read: Callable[[str], float]) -> tuple[float, str, str
     """visible, status, detail and answer_id of a row."""
     if answer.failure:
         return np.nan, answer.status.value, answer.detail, answer.answer_id
-    said = read_answer(answer.raw or "")["answer"]
+    said = str(read_tagged(answer.raw or "")["answer"])
     visible = read(said)
     if np.isfinite(visible):
         return visible, Status.OK.value, "", answer.answer_id

@@ -4,12 +4,12 @@ to the model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generator import read_answer
+from vrag_kit.generation.reading import Reader, read_tagged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Round:
 
     what: str = "answers"
     """In messages: "answers", "verdicts"."""
-    read: Callable[[str], Mapping[str, Any]] = read_answer
+    read: Reader = read_tagged
     """Finds an answer's fields in its words; the field "answer" must not be empty."""
     sample: int = 0
     """Which repetition this is, from 0."""

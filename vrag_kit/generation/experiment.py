@@ -78,7 +78,7 @@ def ask_all(
         )
     rows: list[tuple[object, ...]] = []
     for sample in range(how.samples):
-        this = Round(sample=sample, samples=how.samples)
+        this = Round(sample=sample, samples=how.samples, read=wording.read)
 
         def ask(
             asked: Sequence[Context], histories: Sequence[History], this: Round = this

@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import NotRequired, Protocol, TypedDict
+from typing import Protocol
 
 from vrag_kit.checkpoints import Options
 from vrag_kit.types import Failure, LazyImage, Prompt
@@ -121,24 +120,6 @@ class Generator(Protocol):
 
     def missing(self) -> str:
         """What this machine lacks to ask the model, such as a key; "" when nothing."""
-
-
-class Said(TypedDict):
-    """What is read in a model's words."""
-
-    answer: str
-    untagged: NotRequired[bool]
-
-
-def read_answer(raw: str) -> Said:
-    """What is to be judged: the text after the last "Answer:"; all of it when there is
-    none, marked `untagged`.
-    """
-    pieces = re.split(r"answer\s*:", raw, flags=re.IGNORECASE)
-    said = Said(answer=pieces[-1].strip())
-    if len(pieces) == 1:
-        said["untagged"] = True
-    return said
 
 
 def images_of(prompt: Prompt) -> list[LazyImage]:

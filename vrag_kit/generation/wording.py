@@ -2,7 +2,7 @@
 
 A wording is a JSON file:
 
-    {"source": "…", "slots": {name: slot, …},
+    {"source": "…", "answer": name of a reader, "slots": {name: slot, …},
      "templates": {name: [slot or name of a slot, …], …},
      "settings": {setting: template, or {"1": template at k = 1, "otherwise": template}}}
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.generation.reading import READERS, Reader, read_tagged
 from vrag_kit.types import Context
 
 KINDS = {
@@ -99,6 +100,10 @@ class Wording:
     """By name."""
     settings: Mapping[str, Mapping[int | None, str]]
     """Setting → k → template's name; None stands for every other k."""
+    read: Reader = read_tagged
+    """Finds the answer in a model's words, in the form that the wording asks for: one of
+    `READERS`, or a protocol's own function (`replace(wording, read=…)`).
+    """
 
     def template(self, name: str) -> Template:
         """The template of this name; raises `VragError` when there is none."""
@@ -131,8 +136,8 @@ class Wording:
 def read_wording(path: Path | str) -> Wording:
     """The wording in a JSON file.
 
-    Raises `VragError`, naming the file and the place, for an unknown kind, field, slot
-    or template.
+    Raises `VragError`, naming the file and the place, for an unknown kind, field, slot,
+    template or reader.
     """
     path = Path(path)
     data = json.loads(path.read_text(encoding="utf-8"))
@@ -151,7 +156,13 @@ def read_wording(path: Path | str) -> Wording:
                 f"{where}: setting {name!r} names the template {unknown[0]!r}; expected one of"
                 f" {', '.join(templates)}."
             )
-    return Wording(templates=templates, settings=settings)
+    reader = data.get("answer", "tagged")
+    if reader not in READERS:
+        raise VragError(
+            f"{where}: answer is {reader!r}; expected one of {', '.join(READERS)}, or none of them"
+            " and a function: replace(read_wording(…), read=…)."
+        )
+    return Wording(templates=templates, settings=settings, read=READERS[reader])
 
 
 def _slot(value: str | Mapping[str, Any], named: Mapping[str, Slot], where: str) -> Slot:
