@@ -19,7 +19,7 @@ from vrag_kit.analysis import compare, estimate, per_query
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.fieldguide.album import clue_photo, invent_named
 from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.pages import EDITIONS, annotation_rows, plan_page, slots
+from vrag_kit.fieldguide.pages import EDITIONS, Page, annotation_rows, plan_page, slots
 from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
 from vrag_kit.fieldguide.training.cards import write_answerer_card, write_retriever_card
 from vrag_kit.fieldguide.training.lessons import told_facts, told_species
@@ -42,12 +42,18 @@ ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many"
 
 
 @pytest.fixture(scope="module")
-def full_guide(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def pages() -> list[Page]:
+    """The full edition, planned and not drawn."""
+    edition = EDITIONS["full"]
+    return [plan_page(edition, index, *slot) for index, slot in enumerate(slots(edition))]
+
+
+@pytest.fixture(scope="module")
+def full_guide(pages: list[Page], tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     """The full edition, of which `shown` draws what is looked at: in the small one every
     second species was told, which leaves little for a clue to add.
     """
-    folder, edition = tmp_path_factory.mktemp("full"), EDITIONS["full"]
-    pages = [plan_page(edition, index, *slot) for index, slot in enumerate(slots(edition))]
+    folder = tmp_path_factory.mktemp("full")
     for page in pages:
         (folder / "images" / page.folder).mkdir(parents=True)
         for name in page.files:
@@ -58,19 +64,17 @@ def full_guide(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
 
 
 @pytest.fixture(scope="module")
-def contexts(full_guide: Benchmark) -> list[Context]:
+def contexts(full_guide: Benchmark, pages: list[Page]) -> list[Context]:
     """Every question without an image, with a clue, and with an image that is none; the
     photographs that are shown are drawn, as the guide draws them.
     """
     chosen = gt_clue(full_guide, draws=2) + non_clue(full_guide, draws=2)
     shown = {doc_id for context in chosen for doc_id in context.doc_ids}
-    edition = EDITIONS["full"]
-    for index, slot in enumerate(slots(edition)):
-        page = plan_page(edition, index, *slot)
+    for page in pages:
         for photo, name in zip(page.photos, page.files, strict=True):
             image = full_guide.corpus[f"{page.folder}/{name}"].image
             if f"{page.folder}/{name}" in shown and image is not None:
-                picture = photograph(page.species, photo.view, edition.size)
+                picture = photograph(page.species, photo.view, EDITIONS["full"].size)
                 picture.save(image.where, quality=88, subsampling=0)
     return zero_shot(full_guide) + chosen
 

@@ -13,7 +13,7 @@ MODELS = {
 }
 HEAVY = MODELS | {"scipy", "statsmodels", "sklearn", "seaborn", "ipywidgets", "anywidget"}
 ROOMS = (
-    *("benchmarks", "fetching", "generation", "judging", "analysis", "plotting"),
+    *("benchmarks", "fetching", "retrieval", "generation", "judging", "analysis", "plotting"),
     *("papers", "papers.visual_rag", "fieldguide", "building"),
 )
 

@@ -365,7 +365,12 @@ def test_a_command_that_is_interrupted_says_that_it_can_be_run_again(
             str(tmp_path),
         ]
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # it hears an interrupt also where these tests run in the background
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         while not list(tmp_path.glob("*/*.jpg")):
             assert process.poll() is None

@@ -146,21 +146,15 @@ def test_a_run_of_other_queries_is_refused() -> None:
 
 @pytest.mark.parametrize(("pool", "relevant"), [(6, 1), (6, 3), (7, 6), (5, 5), (36, 2)])
 def test_the_random_reference_is_the_mean_over_every_order(pool: int, relevant: int) -> None:
-    labels = {"q": {f"d{i}": int(i < relevant) for i in range(pool)}}
-    cutoffs = (1, 2, 5)
-    runs = [
-        evaluate(
-            run_of({"q": {f"d{i}": -place for place, i in enumerate(order)}}),
-            labels,
-            cutoffs=cutoffs,
-        )
-        for order in label_orders(pool, relevant)
-    ]
-    expected = pd.concat(runs).groupby(["metric", "k"])["value"].mean()
-    ours = random_reference(labels, {"q": pool}, cutoffs=cutoffs).set_index(["metric", "k"])[
-        "value"
-    ]
-    for key, mean in expected.items():
+    labels, cutoffs = {f"d{i}": int(i < relevant) for i in range(pool)}, (1, 2, 5)
+    orders = {  # each is a query of its own
+        f"q{n}": {f"d{i}": -place for place, i in enumerate(order)}
+        for n, order in enumerate(label_orders(pool, relevant))
+    }
+    each = evaluate(run_of(orders), dict.fromkeys(orders, labels), cutoffs=cutoffs)
+    reference = random_reference({"q": labels}, {"q": pool}, cutoffs=cutoffs)
+    ours = reference.set_index(["metric", "k"])["value"]
+    for key, mean in each.groupby(["metric", "k"])["value"].mean().items():
         assert ours[key] == pytest.approx(mean, abs=1e-9), key
 
 

@@ -53,6 +53,11 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def as_in_a_terminal() -> None:
+    """Interrupts are heard, also where these tests run in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def vrag(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "vrag_kit.runner", *arguments],
@@ -297,6 +302,7 @@ def test_stopping_the_runner_stops_its_notebooks_and_the_next_run_goes_on(
         cwd=project,
         start_new_session=True,
         stdout=subprocess.DEVNULL,
+        preexec_fn=as_in_a_terminal,
     )
     deadline = time.monotonic() + 60
     while not alive.exists() and time.monotonic() < deadline:

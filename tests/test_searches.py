@@ -78,13 +78,6 @@ def test_the_second_search_loads_no_model_and_finds_the_same_to_the_last_bit(
     assert results[0] == results[1]
 
 
-def test_importing_retrieval_imports_nothing_heavy() -> None:
-    script = f"import sys, vrag_kit.retrieval; print([n for n in {HEAVY!r} if n in sys.modules])"
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
 def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
     asked: Benchmark,
     retrievers_made: Path,
