@@ -17,8 +17,11 @@ test: $(READY) lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
+	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/lines.py vrag_kit
 
 lab: $(READY)
 	$(BIN)/jupyter lab notebooks

@@ -10,28 +10,19 @@ from pathlib import Path
 
 import pytest
 import yaml
-from asking_process import SlowModel
 from conftest import ROOT, WEIGHTS
 from typer.testing import CliRunner
 
-from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.generation import (
-    AnswerStore,
-    ask_all,
-    enough_clues,
-    gt_clue,
-    m_gt,
-    m_in_k,
-    non_clue,
-    one_in_k,
-    one_in_k_easy,
-    zero_shot,
-)
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.generation import AnswerStore
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
+from vrag_kit.runner.notebooks import run_notebooks
 from vrag_kit.runner.parameters import read_parameters
+
+ONE = ["visual_rag/03_baselines"]
+SEARCHING = "visual_rag/02_retriever_comparison"
+LARGE = ["visual_rag/07_easy_negatives"]
 
 
 @pytest.fixture
@@ -41,21 +32,15 @@ def parameters(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def write(**values: object) -> Path:
         data = {
-            "notebooks": ["00_tour", "visual_rag", "building"],
+            "notebooks": [
+                "00_tour",
+                "visual_rag/02_retriever_comparison",
+                "visual_rag/03_baselines",
+            ],
             "data": {
                 "annotations": str(guide_folder / "annotations.jsonl"),
                 "image_root": str(guide_folder / "images"),
                 "name": "Field Guide (small)",
-            },
-            "other_corpus": {"images": str(guide_folder / "images24"), "name": "plates"},
-            "articles": {
-                "pages": str(guide_folder / "articles"),
-                "species_list": str(guide_folder / "categories.json"),
-            },
-            "webqa": {
-                "annotations": str(guide_folder / "webqa/WebQA_train_val.json"),
-                "images": str(guide_folder / "webqa/imgs.tsv"),
-                "name": "captions",
             },
             "answers_dir": str(tmp_path / "answers"),
             "models": [str(WEIGHTS / "field-guide-vlm-few")],
@@ -75,39 +60,55 @@ def forecast_calls(found: list[str]) -> int:
     return int("\n".join(found).split("forecast: ")[1].split(" calls")[0].replace(",", ""))
 
 
-def test_the_calls_of_a_model_are_as_many_as_its_run_makes(
-    parameters, guide_folder: Path, tmp_path: Path
+def test_a_run_asks_what_was_forecast_and_then_nothing_is_left_to_ask(
+    parameters, tmp_path: Path
 ) -> None:
-    found, missing = check_parameters(parameters())
-    guide = load_visual_rag(guide_folder / "annotations.jsonl", guide_folder / "images")
-    few = enough_clues(guide, 3)
-    contexts = zero_shot(guide) + gt_clue(guide) + non_clue(guide) + one_in_k(guide)
-    further = one_in_k_easy(guide) + m_gt(few, ms=[1, 2, 3]) + m_in_k(few, ms=[1, 2, 3])
-    further += [
-        context
-        for k in (3, 10, 20)
-        for place in (k // 2, k - 1)
-        for context in one_in_k(guide, ks=[k], draws=2, clue_position=place)
-    ]
-    model = SlowModel(tmp_path / "calls", 0)
-    with AnswerStore(tmp_path / "a.sqlite") as store:
-        ask_all(model, guide, contexts + further, store, wording=WORDING)
-        ask_all(model, guide, contexts, store, wording=WORDING.only("several_images"))
-    other = load_other_corpus(guide, guide_folder / "images24", name="other")
-    n = len(guide.queries)
-    asked = (
-        len((tmp_path / "calls").read_text().splitlines()) + 7 * n + 7 * len(other.queries) + n + n
-    )  # top-k twice, text passages, and the first clue
+    file = parameters(notebooks=ONE)
+    found, missing = check_parameters(file)
+    assert (missing, list(tmp_path.iterdir())) == ([], [file])  # nothing was written
+    assert "0 answers that the notebooks use are stored already" in found
+    figures = tmp_path / "figures"
+    (outcome,) = run_notebooks([parameters(notebooks=ONE, figures_dir=str(figures))])
+    assert outcome.status == "done", outcome.detail
+    with AnswerStore(tmp_path / "answers" / "answers.sqlite") as store:
+        asked = int(re.search(r"([\d,]+) answers", repr(store))[1].replace(",", ""))
+    assert forecast_calls(found) == asked > 100
+    found, missing = check_parameters(file)
+    assert "no model is asked anything" in found
+    assert f"{asked:,} answers that the notebooks use are stored already" in found
+
+
+def test_notebooks_that_ask_the_same_ask_it_once(parameters) -> None:
+    calls = []
+    for notebooks in (ONE, ["visual_rag/11_judge_agreement"]):
+        calls.append(forecast_calls(check_parameters(parameters(notebooks=notebooks))[0]))
+    both = parameters(notebooks=[*ONE, "visual_rag/11_judge_agreement"])
+    assert forecast_calls(check_parameters(both)[0]) == calls[0] == calls[1]
+
+
+def test_a_judge_is_asked_about_every_answer_and_every_wording_counts(
+    parameters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    judge = {"model": "o4-mini@openai", "max_cost": 500}
+    file = parameters(notebooks=["visual_rag/05_gcue_curves"], judge=judge, judge_samples=2)
+    found, missing = check_parameters(file)
     assert missing == []
-    assert (
-        asked - 2 * n <= forecast_calls(found) <= asked
-    )  # a stand-in for a retrieved image or the first clue may be asked anyway
+    calls = re.findall(r"forecast: ([\d,]+) calls", "\n".join(found))
+    answers, verdicts = sorted(int(each.replace(",", "")) for each in calls)
+    assert verdicts == 2 * answers
+    assert any("all models together: about" in line for line in found)
+
+
+def test_what_a_search_will_find_is_marked_as_an_estimate(parameters) -> None:
+    found, _ = check_parameters(parameters(notebooks=["visual_rag/08_inat24_corpus"]))
+    assert any("an estimate: not searched yet" in line for line in found)
 
 
 def test_the_limit_of_a_models_images_lowers_its_calls(parameters) -> None:
     model = str(WEIGHTS / "field-guide-vlm-few")
     all_of_them, some = (
-        check_parameters(parameters(models=[entry]))[0]
+        check_parameters(parameters(notebooks=LARGE, models=[entry]))[0]
         for entry in (model, {"model": model, "max_images": 3})
     )
     assert forecast_calls(some) < forecast_calls(all_of_them) / 2
@@ -224,9 +225,10 @@ def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_someth
     parameters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
-    long = {"model": str(WEIGHTS / "field-guide-vlm-few"), "max_new_tokens": 300}
+    long = {"model": str(WEIGHTS / "field-guide-vlm-few"), "max_new_tokens": 1900}
     found, missing = check_parameters(
         parameters(
+            notebooks=LARGE,
             models=[long, {"model": "gpt-4o@openai", "max_cost": 0.01}],
             decoding="greedy",
             judge="o4-mini@openai",
@@ -237,7 +239,7 @@ def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_someth
         "model 'gpt-4o': it will cost about" in line and "its max_cost is 0.01" in line
         for line in missing
     )
-    assert any("equal ones are judged once" in line for line in found)
+    assert any(line.startswith("all models together: about") for line in found)
 
 
 def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothing_is(
@@ -247,10 +249,10 @@ def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothi
     assert (good.exit_code, good.output.splitlines()[-1]) == (0, "nothing is missing")
     bad = CliRunner().invoke(app, ["check", str(parameters(image_root="/nowhere"))])
     assert bad.exit_code == 1
-    assert "missing: data: " in bad.output
+    assert "missing: 00_tour: " in bad.output
 
 
-@pytest.mark.parametrize("name", ["demo", "paper", "one_gpu", "api"])
+@pytest.mark.parametrize("name", ["paper", "one_gpu", "api"])
 def test_every_parameter_file_of_the_kit_can_be_checked(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,16 +266,16 @@ def test_what_a_notebook_cannot_have_is_listed_beside_all_else(parameters, tmp_p
     (tmp_path / "empty").mkdir()
     found, missing = check_parameters(
         parameters(
+            notebooks=["visual_rag"],
             most_clues=99,
             other_corpus={"images": str(tmp_path / "empty"), "name": "plates"},
             articles={"pages": str(tmp_path / "nowhere"), "species_list": "nowhere.json"},
         )
     )
     assert [line.split(":")[0] for line in missing] == [
-        "species_list",
-        "articles",
-        "06_number_of_clues",
-        "08_inat24_corpus",
+        "visual_rag/06_number_of_clues",
+        "visual_rag/08_inat24_corpus",
+        "visual_rag/09_wikipedia_text_rag",
     ]
-    assert "the most are" in missing[2]
+    assert "the most are" in missing[0]
     assert forecast_calls(found) > 0

@@ -246,7 +246,7 @@ def test_the_top_names_benchmark_parameter_file_dates_versions_and_states(projec
         "failed",
         "not finished",
     ]
-    assert 'vrag_kit.load_results("figures")' in page.text
+    assert 'load_results("figures")' in page.text
     assert "guide/01_good.csv" in page.text
 
 

@@ -4,8 +4,6 @@ say what it is.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-import vrag_kit
-from vrag_kit import load_results
+from vrag_kit.analysis import load_results
 from vrag_kit.errors import VragError
 from vrag_kit.plotting import save_figure
 
@@ -195,14 +192,3 @@ def test_a_relative_folder_is_found_in_the_project_from_the_folder_of_notebooks(
     write(tmp_path / "figures", "01_a.csv", "value\n1\n")
     monkeypatch.chdir(tmp_path / "notebooks")
     assert len(load_results("figures")) == len(load_results("../figures")) == 1
-
-
-def test_importing_the_package_loads_no_library_until_results_are_asked_for() -> None:
-    code = (
-        "import sys, vrag_kit; heavy = {'pandas', 'torch', 'numpy'}; assert not heavy &"
-        " set(sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert "load_results" in dir(vrag_kit)
-    with pytest.raises(AttributeError, match="it has load_results"):
-        vrag_kit.load_result  # noqa: B018  # misspelt on purpose

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 
 from vrag_kit.checkpoints import DTYPES, Options
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import current_forecast
+from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.local.checkpoint import LOADING, SAMPLING
-from vrag_kit.generation.local.model import LocalGenerator, load_local
-from vrag_kit.generation.remote.endpoint import ENDPOINT_OPTIONS, EndpointGenerator, load_endpoint
+from vrag_kit.generation.local.model import load_local
+from vrag_kit.generation.remote.endpoint import ENDPOINT_OPTIONS, load_endpoint
+from vrag_kit.generation.stand_in import StandIn
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.workspace import path as project_path
 
@@ -77,7 +80,7 @@ def load_generator(
     decoding: str | Options = "checkpoint",
     max_new_tokens: int = 128,
     concurrency: int = 8,
-) -> LocalGenerator | EndpointGenerator:
+) -> Generator:
     """The model that `entry` names: "<folder or hub name>", "<model>@<endpoint>", or a
     mapping {"model": either, option: value, …}.
 
@@ -92,7 +95,7 @@ def load_generator(
     Raises `VragError` for an unknown option, a checkpoint that is missing or has no
     chat template, and an unknown endpoint. What is only needed to ask (weights, device,
     key) is checked by the generator's `prepare`, so that stored answers can be read
-    without it.
+    without it. In a forecast a `StandIn` is returned in the model's place.
     """
     spec = (
         entry["model"]
@@ -106,9 +109,17 @@ def load_generator(
     }  # null: as if it were not there, but max_cost: null lifts the limit
     options = {"decoding": decoding, "max_new_tokens": max_new_tokens, **given}
     _check(spec, options)
+    model: Generator
     if remote:
-        return load_endpoint(spec, {"concurrency": concurrency, **options})
-    return load_local(spec, {"device": device, **options})
+        model = load_endpoint(spec, {"concurrency": concurrency, **options})
+    else:
+        model = load_local(spec, {"device": device, **options})
+    forecast = current_forecast()
+    if forecast is None:
+        return model
+    stand_in = StandIn(model)
+    forecast.models.append(stand_in)
+    return stand_in
 
 
 def _check(spec: str, options: Options) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import STAND_IN
 from vrag_kit.judging.answered import hidden
 from vrag_kit.judging.rubric import Rubric, Unreadable, label_of
 from vrag_kit.types import Answer, Benchmark, Failure, Judgment, Message, Prompt, Status
@@ -98,7 +99,11 @@ class LLMJudge:
             return ask_prompts(self._generator, prompts, store, how=self._how, this=this)
 
     def _read(self, reply: Answer) -> Judgment:
-        """The verdict in a reply, or why there is none; cut-off words are none."""
+        """The verdict in a reply, or why there is none; cut-off words are none. In a
+        forecast, where nobody is asked, the worst, so that nothing has to be repaired.
+        """
+        if reply.fields.get(STAND_IN):
+            return Judgment(answer_id="", label="incorrect", score=self.scale.worst, raw=reply.raw)
         failure = reply.failure
         if failure is None:
             try:

@@ -20,7 +20,7 @@ from vrag_kit.files import one_at_a_time
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.embeddings import embeddings_folder, write_manifest
 from vrag_kit.retrieval.encoders import Encoder, Prepared
-from vrag_kit.retrieval.finding import find_encoder
+from vrag_kit.retrieval.finding import Found, find_encoder
 from vrag_kit.retrieval.loading import load_found
 from vrag_kit.retrieval.parts import Shown
 from vrag_kit.types import Evidence, Query
@@ -79,6 +79,30 @@ def open_encoder(entry: Entry, root: Path | str, *, device: str = "cpu") -> Enco
     Raises `VragError` as `load_encoder` does, now or when it is loaded.
     """
     found = find_encoder(entry)
+    known = _known(found, root, device)
+    if known is not None:
+        return known
+    encoder = load_found(found, device=device)
+    folder = embeddings_folder(encoder, root)
+    try:
+        with one_at_a_time(folder, "embedding"):
+            write_manifest(folder, encoder, recipe=found.recipe())
+    except OSError as error:
+        raise VragError(
+            f"{folder}: cannot be written ({error.strerror or error}). Free space or choose another"
+            " `cache_dir`."
+        ) from error
+    return encoder
+
+
+def known_encoder(entry: Entry, root: Path | str) -> KnownEncoder | None:
+    """The encoder of an entry if it was loaded before for embeddings below `root`; loads
+    nothing. Raises `VragError` for an entry without a checkpoint here.
+    """
+    return _known(find_encoder(entry), root, "cpu")
+
+
+def _known(found: Found, root: Path | str, device: str) -> KnownEncoder | None:
     recipe = found.recipe()
     for manifest in sorted(Path(root).glob("*/manifest.json")):
         try:
@@ -87,14 +111,4 @@ def open_encoder(entry: Entry, root: Path | str, *, device: str = "cpu") -> Enco
                 return KnownEncoder(manifest, stated, lambda: load_found(found, device=device))
         except (OSError, ValueError, KeyError, TypeError):
             continue  # an older manifest, or a damaged one: it is written anew
-    encoder = load_found(found, device=device)
-    folder = embeddings_folder(encoder, root)
-    try:
-        with one_at_a_time(folder, "embedding"):
-            write_manifest(folder, encoder, recipe=recipe)
-    except OSError as error:
-        raise VragError(
-            f"{folder}: cannot be written ({error.strerror or error}). Free space or choose another"
-            " `cache_dir`."
-        ) from error
-    return encoder
+    return None

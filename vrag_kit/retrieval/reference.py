@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from math import comb
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.metrics import CUTOFFS, DEPTH
 from vrag_kit.retrieval.run import Qrels, make_run
+from vrag_kit.types import Benchmark
 
 
 def random_reference(
@@ -65,6 +67,19 @@ def _chance(found: int, pool: int, relevant: int, drawn: int) -> float:
     """
     ways = comb(relevant, found) * comb(pool - relevant, drawn - found)
     return ways / comb(pool, drawn)
+
+
+def any_order(benchmark: Benchmark, k: int) -> pd.DataFrame:
+    """A run of the first k candidates of each query as they come: as many documents as a
+    search finds, but not what it finds.
+    """
+    rows: list[tuple[str, str, float]] = []
+    corpus = tuple(islice(benchmark.corpus, k))
+    for query_id in benchmark.queries:
+        pool = benchmark.candidates(query_id)
+        first = corpus if pool is None else pool[:k]
+        rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(first)]
+    return make_run(rows)
 
 
 def perfect_run(qrels: Qrels) -> pd.DataFrame:

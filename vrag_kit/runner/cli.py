@@ -136,7 +136,7 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Of a parameter file: count the calls and list what is missing, without running
+    """Of a parameter file: count the calls and list what is missing, without asking
     anything. Of a benchmark: bad rows, images missing, damaged or odd, label changes.
     """
     if target.suffix in (".yaml", ".yml"):
@@ -145,20 +145,38 @@ def check(
                 f"{target} is a parameter file, which is checked alone: an image folder, --before"
                 " and --csv go with annotations."
             )
-        os.environ["HF_HUB_OFFLINE"] = (
-            "1"  # read when the hub's library is imported, which is below: a check fetches nothing
-        )
-        from vrag_kit.runner.check import check_parameters
-
-        found, missing = check_parameters(target)
-        print(
-            "\n".join([*found, *(f"missing: {line}" for line in missing)])
-            + ("" if missing else "\nnothing is missing")
-        )
-        raise typer.Exit(int(bool(missing)))
+        raise typer.Exit(int(_print_check(target)))
     from vrag_kit.fetching.check_data import check_data
 
     raise typer.Exit(int(check_data(target, image_root, before=before, csv=csv)))
+
+
+@app.command()
+def forecast(
+    parameters: Annotated[
+        list[Path],
+        typer.Argument(help="YAML files of parameters, such as params/visual_rag/paper.yaml"),
+    ],
+) -> None:
+    """What the notebooks of parameter files would ask: calls, images, tokens, money, and
+    what is stored already. Nothing is asked or fetched; exits with 0 whatever it finds.
+    """
+    for file in parameters:
+        _print_check(file)
+
+
+def _print_check(file: Path) -> bool:
+    """Print what a parameter file asks and lacks; returns whether something is missing."""
+    # read when the hub's library is imported, which is below: a check fetches nothing
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    from vrag_kit.runner.check import check_parameters
+
+    found, missing = check_parameters(file)
+    for line in [*found, *(f"missing: {line}" for line in missing)]:
+        print(line)
+    if not missing:
+        print("nothing is missing")
+    return bool(missing)
 
 
 @fetch.command("visual-rag")
@@ -187,14 +205,14 @@ def fetch_images(
             file=sys.stderr,
         )
         raise typer.Exit(130) from None
-    where = (
-        f"{to} is complete"
-        if fetched.complete
-        else f"{to} is not complete; {to / 'missing.txt'} lists all that are missing or damaged"
-    )
-    print(
-        f"{fetched}\n{where}{', as far as names and sizes tell' if fetched.complete and fetched.by_size else ''}"
-    )
+    print(fetched)
+    if not fetched.complete:
+        missing = to / "missing.txt"
+        print(f"{to} is not complete; {missing} lists all that are missing or damaged")
+    elif fetched.by_size:
+        print(f"{to} is complete, as far as names and sizes tell")
+    else:
+        print(f"{to} is complete")
     raise typer.Exit(int(not fetched.complete))
 
 

@@ -74,10 +74,15 @@ def _data_key(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def _texts(value: object) -> list[str]:
     """The texts in a parameter: itself, or those in its list or mapping."""
-    if isinstance(value, list | dict):
-        inside = value.values() if isinstance(value, dict) else value
-        return [text for each in inside for text in _texts(each)]
-    return [value] if isinstance(value, str) else []
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return _texts(list(value.values()))
+    texts: list[str] = []
+    if isinstance(value, list):
+        for each in value:
+            texts += _texts(each)
+    return texts
 
 
 def _path_key(path: Path) -> str:

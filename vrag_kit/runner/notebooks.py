@@ -51,10 +51,15 @@ def run_notebooks(
     if jobs < 1:
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
     plans = [read_plan(file) for file in parameter_files]
-    names = [name_of(notebook) for plan in plans for notebook in plan.given]
+    names: list[str] = []
+    for plan in plans:
+        names += map(name_of, plan.given)
     if not any(only in name for name in names):
         raise VragError(f"no notebook {only!r}; found {', '.join(names)}.")
-    return [outcome for plan in plans for outcome in _run_plan(plan, only, jobs)]
+    outcomes: list[Outcome] = []
+    for plan in plans:
+        outcomes += _run_plan(plan, only, jobs)
+    return outcomes
 
 
 def _run_plan(plan: Plan, only: str, jobs: int) -> list[Outcome]:

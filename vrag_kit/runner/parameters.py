@@ -51,19 +51,16 @@ def read_parameters(path: Path) -> dict[str, Any]:
             f"{path}: not UTF-8 text ({error.reason} at byte {error.start}). Save it as UTF-8."
         ) from error
     except FileNotFoundError as error:
-        near = (
-            sorted(str(file) for file in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-        )
-        raise VragError(
-            f"{path}: no such parameter"
-            f" file.{' Found here: ' + ', '.join(near) + '.' if near else ''}"
-        ) from error
+        near = ", ".join(sorted(str(file) for file in path.parent.glob("*.yaml")))
+        hint = f" Found here: {near}." if near else ""
+        raise VragError(f"{path}: no such parameter file.{hint}") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or error
         raise VragError(
-            f"{path}{f' line {mark.line + 1}' if mark else ''}: not YAML"
-            f" ({getattr(error, 'problem', None) or error}); expected lines 'name: value'. Check"
-            " the indentation."
+            f"{path}{line}: not YAML ({problem}); expected lines 'name: value'. Check the"
+            " indentation."
         ) from error
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
         raise VragError(f"{path}: expected lines 'name: value', found a {type(values).__name__}.")
@@ -92,12 +89,14 @@ def subsets(
     and for a value of another type than the notebook's default.
     """
     defaults = {notebook: declared(notebook) for notebook in notebooks}
-    _refuse_unknown(values, {name for names in defaults.values() for name in names}, where)
+    _refuse_unknown(values, set().union(*defaults.values()), where)
     for notebook, names in defaults.items():
         for name in names.keys() & values.keys():
             _refuse_misfit(name, values[name], names[name], f"{where}: {name}", notebook)
     how = values.get(RUN_WITH, {})
-    shown = {key: value for names in defaults.values() for key, value in _how(names).items()}
+    shown: dict[str, Any] = {}
+    for names in defaults.values():
+        shown |= _how(names)
     _refuse_unknown(how, {**RARELY, **shown}, where, of=f" in its {RUN_WITH}")
     for key, value in how.items():
         default = shown.get(key, RARELY.get(key))
@@ -125,7 +124,9 @@ def _refuse_unknown(
     values: Mapping[str, Any], known: Collection[str], where: Path, *, of: str = ""
 ) -> None:
     if unknown := sorted(set(values) - set(known)):
-        near = [match for name in unknown for match in get_close_matches(name, known, 1)]
+        near: list[str] = []
+        for name in unknown:
+            near += get_close_matches(name, known, 1)
         hints = "".join(f" Did you mean {match!r}?" for match in near)
         raise VragError(
             f"{where}: no notebook declares {', '.join(map(repr, unknown))}{of}.{hints}"

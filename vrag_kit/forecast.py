@@ -1,0 +1,40 @@
+"""Whether this process only forecasts: then models say nothing and nothing is searched,
+and what would have been asked is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+STAND_IN = "stand_in"
+"""In an answer's fields: true where a forecast put it in the place of a real one."""
+
+
+@dataclass(slots=True)
+class Forecast:
+    """What a forecast has come upon so far."""
+
+    models: list[object] = field(default_factory=list)
+    """The stand-ins of models that were opened, each with what it was asked."""
+    any_order: set[str] = field(default_factory=set)
+    """Retrievers whose search was not made yet, so that other images stand in its place."""
+
+
+_now: list[Forecast] = []
+
+
+@contextmanager
+def forecasting() -> Iterator[Forecast]:
+    """Forecast, in this whole process, as long as this lasts."""
+    _now.append(Forecast())
+    try:
+        yield _now[-1]
+    finally:
+        _now.pop()
+
+
+def current_forecast() -> Forecast | None:
+    """The forecast that is being made; None where models are really asked."""
+    return _now[-1] if _now else None

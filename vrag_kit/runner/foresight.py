@@ -1,0 +1,196 @@
+"""What the notebooks of a parameter file would ask, by running their cells with models
+that say nothing, on a copy of the answers.
+
+Cells run in this process, statement by statement, since a statement that fails must not
+keep the next one from asking. What notebooks write goes to a folder that is thrown away.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import shutil
+import sqlite3
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import closing, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import STAND_IN, forecasting
+from vrag_kit.generation.answers import AnswerStore
+from vrag_kit.generation.generator import Forecast
+from vrag_kit.generation.stand_in import StandIn
+from vrag_kit.runner.parameters import RUN_WITH, declared
+from vrag_kit.runner.plan import Plan, name_of, read_notebook
+from vrag_kit.workspace import path as project_path
+
+_READ_ALSO = ("answers_dir", "building_dir")
+"""Folders that notebooks write and read, so that a copy of them is written."""
+_AT_ONCE = 2000
+"""Prompts a batch, where nobody is asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What one model would be asked by all notebooks together."""
+
+    name: str
+    about: str  # the model in words
+    forecast: Forecast
+    max_cost: float | None  # US dollars
+    spent: float  # US dollars, on what is stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foresight:
+    """What a run would ask."""
+
+    models: list[Asked]
+    stored: int
+    """Answers that the notebooks use and that are stored already."""
+    any_order: list[str]
+    """Retrievers whose search was not made yet."""
+    failed: dict[str, str]
+    """Notebook → why it cannot even ask."""
+
+
+def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
+    """Run the plan's notebooks up to what they would ask, with the values of `instead`
+    in the place of parameters of these names.
+    """
+    settings = {book: {**declared(book), **given} for book, given in plan.given.items()}
+    failed: dict[str, str] = {}
+    shown: set[str] = set()
+    with tempfile.TemporaryDirectory() as scratch, forecasting() as forecast:
+        for notebook, own in settings.items():
+            before = _prompts(forecast.models)
+            chosen = {name: value for name, value in instead.items() if name in own}
+            space, fault = _executed(notebook, _harmless({**own, **chosen}, Path(scratch)))
+            shown |= _answer_ids(space)
+            asks = _prompts(forecast.models) > before or bool(_answer_ids(space))
+            if fault and not asks and space.get("models") != []:
+                failed[name_of(notebook)] = fault
+        asked = [model for model in forecast.models if isinstance(model, StandIn) and model.prompts]
+        with AnswerStore(Path(scratch) / "answers_dir" / "answers.sqlite") as store:
+            answers = store.read(list(shown)).values()
+            return Foresight(
+                models=[_together(models, store) for models in _alike(asked)],
+                stored=sum(not answer.fields.get(STAND_IN) for answer in answers),
+                any_order=sorted(forecast.any_order),
+                failed=failed,
+            )
+
+
+def _prompts(models: Iterable[object]) -> int:
+    return sum(len(model.prompts) for model in models if isinstance(model, StandIn))
+
+
+def _harmless(settings: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
+    """The settings with folders to write to below `scratch`, and larger batches."""
+    changed = dict(settings)
+    for name, value in settings.items():
+        if name.endswith("_dir") and name != "cache_dir":
+            there = scratch / name
+            if not there.exists():
+                there.mkdir()
+                if name in _READ_ALSO:
+                    _copy_files(project_path(value), there)
+            changed[name] = str(there)
+    if "batch_size" in settings.get(RUN_WITH, {}):
+        changed[RUN_WITH] = {**settings[RUN_WITH], "batch_size": _AT_ONCE, "device": "cpu"}
+    return changed
+
+
+def _copy_files(source: Path, target: Path) -> None:
+    """The files at the top of a folder; a store as one moment of it."""
+    for file in source.glob("*"):
+        if file.suffix == ".sqlite":
+            with closing(_open(file)) as old, closing(sqlite3.connect(target / file.name)) as new:
+                old.backup(new)
+        elif file.is_file() and not file.name.startswith("."):
+            shutil.copy(file, target)
+
+
+def _open(store: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{store.resolve().as_uri()}?mode=ro", uri=True)
+
+
+def _executed(notebook: Path, settings: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """(variables at the end, first error) of a notebook's cells run with these settings."""
+    space: dict[str, Any] = {"__name__": "__main__", "display": lambda *_: None}
+    fault = ""
+    silence = io.StringIO()
+    with (
+        redirect_stdout(silence),
+        redirect_stderr(silence),
+        warnings.catch_warnings(),
+        mpl.rc_context(),
+    ):
+        warnings.simplefilter("ignore")
+        for cell in read_notebook(notebook).cells:
+            if cell.cell_type != "code":
+                continue
+            if "parameters" in cell.metadata.get("tags", []):
+                space.update(settings)
+                continue
+            fault = fault or _run_cell(cell.source, space)
+    return space, fault
+
+
+def _run_cell(source: str, space: dict[str, Any]) -> str:
+    """Run a cell's statements; returns the first error, and goes on after it."""
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError as error:
+        return f"{error.msg}: {(error.text or '').strip()}"
+    fault = ""
+    for statement in statements:
+        code = compile(ast.Module([statement], []), "<cell>", "exec")
+        try:
+            exec(code, space)
+        except Exception as error:  # whatever a notebook's code may raise; it is told
+            words = (
+                str(error) if isinstance(error, VragError) else f"{type(error).__name__}: {error}"
+            )
+            fault = fault or words
+    return fault
+
+
+def _answer_ids(space: Mapping[str, Any]) -> set[str]:
+    """The answers in the tables that a notebook has made."""
+    tables = [each for each in space.values() if isinstance(each, pd.DataFrame)]
+    answer_ids: set[str] = set()
+    for table in tables:
+        if "answer_id" in table:
+            answer_ids |= set(table["answer_id"].astype(str))
+    return answer_ids
+
+
+def _alike(models: Iterable[StandIn]) -> list[list[StandIn]]:
+    """Stand-ins of the same model, decoding alike, together."""
+    groups: dict[str, list[StandIn]] = {}
+    for model in models:
+        key = f"{model.name} {model.fingerprint} {model.decoding}"
+        groups.setdefault(key, []).append(model)
+    return list(groups.values())
+
+
+def _together(models: list[StandIn], store: AnswerStore) -> Asked:
+    whole = models[0]
+    for other in models[1:]:
+        whole.prompts += other.prompts
+        whole.sizes.update(other.sizes)
+    return Asked(
+        name=whole.name,
+        about=repr(whole.model),
+        forecast=whole.whole_forecast(),
+        max_cost=whole.model.max_cost,
+        spent=store.spent(whole.name),
+    )
