@@ -34,12 +34,14 @@ from vrag_kit.papers.visual_rag.statistics import (
     statistics,
 )
 from vrag_kit.papers.visual_rag.verdicts import read_verdict
+from vrag_kit.papers.visual_rag.wording import WORDING
 
 __all__ = [
     "PAPER_JUDGE",
     "PAPER_NAMES",
     "PAPER_QUERIES",
     "RUBRIC",
+    "WORDING",
     "audit",
     "audit_figure",
     "audit_summary",

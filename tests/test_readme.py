@@ -1,0 +1,37 @@
+"""What the README shows in Python works as it stands there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from conftest import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks() -> list[str]:
+    """The Python that the README shows, but for what asks a server."""
+    shown = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    return [code for code in shown if "localhost" not in code]
+
+
+def test_the_readmes_python_runs_from_top_to_bottom(
+    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # on the small guide, with folders of its own: nothing else is changed
+    monkeypatch.chdir(ROOT)
+    known: dict[str, object] = {}
+    for code in blocks():
+        small = code.replace('open_benchmark("field-guide")', 'open_benchmark("field-guide-small")')
+        exec(small.replace('"runs/', f'"{tmp_path}/'), known)
+    judged = known["judged"]
+    assert isinstance(judged, pd.DataFrame)
+    assert set(judged["setting"]) == {"zero_shot", "gt_clue", "top_k"}
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`(vrag_kit/[\w/.]+)`", README))))
+def test_a_path_that_the_readme_names_is_there(path: str) -> None:
+    assert (ROOT / path).exists()
