@@ -74,6 +74,13 @@ class Pictures:
     articles: Path | None
 
 
+def title_of(source: Source) -> str:
+    """What data are called in titles; nothing is opened."""
+    if isinstance(source, Mapping):
+        return str(source.get("name", ""))
+    return _TITLES.get(source, source)
+
+
 def open_benchmark(data: Source) -> Benchmark:
     """The questions and photographs of a drawn edition, or of {"annotations": a
     Visual-RAG file, "image_root": the folder of species folders, "name": for titles}.

@@ -1,0 +1,84 @@
+"""Data are opened by the name of a drawn edition or by a mapping of files, and a mistake
+is answered with what to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide import (
+    open_articles,
+    open_benchmark,
+    open_other_corpus,
+    open_pictures,
+    open_webqa,
+)
+from vrag_kit.workspace import path
+
+
+@pytest.fixture
+def files(guide_folder: Path) -> dict[str, str]:
+    """The drawn guide as a mapping, as if it were real data."""
+    return {
+        "annotations": str(guide_folder / "annotations.jsonl"),
+        "image_root": str(guide_folder / "images"),
+        "name": "Mine",
+    }
+
+
+def test_a_mapping_opens_the_files_that_it_names(
+    files: dict[str, str], guide_folder: Path, tmp_path: Path
+) -> None:
+    benchmark = open_benchmark(files)
+    assert (benchmark.name, len(benchmark.queries)) == ("Mine", 20)
+    plates = {"images": str(guide_folder / "images24"), "name": "plates"}
+    other = open_other_corpus(plates, benchmark)
+    assert set(other.queries) < set(benchmark.queries)
+    assert other.qrels == {query_id: {} for query_id in other.queries}
+    texts = {
+        "pages": str(guide_folder / "articles"),
+        "species_list": str(guide_folder / "categories.json"),
+    }
+    species, pages = open_articles(texts, tmp_path)
+    assert set(pages) <= set(species)
+    assert {query.entity for query in benchmark.queries.values()} <= set(species)
+
+
+def test_pictures_of_ones_own_need_no_articles_and_no_names(files: dict[str, str]) -> None:
+    pictures = open_pictures({"images": files["image_root"], "name": "Mine"})
+    assert (pictures.names, pictures.articles, pictures.species_list) == ({}, None, None)
+
+
+@pytest.mark.parametrize(
+    ("open_it", "source", "words"),
+    [
+        (open_benchmark, "field-guid", "data is 'field-guid'; expected 'field-guide' or"),
+        (open_benchmark, "field-guid", "Did you mean 'field-guide'?"),
+        (open_benchmark, {"name": "x"}, "data: annotations is missing; expected"),
+        (open_benchmark, {"image_rot": "x"}, "unknown key 'image_rot'"),
+        (open_benchmark, {"image_rot": "x"}, "Did you mean 'image_root'?"),
+        (open_benchmark, 3, "a mapping with annotations, image_root, name"),
+        (open_webqa, "(not given)", "webqa is '(not given)'; expected 'field-guide' or"),
+        (open_webqa, {"annotations": "a", "images": "b", "name": 3}, "name is 3; expected a text"),
+    ],
+)
+def test_a_mistake_is_answered_with_what_to_write(
+    open_it: Callable[[object], object], source: object, words: str
+) -> None:
+    with pytest.raises(VragError) as error:
+        open_it(source)
+    assert words in str(error.value)
+
+
+def test_models_of_the_kit_go_by_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert (path("field-guide-vlm-few") / "model.safetensors").is_file()
+    (tmp_path / "field-guide-vlm-few").mkdir()  # a folder of one's own comes before
+    assert path("field-guide-vlm-few") == tmp_path / "field-guide-vlm-few"
+    assert path("") == tmp_path

@@ -1,0 +1,135 @@
+"""What a report tells of one notebook: how its run ended, its parameters, and its text,
+tables and figures.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from markupsafe import Markup
+from nbformat import NotebookNode
+from papermill import inspect_notebook
+
+from vrag_kit.runner.plan import name_of, read_notebook
+from vrag_kit.runner.shown import ADDED, opening, shown, tags
+
+_STOPPED = (
+    "It did not come to its end: it was stopped, its kernel died, or it is still running. See"
+    " {}.log."
+)
+_OLDER = "This run is older than the notebook, which has changed since. Run it again."
+_OTHER = "This run was made with other parameters than the parameter file now gives. Run it again."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One parameter of a run."""
+
+    name: str
+    value: str
+    given: bool  # by the parameter file; otherwise it is the notebook's own
+    meaning: str  # the comment beside it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """One notebook on the page."""
+
+    name: str  # "visual_rag/03_baselines"
+    anchor: str  # its name on the page
+    title: str
+    state: str  # "done", or in a few words what is wrong
+    notes: tuple[str, ...] = ()  # the same in sentences, all that a reader must know of this run
+    finished: str = ""  # "2026-11-21 10:35 UTC"
+    seconds: float = 0.0
+    python: str = ""
+    settings: tuple[Setting, ...] = ()
+    body: Markup | str = ""  # text, tables and figures in order
+    code: str = ""
+
+
+def chapter_of(notebook: Path, given: Mapping[str, Any], folder: Path, anchor: str) -> Chapter:
+    """What the page tells of one notebook, from its executed copy in `folder`."""
+    name, source = name_of(notebook), read_notebook(notebook)
+    copy = folder / f"{name}.ipynb"
+    title = opening(source).title or name
+    if not copy.is_file():
+        never = "It has not been run with this parameter file."
+        return Chapter(name=name, anchor=anchor, title=title, state="not run", notes=(never,))
+    try:
+        book = read_notebook(copy)
+    except (ValueError, nbformat.ValidationError, AttributeError):
+        broken = "Its executed copy cannot be read. Run it again."
+        return Chapter(name=name, anchor=anchor, title=title, state="not readable", notes=(broken,))
+    ended = copy.with_suffix(".json").is_file()  # the runner's note of a run that ended well
+    wrong = _what_is_wrong(book, source, given, ended, copy.stem)
+    run = book.metadata.get("papermill", {})
+    return Chapter(
+        name=name,
+        anchor=anchor,
+        title=opening(book).title or name,
+        state=next(iter(wrong), "done"),
+        notes=tuple(wrong.values()),
+        finished=_minute(run.get("end_time")),
+        seconds=run.get("duration") or 0.0,
+        python=book.metadata.get("language_info", {}).get("version", ""),
+        settings=_settings(copy, run.get("parameters", {})),
+        body=shown(book, copy.stem, stops=not ended),
+        code="\n\n\n".join(_code(book)),
+    )
+
+
+def _what_is_wrong(
+    book: NotebookNode, source: NotebookNode, given: Mapping[str, Any], ended: bool, stem: str
+) -> dict[str, str]:
+    """State → note, for all that is wrong with a run, the worst first."""
+    wrong = {}
+    if failure := _failure(book):
+        wrong["failed"] = f"Failed: {failure}"
+    elif not ended:
+        wrong["not finished"] = _STOPPED.format(stem)
+    if _sources(book) != _sources(source):
+        wrong["older than the notebook"] = _OLDER
+    if book.metadata.get("papermill", {}).get("parameters", given) != given:
+        wrong["other parameters"] = _OTHER
+    return wrong
+
+
+def _failure(book: NotebookNode) -> str:
+    for cell in book.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                return f"{output.ename}: {output.evalue}"
+    return ""
+
+
+def _sources(book: NotebookNode) -> list[tuple[str, str]]:
+    """The cells as they were written, without what papermill adds."""
+    added = ADDED - {"parameters"}
+    return [(cell.cell_type, cell.source) for cell in book.cells if not tags(cell) & added]
+
+
+def _code(book: NotebookNode) -> list[str]:
+    cells = [cell for cell in book.cells if cell.cell_type == "code"]
+    return [cell.source for cell in cells if not tags(cell) & ADDED]
+
+
+def _minute(time: str | None) -> str:
+    return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M} UTC" if time else ""
+
+
+def _settings(copy: Path, given: Mapping[str, Any]) -> tuple[Setting, ...]:
+    """The parameters in the order of the notebook, with the values of this run."""
+    settings = []
+    for name, about in inspect_notebook(str(copy)).items():
+        value = given[name] if name in given else ast.literal_eval(about["default"])
+        settings.append(
+            Setting(name=name, value=repr(value), given=name in given, meaning=about["help"])
+        )
+    return tuple(settings)

@@ -1,0 +1,182 @@
+"""The text, tables and figures of an executed notebook as HTML that loads nothing and
+runs nothing: nbconvert draws the cells, and what it drew is cleaned as a whole.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from markupsafe import Markup
+from nbconvert import HTMLExporter
+from nbformat import NotebookNode
+
+from vrag_kit.runner.cleaning import clean
+
+ADDED = {"parameters", "injected-parameters", "papermill-error-cell-tag"}
+"""Tags of cells that are no part of a notebook's text."""
+_SAVED = re.compile(r'save_figure\(\s*(\w+).*?"((?:\w+/)*\d\d_\w+)"', re.DOTALL)
+_KINDS = ("image/png", "image/jpeg", "image/svg+xml", "text/html", "text/markdown", "text/plain")
+"""Of an output that comes in several forms the first of these is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a notebook begins."""
+
+    title: str = ""
+    why: str = ""  # the text below the title
+    cell: int = -1  # in which both stand
+
+
+def opening(book: NotebookNode) -> Opening:
+    """A notebook's title and the text below it; empty where it has none."""
+    for number, cell in enumerate(book.cells):
+        if cell.cell_type == "markdown" and cell.source.startswith("# "):
+            lines = cell.source.splitlines()
+            return Opening(lines[0][2:].strip(), "\n".join(lines[1:]).strip(), number)
+    return Opening()
+
+
+def tags(cell: NotebookNode) -> set[str]:
+    """The tags of a cell."""
+    return set(cell.metadata.get("tags", []))
+
+
+def shown(book: NotebookNode, stem: str, *, stops: bool) -> Markup:
+    """Text, tables and figures in order, without headings that nothing stands below; of
+    a run that `stops`, all up to the cell that did not end well.
+    """
+    cells = list(_cells(book, stem, stops))
+    trimmed = _node(cells=cells, metadata=_node(), nbformat=4, nbformat_minor=4)
+    html, _ = _exporter().from_notebook_node(trimmed)
+    return clean(html)
+
+
+@cache
+def _exporter() -> HTMLExporter:
+    return HTMLExporter(  # type: ignore[no-untyped-call]  # nbconvert's own has no types
+        template_name="basic",
+        exclude_input=True,
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+        exclude_anchor_links=True,
+    )
+
+
+def _cells(book: NotebookNode, stem: str, stops: bool) -> Iterator[NotebookNode]:
+    """The cells of a notebook as they are shown."""
+    begins = opening(book)
+    section = stem
+    heading = ""
+    for number, cell in enumerate(book.cells):
+        if tags(cell) & ADDED or cell.cell_type == "raw":
+            continue
+        if cell.cell_type == "markdown":
+            section = _heading(cell.source) or section
+            text = begins.why if number == begins.cell else cell.source
+            if text.startswith("## ") and "\n" not in text.strip():
+                heading = text  # nothing is below it yet
+            else:
+                yield _text(text if text.startswith("## ") else f"{heading}\n\n{text}")
+                heading = ""
+            continue
+        outputs = list(_outputs(cell, section, _figure_name(book.cells, number)))
+        if outputs:
+            if heading:
+                yield _text(heading)
+            heading = ""
+            yield _cell("code", "", outputs=outputs, execution_count=None)
+        if stops and not _ended_well(cell):
+            first = next(iter(cell.source.splitlines()), "")
+            words = f"The notebook stopped here, in the cell that begins with `{first}`;"
+            yield _text(f"{words} what follows it is left out.")
+            return
+
+
+def _text(source: str) -> NotebookNode:
+    return _cell("markdown", source)
+
+
+def _cell(cell_type: str, source: str, **more: object) -> NotebookNode:
+    return _node(cell_type=cell_type, source=source, metadata=_node(), **more)
+
+
+def _node(**fields: object) -> NotebookNode:
+    return NotebookNode(**fields)  # type: ignore[no-untyped-call]  # nbformat's has no types
+
+
+def _heading(source: str) -> str:
+    """The first heading in a text."""
+    headings = [line.lstrip("# ") for line in source.splitlines() if line.startswith("##")]
+    return headings[0] if headings else ""
+
+
+def _ended_well(cell: NotebookNode) -> bool:
+    """Whether a code cell was run, its kernel lived to tell, and it raised no error; so
+    did one without code.
+    """
+    status = cell.metadata.get("papermill", {}).get("status")
+    answered = "shell.execute_reply" in cell.metadata.get("execution", {})
+    return not cell.source.strip() or (status == "completed" and answered)
+
+
+def _outputs(cell: NotebookNode, section: str, figure: str) -> Iterator[NotebookNode]:
+    """What a cell put out, in the form that is shown; what its author prints is, what the
+    package tells of its progress is not.
+    """
+    prints = "print(" in cell.source
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            if prints and output.name == "stdout":
+                yield _node(output_type="stream", name="stdout", text=output.text.strip())
+        elif output.output_type == "error":
+            yield output
+        else:
+            yield from _displays(output.data, section, figure)
+
+
+def _displays(data: dict[str, Any], section: str, figure: str) -> Iterator[NotebookNode]:
+    """An output in one form, a picture with its description and its name."""
+    if any("widget" in kind for kind in data):
+        words = "An interactive part stands here; open the notebook in JupyterLab to use it."
+        yield _display("text/html", f'<div class="note">{words}</div>')
+        return
+    kind = next(kind for kind in (*_KINDS, *data) if kind in data)
+    if not kind.startswith("image/"):
+        yield _display(kind, data[kind])
+        return
+    content = data[kind]
+    if kind == "image/svg+xml":
+        content = base64.b64encode(content.encode()).decode("ascii")
+    url = f"data:{kind};base64,{''.join(content.split())}"
+    alt = f"{section}: figure {figure}".removesuffix(" ")
+    picture = Markup('<figure><img src="{}" alt="{}"><figcaption>{}</figcaption></figure>')
+    yield _display("text/html", str(picture.format(url, alt, figure or section)))
+
+
+def _display(kind: str, content: Any) -> NotebookNode:
+    data = _node(**{kind: content})
+    return _node(output_type="display_data", data=data, metadata=_node())
+
+
+def _figure_name(cells: list[NotebookNode], number: int) -> str:
+    """The name under which the figure that a cell shows is saved: in it or above it, or
+    else below it; "" when it is not saved.
+    """
+    words = cells[number].source.split()
+    variable = words[-1] if words else ""
+    before, after = "", ""
+    for place, cell in enumerate(cells):
+        if cell.cell_type != "code":
+            continue
+        names = [name for saved, name in _SAVED.findall(cell.source) if saved == variable]
+        if names and place <= number:
+            before = names[-1]
+        elif names:
+            after = after or names[0]
+    return before or after
