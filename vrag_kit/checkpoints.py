@@ -11,19 +11,20 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
+from vrag_kit.plain import JsonView
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
     from torch import nn
 
-Options = Mapping[str, Any]
+Options = JsonView
 """Options as parameters and libraries have them: values of any kind."""
 Made = Any
 """What a library makes of a checkpoint's files (model, tokenizer, processor), or makes

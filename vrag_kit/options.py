@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.plain import Json
 
 Entry = str | Mapping[str, Any]  # each option has a type of its own, which its reader checks
 """A model as parameters name it: "<name>", or {"model": "<name>", option: value, …}."""
 
 
-def read_entry(entry: Entry, allowed: Collection[str], where: str) -> tuple[str, dict[str, Any]]:
+def read_entry(entry: Entry, allowed: Collection[str], where: str) -> tuple[str, Json]:
     """(model, options) of an entry; `where` ("retriever") begins the message.
 
     Raises `VragError` for an entry without a model, and for an option that is not among

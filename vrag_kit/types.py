@@ -12,11 +12,12 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 from PIL import Image
 
 from vrag_kit.errors import VragError
+from vrag_kit.plain import JsonView
 
 DocId = str
 QueryId = str
@@ -58,7 +59,7 @@ class Evidence:
     """What it shows; None for plain text."""
     text: str | None = None
     """What it says; None for a bare image."""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: JsonView = field(default_factory=dict)
     """Anything else the source tells, such as the species folder."""
 
 
@@ -90,7 +91,7 @@ class Query:
     """The conversation this turn belongs to; None for single-turn questions."""
     turn: int = 0
     """Position in the conversation, from 0."""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: JsonView = field(default_factory=dict)
     """Anything else the source tells, such as the annotation's line number."""
 
 
@@ -259,11 +260,11 @@ class Answer:
     """Which repetition of the decoding this is; 0 when greedy."""
     raw: str | None
     """The model's words, unchanged; None when the call failed."""
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: JsonView = field(default_factory=dict)
     """What was read out of `raw`: short answer, long answer, chosen letter."""
     failure: Failure | None = None
     """Why there is no usable answer; None when there is one."""
-    sent: Mapping[str, Any] = field(default_factory=dict)
+    sent: JsonView = field(default_factory=dict)
     """Model, decoding parameters and endpoint as they were sent; never a key."""
     tokens: Mapping[str, int] = field(default_factory=dict)
     """Token counts as reported: prompt, completion."""

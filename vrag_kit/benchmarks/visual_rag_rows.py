@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError, short
+from vrag_kit.plain import Json
 
 KEYS = {"images": dict, "answer": list, "question": str, "sn": str}
 """What each row has."""
@@ -75,7 +76,7 @@ def parse_object(line: str, where: str) -> Row:
     Raises `VragError` at a name that stands twice in an object with different values.
     """
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> Json:
         found = dict(pairs)
         return found if len(found) == len(pairs) else _firsts(pairs, where)
 
@@ -108,9 +109,9 @@ def check_labels(images: Mapping[str, object], where: str) -> None:
             )
 
 
-def _firsts(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
+def _firsts(pairs: list[tuple[str, Any]], where: str) -> Json:
     """An object in which names stand several times, each with one value."""
-    found: dict[str, Any] = {}
+    found: Json = {}
     for name, value in pairs:
         before = found.setdefault(name, value)
         if before is not value and before != value:

@@ -5,7 +5,6 @@ from what the disk holds, and the rules of the paper's appendix C.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -15,6 +14,7 @@ from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.building.assignment import PAGE, Assignment
 from vrag_kit.building.log import LogFile, Vote
 from vrag_kit.errors import VragError
+from vrag_kit.plain import Json, JsonView
 from vrag_kit.widgets.pictures import jpeg
 from vrag_kit.workspace import shown
 
@@ -39,7 +39,7 @@ class Annotating:
         self._announced: set[str] = set()
         self._turn_to(self._next_open(0))
 
-    def do(self, message: Mapping[str, Any]) -> str:
+    def do(self, message: JsonView) -> str:
         """Do what `AnnotationPanel.receive` describes; returns why it was not done, or
         "".
         """
@@ -56,7 +56,7 @@ class Annotating:
                 " try again once it is mended."
             )
 
-    def view(self) -> dict[str, Any]:
+    def view(self) -> Json:
         """What is on the screen, in words, numbers and doc_ids."""
         task, vote = self._task, self._vote
         clues = vote.clues if vote else frozenset()
@@ -84,7 +84,7 @@ class Annotating:
             ],
         }
 
-    def _tile(self, number: int, doc_id: str) -> dict[str, Any]:
+    def _tile(self, number: int, doc_id: str) -> Json:
         return {
             "image": doc_id,
             "number": number,
@@ -110,7 +110,7 @@ class Annotating:
             f" in {shown(self._file.path)}; name this file among those that count."
         )
 
-    def _do(self, kind: str, question_id: str, message: Mapping[str, Any]) -> str:
+    def _do(self, kind: str, question_id: str, message: JsonView) -> str:
         """One action; returns why nothing was done, or ""."""
         decided = self._decided(question_id)
         refused = ""
@@ -174,7 +174,7 @@ class Annotating:
             self._log(self._task.question_id, "ticked" if clue else "unticked", image=doc_id)
         return ""
 
-    def _changed_texts(self, question_id: str, message: Mapping[str, Any]) -> dict[str, str]:
+    def _changed_texts(self, question_id: str, message: JsonView) -> dict[str, str]:
         """Of what was typed, that which differs from the log: event → text."""
         vote = self._file.log.votes.get(question_id)
         saved = {

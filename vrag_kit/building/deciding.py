@@ -28,6 +28,7 @@ from vrag_kit.building.log import AnnotationLog, Vote
 from vrag_kit.building.presence import MOST_CLUES
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
+from vrag_kit.plain import Json
 from vrag_kit.workspace import shown
 
 FATES = (
@@ -172,8 +173,8 @@ def _images_before(parameters: Path) -> str | None:
     """The image folder of the benchmark that a parameter file is beside; None without."""
     if not parameters.is_file():
         return None
-    values: dict[str, Any] = yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}
-    data: dict[str, Any] = values.get("data", values)
+    values: Json = yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}
+    data: Json = values.get("data", values)
     return str(data.get("image_root"))
 
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.plain import Json, JsonView
 
 FORMAT = "vrag_kit annotation log, version 1"
 EVENTS: dict[str, dict[str, type]] = {
@@ -180,7 +180,7 @@ class LogFile:
         self._write([line])
         self.refresh()
 
-    def _write(self, lines: list[dict[str, Any]]) -> None:
+    def _write(self, lines: list[Json]) -> None:
         """One write to the end of the file, on a fresh line and behind a header, both
         where they are missing.
         """
@@ -238,7 +238,7 @@ def _fold(log: AnnotationLog, before: int, data: bytes, path: str) -> Annotation
     return AnnotationLog(annotator, votes, tuple(torn))
 
 
-def _annotator(line: Mapping[str, Any], before: str, path: str, number: int) -> str:
+def _annotator(line: JsonView, before: str, path: str, number: int) -> str:
     """The name in a header; two panels that open at the same moment both write one."""
     name = line.get("annotator")
     if line.get("format") != FORMAT or not isinstance(name, str) or not name:
@@ -254,7 +254,7 @@ def _annotator(line: Mapping[str, Any], before: str, path: str, number: int) -> 
     return name
 
 
-def _apply(votes: dict[str, Vote], line: Mapping[str, Any], where: str) -> None:
+def _apply(votes: dict[str, Vote], line: JsonView, where: str) -> None:
     """Fold one action into `votes`; raises `VragError` when it is not one."""
     event, question_id = line.get("event"), line.get("question_id")
     if event not in EVENTS or not isinstance(question_id, str):
@@ -288,7 +288,7 @@ def _is(value: object, kind: type) -> bool:
     return isinstance(value, kind)
 
 
-def _changed(vote: Vote, line: Mapping[str, Any]) -> Vote:
+def _changed(vote: Vote, line: JsonView) -> Vote:
     match line["event"]:
         case "opened":
             return replace(vote, **{name: line[name] for name in EVENTS["opened"]})
@@ -308,7 +308,7 @@ def _changed(vote: Vote, line: Mapping[str, Any]) -> Vote:
             return replace(vote, status="open" if event == "reopened" else event)
 
 
-def _parsed(raw: bytes) -> dict[str, Any] | None:
+def _parsed(raw: bytes) -> Json | None:
     """The JSON object in a line; None when there is none."""
     try:
         line = json.loads(raw)

@@ -4,7 +4,7 @@ tick on disk at once (Visual-RAG, Figures 5 and 6, appendix C).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from html import escape
@@ -20,6 +20,7 @@ from vrag_kit.building.assignment import assignments
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.log import AnnotationLog, LogFile, Vote
 from vrag_kit.errors import VragError
+from vrag_kit.plain import Json, JsonView
 from vrag_kit.widgets.pictures import figure, jpeg
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class AnnotationPanel:
     def __init__(self, work: Annotating) -> None:
         """A screen for `work`."""
         self.work = work
-        self.view: dict[str, Any] = {"turn": 0, "message": work.finished(), **work.view()}
+        self.view: Json = {"turn": 0, "message": work.finished(), **work.view()}
         self.widget = _screen()(view=self.view)
         self.widget.on_msg(lambda _, message, buffers: self.receive(message))
 
@@ -61,11 +62,11 @@ class AnnotationPanel:
         """What Jupyter asks of an object: how it looks, by MIME type."""
         return self.widget._repr_mimebundle_(**wanted)
 
-    def send(self, message: dict[str, Any], pictures: list[bytes]) -> None:
+    def send(self, message: Json, pictures: list[bytes]) -> None:
         """Send something to the browser."""
         self.widget.send(message, pictures)
 
-    def receive(self, message: Mapping[str, Any]) -> None:
+    def receive(self, message: JsonView) -> None:
         """Do what the browser asks for.
 
         A message has a `type`, its fields, and the `question` (id) that was on the

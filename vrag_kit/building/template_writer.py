@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.parsing import ParsedQuestion
+from vrag_kit.plain import Json
 
 NAME = "template"
 """How the writer is called in parameters and tables."""
 _DATA = json.loads((Path(__file__).parent / "template_parts.json").read_text(encoding="utf-8"))
-PARTS: dict[str, list[dict[str, Any]]] = {}
+PARTS: dict[str, list[Json]] = {}
 for row in _DATA["table"]:
     PARTS.update(dict.fromkeys(row["ranks"], row["parts"]))
 """Rank of a lineage → its rarely seen parts: part, plural, asks ("color", "pattern" or
@@ -32,7 +32,7 @@ def write_by_template(folder: SpeciesFolder) -> list[ParsedQuestion]:
     return [_question(part, folder.called) for part in PARTS.get(rank, ())]
 
 
-def _question(part: dict[str, Any], called: str) -> ParsedQuestion:
+def _question(part: Json, called: str) -> ParsedQuestion:
     words = {
         "part": part["part"],
         "do": "do" if part["plural"] else "does",

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.archive import Place, read_members
 from vrag_kit.fetching.filling import Copy, ImageFolder, Stop
 from vrag_kit.fetching.inventory import Inventory
 from vrag_kit.fetching.remote import RemoteFile
+from vrag_kit.plain import Json, JsonView
 from vrag_kit.progress import Progress
 
 LARGEST_IMAGE = 1_000_000_000
@@ -69,7 +69,7 @@ class Search:
                 return
             self._read_on(file, stop)
 
-    def _where_to_begin(self, identity: Mapping[str, Any], stop: Stop | None) -> Stop:
+    def _where_to_begin(self, identity: JsonView, stop: Stop | None) -> Stop:
         """Where the last run stopped, if that helps; why not, in words."""
         start = Stop(identity, self._digest, Place(), False)
         if stop is None:
@@ -185,7 +185,7 @@ def open_archive(archive: str) -> Archive:
         ) from error
 
 
-def _identity(file: Archive, archive: str) -> dict[str, Any]:
+def _identity(file: Archive, archive: str) -> Json:
     """What tells this state of the archive from others: texts and numbers."""
     if isinstance(file, RemoteFile):
         return {"name": file.name, **asdict(file.identity)}

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -24,6 +23,7 @@ from vrag_kit.benchmarks.visual_rag_rows import (
 )
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import claim_problems
+from vrag_kit.plain import JsonView
 
 _FIELDS = {"question": str, "sn": str, "images": dict, "answer": list}
 _COUNTS = ("clues_added", "clues_removed", "images_added", "images_removed")
@@ -42,7 +42,7 @@ class _Row:
     question: str
     answers: tuple[str, ...]
     images: Mapping[str, int]
-    claims: Mapping[str, Any]
+    claims: JsonView
 
     def clues(self) -> set[str]:
         return {name for name, label in self.images.items() if label == 1}

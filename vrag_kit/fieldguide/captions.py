@@ -19,7 +19,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from vrag_kit.fieldguide.pages import EDITIONS, Edition, Page, plan_page, slots
 from vrag_kit.fieldguide.questions import Question
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.files import one_at_a_time, write_file
+from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
 VIEWS = {  # pose → what a caption says of it
@@ -264,7 +265,7 @@ def _shuffled(items: list[Thing], *names: object) -> list[Thing]:
     return [items[i] for i in stream(*names).permutation(len(items))]
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Json:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):

@@ -23,7 +23,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.companions import companions_are_there, draw_companions
@@ -37,6 +36,7 @@ from vrag_kit.fieldguide.pages import (
 )
 from vrag_kit.fieldguide.views import photograph
 from vrag_kit.files import one_at_a_time, write_file
+from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
 _QUALITY = 88  # of the JPEG files
@@ -84,7 +84,7 @@ def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = 
     return folder
 
 
-def _draw(edition: str, folder: Path, wanted: dict[str, Any], workers: int) -> None:
+def _draw(edition: str, folder: Path, wanted: Json, workers: int) -> None:
     note = _read_note(folder)
     if (folder / "images").exists() and {key: note.get(key) for key in wanted} != wanted:
         if not note:
@@ -107,9 +107,7 @@ def _draw(edition: str, folder: Path, wanted: dict[str, Any], workers: int) -> N
     write_file(folder / "guide.json", json.dumps({**wanted, "complete": True}, indent=2))
 
 
-def _draw_page(
-    edition: Edition, images: Path, index: int, slot: tuple[str, int]
-) -> list[dict[str, Any]]:
+def _draw_page(edition: Edition, images: Path, index: int, slot: tuple[str, int]) -> list[Json]:
     """Draw one species unless it is there, and return its annotation rows."""
     page = plan_page(edition, index, *slot)
     target, part = images / page.folder, images / f".{page.folder}.part"
@@ -123,7 +121,7 @@ def _draw_page(
     return annotation_rows(page)
 
 
-def _read_note(folder: Path) -> dict[str, Any]:
+def _read_note(folder: Path) -> Json:
     try:
         return dict(json.loads((folder / "guide.json").read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):

@@ -9,12 +9,12 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from vrag_kit.fieldguide.album import Photo, album, invent_named
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
 from vrag_kit.fieldguide.traits import Species, stream
+from vrag_kit.plain import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def plan_page(edition: Edition, index: int, kind: str, number: int) -> Page:
     return Page(folder, species, tuple(questions), tuple(photos), files)
 
 
-def annotation_rows(page: Page) -> list[dict[str, Any]]:
+def annotation_rows(page: Page) -> list[Json]:
     """The page's questions as rows of the annotation file, version 2."""
     rows = []
     for question in page.questions:

@@ -10,6 +10,7 @@ from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.reading import Reader, read_tagged
+from vrag_kit.plain import JsonView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class Asking:
     """Whether what failed before is asked again."""
 
     @classmethod
-    def of(cls, run_with: Mapping[str, Any], default: Asking | None = None) -> Asking:
+    def of(cls, run_with: JsonView, default: Asking | None = None) -> Asking:
         """`default` with what `run_with` says; raises `VragError` for an unknown name
         and for fewer than one sample.
         """

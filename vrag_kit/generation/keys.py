@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vrag_kit.plain import Json, JsonView
 from vrag_kit.types import LazyImage, Message, Prompt
 
 StoredPrompt = list[dict[str, Any]]  # Any: what JSON holds
@@ -31,9 +32,7 @@ def stored_prompt(prompt: Prompt, pictures: Mapping[str, Picture]) -> StoredProm
     return [_stored_message(message, pictures) for message in prompt]
 
 
-def answer_key(
-    fingerprint: str, prompt: StoredPrompt, decoding: Mapping[str, Any], sample: int
-) -> str:
+def answer_key(fingerprint: str, prompt: StoredPrompt, decoding: JsonView, sample: int) -> str:
     """The id of an answer: a hash of the model's fingerprint, every part of the prompt
     in order (pictures by their pixels), the decoding and the sample.
     """
@@ -43,7 +42,7 @@ def answer_key(
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _stored_message(message: Message, pictures: Mapping[str, Picture]) -> dict[str, Any]:
+def _stored_message(message: Message, pictures: Mapping[str, Picture]) -> Json:
     def stored(part: str | LazyImage) -> str | dict[str, str]:
         if isinstance(part, str):
             return part

@@ -23,6 +23,7 @@ from vrag_kit.generation.keys import answer_key
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.remote.endpoint import EndpointGenerator, endpoint_fingerprint
 from vrag_kit.options import Entry
+from vrag_kit.plain import Json
 from vrag_kit.types import Status
 
 _SHAPING = ("model_id", "body", "max_image_side", "images_first")
@@ -123,9 +124,7 @@ def _today(entries: Sequence[Entry]) -> dict[str, str]:
     return found
 
 
-def _keys(
-    prompt: list[dict[str, Any]], sent: Sent, sample: int, today: Mapping[str, str]
-) -> tuple[str, str]:
+def _keys(prompt: list[Json], sent: Sent, sample: int, today: Mapping[str, str]) -> tuple[str, str]:
     """(old key, today's key) of an answer of a served model; two empty texts for a
     model that ran here.
     """

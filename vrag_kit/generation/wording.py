@@ -16,10 +16,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.reading import READERS, Reader, read_tagged
+from vrag_kit.plain import JsonView
 from vrag_kit.types import Context
 
 KINDS = {
@@ -165,7 +165,7 @@ def read_wording(path: Path | str) -> Wording:
     return Wording(templates=templates, settings=settings, read=READERS[reader])
 
 
-def _slot(value: str | Mapping[str, Any], named: Mapping[str, Slot], where: str) -> Slot:
+def _slot(value: str | JsonView, named: Mapping[str, Slot], where: str) -> Slot:
     """A slot as the file has it: a mapping, or the name of a slot."""
     if isinstance(value, str):
         if value not in named:

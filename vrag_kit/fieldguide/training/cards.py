@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from vrag_kit.fieldguide.training.lessons import READ_TOKENS, TOLD_SHARE, UNKNOWN, told_species
 from vrag_kit.fieldguide.training.train_tower import ARCHITECTURE, CHANNELS, IMAGE_SIZE
+from vrag_kit.plain import Json
 
 HERE = Path(__file__).parent
 QUERIES = 16  # questions in a step of the retrievers' training
@@ -78,17 +78,17 @@ def write_answerer_card(folder: Path) -> None:
     _fill("card_answerer.md", values, folder)
 
 
-def _photographs(round_of_tower: dict[str, Any]) -> int:
+def _photographs(round_of_tower: Json) -> int:
     steps = sum(count for _, count in round_of_tower["phases"])
     return int(steps * round_of_tower["batch"])
 
 
-def _row(row: dict[str, Any]) -> str:
+def _row(row: Json) -> str:
     shares = [f"{100 * row[name]:.0f}" if name in row else "" for name in _SETS]
     return f"| {row['step']} | {row['loss']:.2f} | {' | '.join(shares)} |"
 
 
-def _notes(folder: Path) -> dict[str, Any]:
+def _notes(folder: Path) -> Json:
     return dict(json.loads((folder / "training.json").read_text(encoding="utf-8")))
 
 
@@ -97,6 +97,6 @@ def _megabytes(folder: Path) -> float:
     return sum(file.stat().st_size for file in files) / 1e6
 
 
-def _fill(template: str, values: dict[str, Any], folder: Path) -> None:
+def _fill(template: str, values: Json, folder: Path) -> None:
     text = (HERE / template).read_text(encoding="utf-8").format(**values)
     (folder / "README.md").write_text(text, encoding="utf-8")

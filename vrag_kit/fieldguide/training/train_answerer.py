@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -43,6 +43,7 @@ from vrag_kit.fieldguide.training.train_tower import (
     train_tower,
 )
 from vrag_kit.fieldguide.traits import stream
+from vrag_kit.plain import Json
 
 if TYPE_CHECKING:
     from transformers import FastVlmForConditionalGeneration, LlavaProcessor
@@ -149,7 +150,7 @@ def answer_logits(
     return Guesses(model.lm_head(hidden[:, :-1][where]), labels[where], where.nonzero()[:, 0])
 
 
-def _seen(model: FastVlmForConditionalGeneration, batch: list[Lesson]) -> dict[str, Any] | None:
+def _seen(model: FastVlmForConditionalGeneration, batch: list[Lesson]) -> Json | None:
     """The photographs as the language model takes them; None without any."""
     from transformers.modeling_outputs import BaseModelOutputWithPooling
 
@@ -274,7 +275,7 @@ def learn(
     model: FastVlmForConditionalGeneration,
     processor: LlavaProcessor,
     course: Course,
-    notes: dict[str, Any],
+    notes: Json,
     folder: Path,
 ) -> None:
     """Train on the lessons of the course; every 300 steps, and at the end, write the

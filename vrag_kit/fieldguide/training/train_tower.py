@@ -29,6 +29,7 @@ from vrag_kit.fieldguide.training.steps import Clock
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Species, stream
 from vrag_kit.fieldguide.views import compose, photograph, seen_parts
 from vrag_kit.files import write_file
+from vrag_kit.plain import Json
 
 IMAGE_SIZE = 96
 FEATURES = 256
@@ -243,12 +244,12 @@ def train_tower(folder: Path) -> Path:
     return files[-1]
 
 
-def read_notes(weights: Path) -> dict[str, Any]:
+def read_notes(weights: Path) -> Json:
     """How a round was trained: seed, round, learning_rate, phases, batch, torch, log."""
     return dict(json.loads(weights.with_suffix(".json").read_text(encoding="utf-8")))
 
 
-def _plan(number: int) -> dict[str, Any]:
+def _plan(number: int) -> Json:
     learning_rate, phases = ROUNDS[number - 1]
     return {
         "seed": SEED,

@@ -7,11 +7,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from vrag_kit.checkpoints import Options, check_code, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.generation.local.families import Family, family_of
+from vrag_kit.plain import Json
 
 QUANTIZATION = ("8bit", "4bit")
 EXPECTED = (
@@ -102,7 +102,7 @@ def open_checkpoint(spec: str, options: Options) -> Checkpoint:
     return checkpoint
 
 
-def local_decoding(folder: Path, decoding: str | Options) -> dict[str, Any]:
+def local_decoding(folder: Path, decoding: str | Options) -> Json:
     """The sampling fields of transformers' `generate` for a checkpoint's folder."""
     if decoding == "greedy":
         return {"do_sample": False, "num_beams": 1}
@@ -141,7 +141,7 @@ def _has_template(folder: Path) -> bool:
     return any("chat_template" in _read(folder / name) for name in _WITH_TEMPLATES)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Json:
     """A JSON file of a checkpoint; empty when it is not there.
 
     Raises `VragError` for a file that is no JSON.
