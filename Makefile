@@ -8,12 +8,15 @@ READY := $(VENV)/.ready
 
 DEMOS := params/visual_rag/demo.yaml $(filter-out params/visual_rag/demo.yaml,$(sort $(wildcard params/*/demo.yaml)))
 
-.PHONY: demo test lint lab
+.PHONY: demo test suite lint lab
 
 demo: $(READY)
 	@$(BIN)/vrag run $(DEMOS); status=$$?; $(BIN)/vrag report $(DEMOS); exit $$status
 
-test: $(READY) lint
+test: $(READY)
+	@$(MAKE) --no-print-directory --jobs=2 lint suite  # mypy takes a minute the first time
+
+suite: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
