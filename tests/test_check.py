@@ -100,8 +100,10 @@ def test_a_judge_is_asked_about_every_answer_and_every_wording_counts(
     assert any("all models together: about" in line for line in found)
 
 
-def test_what_a_search_will_find_is_marked_as_an_estimate(parameters) -> None:
-    found, _ = check_parameters(parameters(notebooks=["visual_rag/08_inat24_corpus"]))
+def test_what_a_search_will_find_is_marked_as_an_estimate(parameters, tmp_path: Path) -> None:
+    nothing_searched = str(tmp_path / "embeddings")
+    file = parameters(notebooks=["visual_rag/08_inat24_corpus"], cache_dir=nothing_searched)
+    found, _ = check_parameters(file)
     assert any("an estimate: not searched yet" in line for line in found)
 
 

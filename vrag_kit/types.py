@@ -1,5 +1,4 @@
-"""The words of the kit as frozen dataclasses: evidence, query, benchmark, context,
-prompt, answer, judgment.
+"""The words of the kit, frozen dataclasses: from query and evidence to judgment.
 
 They are the smallest set that serves Visual-RAG, MRAG-Bench, MRAG-Suite and CRAG-MM. A
 question's journey is `Query` → run → `Context` → `Prompt` → `Answer` → `Judgment` → a
@@ -285,6 +284,8 @@ class Judgment:
     """A verdict on one answer, or on one claim of it."""
 
     answer_id: str
+    """The answer's; "" where verdicts come in the order of the answers, as from `judge`.
+    """
     target: tuple[str, DocId] | None = None
     """(claim, document) for claim-level judging; None when the whole answer is judged.
     """

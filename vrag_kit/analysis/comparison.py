@@ -1,4 +1,4 @@
-"""Is one arm better than another? Paired over queries, with clusters kept together."""
+"""Differences between arms, paired over queries, with clusters kept together."""
 
 from __future__ import annotations
 

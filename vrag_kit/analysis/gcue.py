@@ -1,7 +1,8 @@
-"""Generalised clue utilisation efficiency (gCUE, Visual-RAG section 5.3), with Fieller
-intervals.
+"""Generalised clue utilisation efficiency (gCUE), with Fieller intervals.
 
-    gCUE(k; λ) = (A_k − B) / (A_GT − B),   B = λ A_Z + (1 − λ) A_NC
+As section 5.3 of Visual-RAG defines it:
+
+gCUE(k; λ) = (A_k − B) / (A_GT − B),   B = λ A_Z + (1 − λ) A_NC
 
 A_k is the 1-in-k accuracy, A_GT that of one clue alone, A_Z zero-shot, A_NC with one
 non-clue. 1 means that the whole benefit of the clue is left among k − 1 distractors, 0

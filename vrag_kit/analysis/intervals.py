@@ -1,6 +1,4 @@
-"""Means that travel with their n and an interval; the unit is the query, the cluster
-its group.
-"""
+"""Means with their n and an interval; the unit is the query, the cluster its group."""
 
 from __future__ import annotations
 

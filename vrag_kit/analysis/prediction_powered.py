@@ -1,7 +1,6 @@
-"""Accuracy corrected for the judge's bias by a labelled sample: prediction-powered
-inference.
+"""Prediction-powered accuracy: the judge's bias corrected by a labelled sample.
 
-    corrected = mean of the judge's score over all answers + mean of (human − judge)
+corrected = mean of the judge's score over all answers + mean of (human − judge)
     over the labelled ones
 
 The judge's mean is precise, since all answers have a verdict, but off by the judge's

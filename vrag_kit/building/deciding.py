@@ -1,5 +1,6 @@
-"""From votes to a benchmark: what becomes of each question, by the paper's rule 0 <
-clue rate ≤ 0.25 (Visual-RAG, section 4.2, stage 2).
+"""From votes to a benchmark: what becomes of each question, by the paper's rule.
+
+The rule is 0 < clue rate ≤ 0.25 (Visual-RAG, section 4.2, stage 2).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Read a writer's words as questions in the form of the paper's Table 10: "question
-(Explanation: …) (Feature: …)".
+"""A writer's words read as questions, in the form of the paper's Table 10.
+
+That form is "question (Explanation: …) (Feature: …)".
 
 New questions are asked for as JSON, which `structured` reads; this reads what was
 written in the paper's own form.

@@ -260,7 +260,7 @@ def _read(answer: Answer, this: Round) -> Answer:
     fields = {**answer.fields, **this.read(answer.raw or "")}
     failure = None
     if fields.get("answer") == "":
-        failure = Failure(Status.EMPTY, "nothing after 'Answer:'")
+        failure = Failure(Status.EMPTY, "no answer in its words")
     return replace(answer, fields=fields, failure=failure)
 
 

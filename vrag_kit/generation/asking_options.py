@@ -1,6 +1,4 @@
-"""How models are asked: the options that travel together, from a notebook's `run_with`
-to the model.
-"""
+"""How models are asked: the options of `run_with`, and one round of questions."""
 
 from __future__ import annotations
 

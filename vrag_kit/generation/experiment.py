@@ -1,6 +1,4 @@
-"""From contexts to a table of answers: each context becomes a prompt, and every model
-is asked.
-"""
+"""From contexts to a table of answers: every model is asked every prompt."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a model that answers must offer: a name, a fingerprint, its decoding, and
-`generate`.
-"""
+"""What a model that answers must offer: the protocol `Generator`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Prompts: a template's slots filled with a query, its evidence and what was said
-before.
-"""
+"""Prompts: a template's slots filled with query, evidence and earlier turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an answer decline to answer? Read from its words."""
+"""Whether an answer declines to answer, read from its words."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a judge must offer, which judge a parameter names, and how a table of answers
-gets its verdicts.
-"""
+"""The protocol `Judge`, the table `JUDGES`, and `judge_all`: answers get verdicts."""
 
 from __future__ import annotations
 

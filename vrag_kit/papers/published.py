@@ -15,7 +15,7 @@ def published(paper: str, table: int | str) -> pd.DataFrame:
     """A published table as a tidy DataFrame: `published("visual_rag", table=3)`; one
     observation a row, values as printed (percent for shares).
 
-    `paper` is one of visual_rag, mrag_bench, mrag_suite, crag_mm. `table` is a table's
+    `paper` is a folder here, such as visual_rag. `table` is a table's
     number, or the name of one of the files, such as "figure02" or "section3"
     (`README.md` here lists them). Where a table prints runs beside their summary, all
     are given: single values have neither `run` nor `statistic`, runs have a `run`,

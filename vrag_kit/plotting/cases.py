@@ -1,5 +1,6 @@
-"""A sheet of wrong answers: each with the image that the model saw (Visual-RAG, Table
-17).
+"""A sheet of wrong answers, each with the image that the model saw.
+
+As Visual-RAG shows them (Table 17).
 """
 
 from __future__ import annotations

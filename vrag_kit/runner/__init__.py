@@ -1,3 +1,1 @@
-"""The command line: run all notebooks, measure TREC files, check data, draw the Field
-Guide.
-"""
+"""The `vrag` command: run notebooks, check, forecast, report, metrics, draw, fetch."""

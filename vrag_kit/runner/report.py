@@ -1,6 +1,4 @@
-"""One HTML page of executed notebooks, with all their tables and figures; it opens
-offline.
-"""
+"""One HTML page of executed notebooks, all tables and figures; opens offline."""
 
 from __future__ import annotations
 

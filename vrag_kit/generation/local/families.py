@@ -1,5 +1,4 @@
-"""What differs between families of multimodal models, as one table: how they load,
-where pictures must stand, and what limits a picture's tokens.
+"""`FAMILIES`: what is special about families of multimodal models, as one table.
 
 A family that is not listed loads by `AutoModelForImageTextToText` and takes its parts
 as they are written.

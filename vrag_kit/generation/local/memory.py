@@ -1,7 +1,6 @@
-"""Will it fit?
+"""A model's weights and attention cache, held against its device's memory.
 
-Weights and attention cache of a model against the memory of its device, told before the
-weights are read.
+It is told before the weights are read.
 """
 
 from __future__ import annotations

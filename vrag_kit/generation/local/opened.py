@@ -1,6 +1,4 @@
-"""A checkpoint with its processor: prompts measured and laid out, before any weights
-are read.
-"""
+"""A checkpoint with its processor: prompts measured and laid out without weights."""
 
 from __future__ import annotations
 

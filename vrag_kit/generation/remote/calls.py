@@ -1,5 +1,6 @@
-"""Calls of an OpenAI-compatible endpoint, and what its errors mean; imports the client,
-so that only who asks has to.
+"""Calls of an OpenAI-compatible endpoint, and what its errors mean.
+
+The one module that imports the client, when something is asked.
 """
 
 from __future__ import annotations

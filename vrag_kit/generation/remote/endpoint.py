@@ -1,5 +1,7 @@
-"""Models behind an OpenAI-compatible endpoint: a provider's API, vLLM, `transformers
-serve`. What differs between them is data, in `endpoints.json`.
+"""Models behind an OpenAI-compatible endpoint, asked with several calls at once.
+
+A provider's API, vLLM, `transformers serve`: what differs between them is data, in
+`endpoints.json`.
 """
 
 from __future__ import annotations
@@ -288,7 +290,8 @@ class EndpointGenerator:
                 raise VragError(
                     f"model {self.name!r}: {self._failed_in_a_row} calls in a row have failed, the"
                     f' last with "{failure}". Stopped; what was answered is kept. When'
-                    f" {self._endpoint.base_url} answers again, run with `retry_failures: true`."
+                    f" {self._endpoint.base_url} answers again, run with"
+                    " `run_with: {retry_failures: true}`."
                 )
 
 

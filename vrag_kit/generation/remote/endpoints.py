@@ -101,7 +101,7 @@ def _facts(spec: str, options: Options) -> Fields:
     place = spec.rpartition("@")[2]
     if place in ENDPOINTS:
         about = {name: value for name, value in ENDPOINTS[place].items() if name != "models"}
-        for name, facts in ENDPOINTS[place]["models"].items():
+        for name, facts in ENDPOINTS[place].get("models", {}).items():
             if re.fullmatch(re.escape(name) + r"(-\d{4}[\d-]*)?", model):
                 return {**about, **facts}
         return about

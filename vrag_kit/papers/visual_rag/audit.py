@@ -1,7 +1,4 @@
-"""Does the paper add up?
-
-Every printed number of Visual-RAG that follows from its other printed numbers, computed
-again.
+"""The paper's audit: each printed number that follows from others, computed again.
 
 An audit is a table with one row a checked quantity. It tells that two printed numbers
 do not fit together, never which of them is wrong, nor why. A number that is nowhere

@@ -1,4 +1,4 @@
-"""How high can nDCG@30 be, given what else is printed?
+"""An upper bound of nDCG@30, given what else is printed.
 
 An upper bound over every ranking, by linear programming.
 

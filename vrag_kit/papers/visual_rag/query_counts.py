@@ -1,4 +1,4 @@
-"""How many queries is a table about?
+"""How many queries a table is about, told from its printed percentages.
 
 What a percentage printed to two decimals gives away.
 """

@@ -1,7 +1,7 @@
-"""Does a replication agree with the paper?
+"""A replication held against the paper, on the paper's own data only.
 
-Only on the paper's own data is that a question, and only beyond its own noise an
-answer.
+Whether the two agree is a question only there, and what differs is told only beyond the
+paper's own noise.
 """
 
 from __future__ import annotations
