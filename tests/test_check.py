@@ -8,6 +8,7 @@ import re
 from datetime import date
 from pathlib import Path
 
+import nbformat
 import pytest
 import yaml
 from conftest import ROOT, WEIGHTS
@@ -17,8 +18,10 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
+from vrag_kit.runner.foresight import Foresight, foresee
 from vrag_kit.runner.notebooks import run_notebooks
 from vrag_kit.runner.parameters import read_parameters
+from vrag_kit.runner.plan import Plan
 
 ONE = ["visual_rag/03_baselines"]
 SEARCHING = "visual_rag/02_retriever_comparison"
@@ -281,3 +284,39 @@ def test_what_a_notebook_cannot_have_is_listed_beside_all_else(parameters, tmp_p
     ]
     assert "the most are" in missing[0]
     assert forecast_calls(found) > 0
+
+
+ASKING = """from pathlib import Path
+from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
+from vrag_kit.types import Message
+model = load_generator("gpt-4o@openai", decoding="greedy")
+with AnswerStore(Path(folder) / "answers.sqlite") as store:
+    ask_prompts(model, [(Message(role="user", parts=(words,)),)], store)"""
+
+
+@pytest.fixture
+def foresee_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Foresee a notebook with these cells after its parameters."""
+    monkeypatch.setattr("vrag_kit.runner.foresight.name_of", lambda notebook: notebook.stem)
+    return lambda *cells: _foresee_cells(tmp_path, *cells)
+
+
+def _foresee_cells(tmp_path: Path, *cells: str) -> Foresight:
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    book = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
+    given = {"answers_dir": str(tmp_path / "answers")}
+    parameters = nbformat.v4.new_code_cell(f"answers_dir = {given['answers_dir']!r}")
+    parameters.metadata["tags"] = ["parameters"]
+    book.cells = [parameters, *(nbformat.v4.new_code_cell(cell) for cell in cells)]
+    path = tmp_path / "asking.ipynb"
+    nbformat.write(book, path)
+    return foresee(Plan(file=path, given={path: given}, folder=tmp_path), {})
+
+
+def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_told(foresee_cells) -> None:
+    first, second = "folder, words = answers_dir, 'a'", "words = 'b'"
+    foresight = foresee_cells(first, ASKING, "1 / 0", second, ASKING)
+    assert [asked.forecast.calls for asked in foresight.models] == [2]
+    assert foresight.failed == {}
+    (fault,) = foresight.partly.values()
+    assert fault == "code cell 4 fails there: ZeroDivisionError: division by zero"

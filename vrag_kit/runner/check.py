@@ -163,6 +163,9 @@ def _tell(foresight: Foresight, report: _Report) -> None:
             "an estimate: not searched yet, and so other images in their place, is what"
             f" {', '.join(foresight.any_order)} will find"
         )
+    for name, fault in foresight.partly.items():
+        line = f"{name}: counted without what a cell would have asked, if anything"
+        report.found.append(f"{line}; {fault}")
     for name, fault in foresight.failed.items():
         if not any(fault in line for line in report.missing):
             report.missing.append(f"{name}: {fault}")

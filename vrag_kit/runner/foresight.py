@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +58,9 @@ class Foresight:
     any_order: list[str]
     """Retrievers whose search was not made yet."""
     failed: dict[str, str]
-    """Notebook → why it cannot even ask."""
+    """Notebook → why it fails before it asks anything."""
+    partly: dict[str, str]
+    """Notebook → the cell that fails after others asked, whose questions are not counted."""
 
 
 def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
@@ -67,16 +69,20 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
     """
     settings = {book: {**declared(book), **given} for book, given in plan.given.items()}
     failed: dict[str, str] = {}
+    partly: dict[str, str] = {}
     shown: set[str] = set()
     with tempfile.TemporaryDirectory() as scratch, forecasting() as forecast:
         for notebook, own in settings.items():
-            before = _prompts(forecast.models)
             chosen = {name: value for name, value in instead.items() if name in own}
-            space, fault = _executed(notebook, _harmless({**own, **chosen}, Path(scratch)))
+            given = _harmless({**own, **chosen}, Path(scratch))
+            space, fault = _executed(notebook, given, forecast.models)
             shown |= _answer_ids(space)
-            asks = _prompts(forecast.models) > before or bool(_answer_ids(space))
-            if fault and not asks and space.get("models") != []:
-                failed[name_of(notebook)] = fault
+            if fault is None or space.get("models") == []:
+                continue
+            if fault.asked:
+                partly[name_of(notebook)] = f"code cell {fault.cell} fails there: {fault.words}"
+            else:
+                failed[name_of(notebook)] = fault.words
         asked = [model for model in forecast.models if isinstance(model, StandIn) and model.prompts]
         with AnswerStore(Path(scratch) / "answers_dir" / "answers.sqlite") as store:
             answers = store.read(list(shown)).values()
@@ -85,6 +91,7 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
                 stored=sum(not answer.fields.get(STAND_IN) for answer in answers),
                 any_order=sorted(forecast.any_order),
                 failed=failed,
+                partly=partly,
             )
 
 
@@ -122,10 +129,25 @@ def _open(store: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{store.resolve().as_uri()}?mode=ro", uri=True)
 
 
-def _executed(notebook: Path, settings: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """(variables at the end, first error) of a notebook's cells run with these settings."""
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """The first error of a notebook; later ones mostly follow from it."""
+
+    cell: int  # code cells are counted from 1
+    words: str
+    asked: bool  # whether questions or answers had been come upon by then
+
+
+def _executed(
+    notebook: Path, settings: Mapping[str, Any], models: Sequence[object]
+) -> tuple[dict[str, Any], _Fault | None]:
+    """(variables at the end, first error) of a notebook's cells, all run with these
+    settings; what they ask is noted in `models`.
+    """
     space: dict[str, Any] = {"__name__": "__main__", "display": lambda *_: None}
-    fault = ""
+    cells = [cell for cell in read_notebook(notebook).cells if cell.cell_type == "code"]
+    before = _prompts(models)
+    fault = None
     silence = io.StringIO()
     with (
         redirect_stdout(silence),
@@ -134,13 +156,14 @@ def _executed(notebook: Path, settings: Mapping[str, Any]) -> tuple[dict[str, An
         mpl.rc_context(),
     ):
         warnings.simplefilter("ignore")
-        for cell in read_notebook(notebook).cells:
-            if cell.cell_type != "code":
-                continue
+        for number, cell in enumerate(cells, start=1):
             if "parameters" in cell.metadata.get("tags", []):
                 space.update(settings)
                 continue
-            fault = fault or _run_cell(cell.source, space)
+            words = _run_cell(cell.source, space)
+            if words and fault is None:
+                asked = _prompts(models) > before or bool(_answer_ids(space))
+                fault = _Fault(number, words, asked)
     return space, fault
 
 
