@@ -320,3 +320,15 @@ def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_told(foresee_ce
     assert foresight.failed == {}
     (fault,) = foresight.partly.values()
     assert fault == "code cell 4 fails there: ZeroDivisionError: division by zero"
+
+
+def test_a_forecast_keeps_no_answer_in_a_store_that_is_not_its_own(
+    foresee_cells, tmp_path: Path
+) -> None:
+    real = tmp_path / "real"
+    foresight = foresee_cells(f"folder, words = {str(real)!r}, 'a'", ASKING)
+    assert [asked.forecast.calls for asked in foresight.models] == [1]
+    (fault,) = foresight.partly.values()
+    assert "stand-in answers are not kept in a real store" in fault
+    with AnswerStore(real / "answers.sqlite") as store:
+        assert "0 answers" in repr(store)

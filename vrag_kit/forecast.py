@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 STAND_IN = "stand_in"
 """In an answer's fields: true where a forecast put it in the place of a real one."""
@@ -16,6 +17,8 @@ STAND_IN = "stand_in"
 class Forecast:
     """What a forecast has come upon so far."""
 
+    scratch: Path | None = None
+    """The folder below which alone stand-in answers may be kept; None: nowhere."""
     models: list[object] = field(default_factory=list)
     """The stand-ins of models that were opened, each with what it was asked."""
     any_order: set[str] = field(default_factory=set)
@@ -26,9 +29,9 @@ _now: list[Forecast] = []
 
 
 @contextmanager
-def forecasting() -> Iterator[Forecast]:
+def forecasting(scratch: Path | None = None) -> Iterator[Forecast]:
     """Forecast, in this whole process, as long as this lasts."""
-    _now.append(Forecast())
+    _now.append(Forecast(scratch))
     try:
         yield _now[-1]
     finally:
@@ -38,3 +41,11 @@ def forecasting() -> Iterator[Forecast]:
 def current_forecast() -> Forecast | None:
     """The forecast that is being made; None where models are really asked."""
     return _now[-1] if _now else None
+
+
+def may_keep_stand_ins(path: Path) -> bool:
+    """Whether a file is one of the forecast's own, which is thrown away."""
+    forecast = current_forecast()
+    if forecast is None or forecast.scratch is None:
+        return False
+    return path.resolve().is_relative_to(forecast.scratch.resolve())

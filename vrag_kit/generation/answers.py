@@ -23,6 +23,7 @@ from typing import Any
 
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import STAND_IN, may_keep_stand_ins
 from vrag_kit.generation.answer_file import AnswerFile
 from vrag_kit.generation.keys import Picture, StoredPrompt
 from vrag_kit.progress import track
@@ -220,9 +221,16 @@ class AnswerStore:
         """Keep answers and failures with their prompts (by answer id); an answer that
         is already there stays as it is, a failure is replaced.
 
-        Raises `VragError` for an answer without words that is not marked as a failure.
+        Raises `VragError` for an answer without words that is not marked as a failure,
+        and for a forecast's stand-in, unless this store is the forecast's own.
         """
         answers = list(answers)
+        stands_in = any(answer.fields.get(STAND_IN) for answer in answers)
+        if stands_in and not may_keep_stand_ins(self.path):
+            raise VragError(
+                f"{self.path}: a forecast's stand-in answers are not kept in a real store. Name"
+                " the store's folder by a parameter that ends in `_dir`, such as `answers_dir`."
+            )
         silent = [
             answer
             for answer in answers

@@ -71,7 +71,7 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
     failed: dict[str, str] = {}
     partly: dict[str, str] = {}
     shown: set[str] = set()
-    with tempfile.TemporaryDirectory() as scratch, forecasting() as forecast:
+    with tempfile.TemporaryDirectory() as scratch, forecasting(Path(scratch)) as forecast:
         for notebook, own in settings.items():
             chosen = {name: value for name, value in instead.items() if name in own}
             given = _harmless({**own, **chosen}, Path(scratch))
