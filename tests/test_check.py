@@ -5,6 +5,8 @@ runs, asks and fetches nothing.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -332,3 +334,25 @@ def test_a_forecast_keeps_no_answer_in_a_store_that_is_not_its_own(
     assert "stand-in answers are not kept in a real store" in fault
     with AnswerStore(real / "answers.sqlite") as store:
         assert "0 answers" in repr(store)
+
+
+KILLED = """import os, signal, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA cache_size = 5")
+db.execute("BEGIN IMMEDIATE")
+for number in range(3000):
+    row = (str(number), "x" * 500)
+    db.execute("INSERT INTO answers (answer_id, status, raw) VALUES (?, 'ok', ?)", row)
+os.kill(os.getpid(), signal.SIGKILL)"""
+
+
+def test_a_store_whose_writer_was_killed_is_forecast_without_what_was_half_written(
+    foresee_cells, tmp_path: Path
+) -> None:
+    store = tmp_path / "answers" / "answers.sqlite"
+    AnswerStore(store).close()
+    subprocess.run([sys.executable, "-c", KILLED, str(store)], check=False)
+    assert store.with_name("answers.sqlite-journal").stat().st_size > 0
+    foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING)
+    assert [asked.forecast.calls for asked in foresight.models] == [1]
+    assert (foresight.failed, foresight.partly) == ({}, {})

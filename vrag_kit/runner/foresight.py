@@ -119,14 +119,34 @@ def _copy_files(source: Path, target: Path) -> None:
     """The files at the top of a folder; a store as one moment of it."""
     for file in source.glob("*"):
         if file.suffix == ".sqlite":
-            with closing(_open(file)) as old, closing(sqlite3.connect(target / file.name)) as new:
-                old.backup(new)
-        elif file.is_file() and not file.name.startswith("."):
+            _copy_store(file, target / file.name)
+        elif file.is_file() and not file.name.startswith(".") and ".sqlite-" not in file.name:
             shutil.copy(file, target)
 
 
-def _open(store: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{store.resolve().as_uri()}?mode=ro", uri=True)
+def _copy_store(store: Path, target: Path) -> None:
+    """Copy a store; one whose last writer was killed is first rolled back by SQLite,
+    which has to write for that.
+    """
+    try:
+        try:
+            _back_up(store, target, "ro")
+        except sqlite3.OperationalError:
+            _back_up(store, target, "rw")
+    except sqlite3.Error as error:
+        raise VragError(
+            f"{store}: cannot be read ({error}); expected a store of answers. Wait for who is"
+            " writing to it, or move it away."
+        ) from error
+
+
+def _back_up(store: Path, target: Path, mode: str) -> None:
+    place = f"{store.resolve().as_uri()}?mode={mode}"
+    with (
+        closing(sqlite3.connect(place, uri=True)) as old,
+        closing(sqlite3.connect(target)) as new,
+    ):
+        old.backup(new)
 
 
 @dataclass(frozen=True, slots=True)
