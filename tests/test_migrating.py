@@ -8,6 +8,7 @@ old stores are brought under the new keys.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -23,6 +24,7 @@ from typer.testing import CliRunner
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
+from vrag_kit.generation.keys import answer_key
 from vrag_kit.generation.migrating import migrate_answers
 from vrag_kit.runner.cli import app
 from vrag_kit.types import Answer, Message, Prompt
@@ -75,6 +77,37 @@ def test_what_determines_the_answer_and_a_given_name_are_part_of_the_key(
         other = ask(entry(server, **change), prompts[:1], tmp_path / "a.sqlite")
         assert server.calls("What is it?") == 2
         assert first[0].answer_id != other[0].answer_id
+
+
+def test_a_provider_and_a_proxy_are_two_models() -> None:
+    shared = {"decoding": "greedy", "max_new_tokens": 16}
+    provider = load_generator("gpt-4o@openai", **shared)
+    proxy = load_generator("gpt-4o@http://localhost:1/v1", **shared)
+    node = load_generator("gpt-4o@http://localhost:2/v1", **shared)
+    assert provider.fingerprint != proxy.fingerprint == node.fingerprint
+
+
+def test_a_providers_answers_get_its_name_into_their_keys(tmp_path: Path) -> None:
+    model = load_generator("gpt-4o@openai", decoding="greedy", max_new_tokens=16)
+    prompt = [{"role": "user", "parts": ["What is it?"]}]
+    sent = {"model": model.name, **model.sent, **model.decoding}
+    del sent["endpoint_name"]  # as it was stored before the name was part of the key
+    shaping = {
+        "name": model.name,
+        "model_id": "gpt-4o",
+        "body": model.sent["body"],
+        "max_image_side": None,
+        "images_first": False,
+    }
+    nameless = hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
+    old = answer_key(nameless, prompt, model.decoding, 0)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        store.write([Answer(answer_id=old, sample=0, raw="a fox", sent=sent)], {old: prompt})
+    assert migrate_answers(tmp_path / "a.sqlite").moved == 1
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        today = answer_key(model.fingerprint, prompt, model.decoding, 0)
+        assert store.read([today])[today].raw == "a fox"
+    assert migrate_answers(tmp_path / "a.sqlite").new == 1
 
 
 def test_an_old_store_is_brought_under_the_new_keys_and_asks_nothing_again(

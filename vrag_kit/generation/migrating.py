@@ -1,9 +1,10 @@
 """An old store's answers under today's keys, so that nothing is asked again.
 
 Until version 3 of the store a served model's answers were known by the endpoint's
-address. What was sent is kept with each answer, so that its old key can be computed
-again: where it is found to be the answer's own, the new key follows from the same facts
-without the address. Answers of local models keep their keys.
+address, and for a while by neither its address nor its name. What was sent is kept with
+each answer, so that its old key can be computed again: where it is found to be the
+answer's own, the new key follows from the same facts without the address. Answers of
+local models keep their keys.
 """
 
 from __future__ import annotations
@@ -22,15 +23,18 @@ from vrag_kit.generation.answer_file import AnswerFile
 from vrag_kit.generation.keys import answer_key
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.remote.endpoint import EndpointGenerator, endpoint_fingerprint
+from vrag_kit.generation.remote.endpoints import ENDPOINTS
 from vrag_kit.options import Entry
 from vrag_kit.plain import Json
 from vrag_kit.types import Status
 
 _SHAPING = ("model_id", "body", "max_image_side", "images_first")
-_BESIDE = ("model", "endpoint", "headroom", "part_order", *_SHAPING)
+_BESIDE = ("model", "endpoint", "endpoint_name", "headroom", "part_order", *_SHAPING)
 """What `sent` holds beside the decoding."""
 
 Sent = Mapping[str, Any]  # Any: what JSON holds
+Today = Mapping[str, Mapping[str, str]]
+"""Old fingerprint → model's name → today's fingerprint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +99,7 @@ def migrate_answers(
             keys = _keys(json.loads(prompt), told, sample, today)
             kind = _kind(answer_id, keys, told)
             if kind == "moved":
-                kind = _move(db, answer_id, keys[1])
+                kind = _move(db, answer_id, keys[-1])
             if kind == "unknown":
                 unknown[str(told.get("model"))] = None
             else:
@@ -113,28 +117,42 @@ def _copy(old: Path, new: Path) -> Path:
     return new
 
 
-def _today(entries: Sequence[Entry]) -> dict[str, str]:
-    """Old fingerprint → today's, of the served models among some entries."""
-    found = {}
+def _today(entries: Sequence[Entry]) -> Today:
+    """Old fingerprint → model's name → today's, of the served models among entries."""
+    found: dict[str, dict[str, str]] = {}
     for entry in entries:
         named = {"model": entry} if isinstance(entry, str) else entry
         generator = load_generator({**named, "decoding": {}})  # the decoding is as it was sent
         if isinstance(generator, EndpointGenerator):
-            found[_old_fingerprint(generator.sent)] = generator.fingerprint
+            names = found.setdefault(_old_fingerprint(generator.sent), {})
+            names[generator.name] = generator.fingerprint
     return found
 
 
-def _keys(prompt: list[Json], sent: Sent, sample: int, today: Mapping[str, str]) -> tuple[str, str]:
-    """(old key, today's key) of an answer of a served model; two empty texts for a
-    model that ran here.
+def _keys(prompt: list[Json], sent: Sent, sample: int, today: Today) -> tuple[str, ...]:
+    """The keys that an answer of a served model has had, today's last; an empty text
+    for a model that ran here.
     """
     if any(name not in sent for name in ("endpoint", *_SHAPING)):
-        return "", ""
+        return ("",)
     decoding = {name: value for name, value in sent.items() if name not in _BESIDE}
-    old = _old_fingerprint(sent)
+    model = str(sent["model"])
     shaping = {name: sent[name] for name in _SHAPING}
-    new = today.get(old) or endpoint_fingerprint(str(sent["model"]), shaping)
-    return answer_key(old, prompt, decoding, sample), answer_key(new, prompt, decoding, sample)
+    first = _old_fingerprint(sent)
+    nameless = endpoint_fingerprint(model, shaping)
+    named = endpoint_fingerprint(model, {**shaping, "endpoint_name": _endpoint_name(sent)})
+    names = today.get(first) or {model: named}
+    new = names.get(model) or next(iter(names.values()))
+    known_by = (first, nameless, new)
+    return tuple(answer_key(known, prompt, decoding, sample) for known in known_by)
+
+
+def _endpoint_name(sent: Sent) -> str:
+    """The name of the endpoint that was asked, as stored, else by its address."""
+    if "endpoint_name" in sent:
+        return str(sent["endpoint_name"])
+    names = [name for name, about in ENDPOINTS.items() if about["base_url"] == sent["endpoint"]]
+    return names[0] if names else ""
 
 
 def _old_fingerprint(sent: Sent) -> str:
@@ -143,12 +161,11 @@ def _old_fingerprint(sent: Sent) -> str:
     return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
 
 
-def _kind(answer_id: str, keys: tuple[str, str], sent: Sent) -> str:
+def _kind(answer_id: str, keys: tuple[str, ...], sent: Sent) -> str:
     """What is to be done with an answer."""
-    old, new = keys
-    if answer_id == new:
+    if answer_id == keys[-1]:
         return "new"
-    if answer_id == old:
+    if answer_id in keys:
         return "moved"
     return "unknown" if "endpoint" in sent else "local"
 

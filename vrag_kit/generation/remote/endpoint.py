@@ -86,9 +86,10 @@ class EndpointGenerator:
     """A model behind an endpoint; implements `Generator`. Made by `load_generator`.
 
     Answers are known by the model's name at the endpoint, by the generator's `name`,
-    and by what shapes them (body, decoding, pictures), not by the endpoint's address:
-    another port or node asks nothing again. Two endpoints that serve *different* models
-    under one name therefore need a `name` each in their entries.
+    by the endpoint's name where it has one (openai, …), and by what shapes them (body,
+    decoding, pictures), not by the endpoint's address: another port or node asks
+    nothing again. Two URLs that serve *different* models under one name therefore need
+    a `name` each in their entries.
     """
 
     batched = False
@@ -114,6 +115,7 @@ class EndpointGenerator:
         self._images_first = images_first
         shaping = {
             "model_id": endpoint.model,
+            "endpoint_name": endpoint.name,
             "body": dict(endpoint.body),
             "max_image_side": max_image_side,
             "images_first": images_first,
@@ -297,9 +299,13 @@ class EndpointGenerator:
 
 def endpoint_fingerprint(name: str, shaping: Options) -> str:
     """What answers of a served model are known by: its name here, and `shaping`, with
-    the name that the endpoint knows it by, body and handling of pictures.
+    the name that the endpoint knows it by, the endpoint's own name if it has one, body
+    and handling of pictures.
     """
-    text = json.dumps({"name": name, **shaping}, sort_keys=True)
+    determining = {"name": name, **shaping}
+    if not determining.get("endpoint_name"):
+        determining.pop("endpoint_name", None)
+    text = json.dumps(determining, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

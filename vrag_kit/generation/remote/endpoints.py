@@ -45,6 +45,8 @@ class Endpoint:
     """Where a model is asked, and how its endpoint differs from others."""
 
     model: str
+    name: str
+    """What it is called in `endpoints.json`; "" where a URL was given."""
     base_url: str
     key: str | None
     """Name of the environment variable that holds the key; None where none is needed.
@@ -77,8 +79,10 @@ def find_endpoint(spec: str, options: Options) -> Endpoint:
     about["body"] = {**about.get("body", {}), **options.get("body", {})}
     _check(spec, about)
     prices = about.get("prices")
+    place = spec.rpartition("@")[2]
     return Endpoint(
         model=spec.rpartition("@")[0],
+        name=place if place in ENDPOINTS else "",
         base_url=about["base_url"],
         key=about.get("key"),
         limit=about["limit"],
