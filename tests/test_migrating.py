@@ -24,8 +24,9 @@ from typer.testing import CliRunner
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
-from vrag_kit.generation.keys import answer_key
+from vrag_kit.generation.keys import StoredPrompt, answer_key
 from vrag_kit.generation.migrating import migrate_answers
+from vrag_kit.generation.remote.endpoint import EndpointGenerator
 from vrag_kit.runner.cli import app
 from vrag_kit.types import Answer, Message, Prompt
 
@@ -80,16 +81,17 @@ def test_what_determines_the_answer_and_a_given_name_are_part_of_the_key(
 
 
 def test_a_provider_and_a_proxy_are_two_models() -> None:
-    shared = {"decoding": "greedy", "max_new_tokens": 16}
-    provider = load_generator("gpt-4o@openai", **shared)
-    proxy = load_generator("gpt-4o@http://localhost:1/v1", **shared)
-    node = load_generator("gpt-4o@http://localhost:2/v1", **shared)
+    provider, proxy, node = [
+        load_generator(f"gpt-4o@{place}", decoding="greedy", max_new_tokens=16)
+        for place in ("openai", "http://localhost:1/v1", "http://localhost:2/v1")
+    ]
     assert provider.fingerprint != proxy.fingerprint == node.fingerprint
 
 
 def test_a_providers_answers_get_its_name_into_their_keys(tmp_path: Path) -> None:
     model = load_generator("gpt-4o@openai", decoding="greedy", max_new_tokens=16)
-    prompt = [{"role": "user", "parts": ["What is it?"]}]
+    assert isinstance(model, EndpointGenerator)
+    prompt: StoredPrompt = [{"role": "user", "parts": ["What is it?"]}]
     sent = {"model": model.name, **model.sent, **model.decoding}
     del sent["endpoint_name"]  # as it was stored before the name was part of the key
     shaping = {
@@ -114,7 +116,7 @@ def test_an_old_store_is_brought_under_the_new_keys_and_asks_nothing_again(
     prompts: list[Prompt], tmp_path: Path
 ) -> None:
     found = migrate_answers(OLD, to=tmp_path / "new.sqlite")
-    assert (found.moved, found.doubled, found.unknown) == (3, 0, ())
+    assert (found.new, found.doubled, found.unknown) == (3, 0, ())
     with StrangeServer() as server:
         answers = ask(entry(server), prompts, tmp_path / "new.sqlite")
         assert server.requests == []
@@ -124,17 +126,14 @@ def test_an_old_store_is_brought_under_the_new_keys_and_asks_nothing_again(
     assert (again.moved, again.new) == (0, 3)
 
 
-def test_without_migration_the_old_answers_are_kept_but_not_found(
-    prompts: list[Prompt], tmp_path: Path
+def test_opening_an_old_store_is_enough_to_find_its_answers(
+    prompts: list[Prompt], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copy(OLD, tmp_path / "a.sqlite")
     with StrangeServer() as server:
-        ask(entry(server), prompts[:1], tmp_path / "a.sqlite")
-        assert server.calls("What is it?") == 1
-    # a second answer to the same question: one stands under the key, the other stays beside
-    assert migrate_answers(tmp_path / "a.sqlite").doubled == 1
-    with AnswerStore(tmp_path / "a.sqlite") as store:
-        assert "3 answers, 1 failures" in repr(store)
+        ask(entry(server), prompts, tmp_path / "a.sqlite")
+        assert server.requests == []
+    assert "3 answers of served models now stand under today's keys" in capsys.readouterr().out
 
 
 def test_a_model_with_a_new_name_is_found_by_its_entry(

@@ -196,6 +196,7 @@ def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
         db.execute(statement)
     if version:
         _carry_over(db)
+        _find_again(db, path)
     db.execute("DELETE FROM about")
     db.execute("INSERT INTO about VALUES (?)", (VERSION,))
 
@@ -213,6 +214,26 @@ def _carry_over(db: sqlite3.Connection) -> None:
     for row in old:
         db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _carried(row))
     db.execute("DROP TABLE answers_before")
+
+
+def _find_again(db: sqlite3.Connection, path: Path) -> None:
+    """Put served models' answers under today's keys, so that none is paid for twice."""
+    from vrag_kit.generation.migrating import put_under_todays_keys  # it opens stores itself
+
+    counts, unknown = put_under_todays_keys(db, {})
+    if counts["moved"]:
+        print(
+            f"note: {path}: {counts['moved']:,} answers of served models now stand under today's"
+            " keys. Where a model has another name by now, `vrag answers migrate"
+            f" {path} --params <parameters>` finds its answers.",
+            flush=True,
+        )
+    if unknown:
+        print(
+            f"note: {path}: answers of {', '.join(unknown)} fit no key that is known here; they"
+            " are kept, but would be asked again.",
+            flush=True,
+        )
 
 
 def _carried(row: Row) -> Row:

@@ -87,24 +87,34 @@ def migrate_answers(
     if to is not None:
         path = _copy(path, Path(to))
     today = _today(entries)
-    counts = {"moved": 0, "doubled": 0, "local": 0, "new": 0}
-    unknown: dict[str, None] = {}
     file = AnswerFile(path)
     with closing(file), file.writing() as db:
-        rows = db.execute(
-            "SELECT answer_id, sample, prompt, sent FROM answers ORDER BY status != 'ok', written"
-        ).fetchall()
-        for answer_id, sample, prompt, sent in rows:
-            told = json.loads(sent)
-            keys = _keys(json.loads(prompt), told, sample, today)
-            kind = _kind(answer_id, keys, told)
-            if kind == "moved":
-                kind = _move(db, answer_id, keys[-1])
-            if kind == "unknown":
-                unknown[str(told.get("model"))] = None
-            else:
-                counts[kind] += 1
-    return Migrated(path=path, unknown=tuple(unknown), **counts)
+        counts, unknown = put_under_todays_keys(db, today)
+    return Migrated(path=path, unknown=unknown, **counts)
+
+
+def put_under_todays_keys(
+    db: sqlite3.Connection, today: Today
+) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Within a transaction, move what has an old key; returns the counts of `Migrated`
+    and the names of models whose answers fit no known key.
+    """
+    counts = {"moved": 0, "doubled": 0, "local": 0, "new": 0}
+    unknown: dict[str, None] = {}
+    rows = db.execute(
+        "SELECT answer_id, sample, prompt, sent FROM answers ORDER BY status != 'ok', written"
+    ).fetchall()
+    for answer_id, sample, prompt, sent in rows:
+        told = json.loads(sent)
+        keys = _keys(json.loads(prompt), told, sample, today)
+        kind = _kind(answer_id, keys, told)
+        if kind == "moved":
+            kind = _move(db, answer_id, keys[-1])
+        if kind == "unknown":
+            unknown[str(told.get("model"))] = None
+        else:
+            counts[kind] += 1
+    return counts, tuple(unknown)
 
 
 def _copy(old: Path, new: Path) -> Path:
