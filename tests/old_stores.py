@@ -31,9 +31,11 @@ CREATE TABLE pictures (
 """
 
 
-def make_old_store(path: Path, rows: list[tuple[str, str, str | None]], version: int = 2) -> None:
+def make_old_store(
+    path: Path, rows: list[tuple[str, str, str | None]], version: int = 2, lease: float = -1
+) -> None:
     """A store with these (answer id, status, raw), and one question, "claimed", that a
-    process is asking.
+    process has reserved for `lease` more seconds.
     """
     with sqlite3.connect(path) as db:
         db.executescript(_LAYOUT_1 if version == 1 else _LAYOUT)
@@ -49,6 +51,6 @@ def make_old_store(path: Path, rows: list[tuple[str, str, str | None]], version:
         db.execute(
             "INSERT INTO answers (answer_id, status, owner, lease_until) VALUES ('claimed',"
             " 'claimed', 'another', ?)",
-            (time.time() + 60,),
+            (time.time() + lease,),
         )
     db.close()

@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from itertools import pairwise
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -300,9 +301,28 @@ def test_a_store_of_version_2_keeps_its_answers_failures_and_claims(tmp_path: Pa
         # what was read out of the words is not kept as truth; what the call told is
         assert found["good"].fields == {"served": "m-1"}
         assert (found["said"].status, found["said"].raw) == ("ok", "Answer:")
-        assert store.claim(["claimed"]) == []  # another process is asking it still
+        assert store.claim(["claimed"]) == ["claimed"]  # the lease has run out
     with AnswerStore(tmp_path / "a.sqlite") as again:
         assert again.read(list(found)) == found
+
+
+def test_a_store_of_version_2_is_left_alone_while_its_own_kit_is_asking(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    make_old_store(path, [("x", "ok", "Answer: red")], lease=60)
+    before = path.read_bytes()
+    with pytest.raises(VragError, match=r"owner another\) is asking 1 questions.*wait until then"):
+        AnswerStore(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_store_of_version_2_is_kept_beside_the_one_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    make_old_store(path, [("x", "ok", "Answer: red")])
+    AnswerStore(path).close()
+    with closing(sqlite3.connect(tmp_path / "a.sqlite.v2")) as kept:
+        assert kept.execute("SELECT version FROM about").fetchone() == (2,)
+        assert kept.execute("SELECT raw FROM answers WHERE answer_id = 'x'").fetchone()
 
 
 def test_a_failure_stays_until_its_retry_has_an_answer(tmp_path: Path) -> None:

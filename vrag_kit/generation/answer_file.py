@@ -11,8 +11,9 @@ import json
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,9 @@ def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
     version = _version(db, path)
     if version == VERSION:  # another process was faster
         return
+    if version:
+        _nobody_is_asking(db, path, version)
+        _keep_copy(path, version)
     if version == 1:
         db.execute("DROP TABLE pictures")
     if version:
@@ -199,6 +203,33 @@ def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
         _find_again(db, path)
     db.execute("DELETE FROM about")
     db.execute("INSERT INTO about VALUES (?)", (VERSION,))
+
+
+def _nobody_is_asking(db: sqlite3.Connection, path: Path, version: int) -> None:
+    """Raise `VragError` while a process of the earlier version works with the store."""
+    live = db.execute(
+        "SELECT owner, lease_until FROM answers WHERE status = 'claimed' AND lease_until >= ?"
+        " ORDER BY lease_until DESC",
+        (time.time(),),
+    ).fetchall()
+    if live:
+        owner, until = live[0]
+        raise VragError(
+            f"{path}: a store of version {version}, and a process of the vrag_kit that made it"
+            f" (owner {owner}) is asking {len(live):,} questions, reserved for"
+            f" {until - time.time():.0f} s yet. Let it finish or stop it, wait until then, and run"
+            " again; nothing was changed."
+        )
+
+
+def _keep_copy(path: Path, version: int) -> None:
+    """Keep the store as it was, beside it, as "<name>.v<version>"."""
+    kept = path.with_name(f"{path.name}.v{version}")
+    part = kept.with_name(f"{kept.name}.part")
+    part.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(part)) as target:
+        source.backup(target)
+    part.replace(kept)
 
 
 def _carry_over(db: sqlite3.Connection) -> None:
