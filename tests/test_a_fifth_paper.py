@@ -116,6 +116,22 @@ def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
     assert other == (0, 0, 0)
 
 
+def test_the_table_names_the_pages_that_were_sent_not_those_without_room(
+    talks: Benchmark, run: pd.DataFrame, tmp_path: Path
+) -> None:
+    narrow = tmp_path / "narrow.json"
+    words = (TOY / "wording.json").read_text(encoding="utf-8")
+    narrow.write_text(words.replace('"budget": 200', '"budget": 60'), encoding="utf-8")
+    wording = replace(read_wording(narrow), read=read_letter)
+    contexts = top_k(talks, run, ks=[2])
+    with StrangeServer({"": ["say A"]}) as server:
+        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        table = ask_models([model], talks, contexts, tmp_path, wording=wording)
+        bodies = [body for body in server.requests if images_in(body)]
+    assert all("Page 1" in text_in(body) and "Page 2" not in text_in(body) for body in bodies)
+    assert table["doc_ids"].tolist() == [context.doc_ids[:1] for context in contexts]
+
+
 def test_scores_below_zero_stay_below_zero_up_to_the_figure(
     talks: Benchmark, run: pd.DataFrame, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import read_wording, render
+from vrag_kit.generation.rendering import rendered
 from vrag_kit.generation.wording import Slot, Template
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Context, Evidence, Message, Prompt, Query, Turn
@@ -189,6 +190,23 @@ def test_a_budget_is_never_exceeded_and_the_order_is_kept(
             break
     expected = ";".join(f"[{n}:{text}]" for n, text in enumerate(kept, start=1))
     assert words == (f"<h>{expected}</h>" if kept else "")
+
+
+def test_the_documents_sent_are_told_and_those_without_room_are_not() -> None:
+    slot = Slot(kind="documents", item="{text};", budget=8)
+    evidence = [Evidence(doc_id=text, text=text) for text in ("owl", "elephant", "elk")]
+    sent = rendered(Template("t", (slot,)), Query(query_id="q", text="?"), evidence)
+    assert (text_of(sent.prompt), sent.doc_ids) == ("owl;elk;", ("owl", "elk"))
+
+
+def test_a_document_that_repeats_another_is_not_told_as_sent(car: Query) -> None:
+    evidence = [
+        page("w", "Rovers", "slow"),
+        entity("a", ("Rover", "")),
+        entity("b", ("Rover", "")),
+    ]
+    sent = rendered(CRAG.template("task_2"), car, evidence)
+    assert sent.doc_ids == ("a", "w")  # the pages stand last, whatever was found first
 
 
 def test_a_sections_budget_covers_all_that_is_in_it(car: Query) -> None:

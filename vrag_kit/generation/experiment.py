@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.conversations import History, turn_by_turn
 from vrag_kit.generation.generator import Generator, images_of
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.rendering import render
+from vrag_kit.generation.rendering import Rendered, rendered
 from vrag_kit.generation.wording import Wording
 from vrag_kit.options import Entry
 from vrag_kit.types import Answer, Benchmark, Context, Prompt, Turn
@@ -46,9 +47,16 @@ def prompt_of(
     """What a model is sent for a context, after what was said before; raises as
     `render` does.
     """
+    return _rendered(benchmark, context, wording, history).prompt
+
+
+def _rendered(
+    benchmark: Benchmark, context: Context, wording: Wording, history: Sequence[Turn]
+) -> Rendered:
+    """The prompt of a context, and the documents that it shows."""
     evidence = [benchmark.corpus[doc_id] for doc_id in context.doc_ids]
     query = benchmark.queries[context.query_id]
-    return render(wording.template_of(context), query, evidence, history)
+    return rendered(wording.template_of(context), query, evidence, history)
 
 
 def ask_all(
@@ -62,7 +70,8 @@ def ask_all(
 ) -> pd.DataFrame:
     """One row a context and sample, that needs nothing beside it: benchmark, model,
     setting, k, m (missing but in m_gt and m_in_k), draw, sample, query_id, group,
-    doc_ids (tuple, in the order shown), template, answer, status, detail, answer_id.
+    doc_ids (tuple, in the order shown; those that found no room are not among them),
+    template, answer, status, detail, answer_id.
 
     `answer` is what will be judged, None where `status`, a `Status`, is not "ok"; then
     `detail` says why, in words. See `ask_prompts` for what is printed and raised;
@@ -75,25 +84,26 @@ def ask_all(
             " that they would be copies. Set samples to 1, or another `decoding`."
         )
     rows: list[tuple[object, ...]] = []
+    sent: dict[Context, tuple[str, ...]] = {}
     for sample in range(how.samples):
         this = Round(sample=sample, samples=how.samples, read=wording.read)
 
         def ask(
             asked: Sequence[Context], histories: Sequence[History], this: Round = this
         ) -> Sequence[Answer]:
-            prompts = [
-                prompt_of(benchmark, context, wording, history)
-                for context, history in zip(asked, histories, strict=True)
-            ]
+            prompts = []
+            for context, history in zip(asked, histories, strict=True):
+                made = _rendered(benchmark, context, wording, history)
+                prompts.append(made.prompt)
+                sent[context] = made.doc_ids
             owners = [context.query_id for context in asked]
             return ask_prompts(generator, prompts, store, owners=owners, how=how, this=this)
 
         answers = turn_by_turn(benchmark, contexts, ask)
         for context, answer in zip(contexts, answers, strict=True):
             template = wording.template_of(context).name
-            rows.append(
-                (benchmark.name, generator.name, *_row(benchmark, context, template, answer))
-            )
+            shown = replace(context, doc_ids=sent[context])
+            rows.append((benchmark.name, generator.name, *_row(benchmark, shown, template, answer)))
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"m": "Int64"})
 
 

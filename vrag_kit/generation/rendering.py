@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from vrag_kit.errors import VragError
@@ -16,12 +16,25 @@ Fields = Mapping[str, Any]  # Any: metadata may hold what JSON holds
 
 
 @dataclass(frozen=True, slots=True)
+class Rendered:
+    """A prompt, and what of the evidence is in it."""
+
+    prompt: Prompt
+    doc_ids: tuple[str, ...]
+    """The documents that a slot shows, in the order in which they first appear; without
+    those that a budget or `unique` leaves out.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class _Filling:
     """What slots are filled with."""
 
     query: Query
     evidence: Sequence[Evidence]
     history: Sequence[Turn]
+    shown: dict[int, str] = field(default_factory=dict)
+    """Place in the evidence → doc_id of what was shown so far; filled by the slots."""
 
 
 def render(
@@ -30,8 +43,18 @@ def render(
     evidence: Sequence[Evidence] = (),
     history: Sequence[Turn] = (),
 ) -> Prompt:
-    """What a model is sent: the template's slots, filled, in order; text beside text
-    becomes one part, slots of one role one message.
+    """What a model is sent: the prompt of `rendered`, which raises."""
+    return rendered(template, query, evidence, history).prompt
+
+
+def rendered(
+    template: Template,
+    query: Query,
+    evidence: Sequence[Evidence] = (),
+    history: Sequence[Turn] = (),
+) -> Rendered:
+    """What a model is sent, and the documents in it: the template's slots, filled, in
+    order; text beside text becomes one part, slots of one role one message.
 
     A documents slot takes the evidence that has what its item shows, in order, within
     its budget. A slot without items vanishes with its header. Raises `VragError` for
@@ -51,7 +74,8 @@ def render(
         if slot.apart or not messages or messages[-1][0] != slot.role:
             messages.append((slot.role, []))
         messages[-1][1].extend(parts)
-    return tuple(Message(role=role, parts=_joined(parts)) for role, parts in messages)
+    prompt = tuple(Message(role=role, parts=_joined(parts)) for role, parts in messages)
+    return Rendered(prompt, tuple(filling.shown.values()))
 
 
 def _fill(slot: Slot, filling: _Filling, room: int | None) -> list[Part]:
@@ -88,7 +112,7 @@ def _items(slot: Slot, filling: _Filling, left: int | None) -> list[Part]:
     parts: list[Part] = []
     shown: set[str] = set()
     number = slot.first
-    for given in _given(slot, filling):
+    for place, given in _given(slot, filling):
         item = _item(slot.item, {"number": number, **given})
         name = str(given.get(slot.unique, ""))
         if item is None or (slot.unique and name in shown):
@@ -103,26 +127,31 @@ def _items(slot: Slot, filling: _Filling, left: int | None) -> list[Part]:
         parts += item
         shown.add(name)
         number += 1
+        if place is not None:
+            filling.shown[place] = filling.evidence[place].doc_id
     return parts
 
 
-def _given(slot: Slot, filling: _Filling) -> Iterator[Fields]:
-    """The fields of each item that a slot may show, in order."""
+def _given(slot: Slot, filling: _Filling) -> Iterator[tuple[int | None, Fields]]:
+    """The fields of each item that a slot may show, in order, each after the place of
+    the document that it is from (None for what is from none).
+    """
     query = filling.query
     if slot.kind == "question":
-        yield {"question": query.text}
+        yield None, {"question": query.text}
     elif slot.kind == "query_image":
         if query.image is not None:
-            yield {"image": query.image}
+            yield None, {"image": query.image}
     elif slot.kind == "choices":
         for place, choice in enumerate(query.choices):
-            yield {"letter": chr(ord("A") + place), "choice": choice}
+            yield None, {"letter": chr(ord("A") + place), "choice": choice}
     elif slot.kind == "history":
         for turn in filling.history:
-            yield {"question": turn.question, "answer": turn.answer}
+            yield None, {"question": turn.question, "answer": turn.answer}
     else:
-        for document in filling.evidence:
-            yield from _entries(slot, document)
+        for place, document in enumerate(filling.evidence):
+            for entry in _entries(slot, document):
+                yield place, entry
 
 
 def _entries(slot: Slot, document: Evidence) -> Iterator[Fields]:
