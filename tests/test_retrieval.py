@@ -102,6 +102,24 @@ def test_only_new_and_changed_pictures_are_embedded_again(tmp_path: Path) -> Non
     np.testing.assert_allclose(embeddings.vectors(["x/002.png"]), [[256, 1, 1]])
 
 
+def test_a_picture_that_changes_while_it_is_embedded_is_embedded_again_next_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Late(ColorEncoder):
+        def encode_documents(self, prepared: Sequence[Any]) -> np.ndarray:
+            rows = super().encode_documents(prepared)
+            Image.new("RGB", (5, 5), (255, 0, 0)).save(tmp_path / "x" / "002.png")
+            return rows
+
+    documents = pictures(tmp_path / "x", 6)
+    embed_documents(Late(), documents, tmp_path / "store")
+    assert "1 documents changed while they were embedded" in capsys.readouterr().out
+    encoder = ColorEncoder()
+    embeddings = embed_documents(encoder, documents, tmp_path / "store")
+    assert encoder.encoded == 1
+    np.testing.assert_allclose(embeddings.vectors(["x/002.png"]), [[256, 1, 1]])
+
+
 def test_a_changed_text_of_the_same_length_is_embedded_again(tmp_path: Path) -> None:
     class Letters(ColorEncoder):
         def prepare(self, document: Evidence) -> Any:

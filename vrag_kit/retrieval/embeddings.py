@@ -103,7 +103,8 @@ def embed_documents(
     """Embed what is not on disk yet, and return the vectors of all `documents`.
 
     Pictures are decoded by `workers` threads (default: one a core) ahead of the
-    encoder. A document is embedded again when its stamp changes. Raises `VragError`
+    encoder. A document is embedded again when its stamp changes; one that changed while
+    it was embedded is named, and embedded again next time. Raises `VragError`
     when there are no documents, a picture is damaged, a vector is NaN, zero or (for a
     normalized encoder) not of unit length, a file cannot be opened, or the disk is
     full; finished shards are kept in every case.
@@ -120,7 +121,7 @@ def embed_documents(
         with one_at_a_time(folder, "embedding"):
             known, dim = _shards(folder)
             pairs = zip(documents, keys, strict=True)
-            todo = [document for document, key in pairs if key not in known]
+            todo = [(document, key) for document, key in pairs if key not in known]
             if todo:
                 write_manifest(folder, encoder)
                 _embed(encoder, todo, folder, batch_size, workers or os.cpu_count() or 1)
@@ -168,23 +169,44 @@ def write_manifest(folder: Path, encoder: Encoder, *, recipe: str | None = None)
 
 
 def _embed(
-    encoder: Encoder, todo: list[Evidence], folder: Path, batch_size: int, workers: int
+    encoder: Encoder,
+    todo: Sequence[tuple[Evidence, Key]],
+    folder: Path,
+    batch_size: int,
+    workers: int,
 ) -> None:
-    batches = ahead(encoder.prepare, todo, batch_size, workers)
-    done: list[Evidence] = []
+    """Embed documents, each kept under its key, which was taken before it is read."""
+    batches = ahead(encoder.prepare, [document for document, _ in todo], batch_size, workers)
+    keys = (key for _, key in todo)
+    done: list[Key] = []
     rows: list[np.ndarray] = []
     for documents, prepared in track(
         batches, f"embedding with {encoder.name}", len(todo), "documents", size=batch_size
     ):
         vectors = encoder.encode_documents(prepared)
         check_vectors(vectors, [document.doc_id for document in documents], encoder)
-        done.extend(documents)
+        done.extend(islice(keys, len(documents)))
         rows.append(vectors)
         if len(done) >= SHARD or len(done) + batch_size > SHARD:
-            _write_shard(folder, encoder, done, rows)
+            _write_shard(folder, done, rows)
             done, rows = [], []
     if done:
-        _write_shard(folder, encoder, done, rows)
+        _write_shard(folder, done, rows)
+    _tell_changed(encoder, todo)
+
+
+def _tell_changed(encoder: Encoder, embedded: Sequence[tuple[Evidence, Key]]) -> None:
+    """Name what has another stamp than when it was to be read: its vector may be of
+    either version, so that its old stamp stays.
+    """
+    changed = [key[0] for document, key in embedded if encoder.shown.stamp(document) != key[1]]
+    if changed:
+        print(
+            f"{len(changed):,} documents changed while they were embedded, the first is"
+            f" {changed[0]!r}; they are embedded again next time. Search again before you use"
+            " these results.",
+            flush=True,
+        )
 
 
 def ahead(
@@ -294,12 +316,9 @@ def _set_aside(index: Path, error: Exception) -> None:
     )
 
 
-def _write_shard(
-    folder: Path, encoder: Encoder, documents: Sequence[Evidence], rows: Sequence[np.ndarray]
-) -> None:
+def _write_shard(folder: Path, keys: Sequence[Key], rows: Sequence[np.ndarray]) -> None:
     shard = folder / f"shard-{secrets.token_hex(6)}"
     vectors = io.BytesIO()
     np.save(vectors, np.concatenate(rows), allow_pickle=False)
     write_file(shard.with_suffix(".npy"), vectors.getvalue())
-    keys = [(document.doc_id, encoder.shown.stamp(document)) for document in documents]
     write_file(shard.with_suffix(".json"), json.dumps({"rows": keys}))
