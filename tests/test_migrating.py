@@ -172,3 +172,26 @@ def test_a_copy_never_replaces_a_file_and_a_store_must_be_there(tmp_path: Path) 
         migrate_answers(OLD, to=tmp_path / "new.sqlite")
     with pytest.raises(VragError, match="there is no answer store"):
         migrate_answers(tmp_path / "none.sqlite")
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all" * 100])
+def test_what_is_no_store_is_named_and_leaves_nothing_behind(
+    content: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "notes.txt").write_bytes(content)
+    with pytest.raises(VragError, match=r"notes.txt: no.* answer store"):
+        migrate_answers(tmp_path / "notes.txt", to=tmp_path / "new.sqlite")
+    assert list(tmp_path.iterdir()) == [tmp_path / "notes.txt"]
+
+
+def test_a_second_migration_with_entries_finds_what_the_first_moved(
+    prompts: list[Prompt], tmp_path: Path
+) -> None:
+    migrate_answers(OLD, to=tmp_path / "new.sqlite")
+    url = stored_url(tmp_path / "new.sqlite")
+    asked = {"model": f"org/strange@{url}", "body": {"top_k": 5}, "max_image_side": 64}
+    again = migrate_answers(tmp_path / "new.sqlite", entries=[{**asked, "name": "mine"}])
+    assert (again.moved, again.unknown) == (3, ())
+    with StrangeServer() as server:
+        assert len(ask(entry(server, name="mine"), prompts, tmp_path / "new.sqlite")) == 3
+        assert server.requests == []

@@ -122,8 +122,21 @@ def _copy(old: Path, new: Path) -> Path:
     if new.exists():
         raise VragError(f"{new}: there is a file already. Choose another path.")
     new.parent.mkdir(parents=True, exist_ok=True)
-    with closing(sqlite3.connect(old)) as source, closing(sqlite3.connect(new)) as target:
-        source.backup(target)
+    part = new.with_name(f"{new.name}.part")
+    part.unlink(missing_ok=True)
+    try:
+        with closing(sqlite3.connect(old)) as source, closing(sqlite3.connect(part)) as target:
+            source.backup(target)
+            tables = target.execute("SELECT name FROM sqlite_master").fetchall()
+        if ("about",) not in tables:
+            raise VragError(f"{old}: no answer store. Name the file answers.sqlite.")
+        part.replace(new)
+    except sqlite3.Error as error:
+        raise VragError(
+            f"{old}: not a readable answer store ({error}). Name the file answers.sqlite."
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
     return new
 
 
