@@ -36,6 +36,7 @@ from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.questions import ask
 from vrag_kit.fieldguide.traits import invent, stream
 from vrag_kit.generation import AnswerStore
+from vrag_kit.generation.remote.endpoints import ENDPOINTS
 
 GRASS = "rescuegrass (scientific name: Bromus catharticus)"
 PROTOTYPES = "\n".join(
@@ -732,6 +733,31 @@ def test_a_model_is_asked_for_json_and_its_questions_go_on(tmp_path: Path) -> No
     ]
     with pytest.raises(VragError, match=r"unknown form 'prose'.*'json', 'paper'"):
         write_questions("template", named, {}, tmp_path, form="prose")
+
+
+@pytest.mark.parametrize("writer", ["o1@openai", "o1-2024-12-17@openai"])
+def test_the_papers_writer_has_room_to_think_and_a_price_and_is_sent_no_sampling_field(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: str
+) -> None:
+    said = (
+        '{"questions": [{"question": "What color is the seed of a b?", "feature": "seed color"}]}'
+    )
+    with StrangeServer({"Scientific name: a b": [f"say {said}"]}) as server:
+        monkeypatch.setitem(ENDPOINTS["openai"], "base_url", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+        table = write_questions(writer, [folder("a b", "")], {}, tmp_path)
+        sent = dict(server.requests[-1])
+    assert table["dropped"].tolist() == [""]
+    assert len(sent.pop("messages")) == 1
+    assert sent == {
+        "model": writer.partition("@")[0],
+        "reasoning_effort": "medium",
+        "max_completion_tokens": 1024 + 25_000,  # what its maker advises to keep for thinking
+    }
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
+        spent = store.spent(table["writer"][0])
+    # 100 tokens of prompt at 15 dollars a million, 10 of answer at 60
+    assert spent == pytest.approx((100 * 15 + 10 * 60) / 1e6)
 
 
 def at(server: StrangeServer, **options: object) -> dict[str, object]:
