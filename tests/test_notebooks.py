@@ -83,3 +83,23 @@ def test_figures_go_into_the_folder_of_their_notebook(path: Path) -> None:
     number = path.name[:3]
     expected = number if folder == "." else f"{folder}/{number}"
     assert all(name.startswith(expected) for name in saved), saved
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_whether_the_paper_had_other_data_is_asked_of_the_data(path: Path) -> None:
+    """What stands beside printed numbers may be the paper's own data: no notebook says
+    "other data" by itself, and what marks printed numbers is told whose data they are.
+    """
+    for cell in code_cells(path):
+        says_so = re.search(r"(?:other|different) data", cell.source)
+        assert not says_so or "is_papers_data(" in cell.source, cell.source
+        if path.stem == "12_webqa_captions":  # of which data Table 4 is, the paper does not say
+            continue
+        for call in ast.walk(ast.parse(cell.source)):
+            if isinstance(call, ast.Call) and len(call.args) > 1:  # ours, and what was printed
+                marks = ast.unparse(call.func) in (
+                    "beside_paper",
+                    "retriever_figure",
+                    "settings_table",
+                )
+                assert not marks or "same_data" in [each.arg for each in call.keywords], cell.source
