@@ -7,10 +7,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import browser
+import nbval.kernel
 import numpy as np
 import pytest
 from PIL import Image
@@ -20,10 +22,27 @@ from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.types import Benchmark, Evidence
 
 if TYPE_CHECKING:
+    from jupyter_client import BlockingKernelClient, KernelManager
     from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / "vrag_kit" / "fieldguide" / "weights"
+_start_kernel = nbval.kernel.start_new_kernel
+
+
+def start_kernel_again(
+    startup_timeout: int = 60, kernel_name: str = "python", **options: object
+) -> tuple[KernelManager, BlockingKernelClient]:
+    """A kernel for nbval, started up to three times: its ports are chosen before it
+    binds them, and another test may take one in between.
+    """
+    for _ in range(2):
+        with suppress(RuntimeError):
+            return _start_kernel(startup_timeout, kernel_name, **options)
+    return _start_kernel(startup_timeout, kernel_name, **options)
+
+
+nbval.kernel.start_new_kernel = start_kernel_again
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ failure, and names the failing cell.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -58,10 +59,13 @@ def as_in_a_terminal() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def vrag(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def vrag(
+    project: Path, *arguments: str, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "vrag_kit.runner", *arguments],
         cwd=project,
+        env=env,
         capture_output=True,
         text=True,
         check=False,
@@ -149,6 +153,38 @@ def test_a_kernel_that_dies_is_reported_with_its_cell(project: Path) -> None:
     done = vrag(project, "run", "params/guide/p.yaml", "--only", "01")
     assert done.returncode == 1
     assert "cell 2 `import os`: the kernel died" in done.stdout
+
+
+def kernel_that_dies_at_first(project: Path, times: int) -> dict[str, str]:
+    """The environment in which the kernel of 01_one dies `times` times as it starts."""
+    kernel = project / "jupyter" / "kernels" / "late"
+    kernel.mkdir(parents=True)
+    starts = kernel / "starts"
+    program = (
+        f"import pathlib, sys; starts = pathlib.Path({str(starts)!r}); starts.touch();"
+        f" starts.write_text(starts.read_text() + '.');"
+        f" sys.exit(1) if len(starts.read_text()) <= {times} else None;"
+        " from ipykernel import kernelapp; kernelapp.launch_new_instance()"
+    )
+    argv = [sys.executable, "-c", program, "-f", "{connection_file}"]
+    spec = {"argv": argv, "display_name": "Late", "language": "python"}
+    (kernel / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+    path = project / "notebooks" / "guide" / "01_one.ipynb"
+    book = nbformat.read(path, as_version=4)
+    book.metadata["kernelspec"] = {"name": "late", "display_name": "Late", "language": "python"}
+    nbformat.write(book, path)
+    return {**os.environ, "JUPYTER_PATH": str(project / "jupyter")}
+
+
+@pytest.mark.parametrize(("times", "status"), [(1, 0), (2, 0), (3, 1)])
+def test_a_kernel_that_dies_as_it_starts_is_started_again(
+    project: Path, times: int, status: int
+) -> None:
+    env = kernel_that_dies_at_first(project, times)
+    done = vrag(project, "run", "params/guide/p.yaml", "--only", "01", env=env)
+    assert done.returncode == status, done.stdout
+    assert done.stdout.count("it is started again") == min(times, 2)
+    assert (project / "figures" / "guide" / "01_one.csv").exists() == (status == 0)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")

@@ -30,6 +30,10 @@ _NOISE = (
 )
 _ADDED = {"injected-parameters", "papermill-error-cell-tag"}
 """Tags of cells that papermill adds."""
+_STARTS = 3
+"""How often a kernel is started that dies before a cell was run."""
+_DIED_EARLY = "Kernel died before replying"
+"""What papermill says of one: often another program took its port first."""
 _FIRST_TO_GO = (
     "import sys; from vrag_kit.runner.execution import papermill; papermill(sys.argv[1:])"
 )
@@ -80,12 +84,21 @@ def execute(
 def papermill(arguments: list[str]) -> None:
     """Papermill's command in this process, of which, and of whose kernel, the system may
     take the memory first: the runner lives on and goes to the next notebook.
+
+    A kernel that dies before it ran a cell is started again, twice at most.
     """
     with suppress(OSError):  # not Linux, or not allowed: then the system chooses by size alone
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
     from papermill.cli import papermill as command
 
-    command(arguments)
+    for start in range(1, _STARTS + 1):
+        try:
+            command(arguments)
+            return
+        except RuntimeError as error:
+            if not str(error).startswith(_DIED_EARLY) or start == _STARTS:
+                raise
+            print("its kernel died as it started, before any cell ran: it is started again")
 
 
 def why_it_failed(output: Path, status: int) -> str:
