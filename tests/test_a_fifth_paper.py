@@ -18,6 +18,7 @@ from toy_paper.loader import load_talks
 from toy_paper.scorer import ChoiceJudge, read_letter
 
 from vrag_kit.analysis import accuracy, compare, in_percent, per_query
+from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, read_wording, top_k, zero_shot
 from vrag_kit.judging import judge_all
 from vrag_kit.plotting import accuracy_figure
@@ -132,6 +133,48 @@ def test_the_table_names_the_pages_that_were_sent_not_those_without_room(
     assert table["doc_ids"].tolist() == [context.doc_ids[:1] for context in contexts]
 
 
+def test_a_conversation_without_its_first_turn_is_not_asked(
+    talks: Benchmark, tmp_path: Path
+) -> None:
+    later = [context for context in zero_shot(talks) if context.query_id.endswith("-1")]
+    with StrangeServer({"": ["say A"]}) as server:
+        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        with pytest.raises(VragError, match=r"conversation 'disc0'.*: turn 0 is not among"):
+            ask_models([model], talks, later, tmp_path, wording=WORDING)
+
+
+def test_after_a_failed_turn_a_conversation_is_not_asked_on(
+    talks: Benchmark, tmp_path: Path
+) -> None:
+    plans = {"How many corners?": ["say A"], "What color is it?": ["filtered"]}
+    with StrangeServer(plans) as server:
+        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        table = ask_models([model], talks, zero_shot(talks), tmp_path, wording=WORDING)
+        assert server.calls("How many corners?") == 0
+    assert table["status"].tolist() == ["refused", "earlier_turn"] * 8
+    assert table["answer"].isna().all()
+
+
+def test_after_an_empty_turn_a_conversation_goes_on(talks: Benchmark, tmp_path: Path) -> None:
+    plans = {"How many corners?": ["say A"], "What color is it?": ["empty"]}
+    with StrangeServer(plans) as server:
+        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        table = ask_models([model], talks, zero_shot(talks), tmp_path, wording=WORDING)
+    assert table["status"].tolist() == ["empty", "ok"] * 8
+
+
+def test_too_many_images_end_a_conversation(
+    talks: Benchmark, run: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = top_k(talks, run, ks=[2])[:2]
+    second = replace(second, doc_ids=())  # a photograph alone; its first turn has three images
+    with StrangeServer({"": ["say A"]}) as server:
+        model = {"model": f"talker@{server.url}", "decoding": "greedy", "max_images": 2}
+        table = ask_models([model], talks, [first, second], tmp_path, wording=WORDING)
+    assert table.empty
+    assert "left out, with 1 later turns of their conversations" in capsys.readouterr().out
+
+
 def test_scores_below_zero_stay_below_zero_up_to_the_figure(
     talks: Benchmark, run: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -154,10 +197,9 @@ def test_scores_below_zero_stay_below_zero_up_to_the_figure(
     assert means["ci_high"].gt(0).all()
     shares = accuracy(said, by=["group"]).query("metric == 'accuracy'").set_index("group")["value"]
     assert shares.to_dict() == {"disc": 0.5, "square": -0.5, "ring": 0.5, "bar": -0.5}
-    # the tiny model babbles until it is cut off: no score, and at worst −1, never 0
+    # the tiny model babbles until it is cut off: a bad answer, which earns −1 here, never 0
     (of_tiny, *_) = accuracy(judged[judged["model"] == "tiny"]).itertuples()
-    assert (of_tiny.n, of_tiny.n_failed) == (0, 16)
-    assert (of_tiny.if_all_wrong, of_tiny.if_all_right) == (-1.0, 1.0)
+    assert (of_tiny.value, of_tiny.n, of_tiny.n_failed, of_tiny.n_cut_off) == (-1.0, 16, 0, 16)
     values = per_query(said)
     assert (values["worst"].min(), values["best"].max()) == (-1.0, 1.0)
     # the same words at every k: no difference, which 4 shapes leave uncertain on a scale of width 2

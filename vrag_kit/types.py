@@ -214,9 +214,13 @@ class Status(StrEnum):
     OK = "ok"
     """There is something to work with."""
     EMPTY = "empty"
-    """The model ended without a word, or with none where its answer should stand."""
+    """The model ended without a word, or with none where its answer should stand: a bad
+    answer, but the model's own.
+    """
     TRUNCATED = "truncated"
-    """The answer was cut off at its longest length; the words so far are kept."""
+    """The answer was cut off at its longest length, and is as bad; the words so far are
+    kept.
+    """
     REFUSED = "refused"
     """The model's provider would not answer."""
     TOO_LONG = "too_long"
@@ -231,6 +235,13 @@ class Status(StrEnum):
     """There are words, but not in the form that was asked for."""
     DAMAGED = "damaged"
     """A picture could not be opened, so that nothing was asked."""
+    EARLIER_TURN = "earlier_turn"
+    """An earlier turn of the conversation failed, so that nothing was asked."""
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the model answered, be it with no word or with too many."""
+        return self in (Status.OK, Status.EMPTY, Status.TRUNCATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +273,9 @@ class Answer:
     fields: JsonView = field(default_factory=dict)
     """What was read out of `raw`: short answer, long answer, chosen letter."""
     failure: Failure | None = None
-    """Why there is no usable answer; None when there is one."""
+    """Why there is no usable answer; None when there is one. Of kind `EMPTY` or
+    `TRUNCATED` when the model itself left it so.
+    """
     sent: JsonView = field(default_factory=dict)
     """Model, decoding parameters and endpoint as they were sent; never a key."""
     tokens: Mapping[str, int] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from vrag_kit.analysis.intervals import summarise
 from vrag_kit.frames import JUDGED
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.scale import scale_of
+from vrag_kit.types import Status
 
 _CELLS = {"both": (1, 1), "only_mark": (1, 0), "only_words": (0, 1), "neither": (0, 0)}
 """Kind of answer → whether the mark and the words say that it declines."""
@@ -23,14 +24,14 @@ _CELLS = {"both": (1, 1), "only_mark": (1, 0), "only_words": (0, 1), "neither": 
 
 def detect_abstention(judged: pd.DataFrame) -> pd.DataFrame:
     """The table of judged answers with two detectors as columns, 1.0 where it says that
-    the answer declines and 0.0 where not.
+    the answer declines and 0.0 where not; an empty answer does not.
 
     mark: the share of the judge's verdicts that mark the answer "No Answer" (Table 12);
     NaN without a verdict. words: the answer's own words say so (`declines`); NaN where
-    the question failed. `abstained` of `judge_all` joins the two: the mark, or the
+    the call failed. `abstained` of `judge_all` joins the two: the mark, or the
     words where nothing was earned.
     """
-    answers = judged["answer"].where(judged["status"] == "ok")
+    answers = judged["answer"].where(judged["status"].map(lambda said: Status(said).is_answer))
     said = answers.map(lambda answer: float(declines(answer)), na_action="ignore").astype(float)
     return judged.assign(mark=judged["marked"], words=said)
 

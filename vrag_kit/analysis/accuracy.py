@@ -12,6 +12,7 @@ from vrag_kit.judging.scale import SHARES, Scale, scale_of
 
 ARM = ["model", "setting", "k"]
 METRICS = {"accuracy": "score", "abstention": "abstained"}
+SILENT = ["n_empty", "n_cut_off"]
 BOUNDS = ["if_all_wrong", "if_all_right", "if_refusals_wrong"]
 _MEANS = ["value", "ci_low", "ci_high", "n", "n_failed"]
 
@@ -58,11 +59,12 @@ def column_means(
 
 def accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM, seed: int = 0) -> pd.DataFrame:
     """Mean score and share of abstentions: `by`, metric, value, ci_low, ci_high, n,
-    n_failed, and for the score what failures could change at most.
+    n_failed, n_empty, n_cut_off, and for the score what failures could change at most.
 
     The mean is over queries, the interval over groups, with the draws of a query kept
     together; n counts queries with a verdict and n_failed the *answers* without one
-    (failed calls and unreadable verdicts), which are left out, never counted as wrong.
+    (failed calls and unreadable verdicts), which are left out, never counted as wrong;
+    n_empty and n_cut_off count answers that earn the worst, as the models left them.
     if_all_wrong and if_all_right are the mean if each of them earned the worst or the
     best of the judge's scale; if_refusals_wrong if only those earned the worst that the
     model's provider refused.
@@ -84,7 +86,11 @@ def accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM, seed: int = 0) ->
     table = pd.concat(
         [scores.assign(metric="accuracy"), shares.assign(metric="abstention")], ignore_index=True
     )
-    return table[[*arm, "metric", *_MEANS, *BOUNDS]]
+    silent = judged.assign(
+        n_empty=judged["status"] == "empty", n_cut_off=judged["status"] == "truncated"
+    )
+    counts = silent.groupby(arm, sort=False, dropna=False)[SILENT].sum().reset_index()
+    return table.merge(counts, on=arm, how="left")[[*arm, "metric", *_MEANS, *SILENT, *BOUNDS]]
 
 
 def over_draws(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:

@@ -24,8 +24,8 @@ SETTING_NAMES = {
 def settings_table(
     results: pd.DataFrame, paper: pd.DataFrame | None = None, *, same_data: bool = False
 ) -> pd.DataFrame:
-    """Rows (setting, k), columns models; our cells read "mean [low, high]", and where
-    answers failed n and how many.
+    """Rows (setting, k), columns models; our cells read "mean [low, high]", and how many
+    answers are empty or cut off, or failed, where some are.
 
     Beside that stand the means if all failed answers were wrong, or right, and if those
     that a provider refused were wrong. Both in percent: `results` as
@@ -60,14 +60,15 @@ def _best(table: pd.DataFrame) -> pd.DataFrame:
 
 def _cell(row: Row) -> str:
     cell = f"{row['value']:.1f} [{row['ci_low']:.1f}, {row['ci_high']:.1f}]"
-    if not row["n_failed"]:
-        return cell
-    notes = [f"n = {row['n']}", f"{row['n_failed']} failed"]
-    if pd.notna(row.get("if_all_wrong")):
+    silent = {"empty": row.get("n_empty", 0), "cut off": row.get("n_cut_off", 0)}
+    notes = [f"{count} {name}" for name, count in silent.items() if count]
+    if row["n_failed"]:
+        notes += [f"n = {row['n']}", f"{row['n_failed']} failed"]
+    if row["n_failed"] and pd.notna(row.get("if_all_wrong")):
         notes.append(f"{row['if_all_wrong']:.1f} to {row['if_all_right']:.1f} with them")
     if row.get("if_refusals_wrong", row["value"]) < row["value"]:
         notes.append(f"{row['if_refusals_wrong']:.1f} with refusals as wrong")
-    return f"{cell} ({', '.join(notes)})"
+    return f"{cell} ({', '.join(notes)})" if notes else cell
 
 
 def _name(row: Row) -> str:

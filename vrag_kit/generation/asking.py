@@ -67,8 +67,9 @@ def ask_prompts(
         asked[answer_id] = _Question(owner, prompt, stored)
         answer_ids.append(answer_id)
 
-    again = store.failures(asked) if how.retry_failures else {}
     answers = store.read(list(asked))
+    again = store.failures(asked) if how.retry_failures else {}
+    again = {each: when for each, when in again.items() if not _stands(answers[each], this)}
     todo = [answer_id for answer_id in asked if answer_id not in answers or answer_id in again]
     new = 0
     if todo:
@@ -82,6 +83,7 @@ def ask_prompts(
         answers |= store.read(todo)
     answers = {answer_id: _read(answer, this) for answer_id, answer in answers.items()}
     _report(
+        this,
         f"{this} of {generator.name}: {len(asked) - len(todo):,} from the store, {new:,} new,"
         f" {len(todo) - new:,} by another process",
         list(answers.values()),
@@ -255,24 +257,33 @@ def _at_once(
 
 def _read(answer: Answer, this: Round) -> Answer:
     """A stored answer with what is read out of its words, now and by this reader."""
-    if answer.failure:
+    if not _stands(answer, this):
         return answer
     fields = {**answer.fields, **this.read(answer.raw or "")}
-    failure = None
-    if fields.get("answer") == "":
+    failure = answer.failure
+    if failure is None and fields.get("answer") == "":
         failure = Failure(Status.EMPTY, "no answer in its words")
     return replace(answer, fields=fields, failure=failure)
 
 
-def _report(counts: str, answers: Sequence[Answer], seconds: float) -> None:
+def _stands(answer: Answer, this: Round) -> bool:
+    """Whether this is the model's reply, be it a bad one, and no failed call."""
+    return answer.failure is None or (this.silence_counts and answer.status.is_answer)
+
+
+def _report(this: Round, counts: str, answers: Sequence[Answer], seconds: float) -> None:
     """Print how a round ended: where answers came from, why some failed, kind by kind
     with an example, and how many are without "Answer:".
     """
     failures = [answer.failure for answer in answers if answer.failure]
-    print(f"{counts}, {len(failures):,} failed; {seconds:.0f} s", flush=True)
+    failed = sum(not _stands(answer, this) for answer in answers)
+    silent = len(failures) - failed
+    bad = f", {silent:,} empty or cut off" if silent else ""
+    print(f"{counts}{bad}, {failed:,} failed; {seconds:.0f} s", flush=True)
     for kind in dict.fromkeys(failure.kind for failure in failures):
         alike = [failure for failure in failures if failure.kind == kind]
-        print(f"  failed {len(alike):,} times: {alike[0]}", flush=True)
+        how = "is the answer" if this.silence_counts and kind.is_answer else "failed"
+        print(f"  {how} {len(alike):,} times: {alike[0]}", flush=True)
     usable = [answer for answer in answers if answer.failure is None]
     if untagged := sum(bool(answer.fields.get("untagged")) for answer in usable):
         print(f"  {untagged:,} answers without 'Answer:', judged as a whole", flush=True)

@@ -28,7 +28,7 @@ class Asking:
     samples: int = 1
     """How often each question is asked, which makes sense where decoding samples."""
     retry_failures: bool = False
-    """Whether what failed before is asked again."""
+    """Whether what failed before is asked again; empty and cut-off answers have not."""
 
     @classmethod
     def of(cls, run_with: JsonView, default: Asking | None = None) -> Asking:
@@ -61,6 +61,10 @@ class Round:
     """Which repetition this is, from 0."""
     samples: int = 1
     """How many there will be."""
+    silence_counts: bool = False
+    """Whether an empty or cut-off reply is the model's answer, which is not asked again.
+    From a judge, or a writer of questions, it is a failure.
+    """
 
     def __str__(self) -> str:
         if self.samples == 1:

@@ -14,7 +14,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.asking_options import Asking, Round
-from vrag_kit.generation.conversations import History, turn_by_turn
+from vrag_kit.generation.conversations import History, turn_by_turn, without_later_turns
 from vrag_kit.generation.generator import Generator, images_of
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.rendering import Rendered, rendered
@@ -73,9 +73,11 @@ def ask_all(
     doc_ids (tuple, in the order shown; those that found no room are not among them),
     template, answer, status, detail, answer_id.
 
-    `answer` is what will be judged, None where `status`, a `Status`, is not "ok"; then
-    `detail` says why, in words. See `ask_prompts` for what is printed and raised;
-    raises `VragError` also for several samples of a model that decodes greedily.
+    `status` is a `Status`, and `answer` what was said: what will be judged where it is
+    "ok", "" where it is "empty", the words so far where it is "truncated", and None
+    otherwise, where nothing was; `detail` says why, in words. See `ask_prompts` for
+    what is printed and raised; raises `VragError` also for several samples of a model
+    that decodes greedily.
     """
     how = how or Asking()
     if how.samples > 1 and generator.deterministic:
@@ -86,7 +88,7 @@ def ask_all(
     rows: list[tuple[object, ...]] = []
     sent: dict[Context, tuple[str, ...]] = {}
     for sample in range(how.samples):
-        this = Round(sample=sample, samples=how.samples, read=wording.read)
+        this = Round(sample=sample, samples=how.samples, read=wording.read, silence_counts=True)
 
         def ask(
             asked: Sequence[Context], histories: Sequence[History], this: Round = this
@@ -102,7 +104,8 @@ def ask_all(
         answers = turn_by_turn(benchmark, contexts, ask)
         for context, answer in zip(contexts, answers, strict=True):
             template = wording.template_of(context).name
-            shown = replace(context, doc_ids=sent[context])
+            shown = replace(context, doc_ids=sent.get(context, ()))
+            answer = replace(answer, sample=sample)
             rows.append((benchmark.name, generator.name, *_row(benchmark, shown, template, answer)))
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"m": "Int64"})
 
@@ -163,7 +166,8 @@ def _row(
     """The columns from setting on."""
     arm = (context.setting, context.k, context.m, context.draw, answer.sample)
     group = benchmark.queries[context.query_id].group
-    said = (answer.fields.get("answer"), answer.status.value, answer.detail, answer.answer_id)
+    words = answer.fields.get("answer", "") if answer.status.is_answer else None
+    said = (words, answer.status.value, answer.detail, answer.answer_id)
     return (*arm, context.query_id, group, context.doc_ids, template, *said)
 
 
@@ -182,19 +186,25 @@ def _few_enough(
     contexts: Sequence[Context],
     wording: Wording,
 ) -> Sequence[Context]:
-    """The contexts whose prompts have no more images than the model's entry allows."""
+    """The contexts whose prompts have no more images than the model's entry allows; of
+    a conversation those before its first prompt with more.
+    """
     most = None if isinstance(entry, str) else entry.get("max_images")
     if most is None:
         return contexts
-    chosen = [
+    wide = {
         context
         for context in contexts
-        if len(images_of(prompt_of(benchmark, context, wording))) <= most
-    ]
-    if len(chosen) < len(contexts):
-        print(
-            f"{name}: {len(contexts) - len(chosen):,} prompts with more than {most} images are"
-            " left out, as its entry says",
-            flush=True,
-        )
+        if len(images_of(prompt_of(benchmark, context, wording))) > most
+    }
+    if not wide:
+        return contexts
+    chosen = without_later_turns(benchmark, contexts, wide)
+    later = len(contexts) - len(chosen) - len(wide)
+    turns = f", with {later:,} later turns of their conversations" if later else ""
+    print(
+        f"{name}: {len(wide):,} prompts with more than {most} images are left out{turns}, as its"
+        " entry says",
+        flush=True,
+    )
     return chosen

@@ -36,6 +36,8 @@ class Judge(Protocol):
         """
 
 
+SILENCE = {Status.EMPTY: "empty", Status.TRUNCATED: "cut off"}
+"""How an answer is marked that the model left empty, or that was cut off."""
 JUDGES: dict[str, Callable[[], Judge]] = {RuleJudge.name: RuleJudge}
 """The judges that are no models, by the name that a parameter gives them."""
 
@@ -86,8 +88,10 @@ def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.D
     verdict added, and worst and best: the ends of the judge's scale.
 
     score on that scale, abstained and marked (of one verdict 1.0 or 0.0) are means over
-    the readable verdicts of an answer, and NaN where the question failed or no verdict
-    could be read: such rows are counted and left out of means. spread is the standard
+    the readable verdicts of an answer, and NaN where the call failed or no verdict could
+    be read: such rows are counted and left out of means. An answer that the model left
+    empty, or that was cut off, needs no judge: it earns the worst, and its mark is
+    "empty" or "cut off". spread is the standard
     deviation over an answer's verdicts, NaN for fewer than two. An answer is marked
     when the judge says that it declines ("No Answer"); it abstains when it is marked, or
     when it earns nothing and its words decline. Equal answers to a query are judged
@@ -111,8 +115,9 @@ def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.D
             verdicts = verdicts_of[row["query_id"], row["answer"]]
             rows.append(_cells(verdicts, row["answer"], judge.scale))
         else:
-            why = str(Failure(Status(row["status"]), row["detail"]))
-            rows.append({**_NOTHING, "verdict": why})
+            failure = Failure(Status(row["status"]), row["detail"])
+            known = bool(benchmark.queries[row["query_id"]].answers)
+            rows.append(_without_verdict(failure, judge.scale if known else None))
     columns = pd.DataFrame(rows, columns=list(_NOTHING), index=answers.index)
     return answers.assign(
         **{str(name): cells for name, cells in columns.items()},
@@ -148,6 +153,17 @@ def _cells(verdicts: Sequence[Judgment], answer: str, scale: Scale) -> dict[str,
         "marked": float(np.mean(["abstention" in verdict.marks for verdict in readable])),
         "marks": ", ".join(sorted(marks)),
     }
+
+
+def _without_verdict(failure: Failure, scale: Scale | None) -> dict[str, float | str]:
+    """The columns of what is not shown to the judge: a silent answer earns the worst of
+    the scale, unless there is none for a query whose answers are hidden.
+    """
+    cells = {**_NOTHING, "verdict": str(failure)}
+    if scale is None or not failure.kind.is_answer:
+        return cells
+    marks = SILENCE[failure.kind]
+    return {**cells, "score": scale.worst, "abstained": 0.0, "marked": 0.0, "marks": marks}
 
 
 def _scores(verdicts: Sequence[Judgment]) -> list[float]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from vrag_kit.judging.answered import answered
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Status
 
 
 def rouge_recall(answer: str, references: Sequence[str]) -> float:
@@ -40,7 +40,8 @@ def rouge_recall(answer: str, references: Sequence[str]) -> float:
 
 def rouge_all(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
     """The table of answers, judged or not, with the column rouge added: `rouge_recall`
-    in [0, 1], NaN where the question failed or the query's answers are hidden.
+    in [0, 1], NaN where the call failed or the query's answers are hidden. An answer that
+    is empty or was cut off has 0.
 
     Equal answers to a query are compared once. Raises `VragError` for a row that is no
     answer to a query.
@@ -51,10 +52,13 @@ def rouge_all(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
         (query_id, answer): rouge_recall(answer, benchmark.queries[query_id].answers)
         for query_id, answer in pairs
     }
-    rows = answers[["query_id", "answer", "status"]].itertuples(index=False)
-    shares = [
-        found[query_id, answer] if status == "ok" else math.nan for query_id, answer, status in rows
-    ]
+    shares = []
+    for query_id, answer, status in answers[["query_id", "answer", "status"]].itertuples(
+        index=False
+    ):
+        silent = status != "ok" and Status(status).is_answer
+        nothing = 0.0 if silent and benchmark.queries[query_id].answers else math.nan
+        shares.append(found.get((query_id, answer), math.nan) if status == "ok" else nothing)
     return answers.assign(rouge=shares)
 
 

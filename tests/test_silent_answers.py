@@ -1,0 +1,95 @@
+"""What a model leaves empty or cuts off is its answer, and a bad one; what never came is
+missing: from the server's reply to the table of means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from strange_server import StrangeServer
+
+from vrag_kit.analysis import accuracy, detect_abstention, in_percent, settings_table
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.generation import ask_models, zero_shot
+from vrag_kit.judging import RuleJudge, judge_all, rouge_all
+from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.types import Benchmark
+
+REPLIES = {
+    "the back": "say Answer: black",
+    "the beak": "empty",
+    "the feet": "say Answer:",
+    "the tail": "truncated",
+    "the eyes": "filtered",
+}
+
+
+@pytest.fixture
+def goose(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
+    """Five questions, whose right answer is black."""
+    questions = [{"question": f"What color is {part}?"} for part in REPLIES]
+    return load_visual_rag(write_annotations(*questions), tree)
+
+
+def ask(server: StrangeServer, goose: Benchmark, folder: Path, *, again: bool) -> pd.DataFrame:
+    model = {"model": f"goose@{server.url}", "decoding": "greedy"}
+    how = {"retry_failures": again}
+    return ask_models([model], goose, zero_shot(goose), folder, wording=WORDING, run_with=how)
+
+
+@pytest.fixture
+def answers(goose: Benchmark, tmp_path: Path) -> pd.DataFrame:
+    with StrangeServer({part: [reply] for part, reply in REPLIES.items()}) as server:
+        return ask(server, goose, tmp_path, again=False)
+
+
+def test_an_empty_or_cut_off_answer_is_in_the_table_and_a_refused_one_is_missing(
+    answers: pd.DataFrame,
+) -> None:
+    assert answers["status"].tolist() == ["ok", "empty", "empty", "truncated", "refused"]
+    assert answers["answer"].tolist()[:4] == ["black", "", "", "the hindwings are"]
+    assert answers["answer"].isna().tolist() == [False, False, False, False, True]
+
+
+def test_it_earns_the_worst_and_is_marked_and_only_what_is_missing_has_no_score(
+    goose: Benchmark, answers: pd.DataFrame
+) -> None:
+    judged = judge_all(RuleJudge(), goose, answers)
+    np.testing.assert_array_equal(judged["score"], [1.0, 0.0, 0.0, 0.0, np.nan])
+    np.testing.assert_array_equal(judged["abstained"], [0.0, 0.0, 0.0, 0.0, np.nan])
+    assert judged["marks"].tolist() == ["", "empty", "empty", "cut off", ""]
+    np.testing.assert_array_equal(rouge_all(goose, answers)["rouge"], [1.0, 0, 0, 0, np.nan])
+    np.testing.assert_array_equal(detect_abstention(judged)["words"], [0, 0, 0, 0, np.nan])
+
+
+def test_means_hold_it_and_count_it_apart(goose: Benchmark, answers: pd.DataFrame) -> None:
+    results = accuracy(judge_all(RuleJudge(), goose, answers)).query("metric == 'accuracy'")
+    (row,) = results.itertuples()
+    assert row.value == 0.25  # one right of four that were answered
+    assert (row.n, row.n_empty, row.n_cut_off, row.n_failed) == (4, 2, 1, 1)
+    assert (row.if_all_wrong, row.if_all_right) == (0.2, 0.4)
+    (cell,) = settings_table(in_percent(results))["goose"]
+    assert "(2 empty, 1 cut off, n = 4, 1 failed, 20.0 to 40.0 with them" in cell
+
+
+def test_only_what_is_missing_is_asked_again(goose: Benchmark, tmp_path: Path) -> None:
+    with StrangeServer({part: [reply] for part, reply in REPLIES.items()}) as server:
+        ask(server, goose, tmp_path, again=False)
+        server.plans = {}
+        table = ask(server, goose, tmp_path, again=True)
+        assert [server.calls(part) for part in REPLIES] == [1, 1, 1, 1, 2]
+    assert table["status"].tolist() == ["ok", "empty", "empty", "truncated", "ok"]
+
+
+def test_a_query_whose_answers_are_hidden_gives_it_no_score(
+    goose: Benchmark, answers: pd.DataFrame
+) -> None:
+    hidden = {query_id: replace(query, answers=()) for query_id, query in goose.queries.items()}
+    silent = answers[answers["status"].isin(["empty", "truncated"])]
+    judged = judge_all(RuleJudge(), replace(goose, queries=hidden), silent)
+    assert judged["score"].isna().all()
