@@ -30,28 +30,28 @@ OPENED = json.dumps({"event": "opened", "question_id": "q", **WORDS}) + "\n"
 def log(tmp_path: Path) -> LogFile:
     """A log in which one question is open, with three images on the screen."""
     file = LogFile(tmp_path / "new" / "ada.jsonl", "Ada")
-    file.append("q", "opened", **WORDS)
-    file.append("q", "seen", images=["a", "b", "c"], unreadable=["d"])
+    file.append("q", "opened", WORDS)
+    file.append("q", "seen", {"images": ["a", "b", "c"], "unreadable": ["d"]})
     return file
 
 
 def test_a_vote_says_clue_or_not_of_the_images_shown_once_the_question_is_done(
     log: LogFile,
 ) -> None:
-    log.append("q", "ticked", image="b")
-    log.append("q", "answered", text="black")
+    log.append("q", "ticked", {"image": "b"})
+    log.append("q", "answered", {"text": "black"})
     assert log.log.votes["q"] == Vote(
         "q", *WORDS.values(), ("a", "b", "c"), frozenset("b"), "black", "", "open", frozenset("d")
     )
     assert log.log.votes["q"].labels == {}
-    log.append("q", "done", shown=3, clues=1)
+    log.append("q", "done", {"shown": 3, "clues": 1})
     assert read_log(log.path).votes["q"].labels == {"a": 0, "b": 1, "c": 0}
     log.append("q", "reopened")
     assert read_log(log.path).votes["q"].status == "open"
 
 
 def test_an_image_that_could_be_shown_later_counts_as_shown(log: LogFile) -> None:
-    log.append("q", "seen", images=["d"], unreadable=["a"])
+    log.append("q", "seen", {"images": ["d"], "unreadable": ["a"]})
     vote = log.log.votes["q"]
     assert (vote.shown, vote.unreadable) == (("a", "b", "c", "d"), frozenset())
 
@@ -144,9 +144,9 @@ def test_any_actions_fold_as_the_slow_obvious_model_says(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, dict[str, Any]]]
 ) -> None:
     file = LogFile(tmp_path_factory.mktemp("log") / "ada.jsonl", "Ada")
-    file.append("q", "opened", **WORDS)
+    file.append("q", "opened", WORDS)
     for event, fields in possible(actions):
-        file.append("q", event, **fields)
+        file.append("q", event, fields)
     for vote in (file.log.votes["q"], read_log(file.path).votes["q"]):
         assert {name: getattr(vote, name) for name in obvious([])} == obvious(possible(actions))
 
@@ -159,15 +159,15 @@ def test_an_action_that_makes_no_sense_is_refused_and_not_written(log: LogFile) 
         ("q", "answered", {}, "text = None in the event 'answered', which is no str"),
     ]:
         with pytest.raises(VragError, match=message):
-            log.append(question_id, event, **fields)
+            log.append(question_id, event, fields)
     assert log.path.read_bytes() == before
 
 
 def test_a_log_cut_at_any_byte_reads_as_what_was_whole_before_and_goes_on(
     log: LogFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log.append("q", "ticked", image="b")
-    log.append("q", "answered", text="schwärzlich")
+    log.append("q", "ticked", {"image": "b"})
+    log.append("q", "answered", {"text": "schwärzlich"})
     data, cut = log.path.read_bytes(), tmp_path / "cut.jsonl"
     for length in range(len(data) + 1):
         cut.write_bytes(data[:length])
@@ -187,7 +187,7 @@ def test_a_log_cut_at_any_byte_reads_as_what_was_whole_before_and_goes_on(
             continue
         again = LogFile(cut, "Ada")  # the next one to write begins on a fresh line
         assert again.log.votes == found.votes
-        again.append("p", "opened", **WORDS)
+        again.append("p", "opened", WORDS)
         assert read_log(cut).votes == {**found.votes, "p": Vote("p", *WORDS.values())}
         assert cut.read_bytes().startswith(data[:length])  # nothing is ever rewritten
 
@@ -197,7 +197,7 @@ def test_a_line_cut_off_in_one_panel_does_not_stop_another(
 ) -> None:
     with log.path.open("ab") as file:
         file.write(b'{"time": "2026')
-    log.append("q", "ticked", image="a")
+    log.append("q", "ticked", {"image": "a"})
     assert read_log(log.path).votes["q"].clues == {"a"}
     assert read_log(log.path).torn == (4,)
     assert "line 4: cut off by a crash" in capsys.readouterr().out
@@ -205,9 +205,9 @@ def test_a_line_cut_off_in_one_panel_does_not_stop_another(
 
 def _append_many(path: Path, name: str, count: int) -> None:
     file = LogFile(path, "Ada")
-    file.append(name, "opened", **WORDS)
+    file.append(name, "opened", WORDS)
     for number in range(count):
-        file.append(name, "seen", images=[f"{number}" + "x" * 500], unreadable=[])
+        file.append(name, "seen", {"images": [f"{number}" + "x" * 500], "unreadable": []})
 
 
 def test_two_processes_write_to_one_log_and_every_line_is_kept(tmp_path: Path) -> None:
@@ -228,8 +228,8 @@ def test_two_processes_write_to_one_log_and_every_line_is_kept(tmp_path: Path) -
 
 def test_what_another_panel_wrote_is_seen_after_the_next_action(log: LogFile) -> None:
     other = LogFile(log.path, "Ada")
-    other.append("q", "ticked", image="a")
-    log.append("q", "ticked", image="c")
+    other.append("q", "ticked", {"image": "a"})
+    log.append("q", "ticked", {"image": "c"})
     assert log.log.votes["q"].clues == {"a", "c"}
     other.refresh()
     assert other.log == log.log
@@ -316,5 +316,5 @@ def test_a_file_that_cannot_be_read_or_written_says_so(tmp_path: Path) -> None:
 def test_a_file_that_became_shorter_is_told_and_not_written_to(log: LogFile) -> None:
     log.path.write_text(HEADER, encoding="utf-8")
     with pytest.raises(VragError, match="shorter than it was"):
-        log.append("q", "ticked", image="a")
+        log.append("q", "ticked", {"image": "a"})
     assert log.path.read_text(encoding="utf-8") == HEADER

@@ -65,7 +65,7 @@ def opened(
     root: Path, path: Path, questions: pd.DataFrame | None = None, **more: Any
 ) -> AnnotationPanel:
     return annotate(
-        asked() if questions is None else questions, read_folders(root), root, path, "Ada", **more
+        asked() if questions is None else questions, read_folders(root), path, "Ada", **more
     )
 
 
@@ -124,7 +124,6 @@ def test_the_order_is_shuffled_for_each_annotator_and_a_new_file_moves_no_other(
         panel = annotate(
             asked(("q1", "goose")),
             read_folders(root),
-            root,
             tmp_path / f"{name}.jsonl",
             name,
             **more,
@@ -304,7 +303,7 @@ def test_a_damaged_or_missing_image_says_why_cannot_be_ticked_and_is_not_counted
     folders = read_folders(root)
     (root / "swan" / "0.jpg").write_bytes(b"no picture")
     (root / "swan" / "1.jpg").unlink()
-    panel = annotate(asked(("q2", "swan")), folders, root, path, "Ada")
+    panel = annotate(asked(("q2", "swan")), folders, path, "Ada")
     look(panel)
     problems = {tile["image"]: tile["problem"] for tile in panel.view["tiles"] if tile["problem"]}
     assert "not a readable picture" in problems["swan/0.jpg"]
@@ -474,7 +473,7 @@ def test_a_bad_assignment_is_refused(
 def test_a_file_of_another_annotator_is_refused(root: Path, path: Path) -> None:
     opened(root, path)
     with pytest.raises(VragError, match="found annotations of 'Ada', expected those of 'Ben'"):
-        annotate(asked(), read_folders(root), root, path, "Ben")
+        annotate(asked(), read_folders(root), path, "Ben")
 
 
 def test_the_page_to_read_without_a_kernel_is_escaped_and_shows_the_first_clues(
@@ -498,6 +497,7 @@ def test_the_page_to_read_without_a_kernel_is_escaped_and_shows_the_first_clues(
 
 def test_folders_may_be_given_by_hand(root: Path, path: Path) -> None:
     goose = SpeciesFolder(
+        root=root,
         name="goose",
         scientific="Branta leucopsis",
         common="barnacle goose",
@@ -505,6 +505,6 @@ def test_folders_may_be_given_by_hand(root: Path, path: Path) -> None:
         images=("goose/01.jpg",),
     )
     assert (
-        annotate(asked(("q1", "goose")), [goose], root, path, "Ada").view["called"]
+        annotate(asked(("q1", "goose")), [goose], path, "Ada").view["called"]
         == "barnacle goose (scientific name: Branta leucopsis)"
     )

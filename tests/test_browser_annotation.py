@@ -25,7 +25,7 @@ questions = pd.DataFrame(
     [dict(question_id=name, species=name, folder=name, **asked,
           question=f"What color are the feet of the {{name}}? " + markup)
      for name in ("goose", "swan")])
-annotate(questions, read_folders("images"), "images", "votes/ada.jsonl", "Ada")
+annotate(questions, read_folders("images"), "votes/ada.jsonl", "Ada")
 """
 
 

@@ -52,25 +52,23 @@ def say(tmp_path: Path, goose: SpeciesFolder) -> Say:
         end: str = "done",
         species: str = "Branta leucopsis",
     ) -> None:
-        log, names = (
-            LogFile(tmp_path / f"{annotator}.jsonl", annotator),
-            {Path(doc_id).stem: doc_id for doc_id in goose.images},
-        )
-        log.append(
-            question_id,
-            "opened",
-            species=species,
-            folder=goose.name,
-            question=f"{question_id}?",
-            feature="feet",
-        )
-        log.append(question_id, "seen", images=[names[letter] for letter in shown], unreadable=[])
+        log = LogFile(tmp_path / f"{annotator}.jsonl", annotator)
+        names = {Path(doc_id).stem: doc_id for doc_id in goose.images}
+        words = {
+            "species": species,
+            "folder": goose.name,
+            "question": f"{question_id}?",
+            "feature": "feet",
+        }
+        log.append(question_id, "opened", words)
+        images = [names[letter] for letter in shown]
+        log.append(question_id, "seen", {"images": images, "unreadable": []})
         for letter in clues:
-            log.append(question_id, "ticked", image=names[letter])
+            log.append(question_id, "ticked", {"image": names[letter]})
         if answer:
-            log.append(question_id, "answered", text=answer)
+            log.append(question_id, "answered", {"text": answer})
         if end in ("done", "skipped"):
-            log.append(question_id, end, shown=len(shown), clues=len(clues))
+            log.append(question_id, end, {"shown": len(shown), "clues": len(clues)})
 
     return write
 
@@ -442,7 +440,7 @@ def test_suggested_questions_are_listed_with_who_and_where(
     assert suggestions(logs("anna")).empty
     LogFile(tmp_path / "anna.jsonl", "anna").append("q", "reopened")
     LogFile(tmp_path / "anna.jsonl", "anna").append(
-        "q", "suggested", text="What color is the tongue?"
+        "q", "suggested", {"text": "What color is the tongue?"}
     )
     assert suggestions(logs("anna")).to_numpy().tolist() == [
         ["anna", "Branta leucopsis", "q?", "What color is the tongue?"]

@@ -49,7 +49,7 @@ def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
             ]
         }
     ) as server:
-        table = ask_presence(model_at(server), questions(goose, "feet"), [goose], tree, tmp_path)
+        table = ask_presence(model_at(server), questions(goose, "feet"), [goose], tmp_path)
         assert table["doc_id"].tolist() == list(goose.images)
         assert table["visible"].to_list()[:2] == [1.0, 0.0]
         assert table["visible"].isna().tolist() == [False, False, True, True]
@@ -59,7 +59,7 @@ def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
         assert len(images_in(asked)) == 1
         before = len(server.requests)
         pd.testing.assert_frame_equal(
-            ask_presence(model_at(server), questions(goose, "feet"), [goose], tree, tmp_path), table
+            ask_presence(model_at(server), questions(goose, "feet"), [goose], tmp_path), table
         )
         assert len(server.requests) == before  # all of it was stored, failures too
 
@@ -76,7 +76,7 @@ def test_a_question_that_was_dropped_before_is_not_asked(tree: Path, tmp_path: P
     (goose,) = read_folders(tree)
     table = questions(goose, "feet", "eggs").assign(dropped=["", "asks for eggs"])
     with StrangeServer({"Feature": ["say Answer: no"]}) as server:
-        presence = ask_presence(model_at(server), table, [goose], tree, tmp_path)
+        presence = ask_presence(model_at(server), table, [goose], tmp_path)
         assert server.calls("Feature: eggs") == 0
     filtered = coarse_filter(table, presence)
     assert filtered["dropped"].tolist() == [
@@ -136,7 +136,6 @@ def test_a_model_that_was_taught_to_decline_finds_nearly_all_clues_when_it_is_as
         WEIGHTS,
         table,
         list(folders.values()),
-        guide_folder / "images",
         tmp_path,
         wording="question",
         run_with={"batch_size": 32},
@@ -158,7 +157,7 @@ def test_an_image_that_cannot_be_opened_is_named_and_counted(
     next(tree.rglob("c.jpg")).write_text("hello", encoding="utf-8")
     (goose,) = read_folders(tree)
     with StrangeServer({"Feature: feet": ["say Answer: yes"]}) as server:
-        table = ask_presence(model_at(server), questions(goose, "feet"), [goose], tree, tmp_path)
+        table = ask_presence(model_at(server), questions(goose, "feet"), [goose], tmp_path)
         assert server.calls("Feature: feet") == 3
     assert table["visible"].isna().tolist() == [False, False, True, False]
     assert table["status"][2] == "damaged"
@@ -182,7 +181,6 @@ def test_what_the_filter_was_told_is_an_answer_for_the_other_notebooks_too(
         WEIGHTS,
         table,
         folders,
-        guide_folder / "images",
         tmp_path,
         wording="question",
         run_with={"batch_size": 32},
@@ -205,7 +203,7 @@ def test_without_a_model_every_question_goes_on(
     (goose,) = read_folders(tree)
     table = coarse_filter(
         questions(goose, "feet"),
-        ask_presence("", questions(goose, "feet"), [goose], tree, tmp_path),
+        ask_presence("", questions(goose, "feet"), [goose], tmp_path),
     )
     assert table[["dropped", "judged", "unjudged"]].to_numpy().tolist() == [["", 0, 0]]
     assert table["rate"].isna().all()
@@ -241,11 +239,9 @@ def test_a_mistyped_wording_and_an_unknown_folder_are_told(tree: Path, tmp_path:
         VragError,
         match="unknown wording 'yes' of the coarse filter; expected one of 'yes_no', 'question'",
     ):
-        ask_presence(WEIGHTS, questions(goose, "feet"), [goose], tree, tmp_path, wording="yes")
+        ask_presence(WEIGHTS, questions(goose, "feet"), [goose], tmp_path, wording="yes")
     with pytest.raises(
         VragError,
         match="no folder 'moved' of pictures, which a question is about; found 00001_Animalia",
     ):
-        ask_presence(
-            WEIGHTS, questions(goose, "feet").assign(folder="moved"), [goose], tree, tmp_path
-        )
+        ask_presence(WEIGHTS, questions(goose, "feet").assign(folder="moved"), [goose], tmp_path)

@@ -76,7 +76,12 @@ def folder(
 ) -> SpeciesFolder:
     name = "_".join([*lineage, *scientific.split()])
     return SpeciesFolder(
-        name=name, scientific=scientific, common=common, lineage=lineage, images=(f"{name}/a.jpg",)
+        root=Path(),
+        name=name,
+        scientific=scientific,
+        common=common,
+        lineage=lineage,
+        images=(f"{name}/a.jpg",),
     )
 
 
@@ -965,9 +970,7 @@ def test_a_species_whose_writer_failed_is_written_anew_and_what_a_person_left_st
     tmp_path: Path,
 ) -> None:
     path, one = tmp_path / "q.csv", folder()
-    other = SpeciesFolder(
-        name="other", scientific="Aira caryophyllea", common="", lineage=(), images=("other/a.jpg",)
-    )
+    other = folder("Aira caryophyllea", common="")
     good = candidates((COLOR, "color of anthers"))
     failed = pd.DataFrame(
         [("", other.scientific, "", other.name, "", "", "", "model", "no answer: timeout")],

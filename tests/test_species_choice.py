@@ -44,6 +44,7 @@ A flora.
 
 def folder(scientific: str) -> SpeciesFolder:
     return SpeciesFolder(
+        root=Path(),
         name=scientific.replace(" ", "_"),
         scientific=scientific,
         common="Rescuegrass",

@@ -8,7 +8,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.building.assignment import PAGE, Assignment
@@ -25,11 +24,10 @@ class Annotating:
     `do` takes an action, `view` says what is on the screen then.
     """
 
-    def __init__(self, tasks: list[Assignment], image_root: Path, file: LogFile) -> None:
+    def __init__(self, tasks: list[Assignment], file: LogFile) -> None:
         """Opens at the first question that is neither done nor skipped, on its first
         page with an image that was not on the screen yet.
         """
-        self.image_root = image_root
         self.thumbnails: dict[str, bytes] = {}  # of the page on the screen, by doc_id
         self._tasks, self._file = tasks, file
         self._place: int = 0  # of the question on the screen, among the tasks
@@ -84,6 +82,10 @@ class Annotating:
             ],
         }
 
+    def path_of(self, doc_id: str) -> Path:
+        """The file of an image of the question on the screen."""
+        return self._task.root / doc_id
+
     def _tile(self, number: int, doc_id: str) -> Json:
         return {
             "image": doc_id,
@@ -121,7 +123,7 @@ class Annotating:
         if typed and decided:
             return refused
         for event, text in typed.items():
-            self._log(question_id, event, text=text)
+            self._log(question_id, event, {"text": text})
         if question_id != self._task.question_id:
             return ""
         match kind:
@@ -158,10 +160,10 @@ class Annotating:
         images = [doc_id for doc_id in new if doc_id not in self._problems]
         unreadable = [doc_id for doc_id in new if doc_id in self._problems and doc_id not in told]
         if images or unreadable:
-            self._log(task.question_id, "seen", images=images, unreadable=unreadable)
+            self._log(task.question_id, "seen", {"images": images, "unreadable": unreadable})
         for doc_id in images:
             if doc_id in task.ticked:
-                self._log(task.question_id, "ticked", image=doc_id)
+                self._log(task.question_id, "ticked", {"image": doc_id})
 
     def _tick(self, doc_id: str, clue: bool) -> str:
         if clue and (doc_id not in self._page_images() or doc_id in self._problems):
@@ -169,9 +171,9 @@ class Annotating:
         vote = self._vote
         if clue and (vote is None or doc_id not in vote.shown):
             # a click before the page was reported as seen: of this image alone that is certain
-            self._log(self._task.question_id, "seen", images=[doc_id], unreadable=[])
+            self._log(self._task.question_id, "seen", {"images": [doc_id], "unreadable": []})
         if clue != (vote is not None and doc_id in vote.clues):
-            self._log(self._task.question_id, "ticked" if clue else "unticked", image=doc_id)
+            self._log(self._task.question_id, "ticked" if clue else "unticked", {"image": doc_id})
         return ""
 
     def _changed_texts(self, question_id: str, message: JsonView) -> dict[str, str]:
@@ -196,29 +198,29 @@ class Annotating:
         reason = why_not(vote)
         if reason or vote is None:  # what nobody opened has a reason
             return f"not {event}: {reason}"
-        self._log(task.question_id, event, shown=len(vote.shown), clues=len(vote.clues))
+        counts = {"shown": len(vote.shown), "clues": len(vote.clues)}
+        self._log(task.question_id, event, counts)
         self._turn_to(self._next_open(self._place))
         return ""
 
-    def _log(self, question_id: str, event: str, **fields: Any) -> None:
+    def _log(self, question_id: str, event: str, fields: JsonView | None = None) -> None:
         """Append one action, and the question's words before it if they are not there
         since it was turned to.
         """
         if question_id not in self._announced:
             task = next(task for task in self._tasks if task.question_id == question_id)
             new = question_id not in self._file.log.votes
-            self._file.append(
-                question_id,
-                "opened",
-                species=task.species,
-                folder=task.folder,
-                question=task.question,
-                feature=task.feature,
-            )
+            words = {
+                "species": task.species,
+                "folder": task.folder,
+                "question": task.question,
+                "feature": task.feature,
+            }
+            self._file.append(question_id, "opened", words)
             self._announced.add(question_id)
             if new and task.proposal:
-                self._file.append(question_id, "answered", text=task.proposal)
-        self._file.append(question_id, event, **fields)
+                self._file.append(question_id, "answered", {"text": task.proposal})
+        self._file.append(question_id, event, fields)
 
     def _decided(self, question_id: str) -> bool:
         vote = self._file.log.votes.get(question_id)
@@ -259,7 +261,7 @@ class Annotating:
 
     def _read(self, doc_id: str) -> bytes | VragError:
         try:
-            return jpeg(ImageFile(self.image_root / doc_id))
+            return jpeg(ImageFile(self.path_of(doc_id)))
         except VragError as error:
             return error
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pandas as pd
 
@@ -34,6 +35,7 @@ class Assignment:
     feature: str
     rate: float  # the coarse filter's estimate in [0, 1]; NaN if there is none
     unjudged: int  # images that it could not judge
+    root: Path  # the image root
     images: tuple[str, ...]  # doc_ids in random order, never empty
     remarks: Mapping[str, str] = field(default_factory=dict)  # doc_id → what is said below it
     proposal: str = ""  # an answer to begin with
@@ -116,6 +118,7 @@ def assignments(
         task = Assignment(
             **{str(column): value for column, value in row.items()},
             called=folder.called,
+            root=folder.root,
             images=tuple(ordered(_images(folder, name, disputes), seed, name, annotator)),
         )
         if disputes:

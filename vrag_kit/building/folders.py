@@ -20,7 +20,8 @@ _INATURALIST = re.compile(r"\d+_(?:[A-Z][^_]*_){6}[^_].*")
 class SpeciesFolder:
     """One species, or any other thing with a folder of its own, and its pictures."""
 
-    name: str  # of the folder, below the image root
+    root: Path  # the image root, in which the folder lies
+    name: str  # of the folder
     scientific: str  # "Branta leucopsis"; of another folder its name, with blanks for underscores
     common: str  # "" where none is known
     # kingdom, phylum, class, order, family; () for folders that are not named as in iNaturalist
@@ -91,6 +92,7 @@ def _read(folder: Path, common_names: Mapping[str, str]) -> SpeciesFolder:
     ranks = folder.name.split("_")[1:] if _INATURALIST.fullmatch(folder.name) else []
     scientific = " ".join(ranks[5:] or folder.name.split("_"))
     return SpeciesFolder(
+        root=folder.parent,
         name=folder.name,
         scientific=scientific,
         common=common_names.get(scientific, ""),

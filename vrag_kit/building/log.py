@@ -14,7 +14,6 @@ import os
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.plain import Json, JsonView
@@ -163,8 +162,8 @@ class LogFile:
         self._offset += used
         self._rest = rest
 
-    def append(self, question_id: str, event: str, **fields: Any) -> None:
-        """Put one action on disk, then read it back.
+    def append(self, question_id: str, event: str, fields: JsonView | None = None) -> None:
+        """Put one action on disk with the fields that `EVENTS` names, then read it back.
 
         Raises `VragError` for an action that makes no sense, with nothing written, and
         `OSError` when it cannot be written.
@@ -174,7 +173,7 @@ class LogFile:
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "event": event,
             "question_id": question_id,
-            **fields,
+            **(fields or {}),
         }
         _apply(dict(self.log.votes), line, "the new line")
         self._write([line])

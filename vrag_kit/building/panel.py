@@ -94,14 +94,13 @@ class AnnotationPanel:
     def _send_picture(self, doc_id: str) -> None:
         # a file may vanish; its thumbnail stays on the screen
         with suppress(VragError):
-            picture = jpeg(ImageFile(self.work.image_root / doc_id), FULL, quality=90)
+            picture = jpeg(ImageFile(self.work.path_of(doc_id)), FULL, quality=90)
             self.send({"type": "picture", "image": doc_id}, [picture])
 
 
 def annotate(
     questions: pd.DataFrame,
     folders: Sequence[SpeciesFolder],
-    image_root: Path | str,
     path: Path | str,
     annotator: str,
     *,
@@ -120,7 +119,7 @@ def annotate(
     `assignments` and `LogFile` do.
     """
     tasks = assignments(questions, folders, annotator, seed=seed, disputes=disputes)
-    return AnnotationPanel(Annotating(tasks, Path(image_root), LogFile(path, annotator)))
+    return AnnotationPanel(Annotating(tasks, LogFile(path, annotator)))
 
 
 def annotation_page(

@@ -38,7 +38,6 @@ def ask_presence(
     model: Entry,
     questions: pd.DataFrame,
     folders: Sequence[SpeciesFolder],
-    image_root: Path | str,
     answers_dir: Path | str,
     *,
     wording: str = "yes_no",
@@ -68,7 +67,7 @@ def ask_presence(
             f"unknown wording {wording!r} of the coarse filter; expected one of"
             f" {', '.join(map(repr, WORDINGS))}."
         )
-    looks = _looks(questions[questions["dropped"] == ""], folders, Path(image_root))
+    looks = _looks(questions[questions["dropped"] == ""], folders)
     damaged = _damaged({look.doc_id: look.image for look in looks})
     whole = [look for look in looks if look.doc_id not in damaged]
     write, read = WORDINGS[wording]
@@ -117,9 +116,7 @@ class Look:
     image: ImageFile
 
 
-def _looks(
-    questions: pd.DataFrame, folders: Sequence[SpeciesFolder], image_root: Path
-) -> list[Look]:
+def _looks(questions: pd.DataFrame, folders: Sequence[SpeciesFolder]) -> list[Look]:
     """Every question with every image of its folder; raises `VragError` for one whose
     folder is not there.
     """
@@ -134,7 +131,8 @@ def _looks(
         folder = by_name[row["folder"]]
         words = (row["question"], row["feature"], folder.called)
         for doc_id in folder.images:
-            looks.append(Look(row["question_id"], doc_id, *words, ImageFile(image_root / doc_id)))
+            image = ImageFile(folder.root / doc_id)
+            looks.append(Look(row["question_id"], doc_id, *words, image))
     return looks
 
 

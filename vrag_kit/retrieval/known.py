@@ -29,7 +29,7 @@ from vrag_kit.types import Evidence, Query
 class KnownEncoder:
     """An encoder whose weights are read when the first thing is encoded."""
 
-    def __init__(self, manifest: Path, stated: Options, load: Callable[[], Encoder]):
+    def __init__(self, manifest: Path, stated: Options, load: Callable[[], Encoder]) -> None:
         """`stated` is what the manifest says; raises `KeyError` or `TypeError` where it
         says too little.
         """

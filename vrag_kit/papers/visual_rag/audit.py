@@ -94,7 +94,8 @@ def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:
         both = part.merge(tables[3], on=CELL, suffixes=("", "_main"))
         note = f"Table {number} printed, Table 3 recomputed"
         check, where = "the same cell in two tables", f"{number}, 3"
-        yield rows_of(check, where, both, both["value"], both["value_main"], 1e-9, note)
+        rows = rows_of(check, where, both, both["value"], both["value_main"], 1e-9)
+        yield rows.assign(note=note)
     at_1 = tables[2][tables[2]["k"] == 1]
     first = at_1.pivot(index="retriever", columns="metric", values="value").reset_index()
     yield rows_of("nDCG@1 = Hit@1", 2, first, first["ndcg"], first["hit"], 1e-9)
@@ -122,7 +123,7 @@ def _whole(number: int, shares: pd.Series, where: pd.DataFrame, n: int) -> pd.Da
     nearest = 100 / n * np.round(shares * n / 100)
     notes = [f"{share * n / 100:.2f} of {n:,}" for share in shares]
     check, close = f"a whole number of {n:,}", ROUNDING["avg"]
-    return rows_of(check, number, where, shares, nearest, close, notes)
+    return rows_of(check, number, where, shares, nearest, close).assign(note=notes)
 
 
 def _queries(tables: Tables) -> pd.DataFrame:
@@ -141,7 +142,8 @@ def _queries(tables: Tables) -> pd.DataFrame:
         stated[6, ", ".join(settings)] = (n, tables[6]["setting"].isin(settings))
     for (number, name), (n, chosen) in stated.items():
         best, note = _best_count(tables[number].loc[chosen, "value"])
-        rows.append(rows_of("number of queries", number, [name], n, [best], 0, note))
+        row = rows_of("number of queries", number, [name], n, [best], 0)
+        rows.append(row.assign(note=note))
     return pd.concat(rows, ignore_index=True)
 
 
@@ -172,7 +174,8 @@ def _best_count(values: pd.Series) -> tuple[int, str]:
 def _gcue(tables: Tables) -> pd.DataFrame:
     """gCUE at λ = 0.5, which the paper draws but does not print."""
     table, note = gcue_printed(tables[3], lambdas=[0.5]), "drawn in Figure 3, not printed"
-    return rows_of("gCUE(k; 0.5)", 3, table, np.nan, table["value"], ROUNDING["avg"], note)
+    rows = rows_of("gCUE(k; 0.5)", 3, table, np.nan, table["value"], ROUNDING["avg"])
+    return rows.assign(note=note)
 
 
 def _macro_f1(tables: Tables) -> pd.DataFrame:
@@ -188,7 +191,8 @@ def _macro_f1(tables: Tables) -> pd.DataFrame:
     }
     found = scores.reindex(list(nearest.values()))
     notes = [f"nearest: {name}" for name in nearest.values()]
-    return rows_of("macro-F1 of the judge", 9, list(nearest), MACRO_F1, found, HALF_UNIT, notes)
+    rows = rows_of("macro-F1 of the judge", 9, list(nearest), MACRO_F1, found, HALF_UNIT)
+    return rows.assign(note=notes)
 
 
 def _bounds(tables: Tables) -> pd.DataFrame:
@@ -198,8 +202,9 @@ def _bounds(tables: Tables) -> pd.DataFrame:
     none = np.where(bounds["bound"].isna(), ": no ranking has all of these", "")
     notes: pd.Series = "standard nDCG, any ranking; given " + bounds["given"] + none
     check, printed = "nDCG@30 under its upper bound", bounds["printed"]
-    rows = rows_of(check, 2, bounds, printed, bounds["bound"], HALF_UNIT, notes)
-    return rows.assign(ok=(rows["printed"] <= rows["recomputed"] + HALF_UNIT).astype("boolean"))
+    rows = rows_of(check, 2, bounds, printed, bounds["bound"], HALF_UNIT)
+    below = rows["printed"] <= rows["recomputed"] + HALF_UNIT
+    return rows.assign(ok=below.astype("boolean"), note=notes)
 
 
 def _statements(tables: Tables) -> pd.DataFrame:
@@ -210,6 +215,7 @@ def _statements(tables: Tables) -> pd.DataFrame:
         inside = (numbers >= statement.low - 1e-9) & (numbers <= statement.high + 1e-9)
         note = f"section {statement.section}: {statement.says}, expected {statement.expected}"
         where, check = numbers.index, "text against tables"
-        table = rows_of(check, statement.table, list(where), np.nan, numbers, np.nan, note)
-        rows.append(table.assign(ok=inside.to_numpy("bool")).astype({"ok": "boolean"}))
+        table = rows_of(check, statement.table, list(where), np.nan, numbers, np.nan)
+        said = table.assign(ok=inside.to_numpy("bool"), note=note)
+        rows.append(said.astype({"ok": "boolean"}))
     return pd.concat(rows, ignore_index=True)

@@ -23,10 +23,9 @@ def rows_of(
     printed: object,
     recomputed: object,
     tolerance: float,
-    note: str | list[str] | pd.Series = "",
 ) -> pd.DataFrame:
     """Rows of the audit, one for each row of a table or each name in `where`; the other
-    columns are of that length, or one value for all.
+    columns are of that length, or one value for all. The column note is empty.
     """
     names = places(where) if isinstance(where, pd.DataFrame) else list(where)
     rows = pd.DataFrame(
@@ -41,7 +40,7 @@ def rows_of(
         index=range(len(names)),
     )
     agree = (rows["printed"] - rows["recomputed"]).abs() <= tolerance
-    return rows.assign(ok=agree.astype("boolean").mask(rows["printed"].isna()), note=note)
+    return rows.assign(ok=agree.astype("boolean").mask(rows["printed"].isna()), note="")
 
 
 def places(cells: pd.DataFrame) -> list[str]:

@@ -50,16 +50,16 @@ def audit_runs(tables: Tables) -> Iterable[pd.DataFrame]:
             yield _main_table(number, cells, tables[3])
         notes = _repeated(number, cells, seen)
         doubles = [bool(note) for note in notes]
-        yield rows_of("other cells with the same runs", number, cells, 0, doubles, 0, notes)
+        rows = rows_of("other cells with the same runs", number, cells, 0, doubles, 0)
+        yield rows.assign(note=notes)
 
 
 def _summary(
     number: int, cells: pd.DataFrame, check: str, printed: str, computed: str
 ) -> pd.DataFrame:
     """One printed summary of the runs of a table against what they give."""
-    note = _same_as(cells, printed, computed)
-    close = ROUNDING[printed]
-    return rows_of(check, number, cells, cells[printed], cells[computed], close, note)
+    rows = rows_of(check, number, cells, cells[printed], cells[computed], ROUNDING[printed])
+    return rows.assign(note=_same_as(cells, printed, computed))
 
 
 def _main_table(number: int, cells: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:

@@ -72,18 +72,8 @@ def ndcg_bound(
     from scipy.optimize import linprog
 
     relevant, discount = np.arange(1, most + 1), 1 / np.log2(np.arange(2, DEPTH + 2))
-    printed = table[table["retriever"] == retriever].set_index(["metric", "k"])["value"]
-    if lacking := [
-        f"{metric}@{k}"
-        for metric, k in known
-        if (metric, k) not in printed.index or metric not in ("recall", "hit_count", "ndcg")
-    ]:
-        raise VragError(
-            f"no bound on nDCG from {', '.join(lacking)} of {retriever!r}; expected recall,"
-            " hit_count or ndcg at a cut-off and of a retriever in the table."
-        )
+    targets = _printed(table, retriever, known)
     rows = [_of_hits(metric, k, relevant, discount) for metric, k in known]
-    targets = [float(printed[cell]) for cell in known]
     if clues is not None:
         rows.append(np.r_[relevant, np.zeros(most * DEPTH)])
         targets.append(clues)
@@ -116,6 +106,21 @@ def ndcg_bounds(table: pd.DataFrame, *, clues: float) -> pd.DataFrame:
             bound = ndcg_bound(table, str(retriever), known, clues=clues)
             rows.append((retriever, given, value, bound))
     return pd.DataFrame(rows, columns=["retriever", "given", "printed", "bound"])
+
+
+def _printed(table: pd.DataFrame, retriever: str, known: Known) -> list[float]:
+    """The cells `known` of a retriever."""
+    printed = table[table["retriever"] == retriever].set_index(["metric", "k"])["value"]
+    if lacking := [
+        f"{metric}@{k}"
+        for metric, k in known
+        if (metric, k) not in printed.index or metric not in ("recall", "hit_count", "ndcg")
+    ]:
+        raise VragError(
+            f"no bound on nDCG from {', '.join(lacking)} of {retriever!r}; expected recall,"
+            " hit_count or ndcg at a cut-off and of a retriever in the table."
+        )
+    return [float(printed[cell]) for cell in known]
 
 
 def _of_hits(metric: str, k: int, relevant: np.ndarray, discount: np.ndarray) -> np.ndarray:
