@@ -11,10 +11,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.workspace import path as project_path
 
-FIRST = (
-    "folder",
-    "experiment",
-    "source",
+COLUMNS = (
     "model",
     "retriever",
     "setting",
@@ -27,8 +24,9 @@ FIRST = (
     "ci_high",
     "n",
     "n_failed",
-    "unit",
 )
+"""The columns that the papers' tables and ours share, in this order everywhere."""
+FIRST = ("folder", "experiment", "source", *COLUMNS, "unit")
 """The columns that come first, in this order; the others follow as the files have them.
 """
 _NAMES = ("folder", "experiment", "source", "model", "retriever", "setting", "metric", "unit")

@@ -9,36 +9,21 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
+from vrag_kit.analysis.accuracy import BOUNDS
+from vrag_kit.analysis.results import COLUMNS
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 
-COLUMNS = (
-    "model",
-    "retriever",
-    "setting",
-    "k",
-    "m",
-    "draw",
-    "metric",
-    "value",
-    "ci_low",
-    "ci_high",
-    "n",
-    "n_failed",
-    "if_all_wrong",
-    "if_all_right",
-    "if_refusals_wrong",
-)
+LAST = (*COLUMNS, *BOUNDS)
 """Columns of the papers' tables and ours, in this order; others come before them."""
 
 
 def tidy(data: pd.DataFrame) -> pd.DataFrame:
     """The columns in their standard order: those of this figure alone first, then what
-    it has of `COLUMNS`.
+    it has of `LAST`.
     """
-    return data[
-        [c for c in data.columns if c not in COLUMNS] + [c for c in COLUMNS if c in data.columns]
-    ]
+    own = [name for name in data.columns if name not in LAST]
+    return data[[*own, *(name for name in LAST if name in data.columns)]]
 
 
 def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFrame) -> None:
