@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from own_way import prepared
 from PIL import Image
 from safetensors.torch import load_file, save_file
 from tiny_models import FAMILIES, build
@@ -235,25 +236,8 @@ def test_the_last_words_of_a_llama_prompt_attend_to_every_picture_wherever_the_p
     )
     assert (given["cross_attention_mask"][0, -1].sum(dim=-1) > 0).tolist() == [True, True, True]
     assert model.sent["part_order"] == "images first"
-    apart = model._processor.apply_chat_template(
-        [
-            [
-                {
-                    "role": "user",
-                    "content": [
-                        {"type": "image", "image": a.open()},
-                        {"type": "text", "text": "and another: "},
-                        {"type": "image", "image": b.open()},
-                        {"type": "text", "text": "What?"},
-                    ],
-                }
-            ]
-        ],
-        add_generation_prompt=True,
-        tokenize=True,
-        return_dict=True,
-        return_tensors="pt",
-    )
+    prompt = (Message(role="user", parts=(a, "and another: ", b, "What?")),)
+    apart = prepared(model._processor, [prompt])
     assert (apart["cross_attention_mask"][0, -1].sum(dim=-1) > 0).tolist() == [
         False,
         True,

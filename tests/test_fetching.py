@@ -46,6 +46,11 @@ class World:
     wanted: list[str]
     annotations: Path
 
+    def command(self, archive: Path | str, folder: Path) -> list[str]:
+        """What `vrag` is called with to fetch them."""
+        places = ("--archive", str(archive), "--to", str(folder))
+        return ["fetch", "visual-rag", "--annotations", str(self.annotations), *places]
+
     def check(self, folder: Path) -> None:
         """Every wanted image is there, byte for byte, and listed; nothing else is."""
         assert {
@@ -182,16 +187,7 @@ def test_a_run_with_nothing_to_do_asks_for_no_archive(
 def test_images_of_which_only_the_size_was_compared_are_not_called_complete_outright(
     world: World, archive: Path, tmp_path: Path
 ) -> None:
-    arguments = [
-        "fetch",
-        "visual-rag",
-        "--annotations",
-        str(world.annotations),
-        "--archive",
-        str(archive),
-        "--to",
-        str(tmp_path / "out"),
-    ]
+    arguments = world.command(archive, tmp_path / "out")
     assert CliRunner().invoke(app, arguments).output.endswith("out is complete\n")
     spoil(tmp_path / "out" / world.wanted[0])
     result = CliRunner().invoke(app, arguments)
@@ -351,19 +347,7 @@ def test_a_command_that_is_interrupted_says_that_it_can_be_run_again(
     world: World, tmp_path: Path
 ) -> None:
     with ArchiveServer(world.data, pause=0.02) as server:
-        command = [
-            sys.executable,
-            "-m",
-            "vrag_kit.runner",
-            "fetch",
-            "visual-rag",
-            "--annotations",
-            str(world.annotations),
-            "--archive",
-            server.url,
-            "--to",
-            str(tmp_path),
-        ]
+        command = [sys.executable, "-m", "vrag_kit.runner", *world.command(server.url, tmp_path)]
         process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -688,16 +672,7 @@ def test_what_an_archive_lacks_or_has_damaged_is_listed_and_it_is_not_read_twice
     data = packed((f"train/{name}", content[name]) for name in world.images if name not in absent)
     out = tmp_path / "out"
     with ArchiveServer(data) as server:
-        arguments = [
-            "fetch",
-            "visual-rag",
-            "--annotations",
-            str(world.annotations),
-            "--archive",
-            server.url,
-            "--to",
-            str(out),
-        ]
+        arguments = world.command(server.url, out)
         for asked_for in ([0], []):
             server.starts = []
             result = CliRunner().invoke(app, arguments)
@@ -910,19 +885,12 @@ def test_a_full_disk_is_an_error_after_which_the_next_run_goes_on(
 
 
 def test_the_command_tells_what_it_did(world: World, archive: Path, tmp_path: Path) -> None:
-    arguments = [
-        "--annotations",
-        str(world.annotations),
-        "--archive",
-        str(archive),
-        "--to",
-        str(tmp_path / "out"),
-    ]
-    result = CliRunner().invoke(app, ["fetch", "visual-rag", *arguments])
+    arguments = world.command(archive, tmp_path / "out")
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0
     assert "100 images wanted: 0 were there, 100 extracted, 0 missing, 0 damaged" in result.output
     assert f"{tmp_path / 'out'} is complete" in result.output
-    unknown = CliRunner().invoke(app, ["fetch", "imagenet", *arguments])
+    unknown = CliRunner().invoke(app, ["fetch", "imagenet", *arguments[2:]])
     assert unknown.exit_code == 2
     assert "No such command 'imagenet'" in unknown.output
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from own_way import prepared
 from PIL import Image
 from safetensors.torch import load_file, save_file
 from tiny_models import FAMILIES, build
@@ -82,34 +83,9 @@ def test_the_logits_are_those_of_transformers_own_way(
             for (message,) in prompts
             if len(message.parts) > 1
         ]
-    conversations = [
-        [
-            {
-                "role": message.role,
-                "content": [
-                    (
-                        {"type": "text", "text": part}
-                        if isinstance(part, str)
-                        else {"type": "image", "image": part.open()}
-                    )
-                    for part in message.parts
-                ],
-            }
-            for message in prompt
-        ]
-        for prompt in prompts
-    ]
-    inputs = model._processor.apply_chat_template(
-        conversations,
-        add_generation_prompt=True,
-        tokenize=True,
-        return_dict=True,
-        return_tensors="pt",
-        processor_kwargs={"padding": True},
-    )
     taken = {
         name: value
-        for name, value in inputs.items()
+        for name, value in prepared(model._processor, prompts).items()
         if name != "token_type_ids" or family == "gemma3"
     }
     with torch.inference_mode():

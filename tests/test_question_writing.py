@@ -96,19 +96,23 @@ def page(description: str, scientific: str = "Bromus catharticus") -> Page:
     )
 
 
+def row(**values: str) -> dict[str, str]:
+    """A row of the questions' table: these values, and nothing in the other columns."""
+    return {**dict.fromkeys(COLUMNS, ""), **values}
+
+
 def candidates(*questions: tuple[str, str], species: str = "Bromus catharticus") -> pd.DataFrame:
+    """The questions and their features, as rows that go on."""
     return pd.DataFrame(
         [
-            (
-                query_id_of(species, question),
-                species,
-                "rescuegrass",
-                "f",
-                question,
-                "",
-                feature,
-                "me",
-                "",
+            row(
+                question_id=query_id_of(species, question),
+                species=species,
+                common="rescuegrass",
+                folder="f",
+                question=question,
+                feature=feature,
+                writer="me",
             )
             for question, feature in questions
         ],
@@ -726,9 +730,7 @@ def test_a_model_is_asked_for_json_and_its_questions_go_on(tmp_path: Path) -> No
     said = json.dumps({"questions": [item, {**item, "feature": ""}]})
     plans = {"Good d": [f"say {said}"], "Prose e": ["say 1. What color? (Feature: color)"]}
     named = [folder(name, "") for name in plans]
-    with StrangeServer(
-        {f"Scientific name: {name}": plan for name, plan in plans.items()}
-    ) as server:
+    with told_by_name(plans) as server:
         table = write_questions(at(server), named, {}, tmp_path)
     assert table["question"].tolist() == [item["question"], item["question"], ""]
     assert table["dropped"].tolist() == [
@@ -763,6 +765,11 @@ def test_the_papers_writer_has_room_to_think_and_a_price_and_is_sent_no_sampling
         spent = store.spent(table["writer"][0])
     # 100 tokens of prompt at 15 dollars a million, 10 of answer at 60
     assert spent == pytest.approx((100 * 15 + 10 * 60) / 1e6)
+
+
+def told_by_name(plans: dict[str, list[str]]) -> StrangeServer:
+    """A server that says this of each species, by scientific name."""
+    return StrangeServer({f"Scientific name: {name}": plan for name, plan in plans.items()})
 
 
 def at(server: StrangeServer, **options: object) -> dict[str, object]:
@@ -835,9 +842,7 @@ def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
         "Good d": [f"say {good}"],
         "Cut e": ["truncated"],
     }
-    with StrangeServer(
-        {f"Scientific name: {name}": plan for name, plan in plans.items()}
-    ) as server:
+    with told_by_name(plans) as server:
         table = write_questions(at(server), named, {}, tmp_path, form="paper")
         assert table["species"].tolist() == [each.scientific for each in named]
         assert table["question"].tolist() == ["", "", "", "What color is the seed of Good d?", ""]
@@ -878,12 +883,8 @@ HEADER = ",".join(COLUMNS) + "\n"
 
 
 def rows(*changes: dict[str, str]) -> list[dict[str, str]]:
-    good = dict(
-        zip(
-            COLUMNS,
-            ["", "Bromus catharticus", "", "", COLOR, "", "color of anthers", "Ada", ""],
-            strict=True,
-        )
+    good = row(
+        species="Bromus catharticus", question=COLOR, feature="color of anthers", writer="Ada"
     )
     return [{**good, **change} for change in changes]
 
@@ -972,26 +973,10 @@ def test_a_species_whose_writer_failed_is_written_anew_and_what_a_person_left_st
     path, one = tmp_path / "q.csv", folder()
     other = folder("Aira caryophyllea", common="")
     good = candidates((COLOR, "color of anthers"))
-    failed = pd.DataFrame(
-        [("", other.scientific, "", other.name, "", "", "", "model", "no answer: timeout")],
-        columns=COLUMNS,
-    )
-    later = pd.DataFrame(
-        [
-            (
-                "",
-                other.scientific,
-                "",
-                other.name,
-                "What color is it, Aira caryophyllea?",
-                "",
-                "color",
-                "model",
-                "",
-            )
-        ],
-        columns=COLUMNS,
-    )
+    empty = row(species=other.scientific, folder=other.name, writer="model")
+    failed = pd.DataFrame([{**empty, "dropped": "no answer: timeout"}])
+    question = "What color is it, Aira caryophyllea?"
+    later = pd.DataFrame([{**empty, "question": question, "feature": "color"}])
     questions_file(path, lambda: pd.concat([good, failed]), [one, other])
     path.write_text(
         path.read_text(encoding="utf-8").replace("color of anthers", "color of the anthers"),

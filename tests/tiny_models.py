@@ -59,15 +59,24 @@ def _tokenizer(special: list[str], **more: Any) -> Any:
     )
 
 
-_TEXT = {
+_SIZES = {
     "hidden_size": 32,
     "intermediate_size": 64,
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
+}
+_TEXT = {
+    **_SIZES,
     "num_key_value_heads": 2,
     "max_position_embeddings": 512,
     "pad_token_id": 0,
 }
+
+
+def _text(tokenizer: Any, **more: Any) -> dict[str, Any]:
+    """A text part's configuration that belongs to the tokenizer."""
+    ends = {"bos_token_id": None, "eos_token_id": tokenizer.eos_token_id}
+    return {**_TEXT, "vocab_size": len(tokenizer), **ends, **more}
 
 
 def build(family: str, folder: Path, *, seed: int = 0) -> Path:
@@ -118,14 +127,9 @@ def _llava() -> tuple[Any, Any]:
     )
 
     tokenizer = _tokenizer(["<image>"])
-    text = LlamaConfig(
-        vocab_size=len(tokenizer), bos_token_id=None, eos_token_id=tokenizer.eos_token_id, **_TEXT
-    )
+    text = LlamaConfig(**_text(tokenizer))
     vision = CLIPVisionConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
+        **_SIZES,
         image_size=32,
         patch_size=16,
     )
@@ -158,17 +162,8 @@ def _qwen_text(tokenizer: Any) -> tuple[dict[str, Any], dict[str, int]]:
         name: tokenizer.convert_tokens_to_ids(token)
         for name, token in zip(names, _VISION_TOKENS, strict=True)
     }
-    return {
-        **_TEXT,
-        "vocab_size": len(tokenizer),
-        "bos_token_id": None,
-        "eos_token_id": tokenizer.eos_token_id,
-        "rope_parameters": {
-            "rope_type": "default",
-            "mrope_section": [2, 3, 3],
-            "rope_theta": 10000.0,
-        },
-    }, ids
+    rope = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0}
+    return _text(tokenizer, rope_parameters=rope), ids
 
 
 def _qwen25() -> tuple[Any, Any]:
@@ -266,21 +261,9 @@ def _gemma() -> tuple[Any, Any]:
     names = {"boi_token": "<boi>", "image_token": "<image_soft_token>", "eoi_token": "<eoi>"}
     tokenizer = _tokenizer(list(names.values()), model_specific_special_tokens=names)
     boi, image, eoi = tokenizer.convert_tokens_to_ids(list(names.values()))
-    text = Gemma3TextConfig(
-        **{
-            **_TEXT,
-            "vocab_size": len(tokenizer),
-            "bos_token_id": None,
-            "eos_token_id": tokenizer.eos_token_id,
-            "head_dim": 16,
-            "sliding_window": 64,
-        }
-    )
+    text = Gemma3TextConfig(**_text(tokenizer, head_dim=16, sliding_window=64))
     vision = SiglipVisionConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
+        **_SIZES,
         image_size=32,
         patch_size=8,
     )
@@ -322,20 +305,9 @@ def _internvl() -> tuple[Any, Any]:
         "video_token": "<video>",
     }
     tokenizer = _tokenizer(list(names.values()), model_specific_special_tokens=names)
-    text = Qwen2Config(
-        **{
-            **_TEXT,
-            "max_position_embeddings": 4096,
-            "vocab_size": len(tokenizer),
-            "bos_token_id": None,
-            "eos_token_id": tokenizer.eos_token_id,
-        }
-    )
+    text = Qwen2Config(**_text(tokenizer, max_position_embeddings=4096))
     vision = InternVLVisionConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
+        **_SIZES,
         image_size=(32, 32),
         patch_size=(8, 8),
     )
@@ -368,11 +340,8 @@ def _mllama() -> tuple[Any, Any]:
     tokenizer = _tokenizer(["<|begin|>", "<|image|>", "<|python_tag|>"], bos_token="<|begin|>")
     image = tokenizer.convert_tokens_to_ids("<|image|>")
     text = MllamaTextConfig(
-        vocab_size=len(tokenizer),
+        **_text(tokenizer, max_position_embeddings=1024, bos_token_id=tokenizer.bos_token_id),
         cross_attention_layers=[1],
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        **{**_TEXT, "max_position_embeddings": 1024},
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
     )
     vision = MllamaVisionConfig(
@@ -409,21 +378,9 @@ def _pixtral() -> tuple[Any, Any]:
     )
 
     tokenizer = _tokenizer(["[IMG]", "[IMG_BREAK]", "[IMG_END]"])
-    text = MistralConfig(
-        **{
-            **_TEXT,
-            "max_position_embeddings": 4096,
-            "vocab_size": len(tokenizer),
-            "bos_token_id": None,
-            "eos_token_id": tokenizer.eos_token_id,
-            "head_dim": 16,
-        }
-    )
+    text = MistralConfig(**_text(tokenizer, max_position_embeddings=4096, head_dim=16))
     vision = PixtralVisionConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
+        **_SIZES,
         image_size=64,
         patch_size=8,
     )
@@ -454,10 +411,7 @@ def _phi4() -> tuple[Any, Any]:
     tokenizer = _tokenizer(list(names.values()), model_specific_special_tokens=names)
     image, audio = tokenizer.convert_tokens_to_ids(list(names.values()))
     vision = {
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
+        **_SIZES,
         "image_token_id": image,
     }  # 448 and 14 are fixed in its processor
     audio_config = {
@@ -471,11 +425,8 @@ def _phi4() -> tuple[Any, Any]:
         "audio_token_id": audio,
     }
     config = Phi4MultimodalConfig(
-        **{**_TEXT, "max_position_embeddings": 16384},
+        **_text(tokenizer, max_position_embeddings=16384),
         original_max_position_embeddings=16384,
-        vocab_size=len(tokenizer),
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
         vision_config=vision,
         audio_config=audio_config,
         sliding_window=None,

@@ -1,5 +1,5 @@
 """Answers a second, end to end against bare batched `generate`, and what reused vision
-features save: `python tests/timing/generation.py`.
+features save: `python -m tests.timing.generation`.
 
 All ratios are within one run, medians of interleaved repetitions; nothing here is
 asserted.
@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import torch
 
+from tests.own_way import prepared
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.generation import (
@@ -34,7 +34,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.local.vision import Eyes
 from vrag_kit.papers.visual_rag.wording import WORDING
-from vrag_kit.types import Benchmark, Context, Prompt
+from vrag_kit.types import Benchmark, Context
 
 MODEL = "vrag_kit/fieldguide/weights/field-guide-vlm-many"
 BATCH, REPEATS = 32, 3
@@ -54,44 +54,6 @@ def seconds(*tasks: Callable[[], object]) -> list[float]:
     return [median(spent) for spent in times]
 
 
-def ready_inputs(generator: LocalGenerator, prompts: list[Prompt]) -> list[dict[str, Any]]:
-    """The same prompts as transformers' own processor prepares them, pixels included,
-    in batches of like length.
-    """
-    batches = []
-    for start in range(0, len(prompts), BATCH):
-        conversations = [
-            [
-                {
-                    "role": message.role,
-                    "content": [
-                        (
-                            {"type": "text", "text": part}
-                            if isinstance(part, str)
-                            else {"type": "image", "image": part.open()}
-                        )
-                        for part in message.parts
-                    ],
-                }
-                for message in prompt
-            ]
-            for prompt in prompts[start : start + BATCH]
-        ]
-        batches.append(
-            dict(
-                generator._processor.apply_chat_template(
-                    conversations,
-                    add_generation_prompt=True,
-                    tokenize=True,
-                    return_dict=True,
-                    return_tensors="pt",
-                    processor_kwargs={"padding": True},
-                )
-            )
-        )
-    return batches
-
-
 def measure(
     generator: LocalGenerator, benchmark: Benchmark, contexts: list[Context], title: str
 ) -> None:
@@ -101,8 +63,9 @@ def measure(
         prompt_of(benchmark, c, WORDING)
         for c in sorted(unique.values(), key=lambda c: len(c.doc_ids))
     ]
-    inputs = ready_inputs(generator, prompts)
     model, processor = generator._model, generator._processor
+    starts = range(0, len(prompts), BATCH)
+    inputs = [prepared(processor, prompts[start : start + BATCH]) for start in starts]
 
     def whole(reuse: bool) -> None:
         generator.eyes = Eyes(model, processor, {}) if reuse else None

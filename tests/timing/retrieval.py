@@ -1,5 +1,5 @@
-"""Where the time of retrieval goes, as ratios within one run: `python
-tests/timing/retrieval.py`.
+"""Where the time of retrieval goes, as ratios within one run: `python -m
+tests.timing.retrieval`.
 
 Machines are noisy, so each figure is the median of interleaved repetitions and nothing
 here is asserted.
