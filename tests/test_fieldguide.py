@@ -19,12 +19,12 @@ import pytest
 from vrag_kit.benchmarks import read_articles, read_species
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide import EDITIONS, draw_field_guide
-from vrag_kit.fieldguide.album import clue_count, clue_photo, invent_named, plain_photo
+from vrag_kit.fieldguide.album import Photo, clue_count, clue_photo, invent_named, plain_photo
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.pages import Page, annotation_rows, plan_page
 from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
 from vrag_kit.fieldguide.training.lessons import UNKNOWN, read
-from vrag_kit.fieldguide.traits import COLORS, PATTERNS, stream
+from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Species, stream
 from vrag_kit.fieldguide.views import CLUE_BLUR, photograph
 from vrag_kit.papers.visual_rag import organism_category, question_kind
 from vrag_kit.types import Benchmark
@@ -151,9 +151,10 @@ def test_a_clue_shows_the_color_asked_about_and_a_plain_photograph_does_not(kind
         other = replace(look, color="blue" if look.color != "blue" else "red", pattern="plain")
         repainted = replace(species, hidden={**species.hidden, part.name: other})
 
-        def change(photo: object, one: object = species, two: object = repainted) -> float:
-            a, b = (np.asarray(photograph(s, photo.view, 96), dtype=float) for s in (one, two))  # type: ignore[attr-defined,arg-type]
-            return float((np.abs(a - b).max(axis=2) > 20).mean())
+        def change(photo: Photo, one: Species = species, two: Species = repainted) -> float:
+            before = np.asarray(photograph(one, photo.view, 96), dtype=float)
+            after = np.asarray(photograph(two, photo.view, 96), dtype=float)
+            return float((np.abs(before - after).max(axis=2) > 20).mean())
 
         clues = [
             change(clue_photo(species, part, f"clue/{kind}/{part_number}/{i}")) for i in range(6)

@@ -110,7 +110,9 @@ def test_counts_are_whole_numbers_and_what_is_not_whole_stays_a_fraction(tmp_pat
     write(
         tmp_path,
         "01_a.csv",
-        "k,m,draw,value,n,n_failed,n_read,p,significant,query_id\n1,1,0,5,81,0,7,1,True,12\n3,,1,6,80,inf,8,2,False,\n",
+        "k,m,draw,value,n,n_failed,n_read,p,significant,query_id\n"
+        "1,1,0,5,81,0,7,1,True,12\n"
+        "3,,1,6,80,inf,8,2,False,\n",
     )
     types = load_results(tmp_path).dtypes.astype(str).to_dict()
     assert {types[name] for name in ("k", "m", "draw", "n", "n_read")} == {"Int64"}

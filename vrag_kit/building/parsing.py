@@ -16,12 +16,15 @@ _PLAIN = str.maketrans("（）［］：？", "()[]:?", "`\u200b\ufeff")
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
 _SAME_LINE = re.compile(r"(?<=[)\]])[ \t]+(?=\d+[.)]\s+\S)")
 _MARKER = re.compile(
-    r"\s*(?:#+\s*)?(?:[-•‣–—]\s+|\(?\d+\s*[.):．]\s*|[①-⑳]\s*|\(?[a-h]\)\s+|[ivx]+[.)]\s+|<li>\s*|(?:Q|Question)\s*\d*\s*[.:)]\s*)",
+    r"\s*(?:#+\s*)?"
+    r"(?:[-•‣–—]\s+|\(?\d+\s*[.):．]\s*|[①-⑳]\s*|\(?[a-h]\)\s+|[ivx]+[.)]\s+|<li>\s*"
+    r"|(?:Q|Question)\s*\d*\s*[.:)]\s*)",
     re.IGNORECASE,
 )
 _EMPHASIS = re.compile(r"\*|(?<!\w)_+(?=\S)|(?<=\S)_+(?!\w)")
 _LABEL = re.compile(
-    r"(?:(?:^|(?<=[\n?.!;,|)\]\"”]))\s*|(?=[(\[]))([(\[]?)\s*(explanation|feature|answer)s?\s*(?::|\s[-–—]\s)",
+    r"(?:(?:^|(?<=[\n?.!;,|)\]\"”]))\s*|(?=[(\[]))([(\[]?)\s*"
+    r"(explanation|feature|answer)s?\s*(?::|\s[-–—]\s)",
     re.IGNORECASE,
 )
 _ASKING = re.compile(r"(?:what|which|how|is|are|does|do|can|has|have|when|during)\b", re.IGNORECASE)

@@ -15,7 +15,8 @@ _TAGS = {
     *("ul", "ol", "li", "dl", "dt", "dd", "figure", "figcaption", "img"),
 }
 _NUMBER = re.compile(
-    r"([-+−±<>≥≤]?\s*[\d.,]*\d\.?(e[-+]?\d+)?\s?%?(\s*\[.*\])?|[-−]?inf|nan|<na>|–)(?P<remark>\s*\(.*\))?",
+    r"([-+−±<>≥≤]?\s*[\d.,]*\d\.?(e[-+]?\d+)?\s?%?(\s*\[.*\])?|[-−]?inf|nan|<na>|–)"
+    r"(?P<remark>\s*\(.*\))?",
     re.IGNORECASE,
 )
 """A number, perhaps with its interval and a remark: "43.2 [29.8, 56.6] (1 failed)"."""

@@ -57,7 +57,8 @@ def all_notebooks() -> list[Path]:
 
 def read_notebook(path: Path) -> NotebookNode:
     """A notebook as it is on the disk; raises what nbformat does for one that is none."""
-    book: NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]  # theirs
+    # nbformat has no types here
+    book: NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     return book
 
 

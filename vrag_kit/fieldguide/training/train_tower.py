@@ -267,8 +267,9 @@ def _train_round(number: int, start: Path | None, done: Path) -> None:
     learning_rate, phases = ROUNDS[number - 1]
     torch.manual_seed(int(stream(name).integers(2**31)))
     steps = sum(count for _, count in phases)
+    reader = Reader(build_tower())
     # torch documents memory_format, but its types leave it out
-    reader = Reader(build_tower()).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    reader.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     if start:
         reader.tower.load_state_dict(load_file(start))
     optimizer = torch.optim.AdamW(reader.parameters(), lr=learning_rate, weight_decay=0.05)
