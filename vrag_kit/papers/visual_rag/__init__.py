@@ -2,7 +2,7 @@
 numbers, their audit, and replications held against them.
 """
 
-from vrag_kit.papers.visual_rag.audit import audit, audit_summary, mismatches, paper_tables
+from vrag_kit.papers.visual_rag.audit import audit, audit_summary, contradictions, paper_tables
 from vrag_kit.papers.visual_rag.audit_figure import audit_figure
 from vrag_kit.papers.visual_rag.audit_runs import run_statistics
 from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
@@ -50,13 +50,13 @@ __all__ = [
     "beside_printed",
     "change_printed",
     "clip_length",
+    "contradictions",
     "distribution",
     "gains_beside_bias",
     "gcue_printed",
     "held_against_paper",
     "is_papers_data",
     "judge_prompt",
-    "mismatches",
     "ndcg_bound",
     "ndcg_bounds",
     "organism_category",

@@ -1,9 +1,8 @@
 """The paper's audit: each printed number that follows from others, computed again.
 
 An audit is a table with one row a checked quantity. It tells that two printed numbers
-do not fit together, never which of them is wrong, nor why. A number that is nowhere
-printed, or lost from the text that the tables were read from, is absent, which is no
-mismatch.
+contradict each other, never which of them is wrong, nor why. What rounding explains is
+no contradiction; nor is a number that is nowhere printed or rests on other queries.
 """
 
 from __future__ import annotations
@@ -16,9 +15,19 @@ import pandas as pd
 
 from vrag_kit.analysis.agreement import READINGS, STRICT, agreement, pairs_of
 from vrag_kit.papers.published import published
-from vrag_kit.papers.visual_rag.audit_rows import CELL, ROUNDING, rows_of
+from vrag_kit.papers.visual_rag.audit_rows import (
+    AGREES,
+    CELL,
+    CONTRADICTS,
+    FINDINGS,
+    LAST_DIGIT,
+    NOT_COMPARABLE,
+    ROUNDING,
+    SAME,
+    Allowed,
+    rows_of,
+)
 from vrag_kit.papers.visual_rag.audit_runs import audit_runs
-from vrag_kit.papers.visual_rag.derived import gcue_printed
 from vrag_kit.papers.visual_rag.ndcg_bound import HALF_UNIT, ndcg_bounds
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
 from vrag_kit.papers.visual_rag.query_counts import query_counts
@@ -44,40 +53,37 @@ def paper_tables() -> dict[int | str, pd.DataFrame]:
 
 def audit(tables: Tables | None = None) -> pd.DataFrame:
     """Every check of every printed number: check, table, where, printed, recomputed,
-    tolerance, ok, note.
+    tolerance, finding, note.
 
-    Values are in the unit of the table. `ok` is whether the two agree within the
-    tolerance; it is missing (NA) where nothing is printed to compare with. Where odd
-    cells are counted, `printed` is 0, the count to expect. An upper bound agrees with
-    what is not above it. A statement of the text prints no number: its `note` says the
-    range in which `recomputed` must lie. `tables` are `paper_tables()` unless given,
+    Values are in the unit of the table. `finding` is one of `FINDINGS`: "agrees",
+    "consistent with rounding", "not comparable" (`note` says why), "contradicts". Where
+    odd cells are counted, `printed` is 0, the count to expect. An upper bound agrees
+    with what is not above it. A statement of the text prints no number: its `note` says
+    the range in which `recomputed` must lie. `tables` are `paper_tables()` unless given,
     and hold all of those.
     """
     tables = paper_tables() if tables is None else tables
     several = (audit_runs, _repeats, _counts)
     checks = list(chain.from_iterable(check(tables) for check in several))
-    single = (_queries, _gcue, _macro_f1, _bounds, _statements)
+    single = (_queries, _macro_f1, _bounds, _statements)
     checks += [check(tables) for check in single]
     return pd.concat(checks, ignore_index=True)
 
 
-def mismatches(checks: pd.DataFrame) -> pd.DataFrame:
-    """The rows of an audit that do not agree."""
-    return checks[~checks["ok"].fillna(True)]
+def contradictions(checks: pd.DataFrame) -> pd.DataFrame:
+    """The rows of an audit in which printed numbers contradict each other."""
+    return checks[checks["finding"] == CONTRADICTS]
 
 
 def audit_summary(checks: pd.DataFrame) -> pd.DataFrame:
-    """An audit in numbers: rows the checks, columns tables, checked, mismatches and
-    absent (nothing printed to compare with).
+    """An audit in numbers: rows the checks, columns tables, and how often each of
+    `FINDINGS` was found.
     """
-    kinds = {
-        "checked": checks["ok"].notna(),
-        "mismatches": ~checks["ok"].fillna(True),
-        "absent": checks["ok"].isna(),
-    }
-    marks = checks.assign(**kinds).groupby("check", sort=False)
-    tables = marks["table"].agg(lambda names: "; ".join(dict.fromkeys(names))).rename("tables")
-    return pd.concat([tables, marks[list(kinds)].sum().astype(int)], axis=1)
+    by_check = checks.groupby("check", sort=False)
+    tables = by_check["table"].agg(lambda names: "; ".join(dict.fromkeys(names)))
+    counts = by_check["finding"].value_counts().unstack(fill_value=0)
+    counts = counts.reindex(index=tables.index, columns=list(FINDINGS), fill_value=0)
+    return pd.concat([tables.rename("tables"), counts], axis=1)
 
 
 def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:
@@ -92,63 +98,76 @@ def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:
     }
     for number, part in parts.items():
         both = part.merge(tables[3], on=CELL, suffixes=("", "_main"))
-        note = f"Table {number} printed, Table 3 recomputed"
         check, where = "the same cell in two tables", f"{number}, 3"
-        rows = rows_of(check, where, both, both["value"], both["value_main"], 1e-9)
-        yield rows.assign(note=note)
+        rows = rows_of(check, where, both, both["value"], both["value_main"], SAME)
+        yield _subset(rows) if number == 6 else rows
     at_1 = tables[2][tables[2]["k"] == 1]
     first = at_1.pivot(index="retriever", columns="metric", values="value").reset_index()
-    yield rows_of("nDCG@1 = Hit@1", 2, first, first["ndcg"], first["hit"], 1e-9)
-    share, close = first["hit"] / 100, ROUNDING["avg"]
-    yield rows_of("hit count@1 = Hit@1", 2, first, first["hit_count"], share, close)
+    yield rows_of("nDCG@1 = Hit@1", 2, first, first["ndcg"], first["hit"], SAME)
+    share = first["hit"] / 100
+    yield rows_of("hit count@1 = Hit@1", 2, first, first["hit_count"], share, LAST_DIGIT)
+
+
+def _subset(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of Table 6, which is "on the subset of queries with sufficient clues"
+    (appendix B.2): what differs from a table on all queries contradicts nothing.
+    """
+    other = rows["finding"] == CONTRADICTS
+    note = np.where(other, "Table 6 is on a subset of the queries of Table 3", "")
+    return rows.assign(finding=rows["finding"].mask(other, NOT_COMPARABLE), note=note)
 
 
 def _counts(tables: Tables) -> Iterable[pd.DataFrame]:
     """Shares that count queries or answers; and totals that the text prints."""
     hits, idk = tables[2][tables[2]["metric"] == "hit"], tables[8]
     single = idk["setting"].isin(["zero_shot", "non_clue", "top_k"])
-    yield _whole(2, hits["value"], hits, PAPER_QUERIES)
-    yield _whole(8, idk["value"][single], idk[single], PAPER_QUERIES)
-    yield _whole(8, idk["value"][~single], idk[~single], RUNS * PAPER_QUERIES)
+    yield _whole(2, hits, 1)
+    yield _whole(8, idk[single], 1)
+    yield _whole(8, idk[~single], RUNS)
     known = tables["section3"].set_index("statistic")["value"]
     share = 100 * known["queries"] * known["clues a query, mean"] / known["query-image pairs"]
     printed, check = [known["clue share of pairs"]], "share of clues from counts"
-    yield rows_of(check, "section 3", ["all pairs"], printed, [share], ROUNDING["avg"])
+    yield rows_of(check, "section 3", ["all pairs"], printed, [share], LAST_DIGIT)
     total, where = [tables[9]["count"].sum()], ["sum of the matrix"]
-    yield rows_of("answers judged by hand", 9, where, JUDGED_BY_HAND, total, 0)
+    yield rows_of("answers judged by hand", 9, where, JUDGED_BY_HAND, total, SAME)
 
 
-def _whole(number: int, shares: pd.Series, where: pd.DataFrame, n: int) -> pd.DataFrame:
-    """Whether shares in percent are those of a whole number of `n`."""
+def _whole(number: int, cells: pd.DataFrame, runs: int) -> pd.DataFrame:
+    """Whether shares in percent are those of a whole number of answers, of one run or
+    of several; the mean of several rounded shares may be no such share itself.
+    """
+    shares, n = cells["value"], runs * PAPER_QUERIES
     nearest = 100 / n * np.round(shares * n / 100)
     notes = [f"{share * n / 100:.2f} of {n:,}" for share in shares]
-    check, close = f"a whole number of {n:,}", ROUNDING["avg"]
-    return rows_of(check, number, where, shares, nearest, close).assign(note=notes)
+    close = ROUNDING["avg"] if runs > 1 else LAST_DIGIT
+    check = f"a whole number of {n:,}"
+    return rows_of(check, number, cells, shares, nearest, close).assign(note=notes)
 
 
 def _queries(tables: Tables) -> pd.DataFrame:
     """How many queries cells of one run rest on.
 
-    The paper has 374; m-GT and m-in-10 are "on a subset", the size of which it does not
-    give. Table 3 shows how well this works.
+    The paper has 374; it states neither how many have species in iNat24 (Table 5), nor
+    how many are in the subset of Table 6. Table 3 shows how well this works.
     """
     single, rows = ["zero_shot", "non_clue", "top_k"], []
     stated: dict[tuple[int, str], tuple[float, pd.Series]] = {
         (3, ", ".join(single)): (PAPER_QUERIES, tables[3]["setting"].isin(single))
     }
-    for name in ("iNat21", "iNat24"):
-        stated[5, name] = (PAPER_QUERIES, tables[5]["dataset"] == name)
+    for name, n in (("iNat21", PAPER_QUERIES), ("iNat24", np.nan)):
+        stated[5, name] = (n, tables[5]["dataset"] == name)
     for settings, n in _TABLE_6.items():
         stated[6, ", ".join(settings)] = (n, tables[6]["setting"].isin(settings))
     for (number, name), (n, chosen) in stated.items():
         best, note = _best_count(tables[number].loc[chosen, "value"])
-        row = rows_of("number of queries", number, [name], n, [best], 0)
-        rows.append(row.assign(note=note))
+        row = rows_of("number of queries", number, [name], n, [best], SAME)
+        silent = "n is not stated: " if np.isnan(n) else ""
+        rows.append(row.assign(note=silent + note))
     return pd.concat(rows, ignore_index=True)
 
 
 _TABLE_6: dict[tuple[str, ...], float] = {
-    ("zero_shot", "rag_best"): PAPER_QUERIES,
+    ("zero_shot", "rag_best"): np.nan,
     ("text_rag",): PAPER_QUERIES,
     ("m_gt",): np.nan,
     ("m_in_10",): np.nan,
@@ -171,13 +190,6 @@ def _best_count(values: pd.Series) -> tuple[int, str]:
     )
 
 
-def _gcue(tables: Tables) -> pd.DataFrame:
-    """gCUE at λ = 0.5, which the paper draws but does not print."""
-    table, note = gcue_printed(tables[3], lambdas=[0.5]), "drawn in Figure 3, not printed"
-    rows = rows_of("gCUE(k; 0.5)", 3, table, np.nan, table["value"], ROUNDING["avg"])
-    return rows.assign(note=note)
-
-
 def _macro_f1(tables: Tables) -> pd.DataFrame:
     """The printed macro-F1 and the nearest one under the readings of "partial" that
     make it a wildcard, as the paper says it does, and under any reading.
@@ -191,20 +203,30 @@ def _macro_f1(tables: Tables) -> pd.DataFrame:
     }
     found = scores.reindex(list(nearest.values()))
     notes = [f"nearest: {name}" for name in nearest.values()]
-    rows = rows_of("macro-F1 of the judge", 9, list(nearest), MACRO_F1, found, HALF_UNIT)
+    rows = rows_of("macro-F1 of the judge", 9, list(nearest), MACRO_F1, found, Allowed(HALF_UNIT))
     return rows.assign(note=notes)
 
 
 def _bounds(tables: Tables) -> pd.DataFrame:
-    """nDCG@30 of Table 2 against the largest value that any ranking could have."""
+    """nDCG@30 of Table 2 against the largest value that any ranking could have: the
+    most generous of the bounds, as `printed` contradicts them all if it does that one.
+    """
     clues = tables["section3"].set_index("statistic")["value"]["clues a query, mean"]
     bounds = ndcg_bounds(tables[2], clues=clues)
-    none = np.where(bounds["bound"].isna(), ": no ranking has all of these", "")
-    notes: pd.Series = "standard nDCG, any ranking; given " + bounds["given"] + none
-    check, printed = "nDCG@30 under its upper bound", bounds["printed"]
-    rows = rows_of(check, 2, bounds, printed, bounds["bound"], HALF_UNIT)
+    by_retriever = bounds.groupby("retriever", sort=False)
+    widest = by_retriever.agg(printed=("printed", "first"), bound=("bound", "max")).reset_index()
+    notes = ["; ".join(_bound(row) for _, row in part.iterrows()) for _, part in by_retriever]
+    check, printed = "nDCG@30 under its upper bound", widest["printed"]
+    rows = rows_of(check, 2, widest, printed, widest["bound"], Allowed(HALF_UNIT))
     below = rows["printed"] <= rows["recomputed"] + HALF_UNIT
-    return rows.assign(ok=below.astype("boolean"), note=notes)
+    return rows.assign(finding=np.where(below, AGREES, CONTRADICTS), note=notes)
+
+
+def _bound(row: pd.Series) -> str:
+    """A bound in words."""
+    if np.isnan(row["bound"]):
+        return f"no ranking has {row['given']}"
+    return f"at most {row['bound']:.1f} given {row['given']}"
 
 
 def _statements(tables: Tables) -> pd.DataFrame:
@@ -214,8 +236,8 @@ def _statements(tables: Tables) -> pd.DataFrame:
         numbers = pd.Series(statement.numbers(tables), dtype=float)
         inside = (numbers >= statement.low - 1e-9) & (numbers <= statement.high + 1e-9)
         note = f"section {statement.section}: {statement.says}, expected {statement.expected}"
-        where, check = numbers.index, "text against tables"
-        table = rows_of(check, statement.table, list(where), np.nan, numbers, np.nan)
-        said = table.assign(ok=inside.to_numpy("bool"), note=note)
-        rows.append(said.astype({"ok": "boolean"}))
+        where, check = list(numbers.index), "text against tables"
+        table = rows_of(check, statement.table, where, np.nan, numbers, Allowed(np.nan))
+        finding = np.where(inside, AGREES, CONTRADICTS)
+        rows.append(table.assign(finding=finding, note=note))
     return pd.concat(rows, ignore_index=True)

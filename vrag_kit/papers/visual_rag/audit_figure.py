@@ -1,110 +1,91 @@
-"""What an audit of the paper's tables finds, in two pictures."""
+"""What an audit of the paper's tables finds, in one look."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.papers.visual_rag.audit_rows import ROUNDING
-from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
-from vrag_kit.plotting.style import DARK, GREY, PALETTE, colors_of, new_figure
+from vrag_kit.papers.visual_rag.audit import audit_summary, contradictions
+from vrag_kit.papers.visual_rag.audit_rows import (
+    AGREES,
+    CONTRADICTS,
+    FINDINGS,
+    NOT_COMPARABLE,
+    ROUNDED,
+)
+from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
 
-_WITHIN = 0.08  # shifts models beside one another, in steps of k
+_COLORS = dict(zip(FINDINGS, ("#d5dae0", PALETTE[5], GREY, PALETTE[1]), strict=True))
+_WORDS = {  # as the numbers beside the bars say it
+    AGREES: "agree",
+    ROUNDED: "by rounding",
+    NOT_COMPARABLE: "not comparable",
+    CONTRADICTS: "contradict",
+}
+_PERCENT = {  # check → (what is printed, factor to percent): the checks drawn on the right
+    "average of the runs": ("average", 1),
+    "nDCG@30 under its upper bound": ("nDCG@30", 1),
+    "macro-F1 of the judge": ("macro-F1", 100),
+}
+_OTHERWISE = {"nDCG@30": "at most", "macro-F1": "nearest"}
 
 
-def audit_figure(runs: pd.DataFrame, bounds: pd.DataFrame) -> Figure:
-    """Left: the printed average of Table 15 less that of its runs, by model and k
-    (`run_statistics`). Right: printed nDCG@30 and its upper bounds (`ndcg_bounds`).
+def audit_figure(checks: pd.DataFrame) -> Figure:
+    """Left: what every check found, as shares of its rows with their numbers. Right: the
+    contradictions between printed percentages, each beside what follows from the rest.
 
-    Averages that do not fit carry both numbers; models without any printed average say
-    so in the legend. A bound that does not exist (NaN) is not drawn.
+    `checks` as `audit` gives them.
     """
-    figure, (axes,) = new_figure(1, 2, (13, 4.9), width_ratios=(1.25, 1))
-    _averages(axes[0], runs)
-    _upper_bounds(axes[1], bounds)
+    figure, (axes,) = new_figure(1, 2, (13.5, 5.6), width_ratios=(1.25, 1))
+    _findings(axes[0], audit_summary(checks))
+    _apart(axes[1], contradictions(checks))
     return figure
 
 
-def _averages(axis: Axes, runs: pd.DataFrame) -> None:
-    ticks, colors = sorted(runs["k"].unique()), colors_of(runs["model"])
-    for shift, (model, cells) in enumerate(
-        runs.groupby("model", sort=False), start=-len(colors) // 2
-    ):
-        x, difference = cells["k"].map(ticks.index) + shift * _WITHIN, cells["avg"] - cells["mean"]
-        absent = cells["avg"].isna().all()
-        axis.plot(
-            x,
-            difference,
-            "o",
-            color=colors[str(model)],
-            markersize=7,
-            label=f"{model} (average absent)" if absent else model,
-            clip_on=False,
-        )
-        for at, off, row in zip(x, difference, cells.to_dict("records"), strict=True):
-            if abs(off) > ROUNDING["avg"]:
-                axis.annotate(
-                    f"printed {row['avg']:.2f}\nruns {row['mean']:.2f}",
-                    (at, off),
-                    (8, 0),
-                    textcoords="offset points",
-                    fontsize=9,
-                    va="center",
-                )
-    axis.axhline(0, color=DARK, linewidth=1, zorder=0)
-    axis.set_xticks(range(len(ticks)), [f"{k:g}" for k in ticks])
-    axis.set(
-        title="Table 15: printed average less that of its runs",
-        xlabel=f"images shown, k (each average: 5 runs, n = {PAPER_QUERIES} queries)",
-        ylabel="difference (points)",
-        xlim=(-0.5, len(ticks) - 0.2),
-    )
-    axis.margins(y=0.15)
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4, fontsize=9)
-
-
-def _upper_bounds(axis: Axes, bounds: pd.DataFrame) -> None:
-    retrievers = list(dict.fromkeys(bounds["retriever"]))
-    given = list(dict.fromkeys(bounds["given"]))
-    for row, (name, part) in enumerate(bounds.groupby("given", sort=False)):
-        at = [
-            retrievers.index(retriever) + 0.36 * (row - (len(given) - 1) / 2)
-            for retriever in part["retriever"]
-        ]
-        bars = axis.barh(
-            at,
-            part["bound"].fillna(0),
-            height=0.3,
-            color=(PALETTE[5], GREY)[row % 2],
-            alpha=0.55,
-            label=f"within reach, given {name}",
-        )
-        axis.bar_label(
-            bars,
-            [f"{bound:.1f} " if pd.notna(bound) else "" for bound in part["bound"]],
-            padding=-30,
-            fontsize=9,
-        )
-    printed = bounds.drop_duplicates("retriever")
-    axis.plot(
-        printed["printed"],
-        range(len(printed)),
-        "D",
-        color=PALETTE[1],
-        markersize=9,
-        label="printed",
-    )
-    for y, value in enumerate(printed["printed"]):
-        axis.annotate(
-            f"{value:.2f}", (value, y), (9, 0), textcoords="offset points", fontsize=9, va="center"
-        )
-    axis.set_yticks(range(len(retrievers)), retrievers)
+def _findings(axis: Axes, summary: pd.DataFrame) -> None:
+    counts = summary[list(FINDINGS)]
+    shares = counts.div(counts.sum(axis=1), axis=0)
+    rows, start = np.arange(len(counts)), np.zeros(len(counts))
+    for finding in FINDINGS:
+        label = f"{finding} ({counts[finding].sum()})"
+        axis.barh(rows, shares[finding], 0.78, start, color=_COLORS[finding], label=label)
+        start += shares[finding].to_numpy()
+    for y, row in enumerate(counts.to_dict("records")):
+        found = [f"{row[finding]} {words}" for finding, words in _WORDS.items() if row[finding]]
+        color = _COLORS[CONTRADICTS] if row[CONTRADICTS] else DARK
+        axis.text(1.02, y, ", ".join(found), fontsize=9, va="center", color=color)
+    names = [f"{check} ({tables})" for check, tables in summary["tables"].items()]
+    axis.set_yticks(rows, names, fontsize=9)
     axis.invert_yaxis()
+    axis.set_xticks([])
+    total, agree = counts.sum().sum(), counts[AGREES].sum()
+    not_so = counts[CONTRADICTS].sum()
     axis.set(
-        title="Table 2: nDCG@30 against its upper bound",
-        xlabel=f"nDCG@30 (%), n = {PAPER_QUERIES} queries",
-        xlim=(0, 1.2 * bounds["printed"].max()),
+        title=f"Of {total} checks {agree} agree, {not_so} contradict",
+        xlabel="share of each check's rows",
+        xlim=(0, 1),
     )
+    axis.grid(visible=False)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.15, -0.08), ncols=4, fontsize=9)
+
+
+def _apart(axis: Axes, found: pd.DataFrame) -> None:
+    drawn = found[found["check"].isin(_PERCENT)].reset_index(drop=True)
+    names = []
+    for y, row in enumerate(drawn.to_dict("records")):
+        what, factor = _PERCENT[row["check"]]
+        printed, other = factor * row["printed"], factor * row["recomputed"]
+        place = row["where"].replace("one_in_k, k=", "1-in-")
+        names.append(f"{place}\n{what}, Table {row['table']}")
+        axis.barh(y, printed - other, 0.6, color=_COLORS[CONTRADICTS])
+        words = f"{printed:.2f} printed\n{other:.2f} {_OTHERWISE.get(what, 'recomputed')}"
+        at = (max(printed - other, 0), y)
+        axis.annotate(words, at, (5, 0), textcoords="offset points", fontsize=9, va="center")
+    axis.axvline(0, color=DARK, linewidth=1)
+    axis.set_yticks(range(len(names)), names, fontsize=9)
+    axis.invert_yaxis()
+    axis.margins(x=0.25)
+    axis.set(title="Numbers that others contradict", xlabel="printed less recomputed (points)")
     axis.grid(axis="y", visible=False)
-    axis.legend(loc="upper center", bbox_to_anchor=(0.45, -0.16), fontsize=9)

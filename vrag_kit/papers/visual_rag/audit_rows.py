@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 CELL = ["model", "setting", "k"]
-ROUNDING = {"avg": 0.0051, "std": 0.0006}
-"""How far a recomputed number may be from a printed one: half a unit of its last digit,
-and a hair.
+AGREES = "agrees"
+ROUNDED = "consistent with rounding"
+NOT_COMPARABLE = "not comparable"
+CONTRADICTS = "contradicts"
+FINDINGS = (AGREES, ROUNDED, NOT_COMPARABLE, CONTRADICTS)
+"""What a check can find.
+
+Two numbers agree to the last printed digit; or they differ by no more than the rounding
+of what the one is computed from; or they are no two statements about the same, as one
+of them is not printed or rests on other queries; or they contradict each other.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """How far a recomputed number may be from the printed one."""
+
+    exact: float
+    """They agree: half a unit of the last printed digit, and a hair."""
+    rounding: float = 0.0
+    """They still may: what rounding of the numbers that went in can add to that."""
+
+
+SAME = Allowed(1e-9)
+LAST_DIGIT = Allowed(0.0051)
+ROUNDING = {"avg": Allowed(0.0051, 0.0101), "std": Allowed(0.0006, 0.0062)}
+"""For the five printed runs of a cell. A mean moves by up to 0.005 with them, a
+deviation (n − 1) by up to 0.005 · √(5/4).
 """
 _PARTS = ("retriever", "model", "setting", "m", "k")
 
@@ -22,10 +48,11 @@ def rows_of(
     where: pd.DataFrame | Sequence[str],
     printed: object,
     recomputed: object,
-    tolerance: float,
+    allowed: Allowed,
 ) -> pd.DataFrame:
     """Rows of the audit, one for each row of a table or each name in `where`; the other
-    columns are of that length, or one value for all. The column note is empty.
+    columns are of that length, or one value for all: check, table, where, printed,
+    recomputed, tolerance, finding (one of `FINDINGS`) and an empty note.
     """
     names = places(where) if isinstance(where, pd.DataFrame) else list(where)
     rows = pd.DataFrame(
@@ -35,12 +62,17 @@ def rows_of(
             "where": names,
             "printed": np.asarray(printed, float),
             "recomputed": np.asarray(recomputed, float),
-            "tolerance": tolerance,
+            "tolerance": max(allowed.exact, allowed.rounding),
         },
         index=range(len(names)),
     )
-    agree = (rows["printed"] - rows["recomputed"]).abs() <= tolerance
-    return rows.assign(ok=agree.astype("boolean").mask(rows["printed"].isna()), note="")
+    apart = (rows["printed"] - rows["recomputed"]).abs()
+    finding = np.select(
+        [apart <= allowed.exact, apart <= allowed.rounding, rows["printed"].isna()],
+        [AGREES, ROUNDED, NOT_COMPARABLE],
+        CONTRADICTS,
+    )
+    return rows.assign(finding=finding, note="")
 
 
 def places(cells: pd.DataFrame) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from vrag_kit.papers.visual_rag.audit_rows import CELL, ROUNDING, places, rows_of
+from vrag_kit.papers.visual_rag.audit_rows import CELL, ROUNDING, SAME, places, rows_of
 from vrag_kit.papers.visual_rag.statements import Tables
 
 
@@ -43,14 +43,14 @@ def audit_runs(tables: Tables) -> Iterable[pd.DataFrame]:
         cells = run_statistics(tables[number])
         yield _summary(number, cells, "average of the runs", "avg", "mean")
         yield _summary(number, cells, "deviation of the runs (n − 1)", "std", "sd")
-        fits = ((cells["std"] - cells["sd_population"]).abs() <= ROUNDING["std"]).sum()
+        fits = ((cells["std"] - cells["sd_population"]).abs() <= ROUNDING["std"].exact).sum()
         where = [f"any of {len(cells)} cells"]
-        yield rows_of("deviations that fit n instead of n − 1", number, where, 0, fits, 0)
+        yield rows_of("deviations that fit n instead of n − 1", number, where, 0, fits, SAME)
         if number in (13, 15):
             yield _main_table(number, cells, tables[3])
         notes = _repeated(number, cells, seen)
         doubles = [bool(note) for note in notes]
-        rows = rows_of("other cells with the same runs", number, cells, 0, doubles, 0)
+        rows = rows_of("other cells with the same runs", number, cells, 0, doubles, SAME)
         yield rows.assign(note=notes)
 
 
@@ -83,9 +83,11 @@ def _same_as(cells: pd.DataFrame, printed: str, computed: str) -> list[str]:
     """
     names, notes = pd.Series(places(cells)), []
     for own, (_, row) in zip(names, cells.iterrows(), strict=True):
-        close = (cells[computed] - row[printed]).abs() <= ROUNDING[printed]
+        close = (cells[computed] - row[printed]).abs() <= ROUNDING[printed].exact
         fits = names[(cells["model"] == row["model"]) & close]
-        if own in set(fits) or np.isnan(row[printed]):
+        if np.isnan(row[printed]):
+            notes.append("lost from the text, or not printed")
+        elif own in set(fits):
             notes.append("")
         elif len(fits):
             notes.append(f"fits the runs of {'; '.join(fits)}")
