@@ -280,6 +280,8 @@ def test_a_cell_of_the_settings_table_says_when_answers_failed_and_what_they_cou
         "25.0 [10.0, 40.0]",
         "75.0 [60.0, 90.0] (n = 79, 6 failed, 70.0 to 78.0 with them, 72.0 with refusals as wrong)",
     ]
+    summed_anew = results.assign(if_refusals_wrong=results["value"] - 1e-13).head(1)
+    assert list(settings_table(summed_anew)["m"]) == ["25.0 [10.0, 40.0]"]
     assert list(table["GPT-4o (paper, different data)"]) == ["53.74", "59.81"]
     assert list(
         settings_table(results, printed(published("visual_rag", table=3)), same_data=True)[

@@ -29,6 +29,7 @@ from vrag_kit.analysis.percent import in_percent
 from vrag_kit.analysis.prediction_powered import corrected_accuracy
 from vrag_kit.analysis.results import load_results
 from vrag_kit.analysis.rouge import arm_correlation, rouge_follows
+from vrag_kit.analysis.sentences import differences_in_words
 from vrag_kit.analysis.settings_table import settings_table
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "corrected_accuracy",
     "detect_abstention",
     "detector_agreement",
+    "differences_in_words",
     "error_budget",
     "error_cases",
     "estimate",

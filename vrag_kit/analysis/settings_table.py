@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+TINY = 1e-9
+"""Two means that differ by less are one mean, summed in another order."""
 Row = dict[Hashable, Any]
 """A row of a table: values of any type, by column."""
 SETTING_NAMES = {
@@ -66,7 +68,7 @@ def _cell(row: Row) -> str:
         notes += [f"n = {row['n']}", f"{row['n_failed']} failed"]
     if row["n_failed"] and pd.notna(row.get("if_all_wrong")):
         notes.append(f"{row['if_all_wrong']:.1f} to {row['if_all_right']:.1f} with them")
-    if row.get("if_refusals_wrong", row["value"]) < row["value"]:
+    if row["value"] - row.get("if_refusals_wrong", row["value"]) > TINY:
         notes.append(f"{row['if_refusals_wrong']:.1f} with refusals as wrong")
     return f"{cell} ({', '.join(notes)})" if notes else cell
 

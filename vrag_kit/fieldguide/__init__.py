@@ -12,6 +12,7 @@ from vrag_kit.fieldguide.opening import (
     open_webqa,
 )
 from vrag_kit.fieldguide.pages import EDITIONS
+from vrag_kit.fieldguide.remarks import remark
 
 __all__ = [
     "EDITIONS",
@@ -22,4 +23,5 @@ __all__ = [
     "open_other_corpus",
     "open_pictures",
     "open_webqa",
+    "remark",
 ]

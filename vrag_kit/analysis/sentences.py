@@ -1,0 +1,132 @@
+"""What a table of differences says, in plain sentences that claim nothing which its
+intervals do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import pandas as pd
+
+from vrag_kit.analysis.settings_table import SETTING_NAMES
+from vrag_kit.errors import VragError
+
+Row = dict[Hashable, Any]
+"""A row of a table: values of any type, by column."""
+LEVEL = 0.05
+_NOT_APART = "cannot be told apart"
+_NO_INTERVAL = "no interval, so nothing can be said"
+_NEEDED = ["value", "ci_low", "ci_high", "p_holm", "unit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """A text that Jupyter and the report show as Markdown."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_markdown_(self) -> str:
+        return self.text
+
+
+def differences_in_words(
+    claims: pd.DataFrame, *, than: str, by: Sequence[str] = ("model",), of: str = "accuracy"
+) -> Prose:
+    """Sentences on `in_percent(compare(…))`, one a value of `by`: which arms are higher
+    than `than`, which lower, by how much, and which cannot be told apart from it.
+
+    "Higher" and "lower" need a 95 % interval that leaves out 0; where p_holm is not
+    below 0.05 they are said not to last after correction for all rows of the table.
+    Several arms with one verdict share a clause, with the smallest and largest
+    difference and the widest reach of their intervals. All rows are in one unit; a
+    table without rows says so.
+    """
+    if missing := [name for name in _NEEDED if name not in claims]:
+        raise VragError(
+            f"differences_in_words: the table has no column {missing[0]!r}; found"
+            f" {', '.join(map(str, claims.columns))}. Expected in_percent(compare(…))."
+        )
+    if claims.empty:
+        return Prose(f"There is nothing to compare with {than}.")
+    unit = "points" if claims["unit"].iloc[0] == "percent" else claims["unit"].iloc[0]
+    corrected = f" after correction for all {len(claims)} comparisons" if len(claims) > 1 else ""
+    lines = [
+        f"{of[:1].upper()}{of[1:]} against {than}, in {unit} with 95 % intervals; what is called"
+        f" higher or lower without more words is so{corrected}:\n"
+    ]
+    labels = _labels(claims, by)
+    for _, part in claims.groupby(list(by), sort=False):
+        rows = part.to_dict("records")
+        name = ", ".join(_said(column, rows[0]) for column in by)
+        clauses = [
+            _clause(verdict, [row for row in rows if _verdict(row) == verdict], labels)
+            for verdict in dict.fromkeys(map(_verdict, rows))
+        ]
+        lines.append(f"* **{name}**: {'; '.join(clauses)}.")
+    return Prose("\n".join(lines))
+
+
+def _labels(claims: pd.DataFrame, by: Sequence[str]) -> list[str]:
+    """The columns that tell the rows of one sentence apart: those before the value,
+    without what is the same in all rows.
+    """
+    before = [name for name in claims.columns[: claims.columns.get_loc("value")] if name not in by]
+    return [name for name in before if claims[name].nunique() > 1] or before
+
+
+def _verdict(row: Row) -> str:
+    if pd.isna(row["ci_low"]) or pd.isna(row["ci_high"]):
+        return _NO_INTERVAL
+    if row["ci_low"] <= 0 <= row["ci_high"]:
+        return _NOT_APART
+    word = "higher" if row["value"] > 0 else "lower"
+    return word if row["p_holm"] < LEVEL else f"{word}, but not after correction,"
+
+
+def _clause(verdict: str, rows: Sequence[Row], labels: Sequence[str]) -> str:
+    low, high = min(row["ci_low"] for row in rows), max(row["ci_high"] for row in rows)
+    names = _names(rows, labels)
+    if verdict == _NO_INTERVAL:
+        return f"{names} {verdict}"
+    if verdict == _NOT_APART:
+        return f"{names} {verdict} ({_signed(low)} to {_signed(high)})"
+    sizes = [f"{size:.1f}" for size in sorted(abs(row["value"]) for row in rows)]
+    size = " to ".join(dict.fromkeys([sizes[0], sizes[-1]]))
+    nearest, furthest = sorted([abs(low), abs(high)])
+    return f"{names} {verdict} by {size} [{nearest:.1f}, {furthest:.1f}]"
+
+
+def _names(rows: Sequence[Row], labels: Sequence[str]) -> str:
+    """What the rows are called; numbers of one thing stand together, "k = 3, 5"."""
+    numbered = labels[-1] if isinstance(rows[0][labels[-1]], int | float) else ""
+    worded = [name for name in labels if name != numbered]
+    names = []
+    for words, same in groupby(rows, lambda row: ", ".join(_said(name, row) for name in worded)):
+        numbers = ", ".join(f"{row[numbered]:g}" for row in same if numbered)
+        counted = [f"{numbered} = {numbers}"] if numbers else []
+        names.append(" at ".join([words] * bool(words) + counted))
+    return _listed(names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def _said(column: str, row: Row) -> str:
+    """A value as words: settings by their names, numbers with what they count."""
+    value = row[column]
+    if column == "setting":
+        return SETTING_NAMES.get(value, str(value))
+    if column == "ks":
+        return f"k from {value}"
+    return f"{column} = {value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _signed(value: float) -> str:
+    return f"{round(value, 1) + 0.0:+.1f}".replace("-", "−")

@@ -1,0 +1,33 @@
+"""What is true of the Field Guide by construction, said only where it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from inspect import cleandoc
+from typing import Any
+
+from vrag_kit.analysis.sentences import Prose
+from vrag_kit.fieldguide.opening import DRAWN
+from vrag_kit.workspace import WEIGHTS
+from vrag_kit.workspace import path as project_path
+
+
+def remark(about: str | Mapping[str, Any] | Sequence[Any], text: str) -> Prose | None:
+    """`text`, marked as a remark, where `about` names an edition of the Field Guide or a
+    model that was taught for it; else None, which a notebook does not show.
+
+    `about` is the value of a notebook's parameter: data, a model or a retriever, or a
+    list of models, of which one is enough.
+    """
+    several = isinstance(about, Sequence) and not isinstance(about, str)
+    if not any(_ours(each) for each in (about if several else [about])):
+        return None
+    return Prose(f"**About the Field Guide.** {cleandoc(text)}")
+
+
+def _ours(named: object) -> bool:
+    """Whether a parameter names an edition, or a folder of the kit's weights."""
+    name = named.get("model") if isinstance(named, Mapping) else named
+    if not isinstance(name, str):
+        return False
+    return name in DRAWN or project_path(name).resolve().parent == WEIGHTS.resolve()
