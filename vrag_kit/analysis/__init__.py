@@ -23,6 +23,7 @@ from vrag_kit.analysis.error_budget import (
     first_clue_rank,
     mean_budget,
 )
+from vrag_kit.analysis.evidence_swap import OUTCOMES, swap_effect, swap_outcomes
 from vrag_kit.analysis.gcue import Ratio, fieller, gcue, gcue_of
 from vrag_kit.analysis.intervals import Estimate, estimate, summarise
 from vrag_kit.analysis.percent import in_percent
@@ -33,6 +34,7 @@ from vrag_kit.analysis.sentences import differences_in_words
 from vrag_kit.analysis.settings_table import settings_table
 
 __all__ = [
+    "OUTCOMES",
     "READINGS",
     "Estimate",
     "Ratio",
@@ -69,4 +71,6 @@ __all__ = [
     "selective_accuracy",
     "settings_table",
     "summarise",
+    "swap_effect",
+    "swap_outcomes",
 ]

@@ -10,6 +10,7 @@ from vrag_kit.plotting.retrieval import contact_sheet, retrieved_figure, retriev
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure
 from vrag_kit.plotting.style import colors_of, new_figure
+from vrag_kit.plotting.swaps import outcomes_figure
 from vrag_kit.plotting.variants import variants_figure
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "contact_sheet",
     "gcue_figure",
     "new_figure",
+    "outcomes_figure",
     "retrieved_figure",
     "retriever_figure",
     "rouge_figure",

@@ -1,0 +1,174 @@
+"""The Field Guide with other facts: every clue drawn again, the same view of the same
+species, but the asked part in another colour or pattern.
+
+So it can be told whether an answer comes from the picture: nothing else in it changed.
+Only a drawn guide can be drawn again; photographs cannot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from PIL import Image
+
+from vrag_kit.benchmarks import decode
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.opening import DRAWN, Source
+from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.fieldguide.pages import EDITIONS, Page, hash_of_modules, plan_page, slots
+from vrag_kit.fieldguide.questions import Question, ask
+from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Look, Species, stream
+from vrag_kit.fieldguide.views import View, photograph
+from vrag_kit.types import Benchmark, Context, Evidence, Query
+
+_QUALITY = 88  # of the guide's own JPEG files
+_DRAWN_BY = ("shapes", "traits", "views")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnAgain:
+    """A photograph that is drawn when someone looks at it, encoded as the guide's are;
+    implements `LazyImage`.
+    """
+
+    where: str
+    species: Species
+    view: View
+    size: int  # side, pixels
+
+    @property
+    def stamp(self) -> str:
+        """Changes with the species, the view, and the code that draws them."""
+        drawn = repr((self.species, self.view, self.size, hash_of_modules(_DRAWN_BY)))
+        return hashlib.sha256(drawn.encode()).hexdigest()
+
+    def data(self) -> bytes:
+        """The picture as a JPEG file."""
+        file = io.BytesIO()
+        picture = photograph(self.species, self.view, self.size)
+        picture.save(file, "JPEG", quality=_QUALITY, subsampling=0)
+        return file.getvalue()
+
+    def open(self) -> Image.Image:
+        """The decoded picture, RGB."""
+        return decode(self.data(), self.where)
+
+
+def swapped_world(guide: Source, benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
+    """The questions of `benchmark`, which is the drawn `guide` or a part of it, in a
+    world where the asked part looks otherwise: `answers` are the new values, and each
+    clue is a picture drawn again (`swapped_id`), in corpus, labels and pools.
+
+    Each question gets one new value, which `seed` and question determine: a colour, two
+    colours or a pattern that the asked part did not have and nothing else of the species
+    has. Wording, pose, background, light and noise are the same. Raises `VragError` for
+    data that are not drawn, or not by this code.
+    """
+    if isinstance(guide, str) and guide in DRAWN:
+        edition = DRAWN[guide]
+    else:
+        raise VragError(
+            f"evidence can be swapped only in a drawn world; found {guide!r}, expected one of"
+            f" {', '.join(map(repr, DRAWN))}."
+        )
+    queries, qrels = dict(benchmark.queries), dict(benchmark.qrels)
+    drawn: dict[str, Evidence] = {}
+    for query_id, query in benchmark.queries.items():
+        page, question = _found(edition, query)
+        species = _otherwise(page.species, question, stream("swap", seed, query_id))
+        part = next(p for p in KINDS[species.kind].hidden if p.name == question.part)
+        queries[query_id] = replace(query, answers=ask(species, part, question.asks).answers)
+        again = _clues_again(benchmark, query_id, page, species, EDITIONS[edition].size)
+        drawn |= {document.doc_id: document for document in again.values()}
+        names = {old: document.doc_id for old, document in again.items()}
+        labels = benchmark.qrels[query_id]
+        qrels[query_id] = {names.get(doc_id, doc_id): label for doc_id, label in labels.items()}
+    named = f"{benchmark.fingerprint}/swapped/{seed}"
+    return replace(
+        benchmark,
+        fingerprint=hashlib.sha256(named.encode()).hexdigest(),
+        queries=queries,
+        qrels=qrels,
+        corpus={**benchmark.corpus, **drawn},
+        pools={query_id: tuple(labels) for query_id, labels in qrels.items()},
+    )
+
+
+def swapped_id(doc_id: str, query_id: str) -> str:
+    """The name of a clue drawn again for a question: one picture may be a clue for two,
+    and looks otherwise for each.
+    """
+    return f"{doc_id}~{query_id}"
+
+
+def with_swapped_clues(contexts: Sequence[Context], benchmark: Benchmark) -> list[Context]:
+    """The same contexts with each clue drawn again; ask them of the `swapped_world`."""
+    swapped = []
+    for context in contexts:
+        clues = set(benchmark.relevant(context.query_id))
+        shown = [
+            swapped_id(doc_id, context.query_id) if doc_id in clues else doc_id
+            for doc_id in context.doc_ids
+        ]
+        swapped.append(replace(context, doc_ids=tuple(shown)))
+    return swapped
+
+
+@lru_cache(maxsize=256)
+def _page(edition: str, folder: str) -> Page | None:
+    """The page of a species folder, as it was planned; None when there is none."""
+    index = int(folder[:5]) if folder[:5].isdigit() else -1
+    every = slots(EDITIONS[edition])
+    page = plan_page(EDITIONS[edition], index, *every[index]) if 0 <= index < len(every) else None
+    return page if page is not None and page.folder == folder else None
+
+
+def _found(edition: str, query: Query) -> tuple[Page, Question]:
+    """The page that a query is from, and its question there."""
+    page = _page(edition, str(query.metadata.get("folder", "")))
+    questions = page.questions if page else ()
+    same = [question for question in questions if question.text == query.text]
+    if page is None or not same:
+        raise VragError(
+            f"query {query.query_id!r} is none of the {edition} Field Guide; its clues cannot be"
+            " drawn again. Open the guide that the questions are from, by its name."
+        )
+    return page, same[0]
+
+
+def _otherwise(species: Species, question: Question, rng: np.random.Generator) -> Species:
+    """The species with another look of the asked part."""
+    look, outside = species.hidden[question.part], species.outside
+    seen = (look.color, look.second, outside.color, outside.second)
+    if question.asks == "pattern":
+        new = replace(look, pattern=_other(PATTERNS, (look.pattern, outside.pattern), rng))
+    else:
+        color = _other(COLORS, seen, rng)
+        new = replace(look, color=color)
+        if question.asks == "colors":
+            new = replace(new, second=_other(COLORS, (*seen, color), rng))
+    hidden: dict[str, Look] = {**species.hidden, question.part: new}
+    return replace(species, hidden=hidden)
+
+
+def _other(values: Iterable[str], taken: Sequence[str], rng: np.random.Generator) -> str:
+    return str(rng.choice([value for value in values if value not in taken]))
+
+
+def _clues_again(
+    benchmark: Benchmark, query_id: str, page: Page, species: Species, size: int
+) -> dict[str, Evidence]:
+    """doc_id of each clue → the same view of `species`."""
+    views = {name: photo.view for photo, name in zip(page.photos, page.files, strict=True)}
+    again = {}
+    for doc_id in benchmark.relevant(query_id):
+        name = swapped_id(doc_id, query_id)
+        image = DrawnAgain(f"drawn again: {name}", species, views[doc_id.split("/")[1]], size)
+        metadata = benchmark.corpus[doc_id].metadata
+        again[doc_id] = Evidence(doc_id=name, image=image, metadata=metadata)
+    return again

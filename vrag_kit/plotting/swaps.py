@@ -1,0 +1,86 @@
+"""What answers do before a picture, before the same picture with another fact, and
+before none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from vrag_kit.plotting.answering import panel_title
+from vrag_kit.plotting.style import DARK, colors_of, new_figure
+
+_MARKS: Mapping[str, tuple[str, bool]] = {
+    "original": ("o", False),
+    "swapped": ("o", True),
+    "none": ("x", True),
+}
+"""The mark of each picture, and whether it is filled."""
+_NAMES = {
+    "original": "the clue as it is",
+    "swapped": "the clue with another value",
+    "none": "no picture",
+}
+
+
+def outcomes_figure(shares: pd.DataFrame, *, panels: str, title: str = "") -> Figure:
+    """One panel a value of the column `panels`: the share of the answers of each model
+    that do one thing or another (column metric), before each `picture` ("original",
+    "swapped", "none").
+
+    `shares` are means in percent with ci_low, ci_high and n, as `column_means` gives
+    them; whiskers are 95 % intervals.
+    """
+    names = list(dict.fromkeys(shares[panels]))
+    things, colors = list(dict.fromkeys(shares["metric"])), colors_of(shares["model"])
+    pictures = [name for name in _MARKS if name in set(shares["picture"])]
+    width = 1.4 + 0.34 * len(colors) * len(pictures) * len(things)
+    figure, axes = new_figure(1, len(names), (max(4.0, width) * len(names), 4.6), sharey=True)
+    for axis, name in zip(axes[0], names, strict=True):
+        panel = shares[shares[panels] == name]
+        _points(axis, panel, things, pictures, colors)
+        axis.set(title=panel_title(str(name), panel), ylabel="answers (%)", ylim=(-3, 103))
+        axis.set_xticks(range(len(things)), [_broken(thing) for thing in things], fontsize=10)
+        axis.set_xlim(-0.6, len(things) - 0.4)
+        axis.grid(axis="x", visible=False)
+        axis.yaxis.set_tick_params(labelleft=True)
+    models = [
+        Line2D([], [], color=color, linewidth=4, label=model) for model, color in colors.items()
+    ]
+    marks = [_mark(Line2D([], [], linestyle="", label=_NAMES[each]), each) for each in pictures]
+    figure.legend(handles=[*models, *marks], loc="outside lower center", ncols=5, fontsize=9)
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _points(
+    axis: Axes, panel: pd.DataFrame, things: list[str], pictures: list[str], colors: dict[str, str]
+) -> None:
+    """One mark a model, picture and thing, side by side over the thing's name."""
+    arms = [(model, picture) for picture in pictures for model in colors]
+    places = np.linspace(-0.32, 0.32, len(arms)) if len(arms) > 1 else np.zeros(1)
+    for (model, picture), place in zip(arms, places, strict=True):
+        mine = panel[(panel["model"] == model) & (panel["picture"] == picture)]
+        rows = mine.set_index("metric").reindex(things)
+        x = np.arange(len(things)) + place
+        axis.vlines(x, rows["ci_low"], rows["ci_high"], color=colors[model], linewidth=1.6)
+        (mark,) = axis.plot(x, rows["value"], linestyle="", clip_on=False)
+        _mark(mark, picture, colors[model])
+
+
+def _mark(line: Line2D, picture: str, color: str = DARK) -> Line2D:
+    """The line's marks in the form of the picture."""
+    marker, filled = _MARKS[picture]
+    line.set(marker=marker, color=color, markersize=7, markeredgewidth=1.8)
+    line.set_markerfacecolor(color if filled else "white")
+    return line
+
+
+def _broken(words: str) -> str:
+    """Words of a tick on two lines."""
+    return words.replace("names the ", "names the\n").replace("anything ", "anything\n")
