@@ -10,7 +10,7 @@ from vrag_kit.plotting.retrieval import contact_sheet, retrieved_figure, retriev
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure
 from vrag_kit.plotting.style import colors_of, new_figure
-from vrag_kit.plotting.swaps import outcomes_figure
+from vrag_kit.plotting.swaps import outcomes_figure, swapped_figure
 from vrag_kit.plotting.variants import variants_figure
 
 __all__ = [
@@ -31,5 +31,6 @@ __all__ = [
     "rouge_figure",
     "save_figure",
     "side_by_side",
+    "swapped_figure",
     "variants_figure",
 ]

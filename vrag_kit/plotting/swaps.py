@@ -1,10 +1,10 @@
-"""What answers do before a picture, before the same picture with another fact, and
-before none.
+"""Pictures beside the same pictures with another fact, and what answers do before
+either, and before none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.style import DARK, colors_of, new_figure
+from vrag_kit.plotting.retrieval import picture_on
+from vrag_kit.plotting.style import CLUE, DARK, PALETTE, colors_of, new_figure
+from vrag_kit.types import Benchmark, Context
 
 _MARKS: Mapping[str, tuple[str, bool]] = {
     "original": ("o", False),
@@ -28,6 +30,29 @@ _NAMES = {
 }
 
 
+def swapped_figure(
+    benchmark: Benchmark,
+    world: Benchmark,
+    pairs: Sequence[tuple[Context, Context]],
+    *,
+    columns: int = 6,
+) -> Figure:
+    """The first picture of some contexts, spread evenly over `pairs`, above that of the
+    same contexts in another `world`, each with the answer that it shows.
+    """
+    step = max(1, len(pairs) // columns)
+    chosen = list(pairs)[::step][:columns]
+    figure, axes = new_figure(2, len(chosen), (1.75 * len(chosen), 4.1))
+    for (above, below), pair in zip(axes.T, chosen, strict=True):
+        rows = ((above, benchmark, pair[0], CLUE), (below, world, pair[1], PALETTE[1]))
+        for axis, place, context, color in rows:
+            answer = place.queries[context.query_id].answers[0]
+            picture_on(axis, place, context.doc_ids[0], answer, color)
+    axes[0, 0].set_ylabel("the clue as it is")
+    axes[1, 0].set_ylabel("drawn again")
+    return figure
+
+
 def outcomes_figure(shares: pd.DataFrame, *, panels: str, title: str = "") -> Figure:
     """One panel a value of the column `panels`: the share of the answers of each model
     that do one thing or another (column metric), before each `picture` ("original",
@@ -39,7 +64,7 @@ def outcomes_figure(shares: pd.DataFrame, *, panels: str, title: str = "") -> Fi
     names = list(dict.fromkeys(shares[panels]))
     things, colors = list(dict.fromkeys(shares["metric"])), colors_of(shares["model"])
     pictures = [name for name in _MARKS if name in set(shares["picture"])]
-    width = 1.4 + 0.34 * len(colors) * len(pictures) * len(things)
+    width = 1.4 + 0.22 * len(colors) * len(pictures) * len(things)
     figure, axes = new_figure(1, len(names), (max(4.0, width) * len(names), 4.6), sharey=True)
     for axis, name in zip(axes[0], names, strict=True):
         panel = shares[shares[panels] == name]
