@@ -5,6 +5,7 @@ either, and before none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -87,9 +88,9 @@ def _points(
     axis: Axes, panel: pd.DataFrame, things: list[str], pictures: list[str], colors: dict[str, str]
 ) -> None:
     """One mark a model, picture and thing, side by side over the thing's name."""
-    arms = [(model, picture) for picture in pictures for model in colors]
+    arms = list(product(pictures, colors))
     places = np.linspace(-0.32, 0.32, len(arms)) if len(arms) > 1 else np.zeros(1)
-    for (model, picture), place in zip(arms, places, strict=True):
+    for (picture, model), place in zip(arms, places, strict=True):
         mine = panel[(panel["model"] == model) & (panel["picture"] == picture)]
         rows = mine.set_index("metric").reindex(things)
         x = np.arange(len(things)) + place
