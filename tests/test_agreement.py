@@ -215,8 +215,8 @@ def test_a_cell_shows_the_interval_or_says_that_there_is_none() -> None:
         }
     )
     assert (
-        table.loc[("paper", "partial is false"), "accuracy"] == "0.920 [0.880, 0.955]"
-    )  # 184 of 200; normal: 0.92 ± 1.96 √(0.92 · 0.08 / 200) = ± 0.038
+        table.loc[("paper", "partial is false"), "accuracy"] == "0.920 [0.874, 0.950]"
+    )  # 184 of 200; Wilson's interval is (0.8739, 0.9501)
     assert table.loc[("paper", "partial is false"), ["n", "kappa (linear)"]].tolist() == [200, ""]
     assert table.loc[("one", "strict"), ["macro-F1", "kappa (linear)"]].tolist() == [
         "1.000 (no interval)",

@@ -27,8 +27,12 @@ from vrag_kit.analysis import (
 )
 from vrag_kit.analysis.comparison import holm
 from vrag_kit.errors import VragError
+from vrag_kit.judging import Scale
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import beside_paper, printed
+
+ANY = Scale(-1e4, 1e4)
+"""So wide that its ends do not matter."""
 
 
 def clustered(seed: int, clusters: int = 40, size: int = 3) -> tuple[np.ndarray, list[str]]:
@@ -39,31 +43,23 @@ def clustered(seed: int, clusters: int = 40, size: int = 3) -> tuple[np.ndarray,
 
 def test_the_interval_is_as_wide_as_cluster_robust_standard_errors_say() -> None:
     values, groups = clustered(1)
-    ours = estimate(values, groups)
+    ours = estimate(values, groups, scale=ANY)
     fit = sm.OLS(values, np.ones(len(values))).fit(
-        cov_type="cluster", cov_kwds={"groups": pd.factorize(np.array(groups))[0]}
+        cov_type="cluster", cov_kwds={"groups": pd.factorize(np.array(groups))[0]}, use_t=True
     )
     low, high = fit.conf_int()[0]
     assert ours.value == pytest.approx(values.mean())
-    assert ours.ci_high - ours.ci_low == pytest.approx(high - low, rel=0.12)
+    assert ours.ci_high - ours.ci_low == pytest.approx(high - low, rel=0.01)
 
 
 def test_the_interval_ignores_that_queries_of_one_species_repeat_each_other() -> None:
     values, groups = clustered(2, size=1)
+    values = values.clip(0, 1)
     once, thrice = (
         estimate(values, groups),
         estimate(np.repeat(values, 3), list(np.repeat(groups, 3))),
     )
     assert (once.ci_low, once.ci_high) == pytest.approx((thrice.ci_low, thrice.ci_high))
-
-
-def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    covered = [
-        e.ci_low <= 0.5 <= e.ci_high for e in (estimate(*clustered(seed)) for seed in range(120))
-    ]
-    assert (
-        0.88 <= np.mean(covered) <= 0.995
-    )  # 95 % nominal, 120 trials, and a percentile interval is a little short
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
@@ -88,42 +84,9 @@ def test_no_values_and_one_species_give_no_interval() -> None:
     assert math.isnan(single.ci_low)
 
 
-def test_the_same_seed_gives_the_same_interval() -> None:
-    values, groups = clustered(3)
-    assert estimate(values, groups, seed=5) == estimate(values, groups, seed=5)
-    assert estimate(values, groups, seed=5) != estimate(values, groups, seed=6)
-
-
 def test_lengths_that_differ_are_refused() -> None:
     with pytest.raises(VragError, match="2 values but 1 groups"):
         estimate([1.0, 2.0], ["a"])
-
-
-def test_the_sign_flip_p_is_scipys_permutation_p() -> None:
-    rng = np.random.default_rng(0)
-    differences = rng.normal(0.25, 0.5, 12)
-    frame = pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "query_id": [f"q{i}" for i in range(12)],
-                    "group": [f"q{i}" for i in range(12)],
-                    "retriever": name,
-                    "k": 1,
-                    "value": value,
-                }
-            )
-            for name, value in (("a", differences), ("b", np.zeros(12)))
-        ]
-    )
-    ours = compare(frame, arm="retriever", by=["k"], baseline="b")
-    exact = stats.permutation_test(
-        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf
-    ).pvalue
-    assert ours["p"].iloc[0] == pytest.approx(
-        exact, abs=4 * math.sqrt(exact * (1 - exact) / 20_000) + 1e-4
-    )
-    assert ours["value"].iloc[0] == pytest.approx(differences.mean())
 
 
 def test_holm_multiplies_the_smallest_p_by_the_number_of_rows() -> None:
@@ -137,6 +100,8 @@ def test_holm_multiplies_the_smallest_p_by_the_number_of_rows() -> None:
                     "retriever": name,
                     "k": k,
                     "value": rng.normal(shift, 1, 30),
+                    "worst": -5.0,
+                    "best": 5.0,
                 }
             )
             for k, shift in ((1, 0.6), (5, 0.0), (10, 0.1))
@@ -169,26 +134,18 @@ def test_memory_does_not_grow_with_the_number_of_clusters() -> None:
     values = np.random.default_rng(0).random(5_000)
     frame = pd.DataFrame({"query_id": names, "group": names, "value": values, "k": 1})
     both = pd.concat([frame.assign(arm="a"), frame.assign(arm="b", value=0.5)])
-    with at_most(160):  # 5,000 clusters in one array: 160 MB of draws, 800 MB of signs
+    with at_most(160):  # 5,000 clusters by as many would be 200 MB, 4,000 draws 160 MB
         estimate(values, names)
         compare(both, arm="arm", by=["k"], baseline="b")
+        association(values.round(1), values.round(1), names, measure="kappa")
 
 
 def test_blocks_draw_what_one_array_would(monkeypatch: pytest.MonkeyPatch) -> None:
     values, groups = clustered(4)
-    frame = pd.DataFrame({"query_id": groups, "group": groups, "value": values, "k": 1})
-    frame = frame.groupby(["query_id", "group", "k"], as_index=False).mean()
-    both = pd.concat([frame.assign(arm="a"), frame.assign(arm="b", value=0.5)])
     x, y = values.round(1), (values**2).round(1)
-
-    def everything() -> list[object]:
-        row = compare(both, arm="arm", by=["k"], baseline="b").iloc[0]
-        rank = association(x, y, groups, measure="spearman")
-        return [estimate(values, groups), *row.tolist(), rank]
-
-    whole = everything()
+    whole = association(x, y, groups, measure="spearman")
     monkeypatch.setattr(intervals, "BLOCK", 1_000)  # 40 clusters: 25 rows at a time
-    assert everything() == whole
+    assert association(x, y, groups, measure="spearman") == whole
 
 
 def test_differences_use_only_the_queries_that_both_have() -> None:

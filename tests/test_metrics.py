@@ -180,7 +180,9 @@ def test_the_random_reference_refuses_graded_labels() -> None:
 def test_scores_carry_the_group_of_their_query(guide: Benchmark) -> None:
     scores = score_runs(guide, {"perfect": perfect_run(guide.qrels)})
     assert list(scores["group"]) == [guide.queries[name].group for name in scores["query_id"]]
-    assert list(scores.columns) == ["retriever", "query_id", "group", "metric", "k", "value"]
+    columns = ["retriever", "query_id", "group", "metric", "k", "value", "worst", "best"]
+    assert list(scores.columns) == columns
+    assert scores["value"].between(scores["worst"], scores["best"]).all()  # hits are counted, to k
 
 
 def test_a_shallow_run_counts_what_it_found_and_a_query_without_results_counts_as_nothing(

@@ -4,8 +4,6 @@ the worst partial, or takes 0 for wrong. The scale here is that of truthfulness,
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -96,8 +94,10 @@ def test_answers_that_are_all_at_an_end_have_the_exact_interval(answer: str, val
     assert sorted((row["ci_low"], row["ci_high"])) == pytest.approx(sorted((value, inner)))
 
 
-def test_scores_that_are_all_0_are_no_end_and_have_no_interval() -> None:
-    assert math.isnan(estimate([0.0] * 5, list("abcde"), scale=TRUTH).ci_low)
+def test_scores_that_are_all_0_are_no_end_and_may_be_off_both_ways() -> None:
+    ours = estimate([0.0] * 5, list("abcde"), scale=TRUTH)
+    unseen = 1 - 0.025 ** (1 / 5)  # as many may be at an end without showing among five
+    assert (ours.ci_low, ours.ci_high) == pytest.approx((-unseen, unseen))
 
 
 @given(st.lists(st.sampled_from(list(SCORES)), min_size=2, max_size=12))
@@ -114,9 +114,11 @@ def test_the_largest_difference_is_twice_as_large() -> None:
     tables = [judged(["wrong"] * 8), judged(["right"] * 8, "zero_shot", 0)]
     values = per_query(pd.concat(tables), by=["model", "setting"])
     row = compare(values, arm="setting", by=["model"], baseline="zero_shot").iloc[0]
-    # eight of eight fall by 2: the interval is Clopper-Pearson's of the share that falls
+    # eight of eight fall by 2, and so many may rise by 2 without showing among eight
+    rise = 1 - 0.025 ** (1 / 8)
     assert (row["value"], row["ci_low"]) == (-2.0, -2.0)
-    assert row["ci_high"] == pytest.approx(-2 * 0.025 ** (1 / 8))
+    assert row["ci_high"] == pytest.approx(-2 + 4 * rise)
+    assert row["p"] == pytest.approx(2 * 0.5**8)  # the sign test's
 
 
 def test_wrong_is_wrong_and_not_partly_right() -> None:

@@ -60,9 +60,7 @@ def detector_agreement(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def selective_accuracy(
-    judged: pd.DataFrame, *, by: Sequence[str] = ARM, seed: int = 0
-) -> pd.DataFrame:
+def selective_accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
     """Accuracy of the answers given, beside that of all: `by`, accuracy, value, ci_low,
     ci_high, n answers given, n_declined, n_failed.
 
@@ -84,11 +82,11 @@ def selective_accuracy(
     counts = arms.agg(n_declined=("declined", "sum"), n_failed=("failed", "sum")).reset_index()
     queries = per_query(judged, by=arm).groupby(arm, sort=False, dropna=False)["value"]
     plain = queries.mean().rename("accuracy").reset_index()
-    means = summarise(given, arm, seed=seed).drop(columns="n_failed")
+    means = summarise(given, arm).drop(columns="n_failed")
     return plain.merge(means, on=arm).merge(counts, on=arm)
 
 
-def change_over_k(values: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
+def change_over_k(values: pd.DataFrame) -> pd.DataFrame:
     """What changes from the smallest to the largest k of a model and setting: model,
     setting, ks ("1 to 20"), value, ci_low, ci_high, n, p, p_holm.
 
@@ -96,7 +94,7 @@ def change_over_k(values: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     left out. The difference is paired over queries, as in `compare`, in [−1, 1].
     """
     by = ["model", "setting", "ks"]
-    changes = compare(ends_of_k(values), arm="end", by=by, baseline="smallest k", seed=seed)
+    changes = compare(ends_of_k(values), arm="end", by=by, baseline="smallest k")
     return changes.drop(columns="end")
 
 

@@ -37,7 +37,6 @@ def column_means(
     *,
     by: Sequence[str] = ARM,
     scale: Scale = SHARES,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Mean of each of `columns`, whose values lie on `scale`: `by`, metric (the column),
     value, ci_low, ci_high, n, n_failed.
@@ -49,7 +48,7 @@ def column_means(
     JUDGED.check(judged, ["query_id", "group"], "column_means")
     arm, tables = list(by), []
     for column in columns:
-        means = summarise(_means_by_query(judged, column, arm, scale), arm, seed=seed)
+        means = summarise(_means_by_query(judged, column, arm, scale), arm)
         missing = judged.assign(n_failed=judged[column].isna())
         failed = missing.groupby(arm, sort=False, dropna=False)["n_failed"].sum().reset_index()
         table = means.drop(columns="n_failed").merge(failed, on=arm, how="left")
@@ -57,7 +56,7 @@ def column_means(
     return pd.concat(tables, ignore_index=True)[[*arm, "metric", *_MEANS]]
 
 
-def accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM, seed: int = 0) -> pd.DataFrame:
+def accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
     """Mean score and share of abstentions: `by`, metric, value, ci_low, ci_high, n,
     n_failed, n_empty, n_cut_off, and for the score what failures could change at most.
 
@@ -71,8 +70,8 @@ def accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM, seed: int = 0) ->
     """
     JUDGED.check(judged, ["query_id", "group", "status", "score", "abstained"], "accuracy")
     arm, scale = list(by), scale_of(judged)
-    scores = column_means(judged, ["score"], by=arm, scale=scale, seed=seed)
-    shares = column_means(judged, ["abstained"], by=arm, seed=seed)
+    scores = column_means(judged, ["score"], by=arm, scale=scale)
+    shares = column_means(judged, ["abstained"], by=arm)
     refused = judged["status"] == "refused"
     filled = judged.assign(
         if_all_wrong=judged["score"].fillna(scale.worst),

@@ -13,11 +13,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.comparison import difference_of
 from vrag_kit.analysis.intervals import RESAMPLES, Estimate, estimate, resampled_times
 from vrag_kit.errors import VragError
 from vrag_kit.judging.labels import LABELS, score_of_label
-from vrag_kit.judging.scale import Scale, scale_of
+from vrag_kit.judging.scale import scale_of
 
 STRICT = "strict"
 READINGS = {
@@ -82,10 +81,9 @@ def agreement(pairs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     group. Macro-F1 is the mean over the labels that a reading uses and that occur; kappa
     is in [−1, 1], NaN when both give one and the same label only; bias is the mean of
     the judge's score less the human's, at most the width of the judge's scale. n counts
-    the answers that a reading keeps; without any, values are NaN. Intervals are
-    bootstraps over groups, NaN where nothing varies; but an accuracy of 0 or 1, and no
-    bias on any answer, have the exact binomial bounds of `estimate`, the latter in both
-    directions.
+    the answers that a reading keeps; without any, values are NaN. Intervals of accuracy
+    and bias are those of `estimate`, of macro-F1 and kappa percentile bootstraps over
+    groups, NaN where nothing varies.
     """
     human = pairs["human"].map(list(LABELS).index).to_numpy(int)
     judge = pairs["judge"].map(list(LABELS).index).to_numpy(int)
@@ -96,13 +94,13 @@ def agreement(pairs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     for reading, text in READINGS.items():
         codes = text.split()
         right = _right(codes)[cells]
-        share, kept = estimate(right, pairs["group"], seed=seed), int(np.isfinite(right).sum())
+        share, kept = estimate(right, pairs["group"]), int(np.isfinite(right).sum())
         rows.append((reading, "accuracy", share.value, share.ci_low, share.ci_high, kept))
         low, high = _interval(_macro_f1(resampled, codes))
         rows.append((reading, "macro_f1", _macro_f1(counts, codes)[0], low, high, kept))
     low, high = _interval(_kappa(resampled))
     rows.append((STRICT, "kappa", _kappa(counts)[0], low, high, len(pairs)))
-    bias = _bias(pairs, seed)
+    bias = _bias(pairs)
     rows.append((STRICT, "bias", bias.value, bias.ci_low, bias.ci_high, len(pairs)))
     columns = ["reading", "metric", "value", "ci_low", "ci_high", "n"]
     return pd.DataFrame(rows, columns=columns)
@@ -191,9 +189,9 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _bias(pairs: pd.DataFrame, seed: int) -> Estimate:
+def _bias(pairs: pd.DataFrame) -> Estimate:
     """Mean of the judge's score less the human's, and its interval."""
     scale = scale_of(pairs)
     human = pairs["human"].map(lambda label: score_of_label(label, scale)).astype(float)
     off = pairs["score"].astype(float) - human
-    return difference_of(off, pairs["group"], Scale(0.0, scale.width), seed=seed)
+    return estimate(off.to_numpy(), pairs["group"], scale=scale.differences)

@@ -69,7 +69,7 @@ def error_cases(
     return rows[COLUMNS].reset_index(drop=True)
 
 
-def kinds_of_answers(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
+def kinds_of_answers(judged: pd.DataFrame) -> pd.DataFrame:
     """Share of the judged answers that are right, partly right, declined or wrong:
     model, setting, k, kind, metric, value in [0, 1], ci_low, ci_high, n.
 
@@ -84,6 +84,6 @@ def kinds_of_answers(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
         marked = known.assign(value=(kinds == kind).astype(float))
         queries = marked.groupby([*ARM, "query_id", "group"], sort=False)
         shares = queries["value"].mean().reset_index()
-        table = summarise(shares, ARM, seed=seed).drop(columns="n_failed")
+        table = summarise(shares, ARM).drop(columns="n_failed")
         tables.append(table.assign(kind=kind, metric="share"))
     return pd.concat(tables, ignore_index=True)

@@ -7,23 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.intervals import Estimate, block_sizes, estimate
+from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.errors import VragError
 from vrag_kit.frames import VALUES
-from vrag_kit.judging.scale import Scale, scale_of
-
-FLIPS = 20_000
+from vrag_kit.judging.scale import scale_of
 
 
-def compare(
-    per_query: pd.DataFrame, *, arm: str, by: Sequence[str], baseline: str, seed: int = 0
-) -> pd.DataFrame:
+def compare(per_query: pd.DataFrame, *, arm: str, by: Sequence[str], baseline: str) -> pd.DataFrame:
     """Difference of every arm to `baseline` on the queries that both have: arm, `by`,
     value, ci_low, ci_high, n, p, p_holm.
 
-    p is two-sided, by flipping the signs of whole groups (20,000 random flips, plus the
-    observed one); p_holm corrects for all rows of the table. Where no query differs,
-    the interval is what as many groups without a success allow, in both directions.
+    Interval and p are of one test over groups (`ClusterMean`): 0 is outside of the 95 %
+    interval exactly where p is below 0.05; p_holm corrects p for all rows of the table.
+    Where all groups differ alike, or not at all, the interval tells what as many may
+    leave unseen. Interval and p are NaN for one group whose queries differ otherwise.
     Columns needed in `per_query`: query_id, group, value, `arm` and `by`, and worst and
     best where the values are on another scale than [0, 1].
     """
@@ -35,57 +32,27 @@ def compare(
             f"no query has a value for {baseline!r}, so nothing can be compared with it; found"
             f" {', '.join(map(str, wide.columns)) or 'none'}."
         )
-    differences = Scale(0.0, scale_of(per_query).width)
+    scales = {key: scale_of(part).differences for key, part in per_query.groupby(list(by))}
     rows = []
     for name in [column for column in wide.columns if column != baseline]:
         pairs = wide[[name, baseline]].dropna().reset_index()
         pairs = pairs.assign(difference=pairs[name] - pairs[baseline])
         for key, part in pairs.groupby(list(by), sort=False):
-            found = difference_of(part["difference"], part["group"], differences, seed=seed)
-            p = _sign_flip(part["difference"].to_numpy(), part["group"].to_numpy(), seed)
-            rows.append((name, *key, found.value, found.ci_low, found.ci_high, found.n, p))
+            found = cluster_mean(part["difference"].to_numpy(float), part["group"], scales[key])
+            rows.append((name, *key, found.value, *found.interval(), len(part), found.p()))
     table = pd.DataFrame(rows, columns=[arm, *by, "value", "ci_low", "ci_high", "n", "p"])
     return table.assign(p_holm=holm(table["p"].to_numpy(float)))
 
 
-def difference_of(
-    differences: pd.Series, groups: pd.Series, scale: Scale, *, seed: int = 0
-) -> Estimate:
-    """`estimate` of differences, whose size is on `scale`, from 0 to the largest.
-
-    Where none differs from 0, the interval reaches as far in either direction as
-    groups without any difference allow.
-    """
-    values = differences.to_numpy(float)
-    falls = len(values) > 0 and bool((values == -scale.best).all())
-    if falls:  # all as far below as can be: `estimate` knows the upper end
-        result = estimate(-values, groups, seed=seed, scale=scale)
-        return Estimate(-result.value, -result.ci_high, -result.ci_low, result.n, result.n_failed)
-    result = estimate(values, groups, seed=seed, scale=scale)
-    if values.any():
-        return result
-    return Estimate(result.value, -result.ci_high, result.ci_high, result.n, result.n_failed)
-
-
 def holm(p: np.ndarray) -> np.ndarray:
     """The p-values corrected for their number, step down: the i-th smallest of m times
-    (m − i + 1), at least as large as those before it, at most 1.
+    (m − i + 1), at least as large as those before it, at most 1. NaN stays NaN, and is
+    not counted.
 
     Holm (1979), Scandinavian Journal of Statistics 6(2).
     """
-    order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    corrected = np.empty(len(p))
+    order = np.argsort(p, kind="stable")[: int(np.isfinite(p).sum())]  # NaN come last
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1))
+    corrected = np.full(len(p), np.nan)
     corrected[order] = np.minimum(stepped, 1.0)
     return corrected
-
-
-def _sign_flip(differences: np.ndarray, clusters: np.ndarray, seed: int) -> float:
-    """Two-sided p of a mean difference of 0, flipping the sign of each cluster's sum."""
-    sums = np.bincount(np.unique(clusters, return_inverse=True)[1], weights=differences)
-    stream, observed = np.random.default_rng(seed), abs(sums.sum()) - 1e-12
-    as_far = 0
-    for rows in block_sizes(FLIPS, len(sums)):
-        signs = stream.choice([-1.0, 1.0], size=(rows, len(sums)))
-        as_far += int(np.sum(np.abs(signs @ sums) >= observed))
-    return (1 + as_far) / (FLIPS + 1)

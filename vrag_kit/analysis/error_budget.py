@@ -80,15 +80,15 @@ def _scores(judged: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return queries.agg(score=("score", "mean"), spread=("spread", "max")).reset_index()
 
 
-def mean_budget(budget: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
+def mean_budget(budget: pd.DataFrame) -> pd.DataFrame:
     """Mean points lost a question to each cause: model, k, cause, metric, value, ci_low,
     ci_high, n, n_failed.
     """
-    return summarise(budget, ["model", "k", "cause"], seed=seed).assign(metric="lost")
+    return summarise(budget, ["model", "k", "cause"]).assign(metric="lost")
 
 
 def accuracy_given_clue(
-    retrieved: pd.DataFrame, benchmark: Benchmark, run: pd.DataFrame, *, seed: int = 0
+    retrieved: pd.DataFrame, benchmark: Benchmark, run: pd.DataFrame
 ) -> pd.DataFrame:
     """Accuracy apart for questions with and without a clue among the first k: model, k,
     clue ("yes" or "no"), metric, value on the judge's scale, ci_low, ci_high, n,
@@ -104,4 +104,4 @@ def accuracy_given_clue(
     queries = rows.groupby(["model", "k", "clue", "query_id", "group"], sort=False)
     means = queries["score"].mean().rename("value").reset_index()
     means = means.assign(worst=scale.worst, best=scale.best)
-    return summarise(means, ["model", "k", "clue"], seed=seed).assign(metric="accuracy")
+    return summarise(means, ["model", "k", "clue"]).assign(metric="accuracy")

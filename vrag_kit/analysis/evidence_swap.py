@@ -52,7 +52,7 @@ def swap_outcomes(own: pd.DataFrame, swapped: pd.DataFrame) -> pd.DataFrame:
     return own.assign(**shares)
 
 
-def swap_effect(outcomes: pd.DataFrame, *, by: Sequence[str] = (), seed: int = 0) -> pd.DataFrame:
+def swap_effect(outcomes: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
     """What swapping the evidence causes: outcome, picture, model, `by`, value, ci_low,
     ci_high, n, p, p_holm.
 
@@ -70,6 +70,4 @@ def swap_effect(outcomes: pd.DataFrame, *, by: Sequence[str] = (), seed: int = 0
         shares = pictures.assign(score=pictures[name], worst=0.0, best=1.0)
         parts.append(per_query(shares, by=arms).assign(outcome=name))
     values = pd.concat(parts, ignore_index=True)
-    return compare(
-        values, arm="picture", by=["outcome", "model", *by], baseline="original", seed=seed
-    )
+    return compare(values, arm="picture", by=["outcome", "model", *by], baseline="original")

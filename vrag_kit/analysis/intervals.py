@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.errors import VragError
 from vrag_kit.frames import VALUES
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
@@ -32,18 +33,15 @@ def estimate(
     values: Sequence[float] | np.ndarray,
     groups: Sequence[str] | np.ndarray | pd.Series,
     *,
-    seed: int = 0,
     level: float = 0.95,
     scale: Scale = SHARES,
 ) -> Estimate:
-    """Mean of `values` (NaN: no value) with a percentile bootstrap interval over
-    `groups`.
+    """Mean of `values` (NaN: no value) with an interval over `groups`, on `scale`.
 
-    Whole groups are drawn with replacement, 4,000 times, so queries of one group stay
-    together. When all values are the worst of the `scale`, or all the best, a bootstrap
-    knows no doubt: the interval is then the exact binomial one (Clopper-Pearson) with
-    one trial a group. For one group only, or one repeated value between the ends, the
-    interval is NaN. Raises `VragError` when the lengths differ.
+    The interval is `ClusterMean`'s, whose test `compare` takes too. Where all groups
+    are alike it tells what as many may leave unseen, exactly; for one group whose
+    values differ it is NaN. Raises `VragError` when the lengths differ, and for values
+    that are off the scale.
     """
     everything, names = np.asarray(values, dtype=float), np.asarray(groups)
     if len(everything) != len(names):
@@ -54,34 +52,9 @@ def estimate(
     failed, given = int((~known).sum()), everything[known]
     if len(given) == 0:
         return Estimate(np.nan, np.nan, np.nan, 0, failed)
-    clusters, member = np.unique(names[known], return_inverse=True)
-    mean = float(given.mean())
-    if (given == given[0]).all():
-        low, high = _exact(mean, len(clusters), level, scale)
-    elif len(clusters) == 1:
-        low, high = np.nan, np.nan
-    else:
-        sums, sizes = np.bincount(member, weights=given), np.bincount(member)
-        times = resampled_times(len(clusters), seed)
-        means = np.concatenate([block @ sums / (block @ sizes) for block in times])
-        low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(mean, float(low), float(high), len(given), failed)
-
-
-def _exact(mean: float, clusters: int, level: float, scale: Scale) -> tuple[float, float]:
-    """Clopper-Pearson's interval of no success, or of nothing else, in `clusters`
-    trials; NaN between the ends of the scale.
-
-    Clopper & Pearson (1934), Biometrika 26(4).
-    """
-    from scipy.special import betaincinv
-
-    share = float(betaincinv(clusters, 1, (1 - level) / 2))  # the least share that gives only hits
-    if mean == scale.best:
-        return scale.worst + scale.width * share, scale.best
-    if mean == scale.worst:
-        return scale.worst, scale.best - scale.width * share
-    return np.nan, np.nan
+    found = cluster_mean(given, names[known], scale)
+    low, high = found.interval(level)
+    return Estimate(found.value, low, high, len(given), failed)
 
 
 def resampled_times(n_groups: int, seed: int, resamples: int = RESAMPLES) -> Iterator[np.ndarray]:
@@ -102,16 +75,17 @@ def block_sizes(rows: int, columns: int) -> Iterator[int]:
         yield min(most, rows - start)
 
 
-def summarise(per_query: pd.DataFrame, by: Sequence[str], *, seed: int = 0) -> pd.DataFrame:
+def summarise(per_query: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """One `estimate` for each combination of the columns `by`: those columns, value,
     ci_low, ci_high, n, n_failed.
 
     `per_query` has the columns value and group (the cluster), and worst and best where
-    the values are on another scale than [0, 1]. The order of first appearance is kept.
+    the values are on another scale than [0, 1], which may differ from row to row of the
+    result. The order of first appearance is kept.
     """
     VALUES.check(per_query, ["group", "value"], "summarise")
-    scale, rows = scale_of(per_query), []
+    rows = []
     for key, part in per_query.groupby(list(by), sort=False, dropna=False):
-        result = estimate(part["value"].to_numpy(), part["group"], seed=seed, scale=scale)
+        result = estimate(part["value"].to_numpy(), part["group"], scale=scale_of(part))
         rows.append((*key, result.value, result.ci_low, result.ci_high, result.n, result.n_failed))
     return pd.DataFrame(rows, columns=[*by, "value", "ci_low", "ci_high", "n", "n_failed"])

@@ -49,7 +49,7 @@ def corrected_accuracy(
     rows = []
     for key, part in judged.groupby(arm, sort=False):
         own = labels.get(key, pairs.iloc[:0])
-        judge = estimate(part["score"].to_numpy(), part["group"], seed=seed, scale=scale)
+        judge = estimate(part["score"].to_numpy(), part["group"], scale=scale)
         means = {"judge": (judge.value, judge.ci_low, judge.ci_high)}
         means["corrected"] = _corrected(part, own, judge, scale, seed)
         for metric, (value, low, high) in means.items():
@@ -72,7 +72,7 @@ def _corrected(
     if len(set(off_groups)) < 2:
         low, high = np.nan, np.nan
     elif np.ptp(off) == 0:
-        low, high = _without_doubt(off, off_groups, judge, scale, seed)
+        low, high = _without_doubt(off, off_groups, judge, scale)
     else:
         known = part[part["score"].notna()]
         low, high = _resampled(known, off, off_groups, seed)
@@ -81,14 +81,14 @@ def _corrected(
 
 
 def _without_doubt(
-    off: np.ndarray, off_groups: np.ndarray, judge: Estimate, scale: Scale, seed: int
+    off: np.ndarray, off_groups: np.ndarray, judge: Estimate, scale: Scale
 ) -> tuple[float, float]:
     """The interval where the judge is off by the same amount on every labelled answer:
     its own and that of as many groups without a disagreement; NaN where it is off.
     """
     if off[0] != 0:
         return np.nan, np.nan
-    doubt = estimate(off, off_groups, seed=seed, scale=Scale(0.0, scale.width)).ci_high
+    doubt = estimate(off, off_groups, scale=Scale(0.0, scale.width)).ci_high
     below = np.hypot(judge.value - judge.ci_low, doubt)
     above = np.hypot(judge.ci_high - judge.value, doubt)
     return judge.value - below, judge.value + above

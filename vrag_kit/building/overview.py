@@ -84,9 +84,7 @@ def funnel(species: int, chosen: int, decisions: Sequence[Decision]) -> pd.DataF
     return pd.DataFrame(rows, columns=["step", "what", "n"])
 
 
-def filter_beside_annotators(
-    presence: pd.DataFrame, decisions: Sequence[Decision], *, seed: int = 0
-) -> pd.DataFrame:
+def filter_beside_annotators(presence: pd.DataFrame, decisions: Sequence[Decision]) -> pd.DataFrame:
     """How the coarse filter (`ask_presence`) does on images that annotators labelled,
     with 95 % intervals over species.
 
@@ -104,6 +102,6 @@ def filter_beside_annotators(
     for metric, label in (("clues found", 1), ("false alarms", 0)):
         part = presence[labels == label]
         groups = [species[question_id] for question_id in part["question_id"]]
-        found = estimate(part["visible"].to_numpy(float), groups, seed=seed)
+        found = estimate(part["visible"].to_numpy(float), groups)
         rows.append((metric, found.value, found.ci_low, found.ci_high, found.n, found.n_failed))
     return pd.DataFrame(rows, columns=["metric", "value", "ci_low", "ci_high", "n", "n_failed"])

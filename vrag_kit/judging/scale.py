@@ -28,6 +28,11 @@ class Scale:
         return self.best - self.worst
 
     @property
+    def differences(self) -> Scale:
+        """The scale of the difference of two scores."""
+        return Scale(-self.width, self.width)
+
+    @property
     def middle(self) -> float:
         """Half way between the ends."""
         return (self.worst + self.best) / 2

@@ -115,7 +115,7 @@ def score_runs(
     full_depth: bool = False,
 ) -> pd.DataFrame:
     """Every metric of every query and retriever: columns retriever, query_id, group,
-    metric, k, value.
+    metric, k, value, and worst and best, the ends of the metric's scale.
 
     The retrievers come first, then "random order" (its exact expectation) and "perfect
     order". A query for which a retriever found nothing counts as `evaluate` says: 0
@@ -136,7 +136,9 @@ def score_runs(
     named = [table.assign(retriever=name) for name, table in tables.items()]
     scores = pd.concat(named, ignore_index=True)
     scores["group"] = scores["query_id"].map(benchmark.groups)
-    return scores[["retriever", "query_id", "group", "metric", "k", "value"]]
+    scores["worst"] = 0.0
+    scores["best"] = scores["k"].where(scores["metric"] == "hit_count", 1).astype(float)
+    return scores[["retriever", "query_id", "group", "metric", "k", "value", "worst", "best"]]
 
 
 def _check_depth(benchmark: Benchmark, name: str, run: pd.DataFrame, depth: int) -> None:
