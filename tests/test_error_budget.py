@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +18,8 @@ from vrag_kit.analysis import (
     kinds_of_answers,
     mean_budget,
 )
+from vrag_kit.analysis.error_budget import CAUSES, WORDINGS
+from vrag_kit.errors import VragError
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Evidence, Query
 
@@ -57,55 +61,102 @@ def judged(rows: list[tuple[str, str, int, float]], spread: float = np.nan) -> p
     return table.assign(group=table["query_id"], doc_ids=clues)
 
 
-SCORE = st.sampled_from([0.0, 0.5, 1.0])
+def alone(wording: str, setting: str, scores: dict[str, float]) -> pd.DataFrame:
+    """Judged answers to one clue alone: query → score."""
+    rows = [(query_id, setting, 1, score) for query_id, score in scores.items()]
+    return judged(rows).assign(wording=wording)
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([None, 1, 2, 3]), SCORE, SCORE, SCORE), min_size=1, max_size=8
+def everywhere(*scores: float) -> pd.DataFrame:
+    """The same scores for both clues in both wordings, one a query."""
+    by_query = {f"q{i}": score for i, score in enumerate(scores)}
+    return pd.concat(
+        [alone(wording, setting, by_query) for wording in WORDINGS for setting in CLUES]
     )
+
+
+CLUES = ("first_clue", "gt_clue")
+SCORE = st.sampled_from([0.0, 0.25, 1.0])
+CASE = st.fixed_dictionaries(
+    {
+        "rank": st.sampled_from([None, 1, 2, 3]),
+        "scores": st.tuples(SCORE, SCORE),
+        "first_clue": st.tuples(SCORE, SCORE),
+        "gt_clue": st.tuples(SCORE, SCORE),
+    }
 )
+Case = dict[str, Any]  # Any: what `CASE` draws
+
+
+def budget_of(cases: list[Case]) -> pd.DataFrame:
+    """The budget of each case's question; a clue is found alone only where the run has
+    one.
+    """
+    by_query = {f"q{i}": case for i, case in enumerate(cases)}
+    rows = []
+    for name, case in by_query.items():
+        rows += [(name, "top_k", k, score) for k, score in zip(KS, case["scores"], strict=True)]
+    have = {name: case for name, case in by_query.items() if case["rank"] is not None}
+    tables = []
+    for place, wording in enumerate(WORDINGS):
+        for kind, some in (("first_clue", have), ("gt_clue", by_query)):
+            scores = {name: case[kind][place] for name, case in some.items()}
+            tables.append(alone(wording, kind, scores))
+    ranks = first_clue_rank(benchmark(len(cases)), ranked([case["rank"] for case in cases]))
+    return error_budget(judged(rows), pd.concat(tables), ranks)
+
+
+@given(st.lists(CASE, min_size=1, max_size=6))
 @settings(max_examples=60, deadline=None)
-def test_the_causes_add_up_to_what_is_lost(
-    cases: list[tuple[int | None, float, float, float]],
-) -> None:
-    b, run = benchmark(len(cases)), ranked([rank for rank, *_ in cases])
-    retrieved = judged(
-        [
-            (f"q{i}", "top_k", k, score)
-            for i, (_, *scores, _) in enumerate(cases)
-            for k, score in zip(KS, scores, strict=True)
-        ]
-    )
-    alone = judged(
-        [
-            (f"q{i}", "gt_clue", 1, score)
-            for i, (rank, *_, score) in enumerate(cases)
-            if rank is not None
-        ]
-    )
-    budget = error_budget(retrieved, alone, b, run)
+def test_the_causes_add_up_to_what_is_lost(cases: list[Case]) -> None:
+    budget = budget_of(cases)
     assert (budget["value"] >= 0).all()
     total = budget.groupby(["query_id", "k"])["value"].sum()
-    for row in retrieved.itertuples():
-        assert total[row.query_id, row.k] == pytest.approx(1 - row.score)
-    for i, (rank, *scores, single) in enumerate(cases):  # the slow obvious version
-        for k, score in zip(KS, scores, strict=True):
-            found = budget[(budget["query_id"] == f"q{i}") & (budget["k"] == k)].set_index("cause")[
-                "value"
-            ]
-            there = rank is not None and rank <= k
-            assert found["no clue retrieved"] == (0 if there else 1 - score)
-            assert found["clue misread even alone"] == (min(1 - score, 1 - single) if there else 0)
-            assert found["clue ignored or contradicted"] == pytest.approx(
-                max(0, single - score) if there else 0
-            )
+    means = mean_budget(budget).groupby("k")["value"].sum()
+    for place, k in enumerate(KS):
+        for i, case in enumerate(cases):
+            assert total[f"q{i}", k] == pytest.approx(1 - case["scores"][place])
+        accuracy = np.mean([case["scores"][place] for case in cases])
+        assert means[k] == pytest.approx(1 - accuracy)
+
+
+@given(CASE, st.sampled_from([0, 1]))
+@settings(max_examples=200, deadline=None)
+def test_each_point_is_put_down_as_a_slow_tale_tells_it(case: Case, place: int) -> None:
+    k, score = KS[place], case["scores"][place]
+    lost = dict.fromkeys(CAUSES, 0.0)
+    if case["rank"] is None or case["rank"] > k:
+        helped = case["gt_clue"][0] if k == 1 else case["gt_clue"][1]
+        lost["no clue retrieved, one would help"] = max(0.0, helped - score)
+        lost["no clue retrieved, none would help"] = 1 - max(helped, score)
+    elif k == 1:  # it is alone: what is lost beyond the other wording is this wording's
+        lost["clue misread even alone"] = 1 - max(score, case["first_clue"][0])
+        lost["clue alone misread in this wording"] = max(0.0, case["first_clue"][0] - score)
+    else:
+        one, several = case["first_clue"]
+        lost["clue misread even alone"] = 1 - max(score, one, several)
+        lost["clue alone misread in this wording"] = max(score, one, several) - max(score, several)
+        lost["clue ignored or contradicted"] = max(0.0, several - score)
+    budget = budget_of([case])
+    found = budget[budget["k"] == k].set_index("cause")["value"]
+    assert found.to_dict() == pytest.approx(lost)
+
+
+def test_the_retriever_is_charged_only_what_a_clue_recovers() -> None:
+    retrieved = judged([(q, "top_k", 3, 0.0) for q in ("q0", "q1")])
+    none = ranked([None, None])
+    draws = everywhere(1.0, 0.0).query("setting == 'gt_clue'")
+    given = pd.concat([draws, draws.assign(draw=1, score=0.0)])  # q0: half of the draws
+    budget = error_budget(retrieved, given, first_clue_rank(benchmark(2), none))
+    means = mean_budget(budget).set_index("cause")["value"]
+    assert means["no clue retrieved, one would help"] == 0.25
+    assert means["no clue retrieved, none would help"] == 0.75
 
 
 def test_where_verdicts_differ_the_judge_is_in_doubt() -> None:
-    b, run = benchmark(2), ranked([1, None])
+    ranks = first_clue_rank(benchmark(2), ranked([1, None]))
     retrieved = judged([("q0", "top_k", 1, 0.25), ("q1", "top_k", 1, 0.25)], spread=0.5)
-    budget = error_budget(retrieved, judged([("q0", "gt_clue", 1, 1.0)]), b, run)
+    budget = error_budget(retrieved, everywhere(1.0, 1.0), ranks)
     assert (
         budget[budget["value"] > 0][["cause", "value"]].to_numpy().tolist()
         == [["judge in doubt", 0.75]] * 2
@@ -113,15 +164,47 @@ def test_where_verdicts_differ_the_judge_is_in_doubt() -> None:
 
 
 def test_without_a_verdict_nobody_knows_and_it_is_counted() -> None:
-    b, run = benchmark(3), ranked([1, 1, None])
+    ranks = first_clue_rank(benchmark(3), ranked([1, 1, None]))
     retrieved = judged(
         [("q0", "top_k", 1, np.nan), ("q1", "top_k", 1, 0.0), ("q2", "top_k", 1, 0.0)]
     )
-    alone = judged([("q0", "gt_clue", 1, 1.0), ("q1", "gt_clue", 1, np.nan)])
-    means = mean_budget(error_budget(retrieved, alone, b, run)).set_index("cause")
+    given = alone("one image", "gt_clue", {"q0": 1.0, "q2": 0.75})
+    given = pd.concat([given, given.assign(wording="several images")])
+    budget = error_budget(retrieved, pd.concat([given, everywhere(1.0, np.nan)]), ranks)
+    means = mean_budget(budget).set_index("cause")
     assert (means["n"] == 1).all()
     assert (means["n_failed"] == 2).all()
-    assert means.loc["no clue retrieved", "value"] == 1.0
+    assert means.loc["no clue retrieved, one would help", "value"] == 0.75
+
+
+def test_all_panels_and_ks_are_about_the_same_questions() -> None:
+    ranks = first_clue_rank(benchmark(3), ranked([1, 1, 1]))
+    rows = [(f"q{i}", "top_k", k, 0.0) for i in range(3) for k in KS]
+    first, second = judged(rows), judged(rows).assign(model="n")
+    second.loc[second["query_id"].eq("q0") & second["k"].eq(3), "score"] = np.nan
+    silent = judged([(f"q{i}", "top_k", 20, np.nan) for i in range(3)])  # too many for it
+    single = pd.concat([everywhere(1.0, 1.0, 1.0).assign(model=model) for model in "mn"])
+    means = mean_budget(error_budget(pd.concat([first, second, silent]), single, ranks))
+    assert means.groupby(["model", "k"])["n"].first().to_dict() == {
+        ("m", 1): 2,
+        ("m", 3): 2,
+        ("m", 20): 0,
+        ("n", 1): 2,
+        ("n", 3): 2,
+    }
+
+
+def test_one_wording_is_not_enough() -> None:
+    ranks = first_clue_rank(benchmark(1), ranked([1]))
+    retrieved, single = judged([("q0", "top_k", 3, 0.0)]), everywhere(1.0)
+    with pytest.raises(
+        VragError, match=r"is no 'first_clue in several images'; found first_clue in one image, gt_"
+    ):
+        error_budget(retrieved, single.query("wording == 'one image'"), ranks)
+    with pytest.raises(VragError, match="found first_clue in no wording, gt_clue in no wording"):
+        error_budget(retrieved, single.drop(columns="wording"), ranks)
+    with pytest.raises(VragError, match="is no 'gt_clue in one image'"):
+        error_budget(retrieved, single.query("setting == 'first_clue'"), ranks)
 
 
 def test_the_rank_of_the_first_clue_is_missing_where_there_is_none() -> None:
@@ -129,11 +212,11 @@ def test_the_rank_of_the_first_clue_is_missing_where_there_is_none() -> None:
 
 
 def test_accuracy_with_and_without_a_clue_is_of_different_questions_and_says_how_many() -> None:
-    b, run = benchmark(3), ranked([1, 3, None])
+    ranks = first_clue_rank(benchmark(3), ranked([1, 3, None]))
     retrieved = judged(
         [(f"q{i}", "top_k", k, score) for i, score in enumerate([1.0, 0.5, 0.0]) for k in KS]
     )
-    table = accuracy_given_clue(retrieved, b, run).set_index(["k", "clue"])
+    table = accuracy_given_clue(retrieved, ranks).set_index(["k", "clue"])
     assert table[["value", "n"]].to_dict("index") == {
         (1, "yes"): {"value": 1.0, "n": 1},
         (1, "no"): {"value": 0.25, "n": 2},

@@ -228,28 +228,32 @@ def test_the_variants_figure_shows_every_printed_number_of_table_6() -> None:
     assert axis.get_title() == "paper (n = 266)"
 
 
-def test_the_budget_figure_stacks_the_causes_to_what_is_lost() -> None:
-    causes = [
-        "no clue retrieved",
-        "clue misread even alone",
-        "clue ignored or contradicted",
-        "judge in doubt",
-    ]
+def test_the_budget_figure_stacks_the_causes_to_what_is_lost_and_draws_their_intervals() -> None:
+    causes = ("no clue retrieved, one would help", "clue misread even alone", "judge in doubt")
     table = pd.DataFrame(
         [
-            ("m", k, cause, value, 9)
-            for k, values in {1: (40, 10, 5, 0), 5: (10, 12, 20, 1)}.items()
+            ("m", k, cause, value, value - 2, value + 3, 9)
+            for k, values in {1: (40, 10, 0), 5: (10, 12, 0)}.items()
             for cause, value in zip(causes, values, strict=True)
         ],
-        columns=["model", "k", "cause", "value", "n"],
+        columns=["model", "k", "cause", "value", "ci_low", "ci_high", "n"],
     )
-    (axis,) = budget_figure(table).axes
+    figure = budget_figure(table)
+    (axis,) = figure.axes
     tops = {
         round(bar.get_x() + bar.get_width() / 2): bar.get_y() + bar.get_height()
         for bar in axis.patches
     }  # the last bar of each k is the highest
-    assert tops == {0: 55, 1: 43}
+    assert tops == {0: 50, 1: 22}
+    whiskers = [
+        tuple(float(y) for _, y in line)
+        for part in axis.collections
+        for line in part.get_segments()
+    ]
+    assert whiskers == [(38, 43), (8, 13), (40 + 8, 40 + 13), (10 + 10, 10 + 15)]
     assert axis.get_title() == "m (n = 9)"
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(causes[:2])
 
 
 def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_both() -> None:

@@ -18,6 +18,7 @@ from vrag_kit.analysis import (
     error_budget,
     error_cases,
     estimate,
+    first_clue_rank,
     kinds_of_answers,
     per_query,
 )
@@ -152,9 +153,11 @@ def test_bias_and_correction_are_on_the_scale() -> None:
 
 def test_what_is_lost_is_counted_from_the_best() -> None:
     run = make_run([("q0", "q0-n", 1.0), ("q1", "q1-c", 1.0)])
-    budget = error_budget(
-        judged(["wrong", "wrong"], "top_k"), judged(["wrong"] * 2), benchmark(2), run
-    )
+    wordings = ("one image", "several images")
+    alone = pd.concat([judged(["wrong"] * 2).assign(wording=wording) for wording in wordings])
+    alone = pd.concat([alone, alone.assign(setting="first_clue")])
+    retrieved = judged(["wrong", "wrong"], "top_k")
+    budget = error_budget(retrieved, alone, first_clue_rank(benchmark(2), run))
     lost = budget.groupby("query_id")["value"].sum()
     assert lost.to_dict() == {"q0": 2.0, "q1": 2.0}
 

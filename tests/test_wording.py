@@ -244,11 +244,16 @@ def test_a_slot_that_makes_no_sense_is_named(change: object, words: str, tmp_pat
     assert f"{path}: template 'mine': {words}" in str(caught.value)
 
 
-def test_one_wording_for_all_settings() -> None:
+def test_one_wording_for_all_settings_that_show_documents() -> None:
     only = WORDING.only("several_images")
-    assert {
-        only.template_of(Context(query_id="q", setting=s, k=1)).name for s in only.settings
-    } == {"several_images"}
+    names = {
+        (setting, k): only.template_of(Context(query_id="q", setting=setting, k=k)).name
+        for setting in only.settings
+        for k in (0, 1, 5)
+    }
+    for k in (0, 1, 5):  # no image is no several images
+        assert names.pop(("zero_shot", k)) == "no_image"
+    assert set(names.values()) == {"several_images"}
     with pytest.raises(VragError, match="unknown template 'two_images'; expected one of no_image"):
         WORDING.only("two_images")
 

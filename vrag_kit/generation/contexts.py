@@ -160,15 +160,15 @@ def one_in_k_easy(
 
 
 def first_clue(benchmark: Benchmark, run: pd.DataFrame) -> list[Context]:
-    """The best ranked clue of a run alone, asked as a GT clue: what the model makes of
-    the very clue that top-k shows it. Queries for which the run has none are left out.
+    """The best ranked clue of a run alone: what the model makes of the very clue that
+    top-k shows it. Queries for which the run has none are left out.
     """
     found: dict[str, str] = {}
     for query_id, doc_id in run.sort_values("rank")[["query_id", "doc_id"]].itertuples(index=False):
         if query_id in benchmark.queries and doc_id in benchmark.relevant(query_id):
             found.setdefault(query_id, doc_id)
     return [
-        Context(query_id=query_id, setting="gt_clue", k=1, doc_ids=(found[query_id],))
+        Context(query_id=query_id, setting="first_clue", k=1, doc_ids=(found[query_id],))
         for query_id in benchmark.queries
         if query_id in found
     ]

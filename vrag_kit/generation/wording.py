@@ -126,11 +126,16 @@ class Wording:
         return self.template(by_k[context.k if context.k in by_k else None])
 
     def only(self, name: str) -> Wording:
-        """The same templates, with this one for every setting; raises `VragError` when
-        there is none of this name.
+        """The same templates, with this one for every setting that shows documents; one
+        without any, such as zero-shot, keeps its own. Raises `VragError` when there is
+        none of this name.
         """
         self.template(name)
-        return replace(self, settings={setting: {None: name} for setting in self.settings})
+        settings = dict(self.settings)
+        for setting, by_k in self.settings.items():
+            if any(_shows(self.templates[own].slots) for own in by_k.values()):
+                settings[setting] = {None: name}
+        return replace(self, settings=settings)
 
 
 def read_wording(path: Path | str) -> Wording:
@@ -198,6 +203,11 @@ def _check(slot: Slot, where: str) -> None:
             f"{where}: header or footer holds {{{sorted(odd)[0]}}}; only {{question}} is filled in"
             " there. Put fixed words with braces into a slot of the kind 'text'."
         )
+
+
+def _shows(slots: tuple[Slot, ...]) -> bool:
+    """Whether one of the slots, or of those in a section, holds documents."""
+    return any(slot.kind == "documents" or _shows(slot.slots) for slot in slots)
 
 
 def _by_k(value: str | Mapping[str, str]) -> dict[int | None, str]:
