@@ -26,7 +26,8 @@ WORDINGS = ("one image", "several images")
 """How one clue alone is asked about: in the wording of a GT clue, and in that in which
 several images are shown.
 """
-_CLUES = ("first_clue", "gt_clue")
+_FOUND = [f"first_clue in {wording}" for wording in WORDINGS]
+_ANY = [f"gt_clue in {wording}" for wording in WORDINGS]
 _KEYS = ["model", "k", "query_id", "group"]
 
 
@@ -92,10 +93,9 @@ def _alone(judged: pd.DataFrame) -> pd.DataFrame:
     for each, and "spread alone", the largest of the best ranked clue's verdicts.
     """
     JUDGED.check(judged, ["model", "setting", "query_id", "score"], "error_budget")
-    shown = [each for each in _CLUES if each == "gt_clue" or each in set(judged["setting"])]
     wording = judged["wording"] if "wording" in judged else pd.Series("no wording", judged.index)
     arms = judged["setting"] + " in " + wording
-    needed = [f"{each} in {words}" for each in shown for words in WORDINGS]
+    needed = [*_FOUND, *_ANY] if "first_clue" in set(judged["setting"]) else _ANY
     if missing := [arm for arm in needed if arm not in set(arms)]:
         raise VragError(
             f"error_budget: among the answers to one clue alone is no {missing[0]!r}; found"
@@ -105,7 +105,7 @@ def _alone(judged: pd.DataFrame) -> pd.DataFrame:
     queries = ["model", "query_id"]
     means = _scores(judged.assign(arm=arms), [*queries, "setting", "arm"])
     wide = means.pivot(index=queries, columns="arm", values="score")
-    wide = wide.reindex(columns=[f"{each} in {words}" for each in _CLUES for words in WORDINGS])
+    wide = wide.reindex(columns=[*_FOUND, *_ANY])
     found = means[means["setting"] == "first_clue"].groupby(queries)["spread"].max()
     return wide.join(found.rename("spread alone")).reset_index()
 
