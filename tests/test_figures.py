@@ -8,8 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
@@ -21,6 +26,7 @@ from vrag_kit.papers.visual_rag import (
     printed,
     query_table,
 )
+from vrag_kit.papers.visual_rag.doubt import with_doubt
 from vrag_kit.plotting import (
     accuracy_figure,
     baseline_figure,
@@ -156,48 +162,76 @@ def test_the_baseline_figure_shows_every_printed_number_where_it_belongs() -> No
     assert [label.get_text() for label in axis.get_xticklabels()][:2] == ["Phi4-MM", "Qwen2.5VL"]
 
 
-def test_the_accuracy_figure_shows_top_k_left_and_one_in_k_right() -> None:
-    left, right, _ = accuracy_figure({"paper": PAPER}).axes
+def test_the_accuracy_figure_shows_baselines_at_the_side_then_top_k_then_one_in_k() -> None:
+    beside, top_k, one_in_k, _ = accuracy_figure({"paper": PAPER}).axes
     gpt = PAPER[PAPER["model"] == "GPT-4o"].set_index(["setting", "k"])["value"]
-    assert {(0, gpt["zero_shot", 0]), (1, gpt["top_k", 1]), (7, gpt["top_k", 20])} <= drawn(left)
-    assert {(0, gpt["zero_shot", 0]), (1, gpt["gt_clue", 1]), (2, gpt["one_in_k", 3])} <= drawn(
-        right
-    )
+    assert {value for _, value in drawn(beside)} >= {
+        *gpt.loc[["zero_shot", "gt_clue", "non_clue"]],
+    }
+    for axis, setting in ((top_k, "top_k"), (one_in_k, "one_in_k")):
+        near_k = {(round(x), value) for x, value in drawn(axis)}  # models stand a little apart
+        assert near_k >= set(gpt.loc[setting].items())
+        assert not {value for _, value in drawn(axis)} & {gpt["zero_shot", 0], gpt["gt_clue", 1]}
+    assert len({axis.get_ylim() for axis in (beside, top_k, one_in_k)}) == 1
+    assert [line for line in beside.lines if line.get_linestyle() != "None"] == []
 
 
-def test_a_mean_over_fewer_queries_is_drawn_hollow_and_the_legend_says_why() -> None:
-    fewer = PAPER.assign(n=374 - 10 * ((PAPER["model"] == "GPT-4o") & (PAPER["k"] == 20)))
-    axes = accuracy_figure({"whole": PAPER, "fewer": fewer}).axes
-    hollow = [
-        tuple(line.get_xdata())
-        for axis in axes
-        for line in axis.lines
-        if line.get_marker() == "o"
-        and line.get_markerfacecolor() == "white"
-        and len(line.get_xdata())
-    ]
-    assert hollow == [(7,), (7,)]  # k = 20 of both panels below, none above
-    assert axes[3].get_title() == "fewer (n = 364 to 374): top-k"
-    assert [
-        "answers failed" in " ".join(text.get_text() for text in axes[i].get_legend().get_texts())
-        for i in (2, 5)
-    ] == [False, True]
+def hollow(axis: plt.Axes) -> list[tuple[float, ...]]:
+    """Where an axis has hollow points, line by line, at the nearest k."""
+    lines = [line for line in axis.lines if line.get_markerfacecolor() == "white"]
+    return [tuple(np.round(line.get_xdata())) for line in lines if line.get_marker() == "o"]
 
 
-def test_the_gcue_figure_marks_what_lies_outside_and_hatches_what_is_unbounded() -> None:
+def test_a_mean_is_hollow_where_answers_failed_however_many_queries_are_left() -> None:
+    lost = (PAPER["model"] == "GPT-4o") & (PAPER["k"] == 20)
+    value = PAPER["value"]
+    failed = PAPER.assign(n_failed=7 * lost, if_all_wrong=value - 6, if_all_right=value + 4)
+    fewer = PAPER.assign(n=374 - 10 * lost, n_failed=0)
+    figure = accuracy_figure({"failed": failed, "fewer": fewer})
+    assert [hollow(axis) for axis in figure.axes] == [[], [(20,)], [(20,)], [], *[[]] * 4]
+    whiskers = {
+        y for line in figure.axes[1].lines if line.get_marker() == "_" for y in line.get_ydata()
+    }
+    at_20 = PAPER[lost & (PAPER["setting"] == "top_k")]["value"].item()
+    assert whiskers == {at_20 - 6, at_20 + 4}
+    assert figure.axes[5].get_title() == "fewer (n = 364 to 374): top-k"
+    assert "some answers failed" in figure.get_supxlabel()
+    assert "failed" not in accuracy_figure({"fewer": fewer}).get_supxlabel()
+
+
+def test_the_gcue_figure_says_where_bars_end_that_it_cuts() -> None:
     table = gcue_printed(published("visual_rag", table=3)).query("model == 'Qwen2.5VL'")
-    ours = table.assign(
-        ci_low=[float("-inf")] * 3 + [0.5] * (len(table) - 3),
-        ci_high=[float("inf")] * 3 + [2.0] * (len(table) - 3),
-    )
-    axes = gcue_figure({"paper": table, "ours": ours}).axes
-    triangles = [line for line in axes[2].lines if line.get_marker() == "^"]
-    assert {tuple(line.get_ydata()) for line in triangles} == {
-        (3.0,) * 4
-    }  # λ = 1: 2.75 at k = 3 and 2.95 at k = 10 lie inside, the others above
-    assert sum(len(axis.patches) for axis in axes[:3]) == 0
-    assert [len(axis.patches) for axis in axes[4:7]] == [1, 1, 1]
-    assert all(patch.get_hatch() == "///" for axis in axes[4:7] for patch in axis.patches)
+    at_3 = table["k"] == 3
+    ours = table.assign(ci_low=np.where(at_3, -np.inf, 0.5), ci_high=np.where(at_3, np.inf, 3.4))
+    paper, own = gcue_figure({"paper": table, "ours": ours.assign(n_failed=at_3)}, lam=1).axes
+    assert paper.get_ylim() == own.get_ylim() == (-0.1, 3.0)
+    triangles = [line for line in paper.lines if line.get_marker() == "^"]
+    # λ = 1: 2.75 at k = 3 and 2.95 at k = 10 lie inside, the others above
+    assert [line.get_ydata().item() for line in triangles] == [3.0] * 4
+    said = table[(table["lambda"] == 1) & (table["value"] > 3)]["value"]
+    assert [text.get_text() for text in paper.texts] == [f"{value:.1f}" for value in said]
+    assert {"−∞", "∞", "3.4"} <= {text.get_text() for text in own.texts}
+    assert hollow(own) == [(3,)]
+
+
+@given(st.integers(1, 500), st.floats(0, 1))
+def test_a_printed_mean_is_as_doubtful_as_a_binomial_one(n: int, share: float) -> None:
+    right = round(share * n)
+    table = PAPER.head(1).assign(value=100 * right / n, n=n, model="m")
+    found = with_doubt(table).iloc[0]
+    exact = binomtest(right, n).proportion_ci()
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx((100 * exact.low, 100 * exact.high))
+
+
+def test_only_what_the_paper_ran_five_times_has_an_interval_over_runs() -> None:
+    known = PAPER.set_index(["model", "setting", "k"])
+    runs = published("visual_rag", table=15).query("model == 'GPT-4o' and k == 5 and run == run")
+    exact = scipy.stats.t.interval(0.95, 4, runs["value"].mean(), scipy.stats.sem(runs["value"]))
+    cell = known.loc[("GPT-4o", "one_in_k", 5)]
+    assert (cell["runs_low"], cell["runs_high"]) == pytest.approx(exact)
+    assert set(PAPER.dropna(subset="runs_low")["setting"]) == {"gt_clue", "one_in_k"}
+    abstention = printed(published("visual_rag", table=8))  # of other numbers, not of these runs
+    assert abstention["runs_low"].isna().all()
 
 
 def test_the_numbers_behind_a_figure_say_whose_they_are() -> None:

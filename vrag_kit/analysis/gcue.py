@@ -42,6 +42,7 @@ COLUMNS = [
     "a_non_clue",
     "denominator",
     "n",
+    "n_failed",
 ]
 
 
@@ -116,8 +117,9 @@ def gcue(judged: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.Data
 
     Columns: model, k, lambda, value, ci_low, ci_high, interval, half_width (infinite
     when unbounded), the four accuracies on the judge's scale, denominator (A_GT − B), n
-    queries. `judged` holds the settings zero_shot, non_clue, gt_clue and one_in_k.
-    Raises `VragError` when one of them is missing for a model.
+    queries, n_failed answers of these arms without a verdict. `judged` holds the
+    settings zero_shot, non_clue, gt_clue and one_in_k. Raises `VragError` when one of
+    them is missing for a model.
     """
     JUDGED.check(judged, ["model", "setting", "k", "query_id", "group", "score"], "gcue")
     rows: list[tuple[object, ...]] = []
@@ -125,7 +127,8 @@ def gcue(judged: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.Data
         arms = _arms(str(model), part)
         for k, of_k in part[part["setting"] == "one_in_k"].groupby("k"):
             table = arms.assign(a_k=_by_query(of_k)).dropna()
-            rows += [(model, k, lam, *_row(table, lam)) for lam in lambdas]
+            failed = _failed(judged, model, k)
+            rows += [(model, k, lam, *_row(table, lam), failed) for lam in lambdas]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -142,6 +145,13 @@ def _arms(model: str, part: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {name: _by_query(part[part["setting"] == setting]) for name, setting in _FIXED.items()}
     )
+
+
+def _failed(judged: pd.DataFrame, model: object, k: object) -> int:
+    """Answers of the four arms that have no verdict."""
+    arms = judged["setting"].isin(list(_FIXED.values()))
+    arms |= (judged["setting"] == "one_in_k") & (judged["k"] == k)
+    return int((arms & (judged["model"] == model) & judged["score"].isna()).sum())
 
 
 def _by_query(part: pd.DataFrame) -> pd.Series:

@@ -22,6 +22,8 @@ COLUMNS = (
     "value",
     "ci_low",
     "ci_high",
+    "runs_low",
+    "runs_high",
     "n",
     "n_failed",
 )

@@ -1,11 +1,12 @@
 """Figures: one look, one way to save, one function each."""
 
 from vrag_kit.plotting.agreement import agreement_figure
-from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, gcue_figure, side_by_side
+from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, side_by_side
 from vrag_kit.plotting.building import building_figure
 from vrag_kit.plotting.captions import captions_figure
 from vrag_kit.plotting.cases import cases_figure
 from vrag_kit.plotting.error_budget import budget_figure
+from vrag_kit.plotting.gcue import gcue_figure
 from vrag_kit.plotting.retrieval import contact_sheet, retrieved_figure, retriever_figure
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure

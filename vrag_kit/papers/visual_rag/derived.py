@@ -35,12 +35,12 @@ def _gcue(
     no_interval = (np.nan, np.nan, "", np.nan)
     denominator = a_gt - (lam * a_zero_shot + (1 - lam) * a_non_clue)
     value = gcue_of(*accuracies, lam)
-    return (value, *no_interval, *accuracies, denominator, PAPER_QUERIES)
+    return (value, *no_interval, *accuracies, denominator, PAPER_QUERIES, 0)
 
 
 def selective_printed(accuracies: pd.DataFrame, abstentions: pd.DataFrame) -> pd.DataFrame:
-    """The same from printed numbers: `printed(published("visual_rag", table=3))` with
-    the value in percent replaced, by `table=8`; NaN where all declined.
+    """The same from printed numbers, `printed(published("visual_rag", table=3))` and
+    `table=8`: model, setting, k, value in percent, n; NaN where all declined.
 
     Accuracy / (1 − abstention): exact where declining earns nothing, as the rubric
     demands, and both tables count the same answers.
@@ -51,9 +51,8 @@ def selective_printed(accuracies: pd.DataFrame, abstentions: pd.DataFrame) -> pd
         suffixes=("", "_declined"),
     )
     given = 100 - both["value_declined"]
-    return both.assign(value=(100 * both["value"] / given).where(given > 0)).drop(
-        columns="value_declined"
-    )
+    value = (100 * both["value"] / given).where(given > 0)
+    return both.assign(value=value)[["model", "setting", "k", "value", "n"]]
 
 
 def change_printed(table: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.papers.published import published
+from vrag_kit.papers.visual_rag.doubt import with_doubt
 from vrag_kit.papers.visual_rag.statistics import printed_statistics
 from vrag_kit.types import Benchmark
 
@@ -32,7 +33,8 @@ tables.
 
 
 def printed(table: pd.DataFrame, *, n: int = PAPER_QUERIES) -> pd.DataFrame:
-    """A table of answers of the Visual-RAG paper as ours are, without intervals.
+    """A table of answers of the Visual-RAG paper as ours are, with ci_low and ci_high at
+    their widest, and runs_low and runs_high where runs are printed (`with_doubt`).
 
     k of zero-shot is 0, of one image 1, of m clues m, of text passages 10 (appendix
     B.1). m_in_10 becomes m_in_k. `n` is the number of queries behind it, where the
@@ -45,7 +47,7 @@ def printed(table: pd.DataFrame, *, n: int = PAPER_QUERIES) -> pd.DataFrame:
     if "m" in table:
         k = k.fillna(table["m"])
         table = table.assign(m=table["m"].fillna(0).astype(int))
-    return table.assign(setting=setting, k=k.astype(int), ci_low=np.nan, ci_high=np.nan, n=n)
+    return with_doubt(table.assign(setting=setting, k=k.astype(int), n=n))
 
 
 def is_papers_data(benchmark: Benchmark) -> bool:

@@ -14,8 +14,7 @@ import pandas as pd
 
 from vrag_kit.analysis.comparison import holm
 from vrag_kit.analysis.settings_table import settings_table
-from vrag_kit.papers.published import published
-from vrag_kit.papers.visual_rag.audit_rows import CELL
+from vrag_kit.papers.visual_rag.doubt import run_to_run
 from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, is_papers_data
 from vrag_kit.types import Benchmark
 
@@ -87,16 +86,6 @@ def held_against_paper(
 def _placed(table: pd.DataFrame) -> pd.DataFrame:
     """With the column place: k, or −1 for the best top-k, whatever its k."""
     return table.assign(place=table["k"].mask(table["setting"] == "rag_best", -1))
-
-
-def run_to_run() -> pd.DataFrame:
-    """The paper's standard deviations between its five runs, from the runs themselves
-    (Tables 13 and 15, ddof = 1): model, setting, k, std in points.
-    """
-    tables = [published("visual_rag", table=number) for number in (13, 15)]
-    runs = pd.concat(tables).dropna(subset="run")
-    cells = runs.assign(k=runs["k"].fillna(1).astype(int)).groupby(CELL, sort=False)["value"]
-    return cells.std(ddof=1).rename("std").reset_index()
 
 
 def _noise(

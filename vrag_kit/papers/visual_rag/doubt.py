@@ -1,0 +1,61 @@
+"""How far a printed mean may be off: over other queries at most, and over the printed
+runs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.papers.published import published
+from vrag_kit.papers.visual_rag.audit_rows import CELL
+
+RUN_TABLES = (13, 15)
+_SAME = 0.006  # two printed means are one: half a unit of the last digit, and a hair
+
+
+def with_doubt(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with ci_low, ci_high, runs_low and runs_high, in its percent.
+
+    The first two are what n queries leave open at most: Clopper and Pearson's interval,
+    as if every query had earned 0 or 1 (means of other scores vary less), independently
+    (queries on one species may not be, of which the paper prints nothing). The others
+    are a t interval over the five runs of Tables 13 and 15, where the value is their
+    mean: over other draws of images for the *same* queries. NaN elsewhere.
+
+    Clopper & Pearson (1934), "The use of confidence or fiducial limits illustrated in
+    the case of the binomial", Biometrika 26(4).
+    """
+    from scipy.special import betaincinv  # quantiles of the beta distribution
+
+    n = table["n"].to_numpy(float)
+    right = table["value"].to_numpy(float) / 100 * n
+    low = np.where(right > 0, betaincinv(np.maximum(right, 1e-9), n - right + 1, 0.025), 0.0)
+    high = np.where(right < n, betaincinv(right + 1, np.maximum(n - right, 1e-9), 0.975), 1.0)
+    cells = table[CELL].merge(_over_runs(), on=CELL, how="left")
+    fits = (cells["mean"] - table["value"].to_numpy()).abs() <= _SAME
+    return table.assign(
+        ci_low=100 * low,
+        ci_high=100 * high,
+        runs_low=(cells["mean"] - cells["half"]).where(fits).to_numpy(),
+        runs_high=(cells["mean"] + cells["half"]).where(fits).to_numpy(),
+    )
+
+
+def run_to_run() -> pd.DataFrame:
+    """The paper's standard deviations between its five runs, from the runs themselves
+    (Tables 13 and 15, ddof = 1): model, setting, k, std in points.
+    """
+    return _over_runs()[[*CELL, "std"]]
+
+
+def _over_runs() -> pd.DataFrame:
+    """model, setting, k, and mean, std and half width of a 95 % interval of the runs."""
+    from scipy.special import stdtrit  # quantiles of Student's t
+
+    tables = [published("visual_rag", table=number) for number in RUN_TABLES]
+    runs = pd.concat(tables).dropna(subset="run")
+    cells = runs.assign(k=runs["k"].fillna(1).astype(int)).groupby(CELL, sort=False)["value"]
+    over = cells.agg(["mean", "std", "count"]).reset_index()
+    half = stdtrit(over["count"] - 1, 0.975) * over["std"] / np.sqrt(over["count"])
+    return over.assign(half=half)

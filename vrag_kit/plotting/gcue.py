@@ -1,0 +1,58 @@
+"""gCUE over k, one panel a source; ours and printed numbers go through the same function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vrag_kit.plotting.answering import panel_title
+from vrag_kit.plotting.marks import Look, apart, draw_means, note, number_axis, point_size
+from vrag_kit.plotting.style import DARK, colors_of, new_figure
+
+_RANGE = (-1.0, 3.0)
+_STEP = 0.3  # between models, in images
+
+
+def gcue_figure(sources: Mapping[str, pd.DataFrame], *, lam: float = 0.5) -> Figure:
+    """gCUE at one λ over k, one panel a source (title → table of `gcue`), all on one y
+    axis, which ends at −1 and 3 at most.
+
+    Bars are 95 % Fieller intervals; one that is cut says where it ends, an unbounded
+    one ∞. Points outside the axis sit at its edge as triangles, with their value.
+    Points are hollow where answers failed.
+    """
+    shown = {title: table[table["lambda"] == lam] for title, table in sources.items()}
+    within = _within(pd.concat(list(shown.values())))
+    figure, axes = new_figure(1, len(shown), (4.6 * len(shown), 5.0), sharey=True)
+    for axis, (title, table) in zip(axes[0], shown.items(), strict=True):
+        _panel(axis, table, within)
+        axis.set(title=panel_title(title, table), xlabel="images shown, one of k a clue")
+        axis.tick_params(labelleft=True)
+    axes[0][0].set(ylabel=f"gCUE (λ = {lam:g})", ylim=within)
+    figure.supxlabel(note(list(shown.values())), fontsize=9)
+    return figure
+
+
+def _within(table: pd.DataFrame) -> tuple[float, float]:
+    """The y axis: as far as values and finite bounds reach, never beyond `_RANGE`."""
+    numbers = table[["value", "ci_low", "ci_high"]].replace([-np.inf, np.inf], np.nan)
+    low, high = float(numbers.min().min()) - 0.1, float(numbers.max().max()) + 0.1
+    return max(_RANGE[0], min(-0.1, low)), min(_RANGE[1], max(1.2, high))
+
+
+def _panel(axis: Axes, table: pd.DataFrame, within: tuple[float, float]) -> None:
+    axis.axhline(1, color=DARK, linewidth=1)
+    axis.axhline(0, color=DARK, linewidth=1, linestyle=":")
+    colors = colors_of(table["model"])
+    step, size = min(_STEP, 0.9 / len(colors)), point_size(len(colors))
+    for shift, (model, color) in zip(apart(len(colors), step), colors.items(), strict=True):
+        line = table[table["model"] == model].sort_values("k")
+        look = Look(color, line="-", size=size, within=within)
+        draw_means(axis, line["k"].to_numpy(float) + shift, line, look)
+        axis.plot([], [], "o-", color=color, label=model)
+    number_axis(axis, table["k"])
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=9)

@@ -1,0 +1,165 @@
+"""How figures draw a mean: a point with its interval, hollow where answers failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.text import Annotation
+
+from vrag_kit.plotting.style import DARK, colors_of
+
+MARKERS = ("o", "^", "X", "s")
+_STEP = 0.14  # between models that stand beside one another, in places of an axis
+_HIGHEST = 103.0  # a little above 100 %
+_BOUNDS = ["value", "ci_low", "ci_high", "if_all_wrong", "if_all_right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the means of one model are drawn."""
+
+    color: str
+    marker: str = "o"
+    line: str = ""
+    """What joins the points, as in "-"; "" for nothing."""
+    size: float = 7.0
+    """Of a point, in pt."""
+    within: tuple[float, float] = (-np.inf, np.inf)
+    """What the y axis shows; what lies outside is cut, and says where it ends."""
+
+
+def draw_means(axis: Axes, x: np.ndarray, means: pd.DataFrame, look: Look) -> None:
+    """Points at `x` of a table with value and, where there are any, ci_low and ci_high
+    as bars, runs_low and runs_high as thick bars, n_failed, if_all_wrong and
+    if_all_right.
+
+    A point is hollow where answers failed; a thin whisker then reaches from the mean if
+    all of them were wrong to that if all were right. Points outside the axis sit at its
+    edge as triangles, with their value.
+    """
+    value = means["value"].to_numpy(float)
+    cut = np.clip(value, *look.within)
+    if look.line:
+        axis.plot(x, cut, look.line, color=look.color, linewidth=1.6)
+    for lower, upper, width in (("ci_low", "ci_high", 1.3), ("runs_low", "runs_high", 5.0)):
+        if lower in means:
+            ends = means[[lower, upper]].to_numpy(float)
+            bars = axis.vlines(x, *np.clip(ends, *look.within).T, color=look.color)
+            bars.set(linewidth=width, alpha=1 if width < 2 else 0.45)
+            _say_where(axis, x, ends, look)
+    failed = some_failed(means)
+    if failed.any() and "if_all_wrong" in means:
+        ends = means.loc[failed, ["if_all_wrong", "if_all_right"]].to_numpy(float)
+        axis.vlines(x[failed], *ends.T, color=DARK, linewidth=0.8)
+        axis.plot(np.repeat(x[failed], 2), ends.ravel(), "_", color=DARK, markersize=6)
+    inside = value == cut
+    for some, face, edge in (
+        (inside & ~failed, look.color, look.color if look.marker == "X" else "white"),
+        (inside & failed, "white", look.color),
+    ):
+        if some.any():  # an empty line that is not clipped has no place, and breaks the layout
+            (marks,) = axis.plot(x[some], value[some], look.marker, markersize=look.size)
+            marks.set(markerfacecolor=face, markeredgecolor=edge, clip_on=False)
+            marks.set(markeredgewidth=1.4 if face == "white" else 0.5, zorder=3)
+    for at in np.flatnonzero(np.isfinite(value) & ~inside):
+        marker = "^" if value[at] > cut[at] else "v"
+        axis.plot(x[at], cut[at], marker, color=look.color, markersize=9, clip_on=False)
+        _at_edge(axis, x[at], cut[at], value[at], look)
+
+
+def some_failed(means: pd.DataFrame) -> np.ndarray:
+    """Which means lack answers, since calls failed: bool, one a row."""
+    if "n_failed" not in means:
+        return np.zeros(len(means), bool)
+    return (means["n_failed"] > 0).to_numpy(bool)
+
+
+def draw_levels(axis: Axes, table: pd.DataFrame, names: Mapping[str, str], column: str) -> None:
+    """Means that have no place on a numeric axis, such as zero-shot, one above each of
+    `names` (value of `column` → its name), the models side by side.
+    """
+    colors = colors_of(table["model"])
+    step, size = min(_STEP, 0.75 / len(colors)), point_size(len(colors))
+    for shift, (model, color) in zip(apart(len(colors), step), colors.items(), strict=True):
+        for place, (level, marker) in enumerate(zip(names, MARKERS, strict=False)):
+            rows = table[(table["model"] == model) & (table[column] == level)]
+            x = np.full(len(rows), place + shift)
+            draw_means(axis, x, rows, Look(color, marker, size=size + 1))
+    axis.set_xticks(range(len(names)), list(names.values()), fontsize=9)
+    axis.set_xlim(-0.6, len(names) - 0.4)
+    axis.grid(axis="x", visible=False)
+
+
+def apart(count: int, step: float) -> np.ndarray:
+    """How far each of `count` marks is shifted so that they stand side by side."""
+    return step * (np.arange(count) - (count - 1) / 2)
+
+
+def point_size(models: int) -> float:
+    """The size of points in pt: smaller where many models share a panel."""
+    return 7.0 if models <= 4 else 5.0
+
+
+def number_axis(axis: Axes, values: Iterable[int]) -> None:
+    """A linear x axis with ticks at the numbers that occur, and room beside them."""
+    ticks = sorted({int(value) for value in values})
+    axis.set_xticks(ticks, [str(tick) for tick in ticks])
+    room = max(0.5, 0.06 * (ticks[-1] - ticks[0])) if ticks else 1.0
+    axis.set_xlim(*((ticks[0] - room, ticks[-1] + room) if ticks else (0.0, 1.0)))
+
+
+def percent_limits(tables: Sequence[pd.DataFrame]) -> tuple[float, float]:
+    """One y axis for all tables in percent: from 0, or the lowest bound below it, to
+    just above the highest.
+    """
+    ends = pd.concat([table[[c for c in _BOUNDS if c in table]] for table in tables])
+    lowest, highest = float(ends.min().min()), float(ends.max().max())
+    return min(0.0, 1.12 * lowest), min(_HIGHEST, max(1.08 * highest, 1.0))
+
+
+def note(tables: Sequence[pd.DataFrame], over: str = "") -> str:
+    """What bars, hollow points and whiskers of these tables say, for a figure's caption."""
+    words = [f"Bars: 95 % intervals{over and f' over {over}'}."]
+    if any("runs_low" in table for table in tables):
+        words.append(
+            "Printed means: thin bars as if every query were independent and scored 0 or 1,"
+            " thick ones over the printed runs, on the same queries."
+        )
+    if any(some_failed(table).any() for table in tables):
+        words.append(
+            "Hollow: some answers failed; whiskers reach to the mean if all of those were"
+            " wrong, or right."
+        )
+    return "\n".join(words)
+
+
+def _say_where(axis: Axes, x: np.ndarray, ends: np.ndarray, look: Look) -> None:
+    """At the edge of the axis, where a bar that is cut would end."""
+    low, high = look.within
+    for at, (lower, upper) in zip(x, ends, strict=True):
+        if lower < low:
+            _at_edge(axis, at, low, lower, look)
+        if upper > high:
+            _at_edge(axis, at, high, upper, look)
+
+
+def _at_edge(axis: Axes, x: float, y: float, value: float, look: Look) -> None:
+    """A number inside the edge, further in where others stand there."""
+    notes = [text for text in axis.texts if isinstance(text, Annotation)]
+    others = [text for text in notes if abs(text.xy[0] - x) < 1 and text.xy[1] == y]
+    inward = (-1 if value > y else 1) * (6 + 24 * len(others))
+    axis.annotate(
+        f"{value:.1f}".replace("inf", "∞").replace("-", "−"),
+        (x, y),
+        (-3, inward),
+        textcoords="offset points",
+        rotation=90,
+        fontsize=7.5,
+        color=look.color,
+        ha="right",
+        va="top" if value > y else "bottom",
+    )
