@@ -202,7 +202,7 @@ def test_a_mean_is_hollow_where_answers_failed_however_many_queries_are_left() -
 def test_the_gcue_figure_says_where_bars_end_that_it_cuts() -> None:
     table = gcue_printed(published("visual_rag", table=3)).query("model == 'Qwen2.5VL'")
     at_3 = table["k"] == 3
-    ours = table.assign(ci_low=np.where(at_3, -np.inf, 0.5), ci_high=np.where(at_3, np.inf, 3.4))
+    ours = table.assign(ci_low=0.5, ci_high=3.4)
     paper, own = gcue_figure({"paper": table, "ours": ours.assign(n_failed=at_3)}, lam=1).axes
     assert paper.get_ylim() == own.get_ylim() == (-0.1, 3.0)
     triangles = [line for line in paper.lines if line.get_marker() == "^"]
@@ -210,8 +210,16 @@ def test_the_gcue_figure_says_where_bars_end_that_it_cuts() -> None:
     assert [line.get_ydata().item() for line in triangles] == [3.0] * 4
     said = table[(table["lambda"] == 1) & (table["value"] > 3)]["value"]
     assert [text.get_text() for text in paper.texts] == [f"{value:.1f}" for value in said]
-    assert {"−∞", "∞", "3.4"} <= {text.get_text() for text in own.texts}
+    assert "3.4" in {text.get_text() for text in own.texts}
     assert hollow(own) == [(3,)]
+
+
+def test_the_gcue_figure_names_models_that_have_no_ratio() -> None:
+    table = gcue_printed(published("visual_rag", table=3)).query("model == 'Qwen2.5VL'")
+    none = table.assign(model="told", value=np.nan, interval="a clue does not help here")
+    (axis,) = gcue_figure({"ours": pd.concat([table, none])}).axes
+    (_, label) = axis.get_legend_handles_labels()[1]
+    assert label == "told (no ratio: a clue does not help here)"
 
 
 @given(st.integers(1, 500), st.floats(0, 1))

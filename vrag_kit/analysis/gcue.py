@@ -1,4 +1,5 @@
-"""Generalised clue utilisation efficiency (gCUE), with Fieller intervals.
+"""Generalised clue utilisation efficiency (gCUE), with Fieller intervals, where a clue
+helps.
 
 As section 5.3 of Visual-RAG defines it:
 
@@ -6,8 +7,9 @@ gCUE(k; λ) = (A_k − B) / (A_GT − B),   B = λ A_Z + (1 − λ) A_NC
 
 A_k is the 1-in-k accuracy, A_GT that of one clue alone, A_Z zero-shot, A_NC with one
 non-clue. 1 means that the whole benefit of the clue is left among k − 1 distractors, 0
-that none is. It is a ratio: when the clue helps little, its denominator is near 0 and
-no data can tell it apart from ±∞. The interval then is unbounded, and is shown so.
+that none is. Where the clue has no benefit there is nothing to be left, and the ratio
+says nothing: so it is told only where A_GT − B is above 0 by its interval, which is
+then enough for an interval of the ratio that has two ends.
 """
 
 from __future__ import annotations
@@ -20,15 +22,18 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import per_query
+from vrag_kit.analysis.clusters import moments
+from vrag_kit.analysis.intervals import estimate
 from vrag_kit.errors import VragError
 from vrag_kit.frames import JUDGED
+from vrag_kit.judging.scale import Scale, scale_of
 
 LAMBDAS = (0.0, 0.5, 1.0)
+NO_HELP = "a clue does not help here"
+UNSURE = "a clue may not help here"
 _FIXED = {"a_zero_shot": "zero_shot", "a_non_clue": "non_clue", "a_gt": "gt_clue"}
-_ANYTHING = "(−∞, ∞)"
 _ZERO = 1e-12  # below this a difference of accuracies is rounding
 COLUMNS = [
-    "model",
     "k",
     "lambda",
     "value",
@@ -41,6 +46,8 @@ COLUMNS = [
     "a_zero_shot",
     "a_non_clue",
     "denominator",
+    "denominator_low",
+    "denominator_high",
     "n",
     "n_failed",
 ]
@@ -48,12 +55,11 @@ COLUMNS = [
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A ratio of two means and the values it may have."""
+    """A ratio of two means and its interval."""
 
-    value: float  # NaN only when the denominator is 0 but for rounding
-    ci_low: float  # −inf when the interval is unbounded below
+    value: float  # NaN where the denominator may be 0
+    ci_low: float
     ci_high: float
-    interval: str  # as people write it: "[0.2, 0.9]", "(−∞, 0.1] ∪ [1.4, ∞)", "(−∞, ∞)"
 
 
 def gcue_of(a_k: float, a_gt: float, a_zero_shot: float, a_non_clue: float, lam: float) -> float:
@@ -69,77 +75,73 @@ def gcue_of(a_k: float, a_gt: float, a_zero_shot: float, a_non_clue: float, lam:
 def fieller(
     numerator: Sequence[float] | np.ndarray | pd.Series,
     denominator: Sequence[float] | np.ndarray | pd.Series,
-    groups: Sequence[str] | pd.Index,
+    groups: Sequence[str] | np.ndarray | pd.Series | pd.Index,
     *,
     level: float = 0.95,
 ) -> Ratio:
-    """Ratio of the means of two paired samples, with Fieller's confidence set over
-    clusters.
+    """Ratio of the means of two paired samples, with Fieller's interval over clusters.
 
-    The set holds every r for which mean(numerator − r · denominator) = 0 is not
-    rejected by a t test with (clusters − 1) degrees of freedom on cluster sums. It is
-    an interval when the denominator differs from 0 at this level, otherwise two rays or
-    the whole line.
+    It holds every r for which mean(numerator − r · denominator) = 0 is not rejected by
+    a t test with the variance and degrees of freedom of `moments`. Value and interval
+    are NaN where the denominator's mean may be 0 by the same test, for the set would
+    then be unbounded; and for one cluster, or none.
 
     Fieller (1954), "Some problems in interval estimation", J. R. Stat. Soc. B 16(2).
     """
     from scipy.special import stdtrit  # quantiles of Student's t
 
-    x, y = np.asarray(numerator, float), np.asarray(denominator, float)
-    clusters, member = np.unique(np.asarray(groups), return_inverse=True)
-    if len(x) == 0 or abs(y.mean()) <= _ZERO:
-        return Ratio(math.nan, -math.inf, math.inf, "undefined")
-    value, g = float(x.mean() / y.mean()), len(clusters)
-    if g < 2:
-        return Ratio(value, -math.inf, math.inf, _ANYTHING)
-    of_x = np.bincount(member, weights=x - x.mean())
-    of_y = np.bincount(member, weights=y - y.mean())
-    scale = g / (g - 1) / len(x) ** 2
-    t2 = float(stdtrit(g - 1, (1 + level) / 2)) ** 2
+    both = np.column_stack([np.asarray(numerator, float), np.asarray(denominator, float)])
+    unknown = Ratio(math.nan, math.nan, math.nan)
+    if len(both) == 0:
+        return unknown
+    found = moments(both, np.asarray(groups))
+    x, y = found.means
+    t2 = float(stdtrit(found.freedom, (1 + level) / 2)) ** 2
     # a r² − 2 b r + c ≤ 0
-    a = y.mean() ** 2 - t2 * (scale * (of_y @ of_y))
-    b = x.mean() * y.mean() - t2 * (scale * (of_x @ of_y))
-    c = x.mean() ** 2 - t2 * (scale * (of_x @ of_x))
-    spread = b * b - a * c
-    if a > 0:
-        root = math.sqrt(max(spread, 0.0))
-        low, high = (b - root) / a, (b + root) / a
-        return Ratio(value, low, high, f"[{low:.2f}, {high:.2f}]")
-    if a == 0 or spread < 0:
-        return Ratio(value, -math.inf, math.inf, _ANYTHING)
-    low, high = sorted(((b - math.sqrt(spread)) / a, (b + math.sqrt(spread)) / a))
-    return Ratio(value, -math.inf, math.inf, f"(−∞, {low:.2f}] ∪ [{high:.2f}, ∞)")
+    a = y * y - t2 * found.covariance[1, 1]
+    b = x * y - t2 * found.covariance[0, 1]
+    c = x * x - t2 * found.covariance[0, 0]
+    if not a > _ZERO**2:  # NaN for one cluster
+        return unknown
+    root = math.sqrt(max(b * b - a * c, 0.0))
+    return Ratio(float(x / y), float((b - root) / a), float((b + root) / a))
 
 
-def gcue(judged: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
-    """gCUE of every model, k and λ, all four accuracies on the queries that have a
+def gcue(
+    judged: pd.DataFrame, *, by: Sequence[str] = ("model",), lambdas: Sequence[float] = LAMBDAS
+) -> pd.DataFrame:
+    """gCUE of every `by`, k and λ, all four accuracies on the queries that have a
     verdict in all four arms.
 
-    Columns: model, k, lambda, value, ci_low, ci_high, interval, half_width (infinite
-    when unbounded), the four accuracies on the judge's scale, denominator (A_GT − B), n
-    queries, n_failed answers of these arms without a verdict. `judged` holds the
-    settings zero_shot, non_clue, gt_clue and one_in_k. Raises `VragError` when one of
-    them is missing for a model.
+    Columns: `by`, k, lambda, value, ci_low, ci_high, interval (in words), half_width,
+    the four accuracies on the judge's scale, denominator (A_GT − B) with its interval
+    denominator_low and denominator_high, n queries, n_failed answers of these arms
+    without a verdict. Where the denominator is not above 0 by its interval there is no
+    ratio: value and its interval are NaN, and `interval`
+    says `NO_HELP`, or `UNSURE` where the mean of the denominator is above 0. `judged`
+    holds the settings zero_shot, non_clue, gt_clue and one_in_k. Raises `VragError`
+    when one of them is missing.
     """
     JUDGED.check(judged, ["model", "setting", "k", "query_id", "group", "score"], "gcue")
     rows: list[tuple[object, ...]] = []
-    for model, part in per_query(judged).groupby("model", sort=False):
-        arms = _arms(str(model), part)
-        for k, of_k in part[part["setting"] == "one_in_k"].groupby("k"):
-            table = arms.assign(a_k=_by_query(of_k)).dropna()
-            failed = _failed(judged, model, k)
-            rows += [(model, k, lam, *_row(table, lam), failed) for lam in lambdas]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    differences = scale_of(judged).differences
+    for key, part in judged.groupby(list(by), sort=False):
+        arms = per_query(part, by=["setting", "k"])
+        fixed = _arms(" ".join(map(str, key)), arms)
+        for k, of_k in arms[arms["setting"] == "one_in_k"].groupby("k"):
+            table, failed = fixed.assign(a_k=_by_query(of_k)).dropna(), _failed(part, k)
+            rows += [(*key, k, lam, *_row(table, lam, differences), failed) for lam in lambdas]
+    return pd.DataFrame(rows, columns=[*by, *COLUMNS])
 
 
-def _arms(model: str, part: pd.DataFrame) -> pd.DataFrame:
+def _arms(arm: str, part: pd.DataFrame) -> pd.DataFrame:
     """The accuracies that do not depend on k: a_gt, a_zero_shot, a_non_clue, by query
     and group.
     """
     found = list(part["setting"].unique())
     if missing := [name for name in (*_FIXED.values(), "one_in_k") if name not in found]:
         raise VragError(
-            f"gCUE of {model} needs the setting {missing[0]!r}, which the answers lack; found"
+            f"gCUE of {arm} needs the setting {missing[0]!r}, which the answers lack; found"
             f" {', '.join(found)}."
         )
     return pd.DataFrame(
@@ -147,30 +149,30 @@ def _arms(model: str, part: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _failed(judged: pd.DataFrame, model: object, k: object) -> int:
+def _failed(part: pd.DataFrame, k: object) -> int:
     """Answers of the four arms that have no verdict."""
-    arms = judged["setting"].isin(list(_FIXED.values()))
-    arms |= (judged["setting"] == "one_in_k") & (judged["k"] == k)
-    return int((arms & (judged["model"] == model) & judged["score"].isna()).sum())
+    arms = part["setting"].isin(list(_FIXED.values()))
+    arms |= (part["setting"] == "one_in_k") & (part["k"] == k)
+    return int((arms & part["score"].isna()).sum())
 
 
 def _by_query(part: pd.DataFrame) -> pd.Series:
     return part.set_index(["query_id", "group"])["value"]
 
 
-def _row(table: pd.DataFrame, lam: float) -> tuple[object, ...]:
-    """The columns of gCUE after model, k and λ."""
+def _row(table: pd.DataFrame, lam: float, differences: Scale) -> tuple[object, ...]:
+    """The columns of gCUE after k and λ; differences of scores lie on `differences`."""
     baseline = lam * table["a_zero_shot"] + (1 - lam) * table["a_non_clue"]
     gained, possible = table["a_k"] - baseline, table["a_gt"] - baseline
-    ratio = fieller(gained, possible, table.index.get_level_values("group"))
-    means = table.mean()
-    return (
-        ratio.value,
-        ratio.ci_low,
-        ratio.ci_high,
-        ratio.interval,
-        (ratio.ci_high - ratio.ci_low) / 2,
-        *means[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]],
-        means["a_gt"] - baseline.mean(),
-        len(table),
-    )
+    groups = table.index.get_level_values("group").to_numpy()
+    benefit = estimate(possible.to_numpy(), groups, scale=differences)
+    if benefit.ci_low > 0:
+        ratio = fieller(gained, possible, groups)
+        interval = f"[{ratio.ci_low:.2f}, {ratio.ci_high:.2f}]"
+    else:
+        ratio = Ratio(math.nan, math.nan, math.nan)
+        interval = UNSURE if benefit.value > _ZERO else NO_HELP
+    half = (ratio.ci_high - ratio.ci_low) / 2
+    told = (ratio.value, ratio.ci_low, ratio.ci_high, interval, half)
+    means = table[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]].mean()
+    return (*told, *means, benefit.value, benefit.ci_low, benefit.ci_high, len(table))

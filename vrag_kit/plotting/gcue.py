@@ -21,9 +21,10 @@ def gcue_figure(sources: Mapping[str, pd.DataFrame], *, lam: float = 0.5) -> Fig
     """gCUE at one λ over k, one panel a source (title → table of `gcue`), all on one y
     axis, which ends at −1 and 3 at most.
 
-    Bars are 95 % Fieller intervals; one that is cut says where it ends, an unbounded
-    one ∞. Points outside the axis sit at its edge as triangles, with their value.
-    Points are hollow where answers failed.
+    Bars are 95 % Fieller intervals; one that is cut says where it ends. Points outside
+    the axis sit at its edge as triangles, with their value. Points are hollow where
+    answers failed. Models for which a clue does not help have no ratio, and are named
+    below the panel.
     """
     shown = {title: table[table["lambda"] == lam] for title, table in sources.items()}
     within = _within(pd.concat(list(shown.values())))
@@ -38,10 +39,10 @@ def gcue_figure(sources: Mapping[str, pd.DataFrame], *, lam: float = 0.5) -> Fig
 
 
 def _within(table: pd.DataFrame) -> tuple[float, float]:
-    """The y axis: as far as values and finite bounds reach, never beyond `_RANGE`."""
-    numbers = table[["value", "ci_low", "ci_high"]].replace([-np.inf, np.inf], np.nan)
-    low, high = float(numbers.min().min()) - 0.1, float(numbers.max().max()) + 0.1
-    return max(_RANGE[0], min(-0.1, low)), min(_RANGE[1], max(1.2, high))
+    """The y axis: as far as values and bounds reach, never beyond `_RANGE`."""
+    numbers = table[["value", "ci_low", "ci_high"]].to_numpy(float)
+    low, high = np.nanmin([0.0, *numbers.ravel()]), np.nanmax([1.1, *numbers.ravel()])
+    return max(_RANGE[0], float(low) - 0.1), min(_RANGE[1], float(high) + 0.1)
 
 
 def _panel(axis: Axes, table: pd.DataFrame, within: tuple[float, float]) -> None:
@@ -53,6 +54,7 @@ def _panel(axis: Axes, table: pd.DataFrame, within: tuple[float, float]) -> None
         line = table[table["model"] == model].sort_values("k")
         look = Look(color, line="-", size=size, within=within)
         draw_means(axis, line["k"].to_numpy(float) + shift, line, look)
-        axis.plot([], [], "o-", color=color, label=model)
+        without = f" (no ratio: {line['interval'].iloc[0]})" if line["value"].isna().all() else ""
+        axis.plot([], [], "o-", color=color, label=f"{model}{without}")
     number_axis(axis, table["k"])
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=9)

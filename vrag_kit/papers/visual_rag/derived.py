@@ -24,7 +24,7 @@ def gcue_printed(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> 
         for k, value in part[part["setting"] == "one_in_k"][["k", "value"]].itertuples(index=False):
             accuracies = (value / 100, base["gt_clue"], base["zero_shot"], base["non_clue"])
             rows += [(model, int(k), lam, *_gcue(*accuracies, lam)) for lam in lambdas]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=["model", *COLUMNS])
 
 
 def _gcue(
@@ -35,7 +35,7 @@ def _gcue(
     no_interval = (np.nan, np.nan, "", np.nan)
     denominator = a_gt - (lam * a_zero_shot + (1 - lam) * a_non_clue)
     value = gcue_of(*accuracies, lam)
-    return (value, *no_interval, *accuracies, denominator, PAPER_QUERIES, 0)
+    return (value, *no_interval, *accuracies, denominator, np.nan, np.nan, PAPER_QUERIES, 0)
 
 
 def selective_printed(accuracies: pd.DataFrame, abstentions: pd.DataFrame) -> pd.DataFrame:
