@@ -42,7 +42,7 @@ def test_each_model_gets_a_sentence_with_what_is_higher_lower_and_undecided() ->
     ]
     head = str(differences_in_words(table, than="zero-shot", of="abstention")).splitlines()[0]
     assert head.startswith("Abstention against zero-shot, in points with 95 % intervals")
-    assert "after correction for all 3 comparisons" in head
+    assert head.endswith("; without more words a difference lasts when corrected for 3:")
 
 
 def test_arms_with_one_verdict_share_a_clause() -> None:
@@ -115,6 +115,7 @@ def test_sentences_come_from_a_comparison_as_it_is() -> None:
         "field-guide-vlm-few",
         ["Qwen/Qwen2.5-VL-7B-Instruct", {"model": "field-guide-vlm-many"}],
         "vrag_kit/fieldguide/weights/field-guide-clip-64",
+        "vrag_kit/fieldguide/labels.csv",
     ],
 )
 def test_a_remark_on_the_field_guide_stands_below_its_results(about: object) -> None:
@@ -128,6 +129,8 @@ def test_a_remark_on_the_field_guide_stands_below_its_results(about: object) -> 
         {"name": "field-guide", "annotations": "a.jsonl", "image_root": "images"},
         "Qwen/Qwen2.5-VL-7B-Instruct",
         ["gpt-4o@openai", {"model": "field-guide-made-by-me"}],
+        "runs/labels/me.csv",
+        "",
         [],
     ],
 )

@@ -19,7 +19,7 @@ def project_root() -> Path:
     return here
 
 
-WEIGHTS = Path(__file__).parent / "fieldguide" / "weights"
+_WEIGHTS = Path(__file__).parent / "fieldguide" / "weights"
 
 
 def path(name: str) -> Path:
@@ -28,7 +28,7 @@ def path(name: str) -> Path:
     "field-guide-vlm-few", stands for its folder.
     """
     there = project_root() / Path(name).expanduser()
-    bundled = WEIGHTS / name
+    bundled = _WEIGHTS / name
     ours = name and "/" not in name and bundled.is_dir() and not there.exists()
     return bundled if ours else there
 

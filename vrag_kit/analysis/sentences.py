@@ -55,11 +55,10 @@ def differences_in_words(
     if claims.empty:
         return Prose(f"There is nothing to compare with {than}.")
     unit = "points" if claims["unit"].iloc[0] == "percent" else claims["unit"].iloc[0]
-    corrected = f" after correction for all {len(claims)} comparisons" if len(claims) > 1 else ""
-    lines = [
-        f"{of[:1].upper()}{of[1:]} against {than}, in {unit} with 95 % intervals; what is called"
-        f" higher or lower without more words is so{corrected}:\n"
-    ]
+    head = f"{of[:1].upper()}{of[1:]} against {than}, in {unit} with 95 % intervals"
+    if len(claims) > 1:
+        head += f"; without more words a difference lasts when corrected for {len(claims)}"
+    lines = [f"{head}:\n"]
     labels = _labels(claims, by)
     for _, part in claims.groupby(list(by), sort=False):
         rows = part.to_dict("records")

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 from vrag_kit.analysis.sentences import Prose
 from vrag_kit.fieldguide.opening import DRAWN
-from vrag_kit.workspace import WEIGHTS
 from vrag_kit.workspace import path as project_path
+
+_HERE = Path(__file__).parent.resolve()
 
 
 def remark(about: str | Mapping[str, Any] | Sequence[Any], text: str) -> Prose | None:
-    """`text`, marked as a remark, where `about` names an edition of the Field Guide or a
-    model that was taught for it; else None, which a notebook does not show.
+    """`text`, marked as a remark, where `about` names an edition of the Field Guide or
+    something that was made for it; else None, which a notebook does not show.
 
-    `about` is the value of a notebook's parameter: data, a model or a retriever, or a
-    list of models, of which one is enough.
+    `about` is the value of a notebook's parameter: data, a model, a retriever, a file of
+    labels, or a list of such, of which one is enough.
     """
     several = isinstance(about, Sequence) and not isinstance(about, str)
     if not any(_ours(each) for each in (about if several else [about])):
@@ -26,8 +28,10 @@ def remark(about: str | Mapping[str, Any] | Sequence[Any], text: str) -> Prose |
 
 
 def _ours(named: object) -> bool:
-    """Whether a parameter names an edition, or a folder of the kit's weights."""
+    """Whether a parameter names an edition, or a file or folder that comes with the kit:
+    weights, labels, logs of annotators.
+    """
     name = named.get("model") if isinstance(named, Mapping) else named
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not name:
         return False
-    return name in DRAWN or project_path(name).resolve().parent == WEIGHTS.resolve()
+    return name in DRAWN or project_path(name).resolve().is_relative_to(_HERE)
