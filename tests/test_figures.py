@@ -254,7 +254,7 @@ def test_every_model_of_the_paper_has_its_own_colour() -> None:
 
 def test_the_variants_figure_shows_every_printed_number_of_table_6() -> None:
     paper = printed(published("visual_rag", table=6), n=266).query("setting != 'text_rag'")
-    (axis,) = variants_figure(
+    beside, axis = variants_figure(
         {"paper": paper},
         {"m_gt": "m GT", "m_in_k": "m in 10"},
         by="setting",
@@ -262,11 +262,11 @@ def test_the_variants_figure_shows_every_printed_number_of_table_6() -> None:
         xlabel="m",
         levels={"zero_shot": "none", "rag_best": "best"},
     ).axes
-    assert set(paper["value"]) <= {y for _, y in drawn(axis)}
-    assert {
-        (m - 1, v)
-        for m, v in paper.query("setting == 'm_gt'")[["m", "value"]].itertuples(index=False)
-    } <= drawn(axis)
+    for lines in ("m_gt", "m_in_k"):
+        points = paper[paper["setting"] == lines][["m", "value"]].itertuples(index=False)
+        assert set(points) <= {(round(x), value) for x, value in drawn(axis)}
+    levels = set(paper.query("setting in ('zero_shot', 'rag_best')")["value"])
+    assert levels == {value for _, value in drawn(beside)}  # and not joined to the lines
     assert axis.get_title() == "paper (n = 266)"
 
 

@@ -124,11 +124,12 @@ def percent_limits(tables: Sequence[pd.DataFrame]) -> tuple[float, float]:
 def note(tables: Sequence[pd.DataFrame], over: str = "") -> str:
     """What bars, hollow points and whiskers of these tables say, for a figure's caption."""
     words = [f"Bars: 95 % intervals{over and f' over {over}'}."]
-    if any("runs_low" in table for table in tables):
-        words.append(
-            "Printed means: thin bars as if every query were independent and scored 0 or 1,"
-            " thick ones over the printed runs, on the same queries."
-        )
+    printed = [table["runs_low"] for table in tables if "runs_low" in table]
+    if printed:
+        widest = "Of printed means as if every query were independent, and scored 0 or 1"
+        runs = "; thick bars: over the printed runs, on the same queries"
+        some_runs = any(low.notna().any() for low in printed)
+        words.append(f"{widest}{runs if some_runs else ''}.")
     if any(some_failed(table).any() for table in tables):
         words.append(
             "Hollow: some answers failed; whiskers reach to the mean if all of those were"
