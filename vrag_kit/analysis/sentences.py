@@ -57,7 +57,7 @@ def differences_in_words(
     unit = "points" if claims["unit"].iloc[0] == "percent" else claims["unit"].iloc[0]
     head = f"{of[:1].upper()}{of[1:]} against {than}, in {unit} with 95 % intervals"
     if len(claims) > 1:
-        head += f"; without more words a difference lasts when corrected for {len(claims)}"
+        head += f"; what does not last after correction for {len(claims)} comparisons says so"
     lines = [f"{head}:\n"]
     labels = _labels(claims, by)
     for _, part in claims.groupby(list(by), sort=False):
