@@ -24,6 +24,7 @@ from vrag_kit.papers.visual_rag import (
     distribution,
     gcue_printed,
     printed,
+    printed_retrieval,
     query_table,
 )
 from vrag_kit.papers.visual_rag.doubt import with_doubt
@@ -40,7 +41,7 @@ from vrag_kit.plotting import (
     side_by_side,
     variants_figure,
 )
-from vrag_kit.plotting.style import CLUE
+from vrag_kit.plotting.style import CLUE, METRIC_NAMES
 from vrag_kit.types import Benchmark
 
 
@@ -110,17 +111,31 @@ def test_the_demos_models_have_other_colors_than_the_papers() -> None:
 def test_the_retriever_figure_says_whose_data_and_what_the_groups_are(
     guide: Benchmark, same: bool, mark: str
 ) -> None:
-    paper = published("visual_rag", table=2)
-    ours = paper.assign(retriever="x", ci_low=paper["value"], ci_high=paper["value"], n=9)
-    ours["metric"] = ours["metric"].replace("ndcg", "ndcg_visual_rag")
+    paper = printed_retrieval()
+    ours = paper.assign(retriever="x", n=9)
     museum = replace(guide, name="museum", groups_are="rooms")
     figure = retriever_figure(ours, paper, museum, same_data=same)
     assert (
         figure.get_suptitle()
-        == "museum: mean over n = 9 queries, bands are 95 % intervals over rooms"
+        == "museum: mean over n = 9 queries, bars are 95 % intervals over rooms"
     )
-    assert mark in [text.get_text() for text in figure.legends[0].get_texts()]
+    legend = figure.axes[-1].get_legend().get_texts()
+    assert mark in [text.get_text() for text in legend]
     assert guide.groups_are == "species"
+
+
+def test_standard_ndcg_stands_beside_the_one_that_the_paper_fits(guide: Benchmark) -> None:
+    paper = printed_retrieval()
+    ours = paper.query("metric == 'ndcg_visual_rag'").assign(retriever="x", metric="ndcg")
+    figure = retriever_figure(pd.concat([paper, ours]).assign(n=9), paper, guide)
+    by_title = {axis.get_title(): axis for axis in figure.axes}
+    assert len(by_title["nDCG (standard)"].lines) == 1  # none of the paper's
+    printed_ones = {value for _, value in drawn(by_title[METRIC_NAMES["ndcg_visual_rag"]])}
+    ndcg = published("visual_rag", table=2).query("metric == 'ndcg'")
+    assert set(ndcg["value"]) <= printed_ones
+    shares = [axis for axis in figure.axes if axis.get_ylabel() == "share (%)"]
+    assert {axis.get_ylim() for axis in shares} == {(0.0, 103.0)}
+    assert len(shares) == 4
 
 
 def test_figure_2_draws_one_bar_a_category_as_long_as_its_share(guide: Benchmark) -> None:

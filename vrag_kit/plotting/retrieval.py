@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -11,63 +12,81 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from vrag_kit.frames import RESULTS
-from vrag_kit.plotting.style import CLUE, DARK, GREY, METRIC_NAMES, colors_of, new_figure
+from vrag_kit.plotting.marks import apart
+from vrag_kit.plotting.style import (
+    CLUE,
+    DARK,
+    GREY,
+    METRIC_NAMES,
+    REFERENCES,
+    colors_of,
+    new_figure,
+)
 from vrag_kit.types import Benchmark, LazyImage
 
 ASKED = "asked about"
 """The title of a question's own picture."""
 _LINE = ["value", "ci_low", "ci_high", "n"]
-_PANELS = ("recall", "ndcg_visual_rag", "hit", "hit_count")
+_PANELS = ("recall", "hit", "hit_count", "ndcg", "ndcg_visual_rag")
+_APART = 1.05  # from one retriever to the next, times k
 
 
 def retriever_figure(
     results: pd.DataFrame, paper: pd.DataFrame, benchmark: Benchmark, *, same_data: bool = False
 ) -> Figure:
-    """Curves over k for four metrics, with 95 % bands; a paper's retrievers as faint
-    dotted lines, marked as on other data unless `same_data`.
+    """Curves over k for five metrics, with 95 % intervals as bars, all shares on one y
+    axis; a paper's retrievers as dotted lines, marked as on other data unless
+    `same_data`.
 
     `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares
-    in percent; `paper` has retriever, metric, k and value.
+    in percent; `paper` likewise (`printed_retrieval`).
     """
     RESULTS.check(results, ["retriever", "metric", "k", *_LINE], "retriever_figure")
-    figure, (axes,) = new_figure(1, 4, (14, 4.4))
+    figure, axes = new_figure(2, 3, (13, 8.0))
     colors = colors_of([*paper["retriever"], *results["retriever"]])
-    mark = "paper" if same_data else "paper, other data"
-    cutoffs = sorted(results["k"].unique())
-    for axis, metric in zip(axes, _PANELS, strict=True):
-        printed = paper[paper["metric"] == {"ndcg_visual_rag": "ndcg"}.get(metric, metric)]
-        for retriever, line in printed.groupby("retriever", sort=False):
-            label, color = f"{retriever} ({mark})", colors[str(retriever)]
-            x, y = line["k"], line["value"]
-            axis.plot(x, y, ":", color=color, linewidth=1.2, alpha=0.8, label=label)
-        ours = results[results["metric"] == metric]
-        for retriever, line in ours.groupby("retriever", sort=False):
-            _retriever(axis, str(retriever), line, colors[str(retriever)])
-        share = f"{METRIC_NAMES[metric].split(' (')[0]} (%)"
+    mark = " (paper)" if same_data else " (paper, other data)"
+    both = pd.concat([results.assign(mark=""), paper.assign(mark=mark)], ignore_index=True)
+    for axis, metric in zip(axes.flat, _PANELS, strict=False):
+        _metric(axis, both[both["metric"] == metric], colors)
+        count = metric == "hit_count"
         axis.set(title=METRIC_NAMES[metric], xlabel="images retrieved, k")
-        axis.set(xscale="log", xticks=cutoffs)
-        axis.set(ylabel="clue images found" if metric == "hit_count" else share)
-        axis.set_xticklabels(cutoffs)
-        axis.xaxis.set_minor_locator(NullLocator())
-        axis.set_ylim(bottom=0, top=None if metric == "hit_count" else 103)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
+        axis.set(ylabel="clue images found" if count else "share (%)")
+        axis.set_ylim(bottom=0, top=None if count else 103)
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    axes[1][2].axis("off")
+    axes[1][2].legend(handles, labels, loc="center", fontsize=10)
     figure.suptitle(
-        f"{benchmark.name}: mean over n = {int(results['n'].max())} queries, bands are 95 %"
+        f"{benchmark.name}: mean over n = {int(results['n'].max())} queries, bars are 95 %"
         f" intervals over {benchmark.groups_are}",
         fontsize=11,
+    )
+    figure.supxlabel(
+        "Bars of the paper's means: as if every query were independent, and scored 0 or 1",
+        fontsize=9,
     )
     return figure
 
 
-def _retriever(axis: Axes, name: str, line: pd.DataFrame, color: str) -> None:
-    """One retriever with its band; a reference order dashed, without."""
-    x, y = line["k"], line["value"]
-    if name.endswith("order"):
-        axis.plot(x, y, "--", color=color, linewidth=1.4, markersize=5, label=name)
-        return
-    axis.plot(x, y, "o-", color=color, linewidth=2.2, markersize=5, label=name)
-    axis.fill_between(x, line["ci_low"], line["ci_high"], color=color, alpha=0.15, linewidth=0)
+def _metric(axis: Axes, table: pd.DataFrame, colors: Mapping[str, str]) -> None:
+    """All retrievers in one metric, a little apart; reference orders dashed, without
+    intervals.
+    """
+    lines = list(table.sort_values("k").groupby(["mark", "retriever"], sort=False))
+    measured = [name for name, _ in lines if name[1] not in REFERENCES]
+    shifts = dict(zip(measured, apart(len(measured), 1.0), strict=True))
+    for (mark, name), line in lines:
+        color, label = colors[str(name)], f"{name}{mark}"
+        if name in REFERENCES:
+            axis.plot(line["k"], line["value"], "--", color=color, linewidth=1.4, label=label)
+            continue
+        x = line["k"] * _APART ** shifts[mark, name]
+        style, size, width = ("o:", 3.0, 0.8) if mark else ("o-", 6.0, 1.4)
+        axis.plot(x, line["value"], style, color=color, label=label, markersize=size)
+        axis.vlines(x, line["ci_low"], line["ci_high"], color=color, linewidth=width)
+    cutoffs = sorted(table["k"].unique())
+    axis.set(xscale="log", xticks=cutoffs, xlim=(cutoffs[0] / 1.25, 1.25 * cutoffs[-1]))
+    axis.set_xticklabels(cutoffs)
+    axis.xaxis.set_minor_locator(NullLocator())
 
 
 def retrieved_figure(

@@ -87,8 +87,8 @@ not wait for seaborn.
 """
 METRIC_NAMES = {
     "recall": "Recall",
-    "ndcg": "nDCG",
-    "ndcg_visual_rag": "nDCG (visual-rag)",
+    "ndcg": "nDCG (standard)",
+    "ndcg_visual_rag": "nDCG (ideal: best order of those found)",
     "hit": "Hit rate",
     "hit_count": "Hit count",
 }

@@ -19,6 +19,7 @@ from vrag_kit.papers.visual_rag.printed import (
     beside_paper,
     is_papers_data,
     printed,
+    printed_retrieval,
     rouge_published,
 )
 from vrag_kit.papers.visual_rag.query_counts import query_counts
@@ -62,6 +63,7 @@ __all__ = [
     "organism_category",
     "paper_tables",
     "printed",
+    "printed_retrieval",
     "printed_statistics",
     "query_counts",
     "query_table",

@@ -15,13 +15,27 @@ _SAME = 0.006  # two printed means are one: half a unit of the last digit, and a
 
 
 def with_doubt(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with ci_low, ci_high, runs_low and runs_high, in its percent.
+    """The table with ci_low, ci_high (`at_most`), runs_low and runs_high, in its
+    percent.
 
-    The first two are what n queries leave open at most: Clopper and Pearson's interval,
-    as if every query had earned 0 or 1 (means of other scores vary less), independently
-    (queries on one species may not be, of which the paper prints nothing). The others
-    are a t interval over the five runs of Tables 13 and 15, where the value is their
-    mean: over other draws of images for the *same* queries. NaN elsewhere.
+    The latter are a t interval over the five runs of Tables 13 and 15, where the value
+    is their mean: over other draws of images for the *same* queries. NaN elsewhere.
+    """
+    cells = table[CELL].merge(_over_runs(), on=CELL, how="left")
+    fits = (cells["mean"] - table["value"].to_numpy()).abs() <= _SAME
+    return at_most(table).assign(
+        runs_low=(cells["mean"] - cells["half"]).where(fits).to_numpy(),
+        runs_high=(cells["mean"] + cells["half"]).where(fits).to_numpy(),
+    )
+
+
+def at_most(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with ci_low and ci_high: what n queries leave open, at most, about a
+    mean in percent.
+
+    Clopper and Pearson's interval, as if every query had earned 0 or 1 (means of other
+    scores vary less), independently (queries on one species may not be, of which the
+    paper prints nothing).
 
     Clopper & Pearson (1934), "The use of confidence or fiducial limits illustrated in
     the case of the binomial", Biometrika 26(4).
@@ -32,14 +46,7 @@ def with_doubt(table: pd.DataFrame) -> pd.DataFrame:
     right = table["value"].to_numpy(float) / 100 * n
     low = np.where(right > 0, betaincinv(np.maximum(right, 1e-9), n - right + 1, 0.025), 0.0)
     high = np.where(right < n, betaincinv(right + 1, np.maximum(n - right, 1e-9), 0.975), 1.0)
-    cells = table[CELL].merge(_over_runs(), on=CELL, how="left")
-    fits = (cells["mean"] - table["value"].to_numpy()).abs() <= _SAME
-    return table.assign(
-        ci_low=100 * low,
-        ci_high=100 * high,
-        runs_low=(cells["mean"] - cells["half"]).where(fits).to_numpy(),
-        runs_high=(cells["mean"] + cells["half"]).where(fits).to_numpy(),
-    )
+    return table.assign(ci_low=100 * low, ci_high=100 * high)
 
 
 def run_to_run() -> pd.DataFrame:
