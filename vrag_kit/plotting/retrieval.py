@@ -46,8 +46,13 @@ def retriever_figure(
     colors = colors_of([*paper["retriever"], *results["retriever"]])
     mark = " (paper)" if same_data else " (paper, other data)"
     both = pd.concat([results.assign(mark=""), paper.assign(mark=mark)], ignore_index=True)
+    cutoffs = sorted(both["k"].unique())
     for axis, metric in zip(axes.flat, _PANELS, strict=False):
+        axis.set_xscale("log")
         _metric(axis, both[both["metric"] == metric], colors)
+        axis.set(xlim=(cutoffs[0] / 1.25, 1.25 * cutoffs[-1]), xticks=cutoffs)
+        axis.set_xticklabels(cutoffs)
+        axis.xaxis.set_minor_locator(NullLocator())
         count = metric == "hit_count"
         axis.set(title=METRIC_NAMES[metric], xlabel="images retrieved, k")
         axis.set(ylabel="clue images found" if count else "share (%)")
@@ -83,10 +88,6 @@ def _metric(axis: Axes, table: pd.DataFrame, colors: Mapping[str, str]) -> None:
         style, size, width = ("o:", 3.0, 0.8) if mark else ("o-", 6.0, 1.4)
         axis.plot(x, line["value"], style, color=color, label=label, markersize=size)
         axis.vlines(x, line["ci_low"], line["ci_high"], color=color, linewidth=width)
-    cutoffs = sorted(table["k"].unique())
-    axis.set(xscale="log", xticks=cutoffs, xlim=(cutoffs[0] / 1.25, 1.25 * cutoffs[-1]))
-    axis.set_xticklabels(cutoffs)
-    axis.xaxis.set_minor_locator(NullLocator())
 
 
 def retrieved_figure(
