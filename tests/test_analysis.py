@@ -23,6 +23,7 @@ from vrag_kit.analysis import (
     in_percent,
     intervals,
     settings_table,
+    since_smallest_k,
     summarise,
 )
 from vrag_kit.analysis.comparison import holm
@@ -189,6 +190,36 @@ def test_published_numbers_are_as_printed_in_the_paper() -> None:
     assert table["BGE", "hit", 20] == 79.14
     assert table["VLM2Vec", "ndcg", 30] == 45.93
     assert len(table) == 60
+
+
+def test_two_models_are_compared_at_each_k_and_by_what_they_lose_over_k() -> None:
+    scores = {  # by query, at k = 1 and k = 3
+        "many": {"a": (1.0, 1.0), "b": (0.0, 0.5), "c": (0.5, 0.0), "d": (1.0, 0.5)},
+        "few": {"a": (1.0, 0.0), "b": (0.5, 0.0), "c": (0.5, 0.0), "d": (0.0, math.nan)},
+    }
+    values = pd.DataFrame(
+        [
+            (model, "one_in_k", k, query, query, value)
+            for model, queries in scores.items()
+            for query, pair in queries.items()
+            for k, value in zip((1, 3), pair, strict=True)
+        ],
+        columns=["model", "setting", "k", "query_id", "group", "value"],
+    )
+    at_each = compare(values, arm="model", by=["setting", "k"], baseline="few")
+    # k = 1: 0, −0.5, 0, 1 over four; k = 3: 1, 0.5, 0, and no answer of one of them
+    assert at_each[["model", "k", "value", "n"]].to_numpy().tolist() == [
+        ["many", 1, 0.125, 4],
+        ["many", 3, 0.5, 3],
+    ]
+    changes = since_smallest_k(values)
+    assert set(changes["k"]) == {3}
+    assert set(zip(changes["worst"], changes["best"], strict=True)) == {(-1.0, 1.0)}
+    (lost,) = compare(changes, arm="model", by=["k"], baseline="few").itertuples()
+    # many: 0, 0.5, −0.5; few: −1, −0.5, −0.5; differences 1, 1, 0
+    assert (lost.value, lost.n) == (pytest.approx(2 / 3), 3)
+    alone = compare(values.query("model == 'few'"), arm="model", by=["k"], baseline="few")
+    assert alone.empty
 
 
 def test_an_unknown_published_table_is_refused_with_the_list() -> None:

@@ -16,7 +16,7 @@ from vrag_kit.analysis.agreement import (
 )
 from vrag_kit.analysis.association import association
 from vrag_kit.analysis.cases import error_cases, kinds_of_answers
-from vrag_kit.analysis.comparison import compare
+from vrag_kit.analysis.comparison import compare, since_smallest_k
 from vrag_kit.analysis.error_budget import (
     accuracy_given_clue,
     error_budget,
@@ -70,6 +70,7 @@ __all__ = [
     "rouge_follows",
     "selective_accuracy",
     "settings_table",
+    "since_smallest_k",
     "summarise",
     "swap_effect",
     "swap_outcomes",

@@ -44,6 +44,22 @@ def compare(per_query: pd.DataFrame, *, arm: str, by: Sequence[str], baseline: s
     return table.assign(p_holm=holm(table["p"].to_numpy(float)))
 
 
+def since_smallest_k(per_query: pd.DataFrame) -> pd.DataFrame:
+    """Each value less that of the same query at the smallest k of its model and setting,
+    without that k; worst and best are those of differences. So `compare(…, arm="model")`
+    tells whether one model loses more over k than another.
+    """
+    VALUES.check(per_query, ["query_id", "value"], "since_smallest_k")
+    arms = per_query.groupby(["model", "setting"], sort=False)["k"]
+    first = per_query["k"] == arms.transform("min")
+    same = ["model", "setting", "query_id"]
+    start = per_query[first].set_index(same)["value"].rename("start")
+    later = per_query[~first].join(start, on=same)
+    ends = scale_of(per_query).differences
+    changed = later.assign(value=later["value"] - later["start"], worst=ends.worst, best=ends.best)
+    return changed.drop(columns="start")
+
+
 def holm(p: np.ndarray) -> np.ndarray:
     """The p-values corrected for their number, step down: the i-th smallest of m times
     (m − i + 1), at least as large as those before it, at most 1. NaN stays NaN, and is
