@@ -24,6 +24,14 @@ from vrag_kit.papers.visual_rag.printed import (
 )
 from vrag_kit.papers.visual_rag.query_counts import query_counts
 from vrag_kit.papers.visual_rag.replication import beside_printed, held_against_paper
+from vrag_kit.papers.visual_rag.replication_gcue import (
+    gcue_beside_printed,
+    gcue_held_against_paper,
+)
+from vrag_kit.papers.visual_rag.replication_retrieval import (
+    retrieval_beside_printed,
+    retrieval_held_against_paper,
+)
 from vrag_kit.papers.visual_rag.rubric import PAPER_JUDGE, RUBRIC, judge_prompt
 from vrag_kit.papers.visual_rag.statistics import (
     clip_length,
@@ -54,6 +62,8 @@ __all__ = [
     "contradictions",
     "distribution",
     "gains_beside_bias",
+    "gcue_beside_printed",
+    "gcue_held_against_paper",
     "gcue_printed",
     "held_against_paper",
     "is_papers_data",
@@ -69,6 +79,8 @@ __all__ = [
     "query_table",
     "question_kind",
     "read_verdict",
+    "retrieval_beside_printed",
+    "retrieval_held_against_paper",
     "rouge_published",
     "run_statistics",
     "selective_printed",

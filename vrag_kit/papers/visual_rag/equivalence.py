@@ -1,0 +1,32 @@
+"""What an interval of a difference says: equivalent, different, or inconclusive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+MARGIN = 3.0
+"""Points within which two accuracies count as the same: about the size of the smallest
+gain by a clue that the paper reports (2 to 6 points, section 5.3).
+"""
+EQUIVALENT = "equivalent"
+DIFFERENT = "different"
+INCONCLUSIVE = "inconclusive"
+NOT_COMPARABLE = "not comparable"
+
+
+def with_verdict(table: pd.DataFrame, margin: float | pd.Series) -> pd.DataFrame:
+    """`table` with the column verdict, told from the 95 % interval of a difference,
+    columns ci_low and ci_high, and from `margin` in the same unit.
+
+    "equivalent": the interval lies within ±margin, which is stricter than two one-sided
+    tests at 5 % (those take the 90 % interval). It is so even where the interval
+    excludes 0: a difference that is sure and too small to matter. "different": the
+    interval excludes 0, and is not within the margin. "inconclusive": neither, as where
+    there is no interval. A cell's verdict depends on that cell alone: no correction
+    for their number, so that it is the same in every table that shows the cell.
+    """
+    low, high = table["ci_low"], table["ci_high"]
+    within = (low >= -margin) & (high <= margin)
+    words = np.select([within, (low > 0) | (high < 0)], [EQUIVALENT, DIFFERENT], INCONCLUSIVE)
+    return table.assign(verdict=words)

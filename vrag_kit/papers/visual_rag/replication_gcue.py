@@ -1,0 +1,109 @@
+"""Figure 3 held against the paper: gCUE with the noise of the four means behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.papers.published import published
+from vrag_kit.papers.visual_rag.derived import gcue_printed
+from vrag_kit.papers.visual_rag.equivalence import MARGIN, NOT_COMPARABLE, with_verdict
+from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, PAPER_QUERIES, is_papers_data
+from vrag_kit.papers.visual_rag.replication import PAPERS_JUDGE, arm_of
+from vrag_kit.papers.visual_rag.run_noise import Noise, noise_of
+from vrag_kit.types import Benchmark
+
+LAMBDA = 0.5  # the paper's
+_ARMS = {"gt_clue": 1, "zero_shot": 0, "non_clue": 1}  # setting → k
+
+
+def gcue_beside_printed(
+    curves: pd.DataFrame,
+    benchmark: Benchmark,
+    judged: pd.DataFrame,
+    *,
+    judge: str,
+    margin: float = MARGIN,
+) -> pd.DataFrame:
+    """The table that closes `05_gcue_curves`: gCUE at λ = 0.5, on the paper's own data
+    and judged by its judge `gcue_held_against_paper`, otherwise the two side by side:
+    rows k, columns models.
+    """
+    same = is_papers_data(benchmark)
+    if same and judge == PAPERS_JUDGE:
+        return gcue_held_against_paper(curves, judged, margin=margin).round(2)
+    mark = "paper" if same else "paper, different data"
+    paper = gcue_printed(published("visual_rag", table=3), lambdas=[LAMBDA])
+    paper = paper.assign(model=paper["model"] + f" ({mark})")
+    both = pd.concat([curves[curves["lambda"] == LAMBDA], paper])
+    wide = both.pivot_table(index="k", columns="model", values="value", sort=False)
+    return wide.sort_index().round(2)
+
+
+def gcue_held_against_paper(
+    curves: pd.DataFrame, judged: pd.DataFrame, *, margin: float = MARGIN
+) -> pd.DataFrame:
+    """Our gCUE at λ = 0.5 less the one that follows from Table 3, one row a model and k:
+    model, k, value, paper, difference, ci_low, ci_high, margin, n, verdict.
+
+    To first order the difference is (e_k − g e_GT − (1 − g) e_B) / (A_GT − B), with g
+    and A_GT − B the paper's and e what our means differ by from its means; each e has
+    the noise of its cell in Table 3 (`noise_of`). Where A_GT − B is not clearly above
+    that noise there is no interval, and the verdict is "inconclusive". The margin in
+    points of A_k is here divided by the paper's A_GT − B, and so given in each row.
+    """
+    paper = gcue_printed(published("visual_rag", table=3), lambdas=[LAMBDA])
+    ours = curves[curves["lambda"] == LAMBDA][["model", "k", "value"]]
+    named = ours.assign(paper_model=ours["model"].map(PAPER_NAMES))
+    theirs = paper[["model", "k", "value", "denominator"]]
+    theirs = theirs.rename(columns={"model": "paper_model", "value": "paper"})
+    table = named.merge(theirs, on=["paper_model", "k"])
+    rows = [_half_width(row, judged) for _, row in table.iterrows()]
+    ends = pd.DataFrame(rows, columns=["half", "n"], index=table.index)
+    difference = table["value"] - table["paper"]
+    table = table.assign(
+        difference=difference,
+        ci_low=difference - ends["half"],
+        ci_high=difference + ends["half"],
+        margin=margin / (100 * table["denominator"]),
+        n=ends["n"],
+    )
+    table = with_verdict(table, table["margin"])
+    other = table["n"] != PAPER_QUERIES
+    table = table.assign(verdict=table["verdict"].mask(other, NOT_COMPARABLE))
+    numbers = ["value", "paper", "difference", "ci_low", "ci_high", "margin", "n"]
+    return table[["model", "k", *numbers, "verdict"]]
+
+
+def _half_width(row: pd.Series, judged: pd.DataFrame) -> tuple[float, int]:
+    """(half the width of a row's interval, the fewest queries asked in its arms)."""
+    noises: dict[str, Noise] = {}
+    asked = []
+    for setting, k in {**_ARMS, "one_in_k": int(row["k"])}.items():
+        arm = arm_of(judged, {"model": row["model"], "setting": setting, "k": k})
+        noises[setting] = noise_of((row["paper_model"], setting, k), arm, "accuracy", np.nan)
+        asked.append(arm["query_id"].nunique())
+    baseline = {"zero_shot": LAMBDA, "non_clue": 1 - LAMBDA}
+    g = row["paper"]
+    weights = {"one_in_k": 1.0, "gt_clue": -g}
+    weights |= {name: -(1 - g) * weight for name, weight in baseline.items()}
+    denominator = 100 * row["denominator"]
+    if denominator <= _combined(noises, {"gt_clue": 1.0, **baseline}):
+        return np.nan, min(asked)
+    return _combined(noises, weights) / denominator, min(asked)
+
+
+def _combined(noises: Mapping[str, Noise], weights: Mapping[str, float]) -> float:
+    """Half the width of a weighted sum's interval, with all that missing verdicts could
+    change.
+    """
+    allowed = sum((weight * noises[name].allowed) ** 2 for name, weight in weights.items())
+    missing = [abs(weight) * _most(noises[name]) for name, weight in weights.items()]
+    return float(np.sqrt(allowed)) + sum(missing)
+
+
+def _most(noise: Noise) -> float:
+    """The most that missing verdicts could change a mean, in points."""
+    return max(-noise.missing[0], noise.missing[1])
