@@ -303,7 +303,13 @@ def test_the_figure_shows_both_tasks_of_every_source_and_every_printed_number(
     figure = captions_figure(sources, webqa)
     assert "intervals over topics" in figure.get_suptitle()
     left, right = figure.axes
-    assert (left.get_title(), right.get_title()) == ("ours (n = 20)", "printed")
+    assert [axis.get_legend().get_title().get_text() for axis in (left, right)] == [
+        "n = 20 questions",
+        "n not printed",
+    ]
+    clip = "field-guide-clip-64: question to"
+    named = [text.get_text() for text in left.get_legend().get_texts()]
+    assert named == [f"{clip} image", f"{clip} caption", "random order"]
     drawn = {line.get_label(): list(line.get_ydata()) for line in right.lines}
     assert drawn["clip-vit-large-patch14-336: question to caption"] == [
         43.25,

@@ -290,6 +290,20 @@ def test_two_models_tell_nothing_across_models() -> None:
     assert set(table["n"]) == {2}
 
 
+def test_arms_with_failed_answers_are_hollow_and_both_panels_have_the_same_axes() -> None:
+    arms = paper_arms().query("model == 'GPT-4o' and setting == 'gt_clue'")
+    value = arms["value"]
+    ours = arms.assign(n_failed=3, if_all_wrong=value - 5, if_all_right=value + 2)
+    left, right = rouge_figure({"ours": ours, "paper": paper_arms()}).axes
+    assert left.get_xlim() == left.get_ylim() == right.get_xlim() == right.get_ylim()
+    faces = [line.get_markerfacecolor() for line in left.lines if line.get_marker() == "^"]
+    assert faces[0] == "white"
+    assert all(line.get_markerfacecolor() != "white" for line in right.lines)
+    x = arms[arms["metric"] == "accuracy"]["value"].item()
+    whisker = left.collections[-1].get_segments()[0][:, 0]
+    assert list(whisker) == [x - 5, x + 2]
+
+
 def test_the_rouge_figure_has_a_point_for_every_arm_and_a_legend_for_its_own_models() -> None:
     arms = paper_arms()
     ours = arms.query("model == 'GPT-4o'").assign(

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from vrag_kit.plotting.style import colors_of, entries, new_figure
+from vrag_kit.plotting.style import colors_of, new_figure
 from vrag_kit.types import Benchmark
 
 TASK_NAMES = {"t2i": "question to image", "t2t": "question to caption"}
@@ -22,26 +22,26 @@ def captions_figure(sources: Mapping[str, pd.DataFrame], benchmark: Benchmark) -
     in percent, and where there are any ci_low, ci_high and n.
 
     Captions are drawn solid, images dashed, both in the colour of their retriever; rows
-    of any other task (the random order) dotted. Lines with intervals (bars) stand a
-    little apart, so that the bars can be told apart. Intervals are over the groups of
-    `benchmark`.
+    of any other task (the random order) dotted. The legend of a panel goes retriever by
+    retriever, and says n. Lines with intervals (bars) stand a little apart, so that the
+    bars can be told apart. Intervals are over the groups of `benchmark`.
     """
-    figure, axes = new_figure(1, len(sources), (5.2 * len(sources), 4.9), sharey=True)
+    figure, axes = new_figure(1, len(sources), (5.6 * len(sources), 5.4), sharey=True)
     colors = colors_of(pd.concat([table["retriever"] for table in sources.values()]))
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
-        lines = list(table.sort_values("k").groupby(["retriever", "task"], sort=False))
-        for number, ((retriever, task), line) in enumerate(lines):
+        lines = _in_order(table)
+        for number, line in enumerate(lines):
             apart = 1.035 ** (number - (len(lines) - 1) / 2)
-            _line(axis, str(task), line, colors[str(retriever)], apart)
+            _line(axis, line, colors[str(line["retriever"].iloc[0])], apart)
         ticks = sorted(table["k"].unique())
-        n = f" (n = {int(table['n'].max())})" if "n" in table else ""
-        axis.set(title=f"{title}{n}", xscale="log", xlabel="documents retrieved, k")
+        axis.set(title=title, xscale="log", xlabel="documents retrieved, k")
         axis.set(ylabel="Recall (%)", ylim=(0, 103))
         axis.set_xticks(ticks, [str(k) for k in ticks])
         axis.xaxis.set_minor_locator(NullLocator())
         axis.tick_params(labelleft=True)
-    handles, labels = entries(axes[0])
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
+        n = f"n = {int(table['n'].max())} questions" if "n" in table else "n not printed"
+        legend = axis.legend(title=n, loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=9)
+        legend.get_title().set_fontsize(9)
     figure.suptitle(
         f"Mean over questions; bars are 95 % intervals over {benchmark.groups_are}, of which the"
         " paper prints none",
@@ -50,17 +50,32 @@ def captions_figure(sources: Mapping[str, pd.DataFrame], benchmark: Benchmark) -
     return figure
 
 
-def _line(axis: Axes, task: str, line: pd.DataFrame, color: str, apart: float) -> None:
+def _in_order(table: pd.DataFrame) -> list[pd.DataFrame]:
+    """The lines, retriever by retriever, images before captions, and what is neither
+    last.
+    """
+    tasks = {task: place for place, task in enumerate(TASK_NAMES)}
+    retrievers = list(dict.fromkeys(table["retriever"]))
+    ordered = table.assign(
+        known=table["task"].map(tasks).fillna(len(tasks)),
+        place=table["retriever"].map(retrievers.index),
+    )
+    ordered["last"] = ordered["known"] == len(tasks)
+    groups = ordered.sort_values("k").groupby(["last", "place", "known"])
+    return [line for _, line in groups]
+
+
+def _line(axis: Axes, line: pd.DataFrame, color: str, apart: float) -> None:
     """One retriever's recall in one task, with bars where there are intervals."""
-    name, known = str(line["retriever"].iloc[0]), task in TASK_NAMES
+    name, task = str(line["retriever"].iloc[0]), str(line["task"].iloc[0])
+    known = task in TASK_NAMES
     bars = known and "ci_low" in line
     x = line["k"] * (apart if bars else 1.0)
     axis.plot(
         x,
         line["value"],
-        {"t2i": "o--", "t2t": "o-"}.get(task, ":"),
+        {"t2i": "s--", "t2t": "o-"}.get(task, ":"),
         color=color,
-        markerfacecolor="white" if task == "t2i" else color,
         linewidth=2,
         markersize=6,
         label=f"{name}: {TASK_NAMES[task]}" if known else name,

@@ -14,68 +14,72 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.settings_table import SETTING_NAMES
 from vrag_kit.plotting.answering import panel_title
+from vrag_kit.plotting.marks import note, percent_limits, some_failed
 from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
+_MANY = 40
+"""From here on the intervals of so many arms are drawn as hairlines."""
 _MARKERS = {"zero_shot": "o", "gt_clue": "^", "non_clue": "X", "top_k": "s", "one_in_k": "D"}
 
 
 def rouge_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
     """One panel a source (title → table with model, setting, k, metric "accuracy" or
-    "rouge", value, ci_low, ci_high, n, in percent).
+    "rouge", value, ci_low, ci_high, n, in percent), all on the same axes.
 
     A point is the mean of one model in one setting at one k: colours are models,
-    markers settings. Thin lines are 95 % intervals, where there are any.
+    markers settings. Thin lines are 95 % intervals, where there are any. A point is
+    hollow where answers failed; a dark line then reaches from the accuracy if all of
+    them were wrong to that if all were right.
     """
-    figure, axes = new_figure(1, len(sources), (5.8 * len(sources), 5.8))
+    figure, axes = new_figure(1, len(sources), (5.8 * len(sources), 6.2), sharey=True)
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
         _panel(axis, table)
         arms = len(table[["model", "setting", "k"]].drop_duplicates())
-        axis.set(
-            title=panel_title(f"{title}: {arms} arms", table),
-            xlabel="Accuracy (%)",
-            ylabel="ROUGE-1 recall (%)",
-        )
-    everything = pd.concat([table["setting"] for table in sources.values()])
+        axis.set(title=panel_title(f"{title}: {arms} arms", table))
+        axis.set(xlabel="Accuracy (%)", ylabel="ROUGE-1 recall (%)")
+        axis.tick_params(labelleft=True)
+    tables = list(sources.values())
+    low, high = percent_limits(tables)
+    for axis in axes[0]:
+        axis.set(xlim=(min(-3.0, low), high), ylim=(min(-3.0, low), high))
+    everything = pd.concat([table["setting"] for table in tables])
     shown = [setting for setting in _MARKERS if (everything == setting).any()]
     names, handles = [SETTING_NAMES[setting] for setting in shown], []
     for setting in shown:
         handles += axes[0][0].plot([], [], _MARKERS[setting], color=DARK, markersize=7)
-    figure.legend(handles, names, loc="outside lower center", ncols=len(shown), fontsize=9)
+    figure.legend(handles, names, loc="outside upper center", ncols=len(shown), fontsize=9)
+    without_runs = [t.assign(runs_low=np.nan) if "runs_low" in t else t for t in tables]
+    figure.supxlabel(note(without_runs), fontsize=9)  # too short to be seen here
     return figure
 
 
 def _panel(axis: Axes, table: pd.DataFrame) -> None:
     """The points of one source, with a legend of its models below."""
     colors = colors_of(table["model"])
-    arm, numbers = ["model", "setting", "k"], ["value", "ci_low", "ci_high"]
-    x = table.loc[table["metric"] == "accuracy", [*arm, *numbers]]
-    y = table.loc[table["metric"] == "rouge", [*arm, *numbers]]
-    for (model, setting), arms in x.merge(y, on=arm).groupby(["model", "setting"], sort=False):
-        axis.errorbar(
-            arms["value_x"],
-            arms["value_y"],
-            xerr=_whiskers(arms, "x"),
-            yerr=_whiskers(arms, "y"),
-            fmt=_MARKERS[str(setting)],
-            color=colors[str(model)],
-            markersize=8,
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-            elinewidth=0.6,
-            alpha=0.9,
-        )
+    arm = ["model", "setting", "k"]
+    of_x, of_y = table["metric"] == "accuracy", table["metric"] == "rouge"
+    both = table[of_x].merge(table[of_y], on=arm, suffixes=("", "_rouge"))
+    width = 0.6 if len(both) <= _MANY else 0.25
+    for (model, setting), arms in both.groupby(["model", "setting"], sort=False):
+        color, marker = colors[str(model)], _MARKERS[str(setting)]
+        x, y = arms["value"].to_numpy(float), arms["value_rouge"].to_numpy(float)
+        axis.hlines(y, arms["ci_low"], arms["ci_high"], color=color, linewidth=width)
+        axis.vlines(x, arms["ci_low_rouge"], arms["ci_high_rouge"], color=color, linewidth=width)
+        failed = some_failed(arms)
+        if failed.any() and "if_all_wrong" in arms:
+            ends = arms.loc[failed, ["if_all_wrong", "if_all_right"]].to_numpy(float)
+            axis.hlines(y[failed], *ends.T, color=DARK, linewidth=1)
+        for some, face, edge in ((~failed, color, "white"), (failed, "white", color)):
+            if some.any():
+                (points,) = axis.plot(x[some], y[some], marker, markersize=8, alpha=0.9)
+                points.set(markerfacecolor=face, markeredgecolor=edge)
+                points.set_markeredgewidth(0.5 if edge == "white" else 1.4)
     handles = [axis.plot([], [], "o", color=color)[0] for color in colors.values()]
     axis.legend(
         handles,
         colors,
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.14),
+        bbox_to_anchor=(0.5, -0.12),
         ncols=min(4, len(colors)),
         fontsize=9,
     )
-
-
-def _whiskers(arms: pd.DataFrame, side: str) -> np.ndarray:
-    """How far intervals reach below and above, shape (2, arms); 0 where there are none."""
-    value = arms[f"value_{side}"]
-    return np.nan_to_num([value - arms[f"ci_low_{side}"], arms[f"ci_high_{side}"] - value])

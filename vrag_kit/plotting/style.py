@@ -15,8 +15,6 @@ from typing import Any, Literal
 import matplotlib.pyplot as plt
 import numpy as np
 from cycler import cycler
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
@@ -141,14 +139,6 @@ def palette_color(place: int) -> str:
     share = 1 - 0.6 ** ((ring + 1) // 2)
     mixed = np.array(to_rgb(PALETTE[at])) * (1 - share) + share * toward
     return str(to_hex((mixed[0], mixed[1], mixed[2]))).upper()
-
-
-def entries(axes: Iterable[Axes]) -> tuple[list[Artist], list[str]]:
-    """(handles, labels) of the legend of several axes, each label once."""
-    found: dict[str, Artist] = {}
-    for axis in axes:
-        found |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-    return list(found.values()), list(found)
 
 
 def new_figure(
