@@ -182,7 +182,8 @@ def replayed(paper: pd.DataFrame, *, shift: float = 0.0, queries: int = 374) -> 
         part = judged(cell, model=names[row["model"]], queries=queries)
         places = {name: row[name] for name in ("m", "corpus") if name in row}
         share = (row["value"] + shift) / 100
-        parts.append(part.assign(**places, abstained=share, rouge=share))
+        named = {"group": part["query_id"], "abstained": share, "rouge": share}
+        parts.append(part.assign(**places, **named))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from vrag_kit.analysis.gcue import gcue_of
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.derived import gcue_printed
 from vrag_kit.papers.visual_rag.equivalence import MARGIN, NOT_COMPARABLE, with_verdict
@@ -16,6 +17,7 @@ from vrag_kit.papers.visual_rag.run_noise import Noise, noise_of
 from vrag_kit.types import Benchmark
 
 LAMBDA = 0.5  # the paper's
+_MEANS = ["a_k", "a_gt", "a_zero_shot", "a_non_clue"]
 _ARMS = {"gt_clue": 1, "zero_shot": 0, "non_clue": 1}  # setting → k
 
 
@@ -55,7 +57,9 @@ def gcue_held_against_paper(
     points of A_k is here divided by the paper's A_GT − B, and so given in each row.
     """
     paper = gcue_printed(published("visual_rag", table=3), lambdas=[LAMBDA])
-    ours = curves[curves["lambda"] == LAMBDA][["model", "k", "value"]]
+    ours = curves[curves["lambda"] == LAMBDA][["model", "k", *_MEANS]]
+    values = [gcue_of(*row[_MEANS], LAMBDA) for _, row in ours.iterrows()]
+    ours = ours.assign(value=values)  # also where other queries might give no ratio
     named = ours.assign(paper_model=ours["model"].map(PAPER_NAMES))
     theirs = paper[["model", "k", "value", "denominator"]]
     theirs = theirs.rename(columns={"model": "paper_model", "value": "paper"})
