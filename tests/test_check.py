@@ -17,13 +17,15 @@ from conftest import ROOT, WEIGHTS
 from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore
+from vrag_kit.forecast import forecasting
+from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.foresight import Foresight, foresee
 from vrag_kit.runner.notebooks import run_notebooks
 from vrag_kit.runner.parameters import read_parameters
 from vrag_kit.runner.plan import Plan
+from vrag_kit.types import Answer, Message
 
 ONE = ["visual_rag/03_baselines"]
 SEARCHING = "visual_rag/02_retriever_comparison"
@@ -324,16 +326,32 @@ def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_told(foresee_ce
     assert fault == "code cell 4 fails there: ZeroDivisionError: division by zero"
 
 
-def test_a_forecast_keeps_no_answer_in_a_store_that_is_not_its_own(
+def test_a_store_whose_parameter_has_any_name_is_forecast_in_full_and_left_as_it_was(
     foresee_cells, tmp_path: Path
 ) -> None:
-    real = tmp_path / "real"
-    foresight = foresee_cells(f"folder, words = {str(real)!r}, 'a'", ASKING)
+    path = tmp_path / "real" / "answers.sqlite"
+    with AnswerStore(path) as store:
+        store.write([Answer(answer_id="x", raw="Answer: red", sent={})], {"x": []})
+    before = path.read_bytes()
+    shown = "table = pd.DataFrame({'answer_id': ['x']})"
+    first = f"import pandas as pd; {shown}; folder, words = {str(path.parent)!r}, 'a'"
+    foresight = foresee_cells(first, ASKING, "words = 'b'", ASKING, ASKING)
+    assert [asked.forecast.calls for asked in foresight.models] == [2]  # "b" once
+    assert (foresight.stored, foresight.failed, foresight.partly) == (1, {}, {})
+    assert path.read_bytes() == before
+    foresee_cells(f"folder, words = {str(tmp_path / 'none')!r}, 'a'", ASKING)
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_an_earlier_forecast_left_in_the_store_is_forecast_as_a_call(
+    foresee_cells, tmp_path: Path
+) -> None:
+    path = tmp_path / "answers" / "answers.sqlite"
+    with forecasting(path.parent), AnswerStore(path) as store:  # as it was done once
+        model = load_generator("gpt-4o@openai", decoding="greedy")
+        ask_prompts(model, [(Message(role="user", parts=("a",)),)], store)
+    foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING)
     assert [asked.forecast.calls for asked in foresight.models] == [1]
-    (fault,) = foresight.partly.values()
-    assert "stand-in answers are not kept in a real store" in fault
-    with AnswerStore(real / "answers.sqlite") as store:
-        assert "0 answers" in repr(store)
 
 
 KILLED = """import os, signal, sqlite3, sys

@@ -136,6 +136,39 @@ def test_opening_an_old_store_is_enough_to_find_its_answers(
     assert "3 answers of served models now stand under today's keys" in capsys.readouterr().out
 
 
+SHAPING = ("endpoint", "model_id", "body", "max_image_side", "images_first")
+DECODING = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens")
+
+
+def test_of_answers_asked_at_two_addresses_one_is_moved_and_the_others_stay_beside(
+    prompts: list[Prompt], tmp_path: Path
+) -> None:
+    old, copy = shutil.copy(OLD, tmp_path / "old.sqlite"), tmp_path / "new.sqlite"
+    with sqlite3.connect(old) as db:
+        rows = db.execute("SELECT answer_id, prompt, sent FROM answers").fetchall()
+        for answer_id, prompt, sent in rows:
+            elsewhere = {**json.loads(sent), "endpoint": "http://localhost:1/v1"}
+            # what a served model was known by in those days, and the key that follows
+            shaping = json.dumps({name: elsewhere[name] for name in SHAPING}, sort_keys=True)
+            known_by = hashlib.sha256(shaping.encode()).hexdigest()
+            decoding = {name: elsewhere[name] for name in DECODING}
+            second = answer_key(known_by, json.loads(prompt), decoding, 0)
+            db.execute(
+                "INSERT INTO answers SELECT ?, 'ok', 'Answer: elsewhere', fields, model, sample,"
+                " prompt, ?, tokens, owner, lease_until FROM answers WHERE answer_id = ?",
+                (second, json.dumps(elsewhere), answer_id),
+            )
+    done = CliRunner().invoke(app, ["answers", "migrate", str(old), "--to", str(copy)])
+    assert "3 had been asked at a second address, and stay beside" in done.output
+    with sqlite3.connect(copy) as db:
+        assert db.execute("SELECT COUNT(*) FROM answers").fetchone() == (6,)
+    with StrangeServer() as server:
+        answers = ask(entry(server), prompts, copy)
+        assert server.requests == []
+    assert [answer.status for answer in answers] == ["ok"] * 3  # refused at the first address
+    assert answers[2].raw == "Answer: elsewhere"
+
+
 def test_a_model_with_a_new_name_is_found_by_its_entry(
     prompts: list[Prompt], tmp_path: Path
 ) -> None:

@@ -325,6 +325,23 @@ def test_a_store_of_version_2_is_kept_beside_the_one_brought_up_to_date(tmp_path
         assert kept.execute("SELECT raw FROM answers WHERE answer_id = 'x'").fetchone()
 
 
+def test_a_stand_in_that_an_earlier_forecast_left_is_no_answer(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with AnswerStore(path) as store:
+        store.write([answer("x"), answer("y")], {"x": [], "y": []})
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE answers SET fields = '{\"stand_in\": true}' WHERE answer_id = 'x'")
+        db.commit()
+    with AnswerStore(path) as store:
+        assert list(store.read(["x", "y"])) == ["y"]
+        assert "1 answers, 0 failures" in repr(store)
+        assert store.free(["x", "y"]) == ["x"]
+        assert store.claim(["x"]) == ["x"]
+        store.write([answer("x", "Answer: blue")], {"x": []})
+        assert store.read(["x"])["x"].raw == "Answer: blue"
+        assert store.free(["x"]) == []
+
+
 def test_a_failure_stays_until_its_retry_has_an_answer(tmp_path: Path) -> None:
     with AnswerStore(tmp_path / "a.sqlite") as reader:
         reader.write([answer("x", None, TIMEOUT)], {"x": []})

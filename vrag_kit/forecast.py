@@ -4,21 +4,26 @@ and what would have been asked is noted.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 STAND_IN = "stand_in"
-"""In an answer's fields: true where a forecast put it in the place of a real one."""
+"""In an answer's fields: the mark of the forecast that put it in the place of a real one."""
 
 
 @dataclass(slots=True)
 class Forecast:
     """What a forecast has come upon so far."""
 
-    scratch: Path | None = None
-    """The folder below which alone stand-in answers may be kept; None: nowhere."""
+    scratch: Path
+    """The folder below which alone stand-in answers may be kept; it is thrown away."""
+    mark: str = field(default_factory=lambda: secrets.token_hex(8))
+    """What its stand-in answers are known by."""
+    stores: set[Path] = field(default_factory=set)
+    """The copies of answer stores that were opened, below `scratch`."""
     models: list[object] = field(default_factory=list)
     """The stand-ins of models that were opened, each with what it was asked."""
     any_order: set[str] = field(default_factory=set)
@@ -29,7 +34,7 @@ _now: list[Forecast] = []
 
 
 @contextmanager
-def forecasting(scratch: Path | None = None) -> Iterator[Forecast]:
+def forecasting(scratch: Path) -> Iterator[Forecast]:
     """Forecast, in this whole process, as long as this lasts."""
     _now.append(Forecast(scratch))
     try:
@@ -46,6 +51,6 @@ def current_forecast() -> Forecast | None:
 def may_keep_stand_ins(path: Path) -> bool:
     """Whether a file is one of the forecast's own, which is thrown away."""
     forecast = current_forecast()
-    if forecast is None or forecast.scratch is None:
+    if forecast is None:
         return False
     return path.resolve().is_relative_to(forecast.scratch.resolve())

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import STAND_IN, current_forecast
 from vrag_kit.types import Status
 
 VERSION = 3
@@ -74,6 +75,16 @@ _AT_ONCE = 500
 
 
 Row = tuple[Any, ...]  # Any: what SQLite holds
+
+
+def answers_table() -> str:
+    """The table of what stands as an answer or a failure: all but the stand-ins that
+    another forecast left.
+    """
+    mark = f"json_extract(fields, '$.{STAND_IN}')"
+    forecast = current_forecast()
+    own = f" OR {mark} = '{forecast.mark}'" if forecast else ""
+    return f"(SELECT * FROM answers WHERE {mark} IS NULL{own})"
 
 
 class AnswerFile:

@@ -24,8 +24,9 @@ from typing import Any
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN, may_keep_stand_ins
-from vrag_kit.generation.answer_file import AnswerFile
+from vrag_kit.generation.answer_file import AnswerFile, answers_table
 from vrag_kit.generation.keys import Picture, StoredPrompt
+from vrag_kit.generation.store_copies import place_of_store
 from vrag_kit.progress import track
 from vrag_kit.types import Answer, Failure, LazyImage, Status
 
@@ -40,14 +41,14 @@ class AnswerStore:
     """
 
     def __init__(self, path: Path | str, *, lease: float = 30.0) -> None:
-        """Open or make the store.
+        """Open or make the store; in a forecast, a copy that is thrown away.
 
         `lease` is how long, in seconds, a dead worker's questions stay reserved.
 
         Raises `VragError` for a file that is no store, is damaged, was made by another
         version, or cannot be written.
         """
-        self.path = Path(path)
+        self.path = place_of_store(Path(path))
         self.lease = lease
         self.owner = secrets.token_hex(8)
         self._file = AnswerFile(self.path)
@@ -67,8 +68,8 @@ class AnswerStore:
 
     def __repr__(self) -> str:
         with self._file.reading() as db:
-            every = db.execute("SELECT COUNT(*) FROM answers").fetchone()[0]
-            ok = db.execute("SELECT COUNT(*) FROM answers WHERE status = 'ok'").fetchone()[0]
+            count = f"SELECT COUNT(*), COUNT(*) FILTER (WHERE status = 'ok') FROM {answers_table()}"
+            every, ok = db.execute(count).fetchone()
         return f"AnswerStore({self.path.name}: {ok:,} answers, {every - ok:,} failures)"
 
     def pictures(self, images: Iterable[LazyImage]) -> dict[str, Picture]:
@@ -121,7 +122,7 @@ class AnswerStore:
         """The answers and failures that are there, by id; `fields` are what the call
         told, nothing that was read out of `raw`.
         """
-        rows = self._file.rows(", ".join(_COLUMNS), "answers", answer_ids)
+        rows = self._file.rows(", ".join(_COLUMNS), answers_table(), answer_ids)
         answers = [_answer(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
         return {answer.answer_id: answer for answer in answers}
 
@@ -129,7 +130,7 @@ class AnswerStore:
         """What was asked: messages with role and parts, pictures as {"image": where,
         "pixels": hash}. Raises `VragError` for an answer that is not there.
         """
-        for (prompt,) in self._file.rows("prompt", "answers", [answer_id]):
+        for (prompt,) in self._file.rows("prompt", answers_table(), [answer_id]):
             return list(json.loads(prompt))
         raise VragError(f"{self.path}: no answer {answer_id!r}.")
 
@@ -137,7 +138,7 @@ class AnswerStore:
         """Which of these questions have failed, and when that was written down, in
         seconds; what `claim` needs to ask them again.
         """
-        rows = self._file.rows("answer_id, status, written", "answers", list(answer_ids))
+        rows = self._file.rows("answer_id, status, written", answers_table(), list(answer_ids))
         return {answer_id: written for answer_id, status, written in rows if status != Status.OK}
 
     def claim(
@@ -171,7 +172,7 @@ class AnswerStore:
             if owner != self.owner and until >= now:
                 taken.add(answer_id)
         for answer_id, status, written in self._file.rows(
-            "answer_id, status, written", "answers", answer_ids
+            "answer_id, status, written", answers_table(), answer_ids
         ):
             if status == Status.OK or again.get(answer_id) != written:
                 taken.add(answer_id)
@@ -228,8 +229,8 @@ class AnswerStore:
         stands_in = any(answer.fields.get(STAND_IN) for answer in answers)
         if stands_in and not may_keep_stand_ins(self.path):
             raise VragError(
-                f"{self.path}: a forecast's stand-in answers are not kept in a real store. Name"
-                " the store's folder by a parameter that ends in `_dir`, such as `answers_dir`."
+                f"{self.path}: a forecast's stand-in answers are not kept in a real store. Open"
+                " it within the forecast, which then works with a copy."
             )
         silent = [
             answer
@@ -257,8 +258,9 @@ def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None
     sent = json.dumps(dict(answer.sent))
     tokens = json.dumps(dict(answer.tokens))
     row = (*outcome, fields, model, answer.sample, json.dumps(prompt), sent, tokens, time.time())
-    db.execute("DELETE FROM answers WHERE answer_id = ? AND status != 'ok'", (answer.answer_id,))
-    db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    stands = f"SELECT 1 FROM {answers_table()} WHERE answer_id = ? AND status = 'ok'"
+    if db.execute(stands, (answer.answer_id,)).fetchone() is None:
+        db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     if cost := answer.fields.get("cost"):
         db.execute(
             "INSERT INTO spending VALUES (?, ?) ON CONFLICT (model) DO UPDATE SET"

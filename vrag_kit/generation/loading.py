@@ -117,7 +117,7 @@ def load_generator(
     forecast = current_forecast()
     if forecast is None:
         return model
-    stand_in = StandIn(model)
+    stand_in = StandIn(model, forecast.mark)
     forecast.models.append(stand_in)
     return stand_in
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.answer_file import AnswerFile
+from vrag_kit.generation.answer_file import AnswerFile, answers_table
 from vrag_kit.generation.keys import answer_key
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.remote.endpoint import EndpointGenerator, endpoint_fingerprint
@@ -102,7 +102,8 @@ def put_under_todays_keys(
     counts = {"moved": 0, "doubled": 0, "local": 0, "new": 0}
     unknown: dict[str, None] = {}
     rows = db.execute(
-        "SELECT answer_id, sample, prompt, sent FROM answers ORDER BY status != 'ok', written"
+        f"SELECT answer_id, sample, prompt, sent FROM {answers_table()}"
+        " ORDER BY status != 'ok', written"
     ).fetchall()
     for answer_id, sample, prompt, sent in rows:
         told = json.loads(sent)
@@ -195,11 +196,11 @@ def _kind(answer_id: str, keys: tuple[str, ...], sent: Sent) -> str:
 
 def _move(db: sqlite3.Connection, old: str, new: str) -> str:
     """Put an answer under its new key, unless there is one."""
-    status = "SELECT status FROM answers WHERE answer_id = ?"
+    status = f"SELECT status FROM {answers_table()} WHERE answer_id = ?"
     there = db.execute(status, (new,)).fetchone()
     ours = db.execute(status, (old,)).fetchone()
     if there and (there[0] == Status.OK or ours[0] != Status.OK):
         return "doubled"
-    db.execute("DELETE FROM answers WHERE answer_id = ?", (new,))  # a failure, now answered
+    db.execute("DELETE FROM answers WHERE answer_id = ?", (new,))  # a failure, or a stand-in
     db.execute("UPDATE answers SET answer_id = ? WHERE answer_id = ?", (new, old))
     return "moved"

@@ -17,7 +17,9 @@ _counter = itertools.count(1)
 class StandIn:
     """Takes the place of a model in a forecast; implements `Generator`."""
 
-    def __init__(self, model: Generator) -> None:
+    def __init__(self, model: Generator, mark: str) -> None:
+        """`mark` is that of the forecast."""
+        self._mark = mark
         self.model = model
         """Whose place this is; it says what asking would take."""
         self.prompts: list[Prompt] = []
@@ -51,7 +53,7 @@ class StandIn:
         """
         self.prompts += prompts
         return [
-            Reply(raw=f"Answer: {_WORDS} ({next(_counter)})", fields={STAND_IN: True})
+            Reply(raw=f"Answer: {_WORDS} ({next(_counter)})", fields={STAND_IN: self._mark})
             for _ in prompts
         ]
 

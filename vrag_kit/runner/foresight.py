@@ -10,11 +10,10 @@ from __future__ import annotations
 import ast
 import io
 import shutil
-import sqlite3
 import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from vrag_kit.forecast import STAND_IN, forecasting
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.generator import Forecast
 from vrag_kit.generation.stand_in import StandIn
+from vrag_kit.generation.store_copies import copy_store
 from vrag_kit.runner.parameters import RUN_WITH, declared
 from vrag_kit.runner.plan import Plan, name_of, read_notebook
 from vrag_kit.workspace import path as project_path
@@ -84,15 +84,25 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
             else:
                 failed[name_of(notebook)] = fault.words
         asked = [model for model in forecast.models if isinstance(model, StandIn) and model.prompts]
-        with AnswerStore(Path(scratch) / "answers_dir" / "answers.sqlite") as store:
-            answers = store.read(list(shown)).values()
+        with ExitStack() as opened:
+            places = sorted(forecast.stores)
+            stores = [opened.enter_context(AnswerStore(place)) for place in places]
             return Foresight(
-                models=[_together(models, store) for models in _alike(asked)],
-                stored=sum(not answer.fields.get(STAND_IN) for answer in answers),
+                models=[_together(models, stores) for models in _alike(asked)],
+                stored=len(_stored(shown, stores)),
                 any_order=sorted(forecast.any_order),
                 failed=failed,
                 partly=partly,
             )
+
+
+def _stored(answer_ids: set[str], stores: Sequence[AnswerStore]) -> set[str]:
+    """Which of these answers are there, and no stand-ins."""
+    found: set[str] = set()
+    for store in stores:
+        answers = store.read(list(answer_ids)).values()
+        found |= {each.answer_id for each in answers if not each.fields.get(STAND_IN)}
+    return found
 
 
 def _prompts(models: Iterable[object]) -> int:
@@ -119,34 +129,9 @@ def _copy_files(source: Path, target: Path) -> None:
     """The files at the top of a folder; a store as one moment of it."""
     for file in source.glob("*"):
         if file.suffix == ".sqlite":
-            _copy_store(file, target / file.name)
+            copy_store(file, target / file.name)
         elif file.is_file() and not file.name.startswith(".") and ".sqlite-" not in file.name:
             shutil.copy(file, target)
-
-
-def _copy_store(store: Path, target: Path) -> None:
-    """Copy a store; one whose last writer was killed is first rolled back by SQLite,
-    which has to write for that.
-    """
-    try:
-        try:
-            _back_up(store, target, "ro")
-        except sqlite3.OperationalError:
-            _back_up(store, target, "rw")
-    except sqlite3.Error as error:
-        raise VragError(
-            f"{store}: cannot be read ({error}); expected a store of answers. Wait for who is"
-            " writing to it, or move it away."
-        ) from error
-
-
-def _back_up(store: Path, target: Path, mode: str) -> None:
-    place = f"{store.resolve().as_uri()}?mode={mode}"
-    with (
-        closing(sqlite3.connect(place, uri=True)) as old,
-        closing(sqlite3.connect(target)) as new,
-    ):
-        old.backup(new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +210,7 @@ def _alike(models: Iterable[StandIn]) -> list[list[StandIn]]:
     return list(groups.values())
 
 
-def _together(models: list[StandIn], store: AnswerStore) -> Asked:
+def _together(models: list[StandIn], stores: Sequence[AnswerStore]) -> Asked:
     whole = models[0]
     for other in models[1:]:
         whole.prompts += other.prompts
@@ -235,5 +220,5 @@ def _together(models: list[StandIn], store: AnswerStore) -> Asked:
         about=repr(whole.model),
         forecast=whole.whole_forecast(),
         max_cost=whole.model.max_cost,
-        spent=store.spent(whole.name),
+        spent=sum(store.spent(whole.name) for store in stores),
     )
