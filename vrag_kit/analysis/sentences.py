@@ -103,13 +103,11 @@ def _clause(verdict: str, rows: Sequence[Row], labels: Sequence[str]) -> str:
 
 def _names(rows: Sequence[Row], labels: Sequence[str]) -> str:
     """What the rows are called; numbers of one thing stand together, "k = 3, 5"."""
-    numbered = labels[-1] if isinstance(rows[0][labels[-1]], int | float) else ""
-    worded = [name for name in labels if name != numbered]
+    called = [" at ".join(_said(name, row) for name in labels) for row in rows]
     names = []
-    for words, same in groupby(rows, lambda row: ", ".join(_said(name, row) for name in worded)):
-        numbers = ", ".join(f"{row[numbered]:g}" for row in same if numbered)
-        counted = [f"{numbered} = {numbers}"] if numbers else []
-        names.append(" at ".join([words] * bool(words) + counted))
+    for thing, same in groupby(called, lambda name: name.rpartition(" = ")[0]):
+        numbers = [name.rpartition(" = ")[2] for name in same]
+        names += [f"{thing} = {', '.join(numbers)}"] if thing else numbers
     return _listed(names)
 
 
