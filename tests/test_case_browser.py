@@ -106,5 +106,7 @@ def test_the_clue_is_marked_and_pictures_are_small(wrong: tuple[Benchmark, pd.Da
 
 def test_the_sheet_says_how_many_cases_there_are(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
     figure = cases_figure(*wrong, most=2)
-    assert "n = 3 different wrong answers under one clue, 2 of them" in figure.get_suptitle()
+    title = figure.get_suptitle()
+    assert "2 of the 3 different wrong or partly right answers under one clue" in title
+    assert "(seed 0)" in title
     assert [axis.get_title() for axis in figure.axes if axis.get_title()] == ["clue", "clue"]

@@ -17,6 +17,7 @@ from vrag_kit.analysis import (
     first_clue_rank,
     kinds_of_answers,
     mean_budget,
+    sample_cases,
 )
 from vrag_kit.analysis.error_budget import CAUSES, WORDINGS
 from vrag_kit.errors import VragError
@@ -257,6 +258,26 @@ def test_error_cases_are_the_answers_not_fully_right_once_each_wrong_ones_first(
     assert error_cases(table[table["score"] == 1], b).empty
 
 
+def test_cases_are_drawn_by_a_seed_one_a_question_and_none_that_declines() -> None:
+    cases = pd.DataFrame(
+        {
+            "query_id": [f"q{i // 3}" for i in range(90)],
+            "kind": ["wrong", "declined", "partly right"] * 30,
+            "model": "m",
+            "setting": "gt_clue",
+            "k": 1,
+            "draw": range(90),
+        }
+    )
+    drawn = sample_cases(cases, 8, seed=1)
+    assert len(drawn) == drawn["query_id"].nunique() == 8
+    assert "declined" not in set(drawn["kind"])
+    assert drawn.equals(sample_cases(cases.sample(frac=1, random_state=0), 8, seed=1))
+    others = [set(sample_cases(cases, 8, seed=seed)["query_id"]) for seed in range(20)]
+    assert len(set().union(*others)) == 30  # not the first ones: each has its chance
+    assert sample_cases(cases[cases["kind"] == "declined"], 8).empty
+
+
 def test_the_kinds_of_answers_add_up_to_one() -> None:
     table = judged(
         [
@@ -269,6 +290,8 @@ def test_the_kinds_of_answers_add_up_to_one() -> None:
     kinds = kinds_of_answers(table)
     assert kinds["value"].sum() == pytest.approx(1)
     assert set(kinds["n"]) == {3}
+    assert dict(zip(kinds["kind"], kinds["count"], strict=True))["declined"] == 0
+    assert kinds["count"].sum() == 3  # the fourth has no verdict
     assert dict(zip(kinds["kind"], kinds["value"].round(3), strict=True)) == {
         "right": 0.333,
         "partly right": 0.333,

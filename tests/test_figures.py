@@ -143,7 +143,12 @@ def test_figure_2_draws_one_bar_a_category_as_long_as_its_share(guide: Benchmark
     figure = benchmark_figure(shares, query_table(guide), "small guide")
     for axis, facet in zip(figure.axes, ("organism", "question"), strict=False):
         widths = [bar.get_width() for bar in axis.patches]
-        assert widths == pytest.approx(list(shares[shares["facet"] == facet]["share"]))
+        part = shares[shares["facet"] == facet]
+        assert widths == pytest.approx(list(part["share"]))
+        labels = [text.get_text().strip() for text in axis.texts]
+        first = part.iloc[0]
+        assert labels[0] == f"{first['share']:.1f} % ({first['n']})"
+    assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
     assert sum(bar.get_height() for bar in figure.axes[2].patches) == len(guide.queries)
 
 
@@ -328,8 +333,9 @@ def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_bot
         columns=["fate", "estimated", "clue_rate"],
     )
     figure = building_figure(steps, decisions, 0.25, "toy")
-    bars, points = figure.axes
-    assert sorted(patch.get_width() for patch in bars.patches) == [1, 4, 9]
+    species, questions, points = figure.axes
+    assert [patch.get_width() for patch in species.patches] == [9]
+    assert [patch.get_width() for patch in questions.patches] == [4, 1]
     assert {
         tuple(map(float, point))
         for line in points.lines

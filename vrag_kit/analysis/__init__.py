@@ -15,7 +15,7 @@ from vrag_kit.analysis.agreement import (
     pairs_of,
 )
 from vrag_kit.analysis.association import association
-from vrag_kit.analysis.cases import error_cases, kinds_of_answers
+from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
 from vrag_kit.analysis.comparison import compare, since_smallest_k
 from vrag_kit.analysis.error_budget import (
     accuracy_given_clue,
@@ -68,6 +68,7 @@ __all__ = [
     "pairs_of",
     "per_query",
     "rouge_follows",
+    "sample_cases",
     "selective_accuracy",
     "settings_table",
     "since_smallest_k",

@@ -10,6 +10,7 @@ from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.analysis.intervals import summarise
 from vrag_kit.frames import JUDGED
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark
 
 KINDS = ("right", "partly right", "declined", "wrong")
@@ -69,12 +70,26 @@ def error_cases(
     return rows[COLUMNS].reset_index(drop=True)
 
 
+def sample_cases(cases: pd.DataFrame, most: int, *, seed: int = 0) -> pd.DataFrame:
+    """Up to `most` of the cases that claim something, each of another question, in
+    random order; the same for the same seed.
+
+    Declined ones are left out: that nothing was claimed needs no picture.
+    """
+    claimed = cases[cases["kind"] != "declined"]
+    named = claimed[["query_id", "model", "setting", "k", "draw"]]
+    names = ["/".join(map(str, name)) for name in named.itertuples(index=False)]
+    rows = dict(zip(names, claimed.index, strict=True))
+    drawn = claimed.loc[[rows[name] for name in ordered(rows, seed, "cases")]]
+    return drawn.drop_duplicates("query_id").head(most)
+
+
 def kinds_of_answers(judged: pd.DataFrame) -> pd.DataFrame:
     """Share of the judged answers that are right, partly right, declined or wrong:
-    model, setting, k, kind, metric, value in [0, 1], ci_low, ci_high, n.
+    model, setting, k, kind, metric, value in [0, 1], ci_low, ci_high, n, count.
 
-    The shares of an arm add up to 1. Intervals are over groups, with the draws of a
-    query kept together.
+    n counts queries, count the answers of the kind. The shares of an arm add up to 1.
+    Intervals are over groups, with the draws of a query kept together.
     """
     JUDGED.check(judged, ["query_id", "group", "score", "abstained"], "kinds_of_answers")
     known = judged[judged["score"].notna()]
@@ -85,5 +100,7 @@ def kinds_of_answers(judged: pd.DataFrame) -> pd.DataFrame:
         queries = marked.groupby([*ARM, "query_id", "group"], sort=False)
         shares = queries["value"].mean().reset_index()
         table = summarise(shares, ARM).drop(columns="n_failed")
+        counts = marked.groupby(ARM, sort=False)["value"].sum().astype(int).rename("count")
+        table = table.merge(counts.reset_index(), on=ARM)
         tables.append(table.assign(kind=kind, metric="share"))
     return pd.concat(tables, ignore_index=True)

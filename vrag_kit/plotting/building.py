@@ -23,29 +23,22 @@ _FATES = {
 def building_figure(
     steps: pd.DataFrame, decisions: pd.DataFrame, limit: float, name: str
 ) -> Figure:
-    """Two panels from `funnel` and `decisions_table`: bars of what is left, and a point
-    for each question that was annotated, with the limit on its clue rate dashed.
+    """Bars of the species and of the questions that are left, each kind on an axis of
+    its own, and a point for each question that was annotated, with the limit on its
+    clue rate dashed; from `funnel` and `decisions_table`.
     """
-    import seaborn as sns
-
-    figure, (axes,) = new_figure(1, 2, (12, 4.6))
-    sns.barplot(
-        steps.assign(step=steps["what"] + " " + steps["step"]),
-        x="n",
-        y="step",
-        hue="what",
-        palette=_COLORS,
-        dodge=False,
-        legend=False,
-        ax=axes[0],
-    )
-    for container in axes[0].containers:
-        axes[0].bar_label(container, padding=3, fontsize=9)
-    axes[0].set(title="What is left after each step", xlabel="number", ylabel="")
-    axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes[0].margins(x=0.1)
+    figure, (axes,) = new_figure(1, 3, (14, 4.8), width_ratios=(0.75, 1, 1.1))
+    for axis, (what, color) in zip(axes, _COLORS.items(), strict=False):
+        part = steps[steps["what"] == what]
+        bars = axis.barh(part["step"], part["n"], color=color, height=0.7)
+        axis.bar_label(bars, padding=3, fontsize=9)
+        axis.set(title=f"{what.capitalize()} left after each step", xlabel=f"number of {what}")
+        axis.invert_yaxis()
+        axis.grid(axis="y", visible=False)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.margins(x=0.12)
     labelled = decisions[decisions["estimated"].notna() & decisions["clue_rate"].notna()]
-    _rates(axes[1], labelled, limit)
+    _rates(axes[2], labelled, limit)
     figure.supxlabel(
         f"{name}: n = {len(decisions)} questions written, {len(labelled)} of them seen by the"
         " coarse filter and by annotators",

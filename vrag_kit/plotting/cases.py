@@ -10,6 +10,7 @@ import textwrap
 import pandas as pd
 from matplotlib.figure import Figure
 
+from vrag_kit.analysis.cases import sample_cases
 from vrag_kit.plotting.retrieval import picture_on
 from vrag_kit.plotting.style import CLUE, GREY, new_figure
 from vrag_kit.types import Benchmark
@@ -17,12 +18,14 @@ from vrag_kit.types import Benchmark
 COLUMNS = 4
 
 
-def cases_figure(benchmark: Benchmark, cases: pd.DataFrame, *, most: int = 8) -> Figure:
-    """Up to `most` cases (from `error_cases`) of different questions, each with its
-    first image: clues in a green frame, below it question, accepted answers and what
-    was said.
+def cases_figure(
+    benchmark: Benchmark, cases: pd.DataFrame, *, most: int = 8, seed: int = 0
+) -> Figure:
+    """Up to `most` of the cases (from `error_cases`) that `sample_cases` draws, each
+    with its first image: clues in a green frame, below it question, accepted answers
+    and what was said.
     """
-    chosen = cases.drop_duplicates("query_id").head(most)
+    chosen = sample_cases(cases, most, seed=seed)
     rows = max(1, -(-len(chosen) // COLUMNS))
     figure, axes = new_figure(rows, COLUMNS, (13, 4.55 * rows + 0.5))
     for axis in axes.flat[len(chosen) :]:
@@ -39,12 +42,14 @@ def cases_figure(benchmark: Benchmark, cases: pd.DataFrame, *, most: int = 8) ->
         words = [
             textwrap.fill(case["question"], 48),
             f"accepted: {textwrap.shorten(case['references'], 44)}",
-            f"{case['model']}: {textwrap.shorten(case['answer'], 34)}",
+            f"{case['model']}: {textwrap.shorten(case['answer'], 34) or '(not a word)'}",
         ]
         axis.set_xlabel("\n".join(words), fontsize=8)
+    declined = int((cases["kind"] == "declined").sum())
     figure.suptitle(
-        f"{benchmark.name}: n = {len(cases)} different wrong answers under one clue, {len(chosen)}"
-        " of them, on as many questions",
+        f"{benchmark.name}: {len(chosen)} of the {len(cases) - declined} different wrong or partly"
+        f" right answers under one clue, drawn at random (seed {seed}), one a question;\n"
+        f"{declined} that decline are left out",
         fontsize=11,
     )
     return figure

@@ -21,9 +21,12 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> 
     ):
         part = shares[shares["facet"] == facet]
         sns.barplot(part, x="share", y="label", color=color, ax=axis)
-        axis.bar_label(axis.containers[0], labels=[f" {n}" for n in part["n"]], fontsize=9)
+        labels = [
+            f" {share:.1f} % ({n})" for share, n in zip(part["share"], part["n"], strict=True)
+        ]
+        axis.bar_label(axis.containers[0], labels=labels, fontsize=9)
         axis.set(title=title, xlabel="share of queries (%)", ylabel="")
-        axis.margins(x=0.12)
+        axis.set_xlim(0, 1.35 * shares["share"].max())
     sns.histplot(
         queries,
         x="clues",
@@ -39,8 +42,8 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> 
     )
     axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supxlabel(
-        f"{name}: n = {len(queries)} queries on {queries['entity'].nunique()} species; numbers"
-        " beside the bars are queries",
+        f"{name}: n = {len(queries)} queries on {queries['entity'].nunique()} species; in"
+        " brackets the number of queries",
         fontsize=9,
     )
     return figure
