@@ -145,10 +145,8 @@ def test_means_are_over_queries_and_count_the_answers_without_a_value() -> None:
     row = column_means(table, ["rouge"]).iloc[0]
     # a: (1 + 0.5) / 2 = 0.75, b: 0.25, c has none: (0.75 + 0.25) / 2
     assert (row["metric"], row["value"], row["n"], row["n_failed"]) == ("rouge", 0.5, 2, 2)
-    assert (row["ci_low"], row["ci_high"]) == (
-        0.25,
-        0.75,
-    )  # the bootstrap draws a alone, b alone, or both
+    assert 0 <= row["ci_low"] < 0.25  # of two species: wider than from the one to the other
+    assert 0.75 < row["ci_high"] <= 1
 
 
 def ratings(seed: int, n: int = 40, groups: int = 8) -> tuple[np.ndarray, np.ndarray, list[str]]:
