@@ -8,7 +8,7 @@ row of a table.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
@@ -154,6 +154,19 @@ class Benchmark:
             queries={query_id: self.queries[query_id] for query_id in kept},
             qrels={query_id: self.qrels[query_id] for query_id in kept},
             pools=None if pools is None else {query_id: pools[query_id] for query_id in kept},
+        )
+
+    def with_documents(self, documents: Iterable[Evidence]) -> Benchmark:
+        """The same benchmark with these documents in its corpus too, to show them: they
+        have no label and are in no pool, so that no query is searched in them unless
+        its pool is the whole corpus.
+        """
+        more = {document.doc_id: document for document in documents}
+        named = "\n".join([self.fingerprint, *more])
+        return replace(
+            self,
+            fingerprint=hashlib.sha256(named.encode()).hexdigest(),
+            corpus={**self.corpus, **more},
         )
 
     def __repr__(self) -> str:

@@ -16,7 +16,9 @@ from vrag_kit.analysis.agreement import (
 )
 from vrag_kit.analysis.association import association
 from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
+from vrag_kit.analysis.company import cost_of_company, growth_of_company
 from vrag_kit.analysis.comparison import compare, since_smallest_k
+from vrag_kit.analysis.detection import d_prime, detection, risk_coverage, with_evidence
 from vrag_kit.analysis.error_budget import (
     accuracy_given_clue,
     error_budget,
@@ -50,7 +52,10 @@ __all__ = [
     "compare",
     "confusion",
     "corrected_accuracy",
+    "cost_of_company",
+    "d_prime",
     "detect_abstention",
+    "detection",
     "detector_agreement",
     "differences_in_words",
     "error_budget",
@@ -60,6 +65,7 @@ __all__ = [
     "first_clue_rank",
     "gcue",
     "gcue_of",
+    "growth_of_company",
     "in_percent",
     "kinds_of_answers",
     "load_results",
@@ -67,6 +73,7 @@ __all__ = [
     "over_draws",
     "pairs_of",
     "per_query",
+    "risk_coverage",
     "rouge_follows",
     "sample_cases",
     "selective_accuracy",
@@ -75,4 +82,5 @@ __all__ = [
     "summarise",
     "swap_effect",
     "swap_outcomes",
+    "with_evidence",
 ]

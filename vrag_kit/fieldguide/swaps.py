@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -24,6 +24,8 @@ from vrag_kit.fieldguide.pages import EDITIONS, Page, hash_of_modules, plan_page
 from vrag_kit.fieldguide.questions import Question, ask
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Look, Species, stream
 from vrag_kit.fieldguide.views import View, photograph
+from vrag_kit.generation import gt_clue
+from vrag_kit.generation.company import CONTRADICTION, Others
 from vrag_kit.types import Benchmark, Context, Evidence, Query
 
 _QUALITY = 88  # of the guide's own JPEG files
@@ -117,6 +119,25 @@ def with_swapped_clues(contexts: Sequence[Context], benchmark: Benchmark) -> lis
         ]
         swapped.append(replace(context, doc_ids=tuple(shown)))
     return swapped
+
+
+def with_look_alikes(
+    data: Source, benchmark: Benchmark, *, seed: int = 0
+) -> tuple[Benchmark, dict[str, Others]]:
+    """(benchmark with more documents, {"contradiction": query → its look-alike}) for
+    `company` and `clue_among`: the clue of each query's first draw, drawn again with
+    the value of `swapped_world`.
+
+    Photographs cannot be drawn again: data that are not drawn come back as they are,
+    with {}.
+    """
+    if isinstance(data, Mapping):
+        return benchmark, {}
+    world = swapped_world(data, benchmark, seed=seed)
+    again = with_swapped_clues(gt_clue(benchmark, draws=1, seed=seed), benchmark)
+    look_alikes = {context.query_id: context.doc_ids for context in again}
+    documents = [world.corpus[doc_id] for (doc_id,) in look_alikes.values()]
+    return benchmark.with_documents(documents), {CONTRADICTION: look_alikes}
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ answers, and where answers are kept.
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.asking_options import Asking, Round
+from vrag_kit.generation.company import clue_among, company, with_blanks
 from vrag_kit.generation.contexts import (
     CLUES,
     DRAWS,
@@ -47,7 +48,9 @@ __all__ = [
     "ask_all",
     "ask_models",
     "ask_prompts",
+    "clue_among",
     "clue_moved",
+    "company",
     "enough_clues",
     "first_clue",
     "gt_clue",
@@ -61,5 +64,6 @@ __all__ = [
     "read_wording",
     "render",
     "top_k",
+    "with_blanks",
     "zero_shot",
 ]

@@ -5,6 +5,8 @@ from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, side_b
 from vrag_kit.plotting.building import building_figure
 from vrag_kit.plotting.captions import captions_figure
 from vrag_kit.plotting.cases import cases_figure
+from vrag_kit.plotting.company import company_figure
+from vrag_kit.plotting.detection import detection_figure
 from vrag_kit.plotting.error_budget import budget_figure
 from vrag_kit.plotting.gcue import gcue_figure
 from vrag_kit.plotting.retrieval import contact_sheet, retrieved_figure, retriever_figure
@@ -23,7 +25,9 @@ __all__ = [
     "captions_figure",
     "cases_figure",
     "colors_of",
+    "company_figure",
     "contact_sheet",
+    "detection_figure",
     "gcue_figure",
     "new_figure",
     "outcomes_figure",

@@ -1,0 +1,192 @@
+"""Company for a clue: the same clue in every arm, first or last, among pictures of one
+kind; and what each kind costs, by hand.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vrag_kit.analysis import cost_of_company, growth_of_company
+from vrag_kit.analysis.company import HARDNESS, INTERFERENCE, LENGTH
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.swaps import swapped_id, with_look_alikes
+from vrag_kit.generation import (
+    clue_among,
+    company,
+    gt_clue,
+    one_in_k,
+    one_in_k_easy,
+    prompt_of,
+    with_blanks,
+)
+from vrag_kit.generation.company import (
+    ALONE,
+    BLANK,
+    CONTRADICTION,
+    DUPLICATE,
+    ELSEWHERE,
+    NEAR,
+    SAME,
+    blank_id,
+)
+from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.plotting import company_figure
+from vrag_kit.retrieval import make_run
+from vrag_kit.types import Benchmark, Context
+
+K = 5
+
+
+def ranked(guide: Benchmark) -> pd.DataFrame:
+    """A run in the order of the annotations."""
+    rows = []
+    for query_id, labels in guide.qrels.items():
+        rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(labels)]
+    return make_run(rows)
+
+
+@pytest.fixture(scope="module")
+def arms(guide: Benchmark) -> dict[tuple[str, str], list[Context]]:
+    stage, look_alikes = with_look_alikes("field-guide-small", with_blanks(guide))
+    others = company(guide, ranked(guide), most=K - 1) | look_alikes
+    return clue_among(stage, others, ks=[1, 3, K])
+
+
+def test_every_arm_has_the_clue_of_the_first_draw_where_it_says(
+    guide: Benchmark, arms: dict[tuple[str, str], list[Context]]
+) -> None:
+    clues = {context.query_id: context.doc_ids[0] for context in gt_clue(guide, draws=1)}
+    kinds = {BLANK, ELSEWHERE, SAME, NEAR, CONTRADICTION}
+    assert set(arms) == {
+        (ALONE, "first"),
+        (DUPLICATE, "first"),
+        *product(kinds, ("first", "last")),
+    }
+    for (kind, place), contexts in arms.items():
+        asked = [(context.query_id, context.k) for context in contexts]
+        assert asked == list(product(guide.queries, [1] if kind == ALONE else [3, K]))
+        for context in contexts:
+            assert len(context.doc_ids) == context.k
+            assert context.doc_ids[0 if place == "first" else -1] == clues[context.query_id]
+
+
+def test_company_is_of_its_kind(
+    guide: Benchmark, arms: dict[tuple[str, str], list[Context]]
+) -> None:
+    run = ranked(guide)
+    for contexts in zip(*(arms[kind, "first"] for kind in arms_of(arms)), strict=True):
+        beside = {
+            kind: context.doc_ids[1:] for kind, context in zip(arms_of(arms), contexts, strict=True)
+        }
+        query_id, clue = contexts[0].query_id, contexts[0].doc_ids[0]
+        clues, group = set(guide.relevant(query_id)), clue.split("/")[0]
+        assert set(beside[BLANK]) == {blank_id(clue)}
+        assert set(beside[DUPLICATE]) == {clue}
+        assert not any(doc_id.startswith(group) for doc_id in beside[ELSEWHERE])
+        assert set(beside[SAME]) <= set(guide.qrels[query_id]) - clues
+        order = list(run[run["query_id"] == query_id]["doc_id"])
+        expected = [doc_id for doc_id in order if doc_id not in clues]
+        assert list(beside[NEAR]) == expected[: len(beside[NEAR])]
+        again, *rest = beside[CONTRADICTION]
+        assert again == swapped_id(clue, query_id)
+        assert set(rest) <= {blank_id(clue)}
+
+
+def arms_of(arms: dict[tuple[str, str], list[Context]]) -> list[str]:
+    """The kinds with every k."""
+    return list(dict.fromkeys(kind for kind, _ in arms if kind != ALONE))
+
+
+def test_what_the_papers_settings_have_too_is_the_same_prompt(
+    guide: Benchmark, arms: dict[tuple[str, str], list[Context]]
+) -> None:
+    assert arms[SAME, "first"] == one_in_k(guide, ks=[3, K], draws=1)
+    assert arms[SAME, "last"] == one_in_k(guide, ks=[3, K], draws=1, clue_position=-1)
+    easy = one_in_k_easy(guide, ks=[3, K], draws=1)
+    assert [c.doc_ids for c in arms[ELSEWHERE, "first"]] == [c.doc_ids for c in easy]
+
+
+def test_all_arms_have_one_wording_and_a_blank_is_grey_and_as_large_as_the_clue(
+    guide: Benchmark, arms: dict[tuple[str, str], list[Context]]
+) -> None:
+    stage = with_blanks(guide)
+    (message,) = prompt_of(stage, arms[BLANK, "last"][0], WORDING.only("several_images"))
+    pictures = [part for part in message.parts if not isinstance(part, str)]
+    blank, clue = pictures[0].open(), pictures[-1].open()
+    assert blank.size == clue.size
+    assert np.unique(np.asarray(blank)).tolist() == [128]
+    assert np.ptp(np.asarray(clue)) > 50
+    assert len({each.stamp for each in pictures}) == 2
+    assert {context.setting for contexts in arms.values() for context in contexts} == {"one_in_k"}
+    assert stage.pools == guide.pools
+
+
+def test_photographs_have_no_look_alikes_and_a_short_run_no_company(guide: Benchmark) -> None:
+    assert with_look_alikes({"annotations": "a", "image_root": "b"}, guide) == (guide, {})
+    with pytest.raises(VragError, match="fewer than 4"):
+        company(guide, ranked(guide).query("rank <= 3"), most=4)
+
+
+SCORES = {
+    # company: scores of three questions at (k = 3, k = 5), the clue first
+    ALONE: [(1, 1), (1, 1), (1, 1)],
+    BLANK: [(1, 1), (1, 0), (1, 1)],
+    DUPLICATE: [(1, 1), (1, 1), (1, 1)],
+    ELSEWHERE: [(0, 0), (1, 0), (1, 1)],
+    SAME: [(0, 1), (0, 1), (1, 1)],
+}
+
+
+def judged() -> pd.DataFrame:
+    rows = []
+    for (kind, scores), (at, k) in product(SCORES.items(), enumerate((3, 5))):
+        if kind == ALONE and at:
+            continue
+        for number, both in enumerate(scores):
+            name = f"q{number}"
+            row = {"model": "m", "query_id": name, "group": name, "company": kind}
+            shown = 1 if kind == ALONE else k
+            rows.append({**row, "place": "first", "k": shown, "score": float(both[at])})
+    return pd.DataFrame(rows)
+
+
+def test_length_interference_and_hardness_are_paired_differences_by_hand() -> None:
+    table = cost_of_company(judged()).set_index(["step", "company", "k"])["value"]
+    assert table[LENGTH, BLANK, 3] == 0
+    assert table[LENGTH, BLANK, 5] == pytest.approx(-1 / 3)
+    assert table[LENGTH, DUPLICATE, 5] == 0
+    assert table[INTERFERENCE, ELSEWHERE, 3] == pytest.approx(-1 / 3)
+    assert table[INTERFERENCE, SAME, 3] == pytest.approx(-2 / 3)
+    assert table[INTERFERENCE, SAME, 5] == pytest.approx(1 / 3)
+    assert table[HARDNESS, SAME, 3] == pytest.approx(1 / 3 - 2 / 3)
+    assert (INTERFERENCE, DUPLICATE, 3) not in table.index
+    assert len(table) == 2 * (2 + 2 + 1)
+
+
+def test_growth_is_the_change_of_the_difference_to_blanks() -> None:
+    table = growth_of_company(judged()).set_index("company")
+    # same less blank: −2/3 at k = 3, +1/3 at k = 5; elsewhere: −1/3 at both
+    assert table.loc[SAME, "value"] == pytest.approx(1.0)
+    assert table.loc[ELSEWHERE, "value"] == pytest.approx(0.0)
+    assert set(table["ks"]) == {"3 to 5"}
+    assert growth_of_company(judged().query("k < 5")).empty
+
+
+def test_without_the_clue_alone_there_is_no_length() -> None:
+    with pytest.raises(VragError, match="no answers to a clue 'alone'"):
+        cost_of_company(judged().query("company != @ALONE"))
+
+
+def test_the_figure_has_a_panel_a_k_and_stratum_and_a_mark_a_difference() -> None:
+    table = cost_of_company(judged().assign(species="told"), by=["species"])
+    table = table.assign(**{name: 100 * table[name] for name in ("value", "ci_low", "ci_high")})
+    figure = company_figure(table, panels="species")
+    titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
+    assert titles == ["told, k = 3 (n = 3)", "told, k = 5 (n = 3)"]
+    drawn = [x for axis in figure.axes for line in axis.lines for x in line.get_xdata()]
+    for value in table["value"]:
+        assert any(x == pytest.approx(value) for x in drawn)

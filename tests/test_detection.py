@@ -1,0 +1,154 @@
+"""Declining is detection: d′ and criterion as by hand and as scipy's normal, and the
+accuracy of the answers given over their share.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from vrag_kit.analysis import d_prime, detection, risk_coverage, with_evidence
+from vrag_kit.errors import VragError
+from vrag_kit.plotting import detection_figure
+from vrag_kit.types import Benchmark, Evidence, Query
+
+
+def test_d_prime_and_criterion_by_hand() -> None:
+    # 9 hits of 9, no false alarm of 9: H = 9.5 / 10, F = 0.5 / 10; z(0.95) = 1.644854
+    found, criterion = d_prime(9, 9, 0, 9)
+    assert found == pytest.approx(2 * 1.644854, abs=1e-5)
+    assert criterion == pytest.approx(0.0, abs=1e-12)
+    # as often with evidence as without: nothing is told apart, and it declines readily
+    found, criterion = d_prime(9, 9, 9, 9)
+    assert found == pytest.approx(0.0, abs=1e-12)
+    assert criterion == pytest.approx(-1.644854, abs=1e-5)
+    assert all(map(math.isnan, d_prime(0, 0, 1, 9)))
+
+
+@settings(deadline=None)
+@given(st.integers(1, 300), st.integers(1, 300), st.floats(0, 1), st.floats(0, 1))
+def test_d_prime_is_that_of_scipys_normal(
+    signals: int, noises: int, hit: float, alarm: float
+) -> None:
+    hits, alarms = round(hit * signals), round(alarm * noises)
+    z_hit = norm.ppf((hits + 0.5) / (signals + 1))
+    z_alarm = norm.ppf((alarms + 0.5) / (noises + 1))
+    expected = (z_hit - z_alarm, -(z_hit + z_alarm) / 2)
+    assert d_prime(hits, signals, alarms, noises) == pytest.approx(expected, abs=1e-9)
+
+
+def judged(rows: list[tuple[str, bool, float, float]], draw: int = 0) -> pd.DataFrame:
+    """(query, evidence, abstained, score), a row an answer."""
+    table = pd.DataFrame(rows, columns=["query_id", "evidence", "abstained", "score"])
+    return table.assign(model="m", group=table["query_id"], draw=draw)
+
+
+def test_hits_are_without_evidence_and_false_alarms_with_some() -> None:
+    rows = []
+    for number in range(10):
+        rows += [(f"q{number}", False, float(number < 8), 0.0)]
+        rows += [(f"q{number}", True, float(number < 1), float(number > 4))]
+    rows.append(("q0", True, math.nan, math.nan))
+    table = detection(judged(rows), by=["model"]).set_index("metric")
+    assert table.loc["hit_rate", "value"] == 0.8
+    assert table.loc["false_alarm_rate", "value"] == 0.1
+    assert table.loc["false_alarm_rate", ["n", "n_failed"]].tolist() == [10, 1]
+    assert table.loc["d_prime", "n"] == 20
+    expected = d_prime(8, 10, 1, 10)
+    assert table.loc[["d_prime", "criterion"], "value"].tolist() == pytest.approx(expected)
+    for metric in ("d_prime", "criterion"):
+        row = table.loc[metric]
+        assert row["ci_low"] < row["value"] < row["ci_high"]
+
+
+def test_the_interval_is_that_of_a_slow_bootstrap_over_groups() -> None:
+    stream = np.random.default_rng(5)
+    rows, groups = [], []
+    for number in range(24):
+        ability = stream.normal(0, 0.6)
+        for evidence in (False, True, False, True):
+            declines = float(norm.cdf(ability + (-0.5 if evidence else 0.8)) > stream.random())
+            rows.append((f"q{len(rows)}", evidence, declines, 0.0))
+            groups.append(f"g{number // 2}")
+    table = judged(rows).assign(group=groups)
+    found = detection(table, by=["model"]).set_index("metric").loc["d_prime"]
+    parts = [part for _, part in table.groupby("group")]
+    drawn = []
+    for _ in range(1500):
+        sample = pd.concat([parts[i] for i in stream.integers(len(parts), size=len(parts))])
+        without, there = sample[~sample["evidence"]], sample[sample["evidence"]]
+        hits, alarms = int(without["abstained"].sum()), int(there["abstained"].sum())
+        drawn.append(d_prime(hits, len(without), alarms, len(there))[0])
+    slow = np.quantile(drawn, [0.025, 0.975])
+    assert [found["ci_low"], found["ci_high"]] == pytest.approx(slow, abs=0.08)
+
+
+def test_a_rate_without_doubt_leaves_no_interval() -> None:
+    rows = [(f"q{i}", evidence, float(not evidence), 1.0) for i in range(5) for evidence in (0, 1)]
+    table = detection(judged(rows).astype({"evidence": bool}), by=["model"]).set_index("metric")
+    assert table.loc["d_prime", "value"] == pytest.approx(d_prime(5, 5, 0, 5)[0])
+    assert table.loc[["d_prime", "criterion"], ["ci_low", "ci_high"]].isna().all(axis=None)
+    assert table.loc["hit_rate", "ci_low"] < 1  # the rate's own is exact
+
+
+def test_whether_a_context_can_answer_is_read_from_the_labels() -> None:
+    benchmark = Benchmark(
+        name="b",
+        fingerprint="f",
+        queries={"q": Query(query_id="q", text="What?", group="g")},
+        corpus={name: Evidence(doc_id=name) for name in "abc"},
+        qrels={"q": {"a": 1, "b": 0}},
+    )
+    table = pd.DataFrame({"query_id": ["q"] * 4, "doc_ids": [("a",), ("b", "a"), ("b", "c"), ()]})
+    assert with_evidence(table, benchmark)["evidence"].tolist() == [True, True, False, False]
+    with pytest.raises(VragError, match="with_evidence"):
+        detection(judged([("q", True, 0.0, 1.0)]).drop(columns="evidence"), by=["model"])
+
+
+def test_one_answer_a_prompt_gives_the_operating_point() -> None:
+    # two of four decline, of the other two one is right
+    rows = [("a", True, 1.0, 0.0), ("b", True, 1.0, 0.0), ("c", True, 0.0, 1.0)]
+    rows += [("d", True, 0.0, 0.0), ("e", True, math.nan, math.nan)]
+    (point,) = risk_coverage(judged(rows), by=["model"]).to_dict("records")
+    assert (point["threshold"], point["coverage"], point["value"]) == (0.0, 0.5, 0.5)
+    assert (point["n"], point["n_failed"]) == (2, 1)
+
+
+def test_samples_give_a_curve_from_the_surest_prompts_on() -> None:
+    # declined of 4 samples: a none (all right), b one (2 of 3 right), c all
+    rows = [("a", True, 0.0, 1.0)] * 4
+    rows += [("b", True, 1.0, 0.0), *[("b", True, 0.0, 1.0)] * 2, ("b", True, 0.0, 0.0)]
+    rows += [("c", True, 1.0, 0.0)] * 4
+    curve = risk_coverage(judged(rows), by=["model"])
+    assert curve["threshold"].tolist() == [0.0, 0.25]
+    assert curve["coverage"].tolist() == pytest.approx([1 / 3, 2 / 3])
+    assert curve["value"].tolist() == pytest.approx([1.0, (1 + 2 / 3) / 2])
+
+
+def test_where_all_decline_there_is_no_accuracy() -> None:
+    (point,) = risk_coverage(judged([("a", True, 1.0, 0.0)]), by=["model"]).to_dict("records")
+    assert point["coverage"] == 0
+    assert math.isnan(point["value"])
+
+
+def test_the_figure_draws_every_rate_and_d_prime_where_it_belongs() -> None:
+    rows = []
+    for number, evidence in product(range(6), (False, True)):
+        rows.append((f"q{number}", evidence, float(number % 3 > evidence), 1.0))
+    tables = [judged(rows).assign(species="told", k=k) for k in (1, 5)]
+    table, by = pd.concat(tables), ["model", "species", "k"]
+    found = detection(table, by=by)
+    curve = risk_coverage(table, by=[*by, "evidence"])
+    figure = detection_figure(found, curve, panels="species")
+    titles = [axis.get_title() for axis in figure.axes]
+    assert [title.partition(":")[0] for title in titles] == ["told (n = 6)"] * 3
+    d = found.query("metric == 'd_prime'")["value"]
+    drawn = [y for line in figure.axes[1].lines for y in line.get_ydata()]
+    assert all(any(y == pytest.approx(value) for y in drawn) for value in d)

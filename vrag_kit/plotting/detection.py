@@ -1,0 +1,109 @@
+"""Declining as detection, over the number of pictures: rates, d′, and the accuracy of
+the answers that are given.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from vrag_kit.plotting.style import DARK, colors_of, new_figure
+
+_RATES = {"hit_rate": ("o", "no clue in the context"), "false_alarm_rate": ("s", "a clue in it")}
+"""Rate → the mark of its contexts, and what they are."""
+
+
+def detection_figure(
+    detected: pd.DataFrame, curve: pd.DataFrame, *, panels: str, title: str = ""
+) -> Figure:
+    """One row a value of the column `panels`: the share of answers that decline, with
+    and without a clue in the context, and d′, over k; and the accuracy of the answers
+    given over their share, one point a k.
+
+    `detected` of `detection` and `curve` of `risk_coverage`, both by model, k and
+    `panels`, the second also by evidence; of a curve only its first point is drawn.
+    Whiskers are 95 % intervals. Circles have no clue in the context, squares one.
+    """
+    rows, colors = list(dict.fromkeys(detected[panels])), colors_of(detected["model"])
+    figure, axes = new_figure(len(rows), 3, (14.2, 3.7 * len(rows) + 0.7))
+    top = detected.loc[detected["metric"] == "d_prime", ["value", "ci_high"]].max().max()
+    for line, row in zip(axes, rows, strict=True):
+        mine = detected[detected[panels] == row]
+        counts = mine.loc[mine["metric"].isin(list(_RATES)), "n"]
+        fewest, most = int(counts.min()), int(counts.max())
+        n = f"n = {most}" if fewest == most else f"n = {fewest} to {most}"
+        for axis, what in zip(line, ("declines", "told apart", "answers given"), strict=True):
+            axis.set_title(f"{row} ({n}): {what}")
+        _over_k(line[0], mine, colors)
+        line[0].set(ylabel="answers that decline (%)", ylim=(-3, 103))
+        _d_prime(line[1], mine, colors)
+        line[1].set(ylabel="d′", ylim=(min(-0.3, line[1].get_ylim()[0]), 1.08 * float(top)))
+        _given(line[2], curve[(curve[panels] == row) & (curve["threshold"] == 0)], colors)
+    models = [
+        Line2D([], [], color=color, linewidth=4, label=model) for model, color in colors.items()
+    ]
+    marks = [
+        Line2D([], [], marker=marker, linestyle="", color=DARK, label=label)
+        for marker, label in _RATES.values()
+    ]
+    figure.legend(handles=[*models, *marks], loc="outside lower center", ncols=4, fontsize=9)
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _shifts(colors: dict[str, str]) -> dict[str, float]:
+    """How far each model stands to the side, in shares of its k."""
+    middle = (len(colors) - 1) / 2
+    return {model: 1 + 0.05 * (number - middle) for number, model in enumerate(colors)}
+
+
+def _line(axis: Axes, rows: pd.DataFrame, shift: float, color: str, marker: str) -> None:
+    """One model's values over k with their intervals."""
+    rows = rows.sort_values("k")
+    x = rows["k"] * shift
+    axis.plot(x, rows["value"], "-", marker=marker, markersize=6, color=color, linewidth=1.8)
+    axis.vlines(x, rows["ci_low"], rows["ci_high"], color=color, linewidth=1.3)
+
+
+def _on_k(axis: Axes, table: pd.DataFrame) -> None:
+    """The axis of k: a number, on a logarithmic scale."""
+    ks = sorted(table["k"].unique())
+    axis.set(xscale="log", xlabel="pictures shown, k")
+    axis.set_xticks(ks, [str(k) for k in ks])
+    axis.minorticks_off()
+
+
+def _over_k(axis: Axes, table: pd.DataFrame, colors: dict[str, str]) -> None:
+    for metric, (marker, _) in _RATES.items():
+        rates = table[table["metric"] == metric]
+        rates = rates.assign(**{name: 100 * rates[name] for name in ("value", "ci_low", "ci_high")})
+        for model, shift in _shifts(colors).items():
+            _line(axis, rates[rates["model"] == model], shift, colors[model], marker)
+    _on_k(axis, table)
+
+
+def _d_prime(axis: Axes, table: pd.DataFrame, colors: dict[str, str]) -> None:
+    axis.axhline(0, color=DARK, linewidth=1)
+    found = table[table["metric"] == "d_prime"]
+    for model, shift in _shifts(colors).items():
+        _line(axis, found[found["model"] == model], shift, colors[model], "D")
+    _on_k(axis, table)
+
+
+def _given(axis: Axes, curve: pd.DataFrame, colors: dict[str, str]) -> None:
+    """The operating points, joined over k, each with its k."""
+    for (model, evidence), points in curve.groupby(["model", "evidence"], sort=False):
+        points = points.sort_values("k")
+        marker, _ = _RATES["false_alarm_rate" if evidence else "hit_rate"]
+        x, y = 100 * points["coverage"], 100 * points["value"]
+        color = colors[str(model)]
+        axis.plot(x, y, ":", marker=marker, markersize=6, color=color, linewidth=1.2)
+        axis.vlines(x, 100 * points["ci_low"], 100 * points["ci_high"], color=color, linewidth=1)
+        low, high = 100 * points["coverage_low"], 100 * points["coverage_high"]
+        axis.hlines(y, low, high, color=color, linewidth=1)
+        for at, k in zip(zip(x, y, strict=True), points["k"], strict=True):
+            axis.annotate(f"{k}", at, xytext=(4, 4), textcoords="offset points", fontsize=7)
+    axis.set(xlabel="answers given (% of prompts)", ylabel="accuracy of these (%)")
+    axis.set(xlim=(-3, 103), ylim=(-3, 103))
