@@ -98,6 +98,14 @@ def test_a_rate_without_doubt_leaves_no_interval() -> None:
     assert table.loc["hit_rate", "ci_low"] < 1  # the rate's own is exact
 
 
+def test_few_groups_leave_no_interval_either() -> None:
+    rows = [(f"q{i % 4}", i % 3 > 0, float(i % 5 > 2), 1.0) for i in range(40)]
+    table = detection(judged(rows), by=["model"]).set_index("metric")
+    assert table.loc["d_prime", ["ci_low", "ci_high"]].isna().all()
+    more = detection(judged([(f"q{i % 5}", *row[1:]) for i, row in enumerate(rows)]), by=["model"])
+    assert more.set_index("metric").loc["d_prime", ["ci_low", "ci_high"]].notna().all()
+
+
 def test_whether_a_context_can_answer_is_read_from_the_labels() -> None:
     benchmark = Benchmark(
         name="b",
@@ -148,7 +156,7 @@ def test_the_figure_draws_every_rate_and_d_prime_where_it_belongs() -> None:
     curve = risk_coverage(table, by=[*by, "evidence"])
     figure = detection_figure(found, curve, panels="species")
     titles = [axis.get_title() for axis in figure.axes]
-    assert [title.partition(":")[0] for title in titles] == ["told (n = 6)"] * 3
+    assert [title.partition(":")[0] for title in titles] == ["told, n = 6 answers of either"] * 3
     d = found.query("metric == 'd_prime'")["value"]
     drawn = [y for line in figure.axes[1].lines for y in line.get_ydata()]
     assert all(any(y == pytest.approx(value) for y in drawn) for value in d)

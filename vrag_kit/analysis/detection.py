@@ -16,6 +16,8 @@ from vrag_kit.judging.scale import SHARES, scale_of
 from vrag_kit.types import Benchmark
 
 LEVEL = 0.95
+FEWEST = 5
+"""Groups with trials of either sort, below which resamples are too much alike to tell."""
 _NEEDED = ["query_id", "group", "score", "abstained"]
 
 
@@ -55,12 +57,13 @@ def detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int = 0) -> pd.D
 
     `judged` of `with_evidence`. A hit is an answer that declines without evidence, a
     false alarm one that declines with some; an answer declines when at least half of
-    its verdicts say so. metric: hit_rate and false_alarm_rate in [0, 1] with intervals
-    as `estimate` gives them, d_prime and criterion of their counts (`d_prime`) with
-    percentile bootstrap intervals over groups, 4,000 times whole groups. d′ and
-    criterion have no interval (NaN) where a rate is 0 or 1, of which all resamples
-    agree, and for one group. n counts answers: of the rate, or of both. n_failed those
-    without a verdict, which are left out.
+    its verdicts say so, one without a word does not. metric: hit_rate and
+    false_alarm_rate in [0, 1] with intervals as `estimate` gives them, d_prime and
+    criterion of their counts (`d_prime`) with percentile bootstrap intervals, whole
+    groups drawn 4,000 times. They have none (NaN) where a rate is 0 or 1, of which all
+    resamples agree, and where fewer than five groups have answers of either sort. n
+    counts answers, of the rate or of both; n_failed those without a verdict, which are
+    left out.
     """
     JUDGED.check(judged, _NEEDED, "detection")
     if "evidence" not in judged:
@@ -83,10 +86,10 @@ def risk_coverage(judged: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
 
     A prompt (query and draw) is answered when at most the share `threshold` of its
     samples declines; value is the mean score, on the judge's scale, of the samples that
-    do not decline, over the `n` prompts answered; NaN when none is. With one sample a
-    prompt there is one row, the operating point at threshold 0; with several a curve:
-    one row for each share that occurs. Risk is the scale's best less value. n_failed
-    counts prompts without a verdict.
+    do not decline (those without a word earn the worst), over the `n` prompts answered;
+    NaN when none is. With one sample a prompt there is one row, the operating point at
+    threshold 0; with several a curve: one row for each share that occurs. Risk is the
+    scale's best less value. n_failed counts prompts without a verdict.
 
     El-Yaniv & Wiener (2010), "On the foundations of noise-free selective
     classification", JMLR 11.
@@ -106,7 +109,9 @@ def risk_coverage(judged: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
         for threshold in shares:
             answered = known["declined"] <= threshold
             coverage = estimate(answered.to_numpy(float), known["group"], scale=SHARES)
-            earned = estimate(known["earned"][answered].to_numpy(), known["group"][answered], scale=scale)
+            earned = estimate(
+                known["earned"][answered].to_numpy(), known["group"][answered], scale=scale
+            )
             rows.append((*key, threshold, *_bounds(coverage), *_bounds(earned), earned.n))
     columns = ["threshold", "coverage", "coverage_low", "coverage_high"]
     numbers = ["value", "ci_low", "ci_high", "n"]
@@ -145,11 +150,12 @@ def _interval(
     counts: np.ndarray, rates: dict[str, Estimate], seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of d′ and criterion, by drawing the rows of `counts` (groups) with
-    replacement; NaN where a rate knows no doubt.
+    replacement; NaN where a rate knows no doubt, or groups are few.
     """
     unknown = np.full(2, np.nan)
     values = [rate.value for rate in rates.values()]
-    if len(counts) < 2 or not all(0 < value < 1 for value in values):
+    tried = (counts[:, [1, 3]] > 0).sum(axis=0).min()
+    if tried < FEWEST or not all(0 < value < 1 for value in values):
         return unknown, unknown
     draws = [_detected(times @ counts) for times in resampled_times(len(counts), seed)]
     drawn = np.concatenate(draws)

@@ -13,6 +13,7 @@ from vrag_kit.fieldguide.opening import (
 )
 from vrag_kit.fieldguide.pages import EDITIONS
 from vrag_kit.fieldguide.remarks import remark
+from vrag_kit.fieldguide.swaps import swapped_world, with_look_alikes, with_swapped_clues
 
 __all__ = [
     "EDITIONS",
@@ -24,4 +25,7 @@ __all__ = [
     "open_pictures",
     "open_webqa",
     "remark",
+    "swapped_world",
+    "with_look_alikes",
+    "with_swapped_clues",
 ]

@@ -20,11 +20,12 @@ def detection_figure(
 ) -> Figure:
     """One row a value of the column `panels`: the share of answers that decline, with
     and without a clue in the context, and d′, over k; and the accuracy of the answers
-    given over their share, one point a k.
+    given over their share, one point a k, the first and the last named.
 
     `detected` of `detection` and `curve` of `risk_coverage`, both by model, k and
     `panels`, the second also by evidence; of a curve only its first point is drawn.
-    Whiskers are 95 % intervals. Circles have no clue in the context, squares one.
+    Whiskers are 95 % intervals, of the accuracy on the right; that of the share given is
+    on the left. Circles have no clue in the context, squares one.
     """
     rows, colors = list(dict.fromkeys(detected[panels])), colors_of(detected["model"])
     figure, axes = new_figure(len(rows), 3, (14.2, 3.7 * len(rows) + 0.7))
@@ -33,9 +34,9 @@ def detection_figure(
         mine = detected[detected[panels] == row]
         counts = mine.loc[mine["metric"].isin(list(_RATES)), "n"]
         fewest, most = int(counts.min()), int(counts.max())
-        n = f"n = {most}" if fewest == most else f"n = {fewest} to {most}"
-        for axis, what in zip(line, ("declines", "told apart", "answers given"), strict=True):
-            axis.set_title(f"{row} ({n}): {what}")
+        n = f"{most}" if fewest == most else f"{fewest} to {most}"
+        for axis, what in zip(line, ("declines", "d′", "answers given"), strict=True):
+            axis.set_title(f"{row}, n = {n} answers of either: {what}", fontsize=9.5)
         _over_k(line[0], mine, colors)
         line[0].set(ylabel="answers that decline (%)", ylim=(-3, 103))
         _d_prime(line[1], mine, colors)
@@ -101,9 +102,8 @@ def _given(axis: Axes, curve: pd.DataFrame, colors: dict[str, str]) -> None:
         color = colors[str(model)]
         axis.plot(x, y, ":", marker=marker, markersize=6, color=color, linewidth=1.2)
         axis.vlines(x, 100 * points["ci_low"], 100 * points["ci_high"], color=color, linewidth=1)
-        low, high = 100 * points["coverage_low"], 100 * points["coverage_high"]
-        axis.hlines(y, low, high, color=color, linewidth=1)
-        for at, k in zip(zip(x, y, strict=True), points["k"], strict=True):
-            axis.annotate(f"{k}", at, xytext=(4, 4), textcoords="offset points", fontsize=7)
+        for end in (0, -1):
+            words, place = f"k = {points['k'].iloc[end]}", (x.iloc[end], y.iloc[end])
+            axis.annotate(words, place, xytext=(4, 4), textcoords="offset points", fontsize=7)
     axis.set(xlabel="answers given (% of prompts)", ylabel="accuracy of these (%)")
     axis.set(xlim=(-3, 103), ylim=(-3, 103))
