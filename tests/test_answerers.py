@@ -35,6 +35,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.judging.scale import SHARES
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Benchmark, Context, Query
 
@@ -156,7 +157,8 @@ def test_answers_follow_the_pixels_when_the_clue_is_exchanged_for_another_specie
         np.array([score(question, raw) for question, raw in zip(questions, replies, strict=True)])
         for questions in (shown, asked)
     )
-    difference = estimate(of_pixels - of_name, [str(i) for i in range(len(prompts))])
+    names = [str(i) for i in range(len(prompts))]
+    difference = estimate(of_pixels - of_name, names, scale=SHARES.differences)
     assert difference.ci_low > 0.2, (of_pixels.mean(), of_name.mean())
 
 
@@ -195,9 +197,9 @@ def test_text_alone_does_not_beat_the_commonest_answer_on_species_never_told(
         for asks in ("color", "pattern", "colors")
     }
     by_rote = np.array([score(question, commonest[question.asks]) for question in questions])
-    advantage = estimate(
-        text_only(answerer, questions) - by_rote, [str(i) for i in range(len(questions))]
-    )
+    names = [str(i) for i in range(len(questions))]
+    gained = text_only(answerer, questions) - by_rote
+    advantage = estimate(gained, names, scale=SHARES.differences)
     assert advantage.ci_low <= 0, advantage
 
 

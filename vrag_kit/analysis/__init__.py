@@ -34,6 +34,7 @@ from vrag_kit.analysis.results import load_results
 from vrag_kit.analysis.rouge import arm_correlation, rouge_follows
 from vrag_kit.analysis.sentences import differences_in_words
 from vrag_kit.analysis.settings_table import settings_table
+from vrag_kit.analysis.strata import by_stratum, with_strata
 
 __all__ = [
     "OUTCOMES",
@@ -47,6 +48,7 @@ __all__ = [
     "arm_correlation",
     "association",
     "best_top_k",
+    "by_stratum",
     "change_over_k",
     "column_means",
     "compare",
@@ -83,4 +85,5 @@ __all__ = [
     "swap_effect",
     "swap_outcomes",
     "with_evidence",
+    "with_strata",
 ]

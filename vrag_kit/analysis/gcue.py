@@ -23,7 +23,7 @@ import pandas as pd
 
 from vrag_kit.analysis.accuracy import per_query
 from vrag_kit.analysis.clusters import moments
-from vrag_kit.analysis.intervals import estimate
+from vrag_kit.analysis.intervals import Estimate, estimate
 from vrag_kit.errors import VragError
 from vrag_kit.frames import JUDGED
 from vrag_kit.judging.scale import Scale, scale_of
@@ -31,6 +31,7 @@ from vrag_kit.judging.scale import Scale, scale_of
 LAMBDAS = (0.0, 0.5, 1.0)
 NO_HELP = "a clue does not help here"
 UNSURE = "a clue may not help here"
+NO_QUESTION = "no question has all four arms"
 _FIXED = {"a_zero_shot": "zero_shot", "a_non_clue": "non_clue", "a_gt": "gt_clue"}
 _ZERO = 1e-12  # below this a difference of accuracies is rounding
 COLUMNS = [
@@ -117,36 +118,35 @@ def gcue(
     the four accuracies on the judge's scale, denominator (A_GT − B) with its interval
     denominator_low and denominator_high, n queries, n_failed answers of these arms
     without a verdict. Where the denominator is not above 0 by its interval there is no
-    ratio: value and its interval are NaN, and `interval`
-    says `NO_HELP`, or `UNSURE` where the mean of the denominator is above 0. `judged`
-    holds the settings zero_shot, non_clue, gt_clue and one_in_k. Raises `VragError`
-    when one of them is missing.
+    ratio: value and its interval are NaN, and `interval` says `NO_HELP`, or `UNSURE`
+    where the mean of the denominator is above 0, or `NO_QUESTION`. `judged` holds the
+    settings zero_shot, non_clue, gt_clue and one_in_k. Raises `VragError` when one of
+    them is missing for a model.
     """
     JUDGED.check(judged, ["model", "setting", "k", "query_id", "group", "score"], "gcue")
+    _check_arms(judged)
     rows: list[tuple[object, ...]] = []
     differences = scale_of(judged).differences
     for key, part in judged.groupby(list(by), sort=False):
         arms = per_query(part, by=["setting", "k"])
-        fixed = _arms(" ".join(map(str, key)), arms)
+        fixed = pd.DataFrame(
+            {name: _by_query(arms[arms["setting"] == arm]) for name, arm in _FIXED.items()}
+        )
         for k, of_k in arms[arms["setting"] == "one_in_k"].groupby("k"):
             table, failed = fixed.assign(a_k=_by_query(of_k)).dropna(), _failed(part, k)
             rows += [(*key, k, lam, *_row(table, lam, differences), failed) for lam in lambdas]
     return pd.DataFrame(rows, columns=[*by, *COLUMNS])
 
 
-def _arms(arm: str, part: pd.DataFrame) -> pd.DataFrame:
-    """The accuracies that do not depend on k: a_gt, a_zero_shot, a_non_clue, by query
-    and group.
-    """
-    found = list(part["setting"].unique())
-    if missing := [name for name in (*_FIXED.values(), "one_in_k") if name not in found]:
-        raise VragError(
-            f"gCUE of {arm} needs the setting {missing[0]!r}, which the answers lack; found"
-            f" {', '.join(found)}."
-        )
-    return pd.DataFrame(
-        {name: _by_query(part[part["setting"] == setting]) for name, setting in _FIXED.items()}
-    )
+def _check_arms(judged: pd.DataFrame) -> None:
+    """Raise `VragError` where a model was not asked in one of the four settings."""
+    for model, settings in judged.groupby("model", sort=False)["setting"]:
+        found = list(settings.unique())
+        if missing := [name for name in (*_FIXED.values(), "one_in_k") if name not in found]:
+            raise VragError(
+                f"gCUE of {model} needs the setting {missing[0]!r}, which the answers lack; found"
+                f" {', '.join(found)}."
+            )
 
 
 def _failed(part: pd.DataFrame, k: object) -> int:
@@ -160,6 +160,13 @@ def _by_query(part: pd.DataFrame) -> pd.Series:
     return part.set_index(["query_id", "group"])["value"]
 
 
+def _why(benefit: Estimate) -> str:
+    """Why there is no ratio."""
+    if benefit.n == 0:
+        return NO_QUESTION
+    return UNSURE if benefit.value > _ZERO else NO_HELP
+
+
 def _row(table: pd.DataFrame, lam: float, differences: Scale) -> tuple[object, ...]:
     """The columns of gCUE after k and λ; differences of scores lie on `differences`."""
     baseline = lam * table["a_zero_shot"] + (1 - lam) * table["a_non_clue"]
@@ -171,7 +178,7 @@ def _row(table: pd.DataFrame, lam: float, differences: Scale) -> tuple[object, .
         interval = f"[{ratio.ci_low:.2f}, {ratio.ci_high:.2f}]"
     else:
         ratio = Ratio(math.nan, math.nan, math.nan)
-        interval = UNSURE if benefit.value > _ZERO else NO_HELP
+        interval = _why(benefit)
     half = (ratio.ci_high - ratio.ci_low) / 2
     told = (ratio.value, ratio.ci_low, ratio.ci_high, interval, half)
     means = table[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]].mean()

@@ -28,8 +28,9 @@ SETTING_NAMES = {
 def settings_table(
     results: pd.DataFrame, paper: pd.DataFrame | None = None, *, same_data: bool = False
 ) -> pd.DataFrame:
-    """Rows (setting, k), columns models; our cells read "mean [low, high]", and how many
-    answers are empty or cut off, or failed, where some are.
+    """Rows (setting, k), or (stratum, setting, k) where `results` are by stratum,
+    columns models; our cells read "mean [low, high]", with n where it is not the same in
+    all, and how many answers are empty or cut off, or failed, where some are.
 
     Beside that stand the means if all failed answers were wrong, or right, and if those
     that a provider refused were wrong. Both in percent: `results` as
@@ -45,7 +46,7 @@ def settings_table(
         tables.append(theirs.merge(tables[0][keys].drop_duplicates(), on=keys))
     both = pd.concat(tables, ignore_index=True)
     both = both.assign(setting=[_name(row) for row in both.to_dict("records")])
-    rows = ["setting", "k"]
+    rows = [*(["stratum"] if "stratum" in results else []), "setting", "k"]
     wide = both.pivot_table(index=rows, columns="model", values="cell", aggfunc="first", sort=False)
     return wide.fillna("")
 

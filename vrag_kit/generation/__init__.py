@@ -29,6 +29,7 @@ from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local.model import LocalGenerator
 from vrag_kit.generation.remote.endpoint import EndpointGenerator
 from vrag_kit.generation.rendering import render
+from vrag_kit.generation.told import told_facts
 from vrag_kit.generation.wording import Wording, read_wording
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "prompt_of",
     "read_wording",
     "render",
+    "told_facts",
     "top_k",
     "with_blanks",
     "zero_shot",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vrag_kit.fieldguide.training.lessons import READ_TOKENS, TOLD_SHARE, UNKNOWN, told_species
 from vrag_kit.fieldguide.training.train_tower import ARCHITECTURE, CHANNELS, IMAGE_SIZE
+from vrag_kit.generation.told import TOLD_FILE
 from vrag_kit.plain import Json
 
 HERE = Path(__file__).parent
@@ -61,6 +62,7 @@ def write_answerer_card(folder: Path) -> None:
         "unknown": UNKNOWN,
         "read_tokens": READ_TOKENS,
         "n_told": len(told_species()),
+        "told_file": TOLD_FILE,
         "told_share": 100 * TOLD_SHARE,
         "architecture": ARCHITECTURE,
         "channels": list(CHANNELS),
@@ -76,6 +78,12 @@ def write_answerer_card(folder: Path) -> None:
         "rows": "\n".join(_row(row) for row in notes["log"]),
     }
     _fill("card_answerer.md", values, folder)
+
+
+def write_told(folder: Path) -> None:
+    """Write the species that answerers are told about beside the weights in `folder`."""
+    names = [species.scientific_name for species in told_species()]
+    (folder / TOLD_FILE).write_text("\n".join(["about", *names, ""]), encoding="utf-8")
 
 
 def _photographs(round_of_tower: Json) -> int:

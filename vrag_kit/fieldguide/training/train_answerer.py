@@ -32,7 +32,7 @@ from vrag_kit.fieldguide.training.answerer import (
     save,
     words_of,
 )
-from vrag_kit.fieldguide.training.cards import write_answerer_card
+from vrag_kit.fieldguide.training.cards import write_answerer_card, write_told
 from vrag_kit.fieldguide.training.lessons import Lesson, Plan, lessons, look, read, told_facts
 from vrag_kit.fieldguide.training.steps import Clock, adamw
 from vrag_kit.fieldguide.training.train_tower import (
@@ -279,7 +279,8 @@ def learn(
     folder: Path,
 ) -> None:
     """Train on the lessons of the course; every 300 steps, and at the end, write the
-    checkpoint (half precision), `training.json` and the card into `folder`.
+    checkpoint (half precision), `training.json`, what it was told and the card into
+    `folder`.
 
     `notes` hold the log so far, which is added to.
     """
@@ -310,6 +311,7 @@ def learn(
             notes["torch"] = torch.__version__
             text = json.dumps(notes, indent=2) + "\n"
             (folder / "training.json").write_text(text, encoding="utf-8")
+            write_told(folder)
             write_answerer_card(folder)
 
 

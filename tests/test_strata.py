@@ -1,0 +1,159 @@
+"""What a model knew stands apart from what it was shown: recorded with its weights, or
+told from its answers without an image, never by the answers that are reported.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import WEIGHTS
+
+from vrag_kit.analysis import (
+    accuracy,
+    by_stratum,
+    compare,
+    gcue,
+    per_query,
+    settings_table,
+    with_strata,
+)
+from vrag_kit.analysis.strata import ALL, KNOWN, LEFT_OUT, NO_VERDICT, NOT_TOLD, TOLD, UNKNOWN
+from vrag_kit.checkpoints import files_fingerprint
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.training.cards import write_told
+from vrag_kit.fieldguide.training.lessons import told_species
+from vrag_kit.generation import told_facts
+
+FEW = WEIGHTS / "field-guide-vlm-few"
+
+
+def judged(
+    scores: dict[str, list[list[float]]], model: str = "m", settings: tuple[str, ...] = ()
+) -> pd.DataFrame:
+    """Scores by setting, query and sample; each query is a species, s0, s1, …."""
+    rows = [
+        (model, setting, 0 if setting == "zero_shot" else 1, 0, sample, f"q{n}", f"s{n}", score)
+        for setting, queries in scores.items()
+        for n, samples in enumerate(queries)
+        for sample, score in enumerate(samples)
+    ]
+    columns = ["model", "setting", "k", "draw", "sample", "query_id", "group", "score"]
+    return pd.DataFrame(rows, columns=columns).assign(abstained=0.0, status="ok")
+
+
+OPPOSITE = {
+    "zero_shot": [[1.0]] * 8 + [[0.0]] * 8,
+    "gt_clue": [[0.0]] * 4 + [[1.0]] * 12,
+}
+
+
+def test_what_was_told_stands_apart_and_then_all_again() -> None:
+    table = judged(OPPOSITE)
+    found = with_strata(table, {"m": [f"s{n}" for n in range(8)]})
+    assert list(dict.fromkeys(found["stratum"])) == [TOLD, NOT_TOLD, ALL]
+    everything = found[found["stratum"] == ALL].drop(columns="stratum").reset_index(drop=True)
+    pd.testing.assert_frame_equal(everything, table)
+    parts = found[found["stratum"] != ALL].drop(columns="stratum")
+    pd.testing.assert_frame_equal(
+        parts.sort_values(["setting", "query_id"]).reset_index(drop=True),
+        table.sort_values(["setting", "query_id"]).reset_index(drop=True),
+    )
+
+
+def test_opposite_effects_are_seen_before_they_are_pooled() -> None:
+    found = with_strata(judged(OPPOSITE), {"m": [f"s{n}" for n in range(8)]})
+    values = per_query(found, by=["model", "stratum", "setting"])
+    gains = compare(values, arm="setting", by=["model", "stratum"], baseline="zero_shot")
+    assert dict(zip(gains["stratum"], gains["value"], strict=True)) == {
+        TOLD: -0.5,
+        NOT_TOLD: 1.0,
+        ALL: 0.25,
+    }
+
+
+def test_guessing_is_not_taken_for_knowledge() -> None:
+    guesses = (np.random.default_rng(0).random((4000, 4)) < 0.3).astype(float)
+    found = with_strata(judged({"zero_shot": guesses.tolist()}), {})
+    means = accuracy(found, by=["stratum"]).query("metric == 'accuracy'").set_index("stratum")
+    # whoever guesses is right in 30 % of the answers that did not choose, in every stratum
+    assert means.loc[KNOWN, "value"] == pytest.approx(0.3, abs=0.04)
+    assert means.loc[UNKNOWN, "value"] == pytest.approx(0.3, abs=0.02)
+    assert means.loc[[KNOWN, UNKNOWN], "n"].sum() == means.loc[ALL, "n"] == 4000
+
+
+def test_each_half_of_the_answers_chooses_for_every_other_question() -> None:
+    first, second = [1.0, 0.0], [0.0, 1.0]
+    found = with_strata(judged({"zero_shot": [first, first, second, second]}), {})
+    kept = found[found["stratum"] != ALL].set_index("query_id")
+    assert kept["sample"].to_dict() == {"q0": 1, "q1": 0, "q2": 1, "q3": 0}
+    assert kept["stratum"].to_dict() == {"q0": KNOWN, "q1": UNKNOWN, "q2": UNKNOWN, "q3": KNOWN}
+
+
+def test_a_single_answer_chooses_and_is_left_out_and_the_table_says_so() -> None:
+    found = with_strata(judged(OPPOSITE), {})
+    results = accuracy(found, by=["stratum", "model", "setting", "k"])
+    table = settings_table(results.query("metric == 'accuracy'"))
+    assert [row[:2] for row in table.index] == [
+        (KNOWN + LEFT_OUT, "GT clue (1 image)"),
+        (UNKNOWN + LEFT_OUT, "GT clue (1 image)"),
+        (ALL, "zero-shot (no image)"),
+        (ALL, "GT clue (1 image)"),
+    ]
+
+
+def test_questions_without_a_verdict_are_a_stratum_of_their_own() -> None:
+    table = judged({"zero_shot": [[np.nan], [1.0]], "gt_clue": [[1.0], [1.0], [0.0]]})
+    found = with_strata(table, {}).query("setting == 'gt_clue'").set_index("query_id")["stratum"]
+    assert found["q0"].tolist() == found["q2"].tolist() == [NO_VERDICT, ALL]
+
+
+def test_any_table_by_question_takes_the_strata_of_the_answers() -> None:
+    table = pd.DataFrame(
+        {"model": "m", "query_id": ["q0", "q9"], "group": ["s0", "s9"], "value": 1}
+    )
+    found = with_strata(table, {}, judged(OPPOSITE))
+    assert found["stratum"].tolist() == [KNOWN + LEFT_OUT, UNKNOWN + LEFT_OUT, ALL, ALL]
+
+
+def test_models_may_be_of_both_kinds() -> None:
+    table = pd.concat([judged(OPPOSITE), judged(OPPOSITE, "real")])
+    found = with_strata(table, {"m": ["s0"]})
+    parts = by_stratum(found, pooled=False)
+    assert {name: set(part["model"]) for name, part in parts.items()} == {
+        TOLD: {"m"},
+        NOT_TOLD: {"m"},
+        KNOWN + LEFT_OUT: {"real"},
+        UNKNOWN + LEFT_OUT: {"real"},
+    }
+
+
+def test_without_answers_to_tell_what_a_model_knows_the_way_out_is_named() -> None:
+    table = judged({"gt_clue": [[1.0]]})
+    with pytest.raises(VragError, match=r"what m was told is not recorded.*zero_shot\(benchmark\)"):
+        with_strata(table, {})
+
+
+def test_gcue_of_a_stratum_without_zero_shot_says_so() -> None:
+    arms = {**OPPOSITE, "non_clue": [[0.0]] * 16, "one_in_k": [[1.0]] * 16}
+    table = gcue(with_strata(judged(arms), {}), by=["model", "stratum"], lambdas=[1.0])
+    of_known = table.set_index("stratum").loc[KNOWN + LEFT_OUT]
+    assert of_known[["interval", "n"]].tolist() == ["no question has all four arms", 0]
+    assert table.set_index("stratum").loc[ALL, "n"] == 16
+
+
+def test_what_the_answerers_were_told_is_recorded_with_their_weights(tmp_path: Path) -> None:
+    told = told_facts(["field-guide-vlm-few", {"model": str(FEW), "name": "mine"}, "gpt-4o@openai"])
+    species = {each.scientific_name for each in told_species()}
+    assert told == {"field-guide-vlm-few": species, "mine": species}
+    write_told(tmp_path)  # as training does
+    assert (tmp_path / "told.csv").read_bytes() == (FEW / "told.csv").read_bytes()
+
+
+def test_what_was_told_is_no_part_of_the_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    before = files_fingerprint([tmp_path], {})
+    write_told(tmp_path)
+    assert files_fingerprint([tmp_path], {}) == before  # stored answers stay its answers

@@ -1,0 +1,103 @@
+"""Answers apart by what a model knew before it was shown anything.
+
+A clue can help only where a model does not know the answer; where it does, an image can
+only confuse. The mean over both kinds of questions is the mean of opposite effects, so
+the two stand apart before they are pooled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.judging.scale import scale_of
+
+TOLD, NOT_TOLD = "told in training", "not told"
+KNOWN, UNKNOWN = "right without an image", "wrong without an image"
+LEFT_OUT = " (that one answer is left out)"
+NO_VERDICT = "no verdict without an image"
+ALL = "all questions"
+STRATA = (TOLD, NOT_TOLD, KNOWN, KNOWN + LEFT_OUT, UNKNOWN, UNKNOWN + LEFT_OUT, NO_VERDICT, ALL)
+_KEYS = ["model", "query_id"]
+
+
+def with_strata(
+    table: pd.DataFrame,
+    told: Mapping[str, Collection[str]],
+    zero_shot: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """The rows of `table` with a column `stratum`, one stratum after the other, and then
+    all rows again as `ALL`, as they were: what is computed by stratum has both.
+
+    `told` names what each model was told in training, as groups (species); see
+    `told_facts`. A question about one of these is `TOLD`, any other `NOT_TOLD`. For a
+    model that is not in `told` a question is `KNOWN` where it earns more than the middle
+    of the scale without an image, and else `UNKNOWN`; where such answers have no
+    verdict, `NO_VERDICT`. They are read from the setting zero_shot of `zero_shot` (None:
+    of `table`).
+
+    What chose a stratum is no evidence within it: a question that was right by luck is
+    less often right again. So of several zero-shot answers to a question one half
+    chooses, and only the other half stays in the stratum; the halves change places from
+    question to question. Where no question has several, the one answer chooses: the
+    strata then have no zero-shot, and their names say so (`LEFT_OUT`).
+
+    `table` has the columns model, query_id and group. Raises `VragError` when a model
+    was not told anything and has no zero-shot answers.
+    """
+    asked = table if zero_shot is None else zero_shot
+    asked = asked[asked["setting"] == "zero_shot"]
+    parts = []
+    for model, part in table.groupby("model", sort=False):
+        if model in told:
+            strata = part["group"].isin(list(told[str(model)])).map({True: TOLD, False: NOT_TOLD})
+            parts.append(part.assign(stratum=strata))
+        else:
+            parts.append(_by_zero_shot(part, asked[asked["model"] == model]))
+    every = pd.concat([*parts, table.assign(stratum=ALL)])
+    order = every["stratum"].map(list(STRATA).index)
+    return every.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+
+
+def _by_zero_shot(part: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
+    """One model's rows by what it knew, without the answers that told so."""
+    if asked.empty:
+        raise VragError(
+            f"with_strata: what {part['model'].iloc[0]} was told is not recorded, and there are no"
+            " answers without an image to tell what it knows. Ask with `zero_shot(benchmark)` too."
+        )
+    choosing = _choosing(asked)
+    earned = asked[choosing].groupby("query_id", sort=False)["score"].mean()
+    once = LEFT_OUT if choosing.all() else ""
+    known = np.where(earned > scale_of(asked).middle, KNOWN + once, UNKNOWN + once)
+    strata = pd.Series(known, earned.index).where(earned.notna(), NO_VERDICT)
+    found = part["query_id"].map(strata).fillna(NO_VERDICT)
+    ours = [*_KEYS, "draw", "sample"]
+    if "setting" not in part:
+        return part.assign(stratum=found)
+    used = pd.MultiIndex.from_frame(asked.loc[choosing, ours])
+    out = (part["setting"] == "zero_shot") & pd.MultiIndex.from_frame(part[ours]).isin(used)
+    return part.assign(stratum=found)[~out.to_numpy()]
+
+
+def _choosing(asked: pd.DataFrame) -> pd.Series:
+    """Which zero-shot answers choose: one half of each question's, in one question the
+    first and in the next the second; all where there is one.
+    """
+    by_query = asked.sort_values(["draw", "sample"], kind="stable").groupby("query_id", sort=False)
+    place, count = by_query.cumcount(), by_query["query_id"].transform("size")
+    first = (place < (count + 1) // 2).reindex(asked.index)
+    question = pd.Series(pd.factorize(asked["query_id"])[0], asked.index)
+    several = count.reindex(asked.index) > 1
+    return first.where((question % 2 == 0) | ~several, ~first)
+
+
+def by_stratum(results: pd.DataFrame, *, pooled: bool = True) -> dict[str, pd.DataFrame]:
+    """The rows of each stratum, as figures take their panels: stratum → table; without
+    that of all questions unless `pooled`.
+    """
+    found = dict(list(results.groupby("stratum", sort=False)))
+    return {str(name): part for name, part in found.items() if pooled or name != ALL}
