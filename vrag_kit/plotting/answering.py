@@ -66,7 +66,7 @@ def baseline_figure(
     """
     widths = [max(2, table["model"].nunique()) for table in sources.values()]
     figure, axes = new_figure(
-        1, len(sources), (0.85 * sum(widths) + 3, 4.7), sharey=True, width_ratios=widths
+        1, len(sources), (0.85 * sum(widths) + 3.6, 4.7), sharey=True, width_ratios=widths
     )
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
         colors = colors_of(table["model"])

@@ -47,7 +47,11 @@ def budget_figure(budget: pd.DataFrame) -> Figure:
         axis.grid(axis="x", visible=False)
         axis.yaxis.set_tick_params(labelleft=True)
     handles = [Patch(color=_COLORS[cause], label=cause) for cause in causes]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9)
+    figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=9)
+    figure.supxlabel(
+        "A whisker is the 95 % interval of its own segment, counted from the segment's base.",
+        fontsize=9,
+    )
     return figure
 
 

@@ -4,7 +4,7 @@ either, and before none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -14,16 +14,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.answering import panel_title
+from vrag_kit.plotting.marks import Look, draw_means
 from vrag_kit.plotting.retrieval import picture_on
 from vrag_kit.plotting.style import CLUE, DARK, PALETTE, colors_of, new_figure
 from vrag_kit.types import Benchmark, Context
 
-_MARKS: Mapping[str, tuple[str, bool]] = {
-    "original": ("o", False),
-    "swapped": ("o", True),
-    "none": ("x", True),
-}
-"""The mark of each picture, and whether it is filled."""
+_MARKS = {"original": "o", "swapped": "s", "none": "X"}
+"""The mark of each picture."""
 _NAMES = {
     "original": "the clue as it is",
     "swapped": "the clue with another value",
@@ -60,7 +57,7 @@ def outcomes_figure(shares: pd.DataFrame, *, panels: str, title: str = "") -> Fi
     "swapped", "none").
 
     `shares` are means in percent with ci_low, ci_high and n, as `column_means` gives
-    them; whiskers are 95 % intervals.
+    them; bars are 95 % intervals, a point is hollow where answers failed.
     """
     names = list(dict.fromkeys(shares[panels]))
     things, colors = list(dict.fromkeys(shares["metric"])), colors_of(shares["model"])
@@ -78,7 +75,10 @@ def outcomes_figure(shares: pd.DataFrame, *, panels: str, title: str = "") -> Fi
     models = [
         Line2D([], [], color=color, linewidth=4, label=model) for model, color in colors.items()
     ]
-    marks = [_mark(Line2D([], [], linestyle="", label=_NAMES[each]), each) for each in pictures]
+    marks = [
+        Line2D([], [], color=DARK, linestyle="", marker=_MARKS[each], label=_NAMES[each])
+        for each in pictures
+    ]
     figure.legend(handles=[*models, *marks], loc="outside lower center", ncols=5, fontsize=9)
     figure.suptitle(title, fontsize=10)
     return figure
@@ -94,17 +94,7 @@ def _points(
         mine = panel[(panel["model"] == model) & (panel["picture"] == picture)]
         rows = mine.set_index("metric").reindex(things)
         x = np.arange(len(things)) + place
-        axis.vlines(x, rows["ci_low"], rows["ci_high"], color=colors[model], linewidth=1.6)
-        (mark,) = axis.plot(x, rows["value"], linestyle="", clip_on=False)
-        _mark(mark, picture, colors[model])
-
-
-def _mark(line: Line2D, picture: str, color: str = DARK) -> Line2D:
-    """The line's marks in the form of the picture."""
-    marker, filled = _MARKS[picture]
-    line.set(marker=marker, color=color, markersize=7, markeredgewidth=1.8)
-    line.set_markerfacecolor(color if filled else "white")
-    return line
+        draw_means(axis, x, rows, Look(colors[model], _MARKS[picture]))
 
 
 def _broken(words: str) -> str:
