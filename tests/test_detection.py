@@ -146,6 +146,16 @@ def test_where_all_decline_there_is_no_accuracy() -> None:
     assert math.isnan(point["value"])
 
 
+def test_the_figure_draws_the_curve_of_several_samples() -> None:
+    rows = [("a", True, 0.0, 1.0)] * 4 + [("b", True, 1.0, 0.0), *[("b", True, 0.0, 0.0)] * 3]
+    table = judged(rows + [("c", False, 1.0, 0.0)] * 4).assign(species="told", k=3)
+    by = ["model", "species", "k"]
+    curve = risk_coverage(table, by=[*by, "evidence"])
+    figure = detection_figure(detection(table, by=by), curve, panels="species")
+    lines = [list(zip(*line.get_data(), strict=True)) for line in figure.axes[2].lines]
+    assert [(50.0, 100.0), (100.0, 50.0)] in lines
+
+
 def test_the_figure_draws_every_rate_and_d_prime_where_it_belongs() -> None:
     rows = []
     for number, evidence in product(range(6), (False, True)):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import per_query
-from vrag_kit.analysis.comparison import compare, holm
+from vrag_kit.analysis.comparison import compare
 from vrag_kit.errors import VragError
 from vrag_kit.generation.company import ALONE, BLANK, DUPLICATE, ELSEWHERE, NEAR, SAME
 from vrag_kit.judging.scale import scale_of
@@ -29,7 +29,8 @@ for all that show something else than the clue.
 
 def cost_of_company(judged: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
     """Paired differences of accuracy between companies of one clue: step, company,
-    baseline, model, `by`, k, place, value, ci_low, ci_high, n, p, p_holm (over all rows).
+    baseline, model, `by`, k, place, value, ci_low, ci_high, n, p, p_holm (of the
+    rows of a step).
 
     `judged` are the judged answers of `clue_among`, with its keys in the columns
     company and place. length: blank pictures, and the clue repeated, less the clue
@@ -59,7 +60,6 @@ def cost_of_company(judged: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataF
         differences = compare(rows, arm="company", by=keys, baseline=baseline)
         tables.append(differences.assign(step=step, baseline=baseline))
     table = pd.concat(tables, ignore_index=True)
-    table = table.assign(p_holm=holm(table["p"].to_numpy(float)))
     first = ["step", "company", "baseline"]
     return table[[*first, *(column for column in table if column not in first)]]
 

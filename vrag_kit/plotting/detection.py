@@ -23,7 +23,8 @@ def detection_figure(
     given over their share, one point a k, the first and the last named.
 
     `detected` of `detection` and `curve` of `risk_coverage`, both by model, k and
-    `panels`, the second also by evidence; of a curve only its first point is drawn.
+    `panels`, the second also by evidence. Dotted lines join the points over k; from each
+    goes its curve, where several samples a prompt make one.
     Whiskers are 95 % intervals, of the accuracy on the right; that of the share given is
     on the left. Circles have no clue in the context, squares one.
     """
@@ -41,7 +42,7 @@ def detection_figure(
         line[0].set(ylabel="answers that decline (%)", ylim=(-3, 103))
         _d_prime(line[1], mine, colors)
         line[1].set(ylabel="d′", ylim=(min(-0.3, line[1].get_ylim()[0]), 1.08 * float(top)))
-        _given(line[2], curve[(curve[panels] == row) & (curve["threshold"] == 0)], colors)
+        _given(line[2], curve[curve[panels] == row], colors)
     models = [
         Line2D([], [], color=color, linewidth=4, label=model) for model, color in colors.items()
     ]
@@ -94,9 +95,12 @@ def _d_prime(axis: Axes, table: pd.DataFrame, colors: dict[str, str]) -> None:
 
 
 def _given(axis: Axes, curve: pd.DataFrame, colors: dict[str, str]) -> None:
-    """The operating points, joined over k, each with its k."""
-    for (model, evidence), points in curve.groupby(["model", "evidence"], sort=False):
-        points = points.sort_values("k")
+    """The operating points, joined over k, and the curves that begin there."""
+    for (model, _, _), line in curve.groupby(["model", "evidence", "k"], sort=False):
+        color = colors[str(model)]
+        axis.plot(100 * line["coverage"], 100 * line["value"], "-", color=color, linewidth=1)
+    first = curve[curve["threshold"] == 0].sort_values("k")
+    for (model, evidence), points in first.groupby(["model", "evidence"], sort=False):
         marker, _ = _RATES["false_alarm_rate" if evidence else "hit_rate"]
         x, y = 100 * points["coverage"], 100 * points["value"]
         color = colors[str(model)]
