@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from vrag_kit.plotting.answering import panel_title
 from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
-_PLACES = {"first": "clue first", "last": "clue last"}
+_PLACES = {"first": ("o", "clue first"), "last": ("s", "clue last")}
+"""Place of the clue → its mark, and what it is called."""
 Row = tuple[str, str, str]  # step, company, baseline
 
 
@@ -24,7 +25,7 @@ def company_figure(
     panels a k, a row of them a value of the column `panels`, a line a comparison.
 
     `costs` as `cost_of_company` gives them, in percent; `names` says what a company or
-    baseline is called. Filled marks have the clue first, hollow ones last.
+    baseline is called. Circles have the clue first, squares last.
     """
     strata, ks = list(dict.fromkeys(costs[panels])), sorted(costs["k"].unique())
     compared = costs[["step", "company", "baseline"]].drop_duplicates()
@@ -48,11 +49,9 @@ def company_figure(
     ]
     places = [place for place in _PLACES if place in set(costs["place"])]
     marks = [
-        Line2D([], [], marker="o", linestyle="", color=DARK, label=_PLACES[place])
+        Line2D([], [], marker=_PLACES[place][0], linestyle="", color=DARK, label=_PLACES[place][1])
         for place in places
     ]
-    for mark, place in zip(marks, places, strict=True):
-        mark.set_markerfacecolor(DARK if place == "first" else "white")
     figure.legend(handles=[*models, *marks], loc="outside lower center", ncols=4, fontsize=9)
     figure.suptitle(title, fontsize=10)
     return figure
@@ -74,8 +73,7 @@ def _panel(axis: Axes, panel: pd.DataFrame, rows: list[Row], colors: dict[str, s
         keys = list(zip(mine["step"], mine["company"], mine["baseline"], strict=True))
         y, color = np.array([rows.index(key) for key in keys]) + shift, colors[model]
         axis.hlines(y, mine["ci_low"], mine["ci_high"], color=color, linewidth=1.4)
-        (mark,) = axis.plot(mine["value"], y, "o", color=color, markersize=5)
-        mark.set_markerfacecolor(color if place == "first" else "white")
+        axis.plot(mine["value"], y, _PLACES[place][0], color=color, markersize=5)
     axis.grid(axis="y", visible=False)
 
 
