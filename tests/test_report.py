@@ -20,6 +20,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from vrag_kit.errors import VragError
+from vrag_kit.papers.visual_rag import claims_on
+from vrag_kit.papers.visual_rag.statements import STATEMENTS
 from vrag_kit.runner.cleaning import clean
 from vrag_kit.runner.report import write_report
 
@@ -279,6 +281,32 @@ def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> 
     assert "made with other parameters than the parameter file now gives" in article(
         report()[0], "guide/01_good"
     )
+
+
+def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) -> None:
+    before, _ = report()
+    assert "What the paper says" not in before  # notebooks of no paper, or no claims yet
+    for place in ("notebooks/guide", "params/guide", "runs/guide/p/guide", "runs/guide"):
+        (project / place).rename((project / place).with_name("visual_rag"))
+    arms = {("zero_shot", 0): 0.0, ("gt_clue", 1): 1.0}
+    rows = [
+        ("own", setting, k, 0, f"q{i}", f"g{i}", score, 0.0)
+        for (setting, k), score in arms.items()
+        for i in range(30)
+    ]
+    columns = ["model", "setting", "k", "draw", "query_id", "group", "score", "abstained"]
+    claims_on("03", pd.DataFrame(rows, columns=columns), "Guide", project / "figures")
+    written, _ = write_report([Path("params/visual_rag/p.yaml")])
+    html = written.read_text(encoding="utf-8")
+    head = html.split('<nav id="contents"')[0]
+    assert head.count("What the paper says, on these results") == 1  # for three notebooks
+    cells = re.findall(r"<tr><td>(.*?)</td>.*?>([^<]+)</td><td>(.*?)</td>", head)
+    verdicts = {says: verdict for says, verdict, _ in cells}
+    assert len(verdicts) == len(STATEMENTS)
+    lifts = next(row for row in cells if row[0].startswith("a clue lifts every model"))
+    assert lifts[1] == "supported"
+    assert lifts[2].startswith("own: 100.00 [")
+    assert list(verdicts.values()).count("not run") == len(STATEMENTS) - 1
 
 
 def test_the_same_runs_give_the_same_bytes(project: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
+from vrag_kit import papers
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.opening import title_of
 from vrag_kit.files import write_file
@@ -62,13 +65,17 @@ def _chapters(plan: Plan, *, alone: bool) -> list[Chapter]:
 def _page(plans: Sequence[Plan], chapters: Sequence[Chapter]) -> str:
     benchmarks: dict[str, None] = {}
     results: dict[str, list[str]] = {}
+    claims: dict[str, Rows] = {}
     for plan in plans:
         for notebook, given in plan.given.items():
             settings = {**declared(notebook), **given}
             if "data" in settings:
                 benchmarks[title_of(settings["data"])] = None
             if "figures_dir" in settings:
-                results[settings["figures_dir"]] = _results(project_path(settings["figures_dir"]))
+                figures = project_path(settings["figures_dir"])
+                results[settings["figures_dir"]] = _results(figures)
+                paper = name_of(notebook).partition("/")[0]
+                claims[f"{paper}, {settings['figures_dir']}"] = _claims(paper, figures)
     template = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -82,7 +89,24 @@ def _page(plans: Sequence[Plan], chapters: Sequence[Chapter]) -> str:
         pythons=sorted({chapter.python for chapter in chapters} - {""}),
         versions={name: version(name) for name in ("vrag_kit", "torch", "transformers")},
         results=results,
+        claims={title: rows for title, rows in claims.items() if rows},
     )
+
+
+Rows = list[dict[Hashable, Any]]
+"""The rows of a table: cells of any kind by their columns."""
+
+
+def _claims(paper: str, figures: Path) -> Rows:
+    """What a paper says, on the results below a folder of figures: the rows of the
+    `claims_table` that the module claims in its folder may offer, with the columns says,
+    section, verdict, numbers and printed.
+    """
+    if not (Path(papers.__path__[0]) / paper / "claims.py").is_file():
+        return []
+    table = import_module(f"{papers.__name__}.{paper}.claims").claims_table(figures)
+    rows: Rows = table.to_dict("records")
+    return rows
 
 
 def _results(folder: Path) -> list[str]:

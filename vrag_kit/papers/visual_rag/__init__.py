@@ -6,6 +6,7 @@ from vrag_kit.papers.visual_rag.audit import audit, audit_summary, contradiction
 from vrag_kit.papers.visual_rag.audit_figure import audit_figure
 from vrag_kit.papers.visual_rag.audit_runs import run_statistics
 from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
+from vrag_kit.papers.visual_rag.claims import claims_on, claims_table
 from vrag_kit.papers.visual_rag.derived import (
     change_printed,
     gains_beside_bias,
@@ -58,6 +59,8 @@ __all__ = [
     "beside_paper",
     "beside_printed",
     "change_printed",
+    "claims_on",
+    "claims_table",
     "clip_length",
     "contradictions",
     "distribution",

@@ -28,10 +28,11 @@ from vrag_kit.papers.visual_rag.audit_rows import (
     rows_of,
 )
 from vrag_kit.papers.visual_rag.audit_runs import audit_runs
+from vrag_kit.papers.visual_rag.cells import printed_cells
 from vrag_kit.papers.visual_rag.ndcg_bound import HALF_UNIT, ndcg_bounds
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
 from vrag_kit.papers.visual_rag.query_counts import query_counts
-from vrag_kit.papers.visual_rag.statements import STATEMENTS, Tables
+from vrag_kit.papers.visual_rag.statements import STATEMENTS, SUPPORTED, Tables
 
 RUNS = 5
 """Runs a cell (footnotes 4 and 6)."""
@@ -233,11 +234,11 @@ def _statements(tables: Tables) -> pd.DataFrame:
     """What the text says of its tables: see `STATEMENTS`."""
     rows = []
     for statement in STATEMENTS:
-        numbers = pd.Series(statement.numbers(tables), dtype=float)
-        inside = (numbers >= statement.low - 1e-9) & (numbers <= statement.high + 1e-9)
+        numbers = statement.on(printed_cells(tables, statement.table))
         note = f"section {statement.section}: {statement.says}, expected {statement.expected}"
-        where, check = list(numbers.index), "text against tables"
-        table = rows_of(check, statement.table, where, np.nan, numbers, Allowed(np.nan))
-        finding = np.where(inside, AGREES, CONTRADICTS)
-        rows.append(table.assign(finding=finding, note=note))
+        found = [number.value for number in numbers.values()]
+        check, where = "text against tables", list(numbers)
+        table = rows_of(check, statement.table, where, np.nan, found, Allowed(np.nan))
+        holds = [statement.verdict(number) == SUPPORTED for number in numbers.values()]
+        rows.append(table.assign(finding=np.where(holds, AGREES, CONTRADICTS), note=note))
     return pd.concat(rows, ignore_index=True)

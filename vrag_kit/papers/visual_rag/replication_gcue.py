@@ -58,7 +58,10 @@ def gcue_held_against_paper(
     """
     paper = gcue_printed(published("visual_rag", table=3), lambdas=[LAMBDA])
     ours = curves[curves["lambda"] == LAMBDA][["model", "k", *_MEANS]]
-    values = [gcue_of(*row[_MEANS], LAMBDA) for _, row in ours.iterrows()]
+    values = [
+        gcue_of(a_k, a_gt, a_zero_shot, a_non_clue, LAMBDA)
+        for a_k, a_gt, a_zero_shot, a_non_clue in ours[_MEANS].itertuples(index=False)
+    ]
     ours = ours.assign(value=values)  # also where other queries might give no ratio
     named = ours.assign(paper_model=ours["model"].map(PAPER_NAMES))
     theirs = paper[["model", "k", "value", "denominator"]]

@@ -1,35 +1,49 @@
-"""What the text of the Visual-RAG paper says of its tables, as data: a number computed
-from the tables, and the range in which the statement puts it.
+"""What the text of the Visual-RAG paper says of its tables, as data: a number, and the
+range in which the statement puts it, to be looked up in the tables or in answers of ours.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.papers.visual_rag.derived import gcue_printed
+from vrag_kit.papers.visual_rag.cells import (
+    BASELINE,
+    MISSED,
+    Arm,
+    Cells,
+    Number,
+    Pair,
+    least,
+    most,
+)
 
 Tables = Mapping[int | str, pd.DataFrame]
-Numbers = pd.Series
-"""Which model or setting → the number that a sentence is about."""
 OPEN = ("Phi4-MM", "Qwen2.5VL", "InternVL3", "Pixtral", "Llama3.2-V")
 PROPRIETARY = ("GPT-4o", "Gemini", "Claude")
+SUPPORTED = "supported"
+CONTRADICTED = "contradicted"
+UNDECIDED = "undecided"
+_EXACT = 1e-9  # a printed number on the edge of its range is inside
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One sentence of the paper, in our words, and how to look it up."""
 
+    name: str
     section: str
-    table: str  # where its numbers are printed
+    table: int  # where its numbers are printed
+    notebook: str  # the number of the notebook whose answers it can be looked up in
     says: str
-    numbers: Callable[[Tables], Numbers]
+    of: tuple[str, ...]  # the models that it is about, as in the paper; () where any
+    numbers: Callable[[Cells, Sequence[str]], dict[str, Number]]
     low: float = -math.inf  # it holds where the number lies in [low, high]
     high: float = math.inf
 
@@ -40,133 +54,185 @@ class Statement:
             return f"at least {self.low:g}" if math.isinf(self.high) else f"at most {self.high:g}"
         return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
 
+    def on(self, cells: Cells) -> dict[str, Number]:
+        """Which model or setting → the number, for those that the statement is about and
+        that `cells` has.
+        """
+        there = dict.fromkeys(arm[0] for arm in cells.arms)
+        return self.numbers(cells, [name for name in there if not self.of or name in self.of])
 
-def _wide(table: pd.DataFrame, setting: str, column: str = "k") -> pd.DataFrame:
-    """Values of one setting: rows models, columns k (or m)."""
-    return table[table["setting"] == setting].pivot(index="model", columns=column, values="value")
-
-
-def _one(table: pd.DataFrame, setting: str) -> pd.Series:
-    """Values of a setting without k, by model."""
-    return table[table["setting"] == setting].set_index("model")["value"]
-
-
-def _steps(wide: pd.DataFrame) -> pd.DataFrame:
-    """What changes from each k to the next that is printed, by model."""
-    return wide.diff(axis=1).iloc[:, 1:].round(6)
-
-
-def _gain(tables: Tables, models: tuple[str, ...]) -> pd.Series:
-    return (_one(tables[3], "gt_clue") - _one(tables[3], "zero_shot"))[list(models)]
+    def verdict(self, number: Number) -> str:
+        """ "supported" where the whole interval lies in the range, "contradicted" where
+        none of it does, else "undecided".
+        """
+        if self.low - _EXACT <= number.low and number.high <= self.high + _EXACT:
+            return SUPPORTED
+        if number.high < self.low - _EXACT or number.low > self.high + _EXACT:
+            return CONTRADICTED
+        return UNDECIDED
 
 
-def _gcue(tables: Tables, models: tuple[str, ...]) -> pd.DataFrame:
-    """gCUE at λ = 0.5: rows `models`, columns k."""
-    return (
-        gcue_printed(tables[3], lambdas=[0.5])
-        .pivot(index="model", columns="k", values="value")
-        .loc[list(models)]
-    )
+def _places(cells: Cells, model: str, setting: str) -> list[int]:
+    """The ks (or numbers of clues) of a model in a setting."""
+    return sorted(arm[2] for arm in cells.arms if arm[:2] == (model, setting))
 
 
-def _last_less_first(wide: pd.DataFrame) -> pd.Series:
-    return wide.ffill(axis=1).iloc[:, -1] - wide.iloc[:, 0]
+def _differences(cells: Cells, pairs: Mapping[str, Pair]) -> dict[str, Number]:
+    """Each difference by itself, where both its arms are there."""
+    there = {name: pair for name, pair in pairs.items() if set(pair) <= set(cells.arms)}
+    return {name: cells.differences([pair])[0] for name, pair in there.items()}
 
 
-def _no_clue_in_30(tables: Tables) -> Numbers:
-    hits = tables[2][(tables[2]["metric"] == "hit") & (tables[2]["k"] == 30)]
-    return 100 - hits.set_index("retriever")["value"]
+def _steps(cells: Cells, model: str, setting: str) -> list[Number]:
+    """What changes from each k to the next."""
+    places = _places(cells, model, setting)
+    arms: list[Arm] = [(model, setting, place) for place in places]
+    return cells.differences(list(zip(arms[1:], arms[:-1], strict=True)))
 
 
-def _top_20_less_clue(tables: Tables) -> Numbers:
-    less = _wide(tables[3], "top_k")[20] - _one(tables[3], "gt_clue")
-    return less[list(PROPRIETARY)]
+def _no_clue_in_30(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    there = [name for name in models if (name, MISSED, 30) in cells.arms]
+    return {name: cells.means([(name, MISSED, 30)])[0] for name in there}
 
 
-def _smallest_step(tables: Tables) -> Numbers:
-    return _steps(_wide(tables[3], "one_in_k")).min(axis=1)[list(PROPRIETARY)]
+def _top_20_less_clue(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    pairs = {name: ((name, "top_k", 20), (name, "gt_clue", 1)) for name in models}
+    return _differences(cells, pairs)
 
 
-def _gain_of_all(tables: Tables) -> Numbers:
-    return _gain(tables, OPEN + PROPRIETARY)
+def _smallest_step(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    steps = {name: _steps(cells, name, "one_in_k") for name in models}
+    return {name: least(each) for name, each in steps.items() if each}
 
 
-def _largest_gain(tables: Tables) -> Numbers:
-    return pd.Series({"open models": _gain(tables, OPEN).max()})
+def _gain(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    pairs = {name: ((name, "gt_clue", 1), (name, "zero_shot", 0)) for name in models}
+    return _differences(cells, pairs)
 
 
-def _gain_of_proprietary(tables: Tables) -> Numbers:
-    return _gain(tables, PROPRIETARY)
+def _largest_gain(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    pairs: list[Pair] = [((name, "gt_clue", 1), (name, "zero_shot", 0)) for name in models]
+    if set(models) < set(OPEN) or any(set(pair) - set(cells.arms) for pair in pairs):
+        return {}
+    return {"open models": most(cells.differences(pairs))}
 
 
-def _qwens_smallest_gcue(tables: Tables) -> Numbers:
-    return _gcue(tables, ("Qwen2.5VL",)).min(axis=1)
+def _gcue_parts(cells: Cells, models: Sequence[str]) -> dict[str, tuple[list[Arm], Pair]]:
+    """Model → its arms with one clue in k, and what one clue alone adds to the baseline."""
+    parts = {}
+    for name in models:
+        whole: Pair = ((name, "gt_clue", 1), (name, BASELINE, 0))
+        arms: list[Arm] = [(name, "one_in_k", k) for k in _places(cells, name, "one_in_k")]
+        if arms and set(whole) <= set(cells.arms):
+            parts[name] = arms, whole
+    return parts
 
 
-def _change_of_other_open(tables: Tables) -> Numbers:
-    others = tuple(model for model in OPEN if model != "Qwen2.5VL")
-    return _last_less_first(_gcue(tables, others))
-
-
-def _change_of_proprietary(tables: Tables) -> Numbers:
-    return _last_less_first(_gcue(tables, PROPRIETARY))
-
-
-def _mixing(tables: Tables) -> Numbers:
-    less = (_wide(tables[6], "m_in_10", "m") - _wide(tables[6], "m_gt", "m")).round(6)
-    few = {f"{model}, m={m}": less.loc[model, m] for m, model in product((1, 2), less.index)}
-    return pd.Series(few)
-
-
-def _best_m(tables: Tables) -> Numbers:
-    return pd.Series({"Qwen2.5VL": _wide(tables[6], "m_gt", "m").loc["Qwen2.5VL"].idxmax()})
-
-
-def _worst_m(tables: Tables) -> Numbers:
-    return pd.Series({"GPT-4o": _wide(tables[6], "m_gt", "m").loc["GPT-4o"].idxmin()})
-
-
-def _higher_rates(tables: Tables) -> Numbers:
-    rate = _one(tables[8], "zero_shot")
-    models = ("Phi4-MM", "Pixtral", "Llama3.2-V")
-    return pd.Series({model: float((rate > rate[model]).sum()) for model in models})
-
-
-def _largest_idk_step(tables: Tables) -> Numbers:
-    largest = {
-        setting: _steps(_wide(tables[8], setting)).max(axis=1) for setting in ("top_k", "one_in_k")
+def _smallest_gcue(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    return {
+        name: least(cells.ratios([(arm, whole[1]) for arm in arms], whole))
+        for name, (arms, whole) in _gcue_parts(cells, models).items()
     }
-    models = ("Qwen2.5VL", *PROPRIETARY)
-    return pd.Series(
-        {
-            f"{model}, {setting}": largest[setting][model]
-            for setting, model in product(largest, models)
-        }
-    )
 
 
-_NUMBERS: dict[str, Callable[[Tables], Numbers]] = {
+def _change_of_gcue(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    return {
+        name: cells.ratios([(arms[-1], arms[0])], whole)[0]
+        for name, (arms, whole) in _gcue_parts(cells, models).items()
+    }
+
+
+def _mixing(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    pairs = {}
+    for m in (1, 2):
+        for name in models:
+            pairs[f"{name}, m={m}"] = ((name, "m_in_k", m), (name, "m_gt", m))
+    return _differences(cells, pairs)
+
+
+def _three_less_best_other(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    found = {}
+    for name in models:
+        places = _places(cells, name, "m_gt")
+        pairs: list[Pair] = [((name, "m_gt", 3), (name, "m_gt", m)) for m in places if m != 3]
+        if {3, 5} <= set(places):
+            found[name] = least(cells.differences(pairs))
+    return found
+
+
+def _dip(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    """The lower end of a curve over m less its lowest point between."""
+    found = {}
+    for name in models:
+        places = _places(cells, name, "m_gt")
+        ends, middle = places[:1] + places[-1:], places[1:-1]
+        if 5 not in places:
+            continue
+        pairs: list[Pair] = [
+            ((name, "m_gt", end), (name, "m_gt", m)) for m, end in product(middle, ends)
+        ]
+        numbers = cells.differences(pairs)
+        found[name] = most([least(numbers[2 * i : 2 * i + 2]) for i in range(len(middle))])
+    return found
+
+
+def _same_less_other_species(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    pairs: dict[str, Pair] = {}
+    for name in models:
+        if places := _places(cells, name, "one_in_k_easy"):
+            k = places[-1]
+            pairs[name] = ((name, "one_in_k", k), (name, "one_in_k_easy", k))
+    return _differences(cells, pairs)
+
+
+def _highest_rate_less_own(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    asked: list[Arm] = [arm for arm in cells.arms if arm[1] == "zero_shot"]
+    found = {}
+    for name in models:
+        own: Arm = (name, "zero_shot", 0)
+        pairs = [(arm, own) for arm in asked if arm != own]
+        if pairs and own in asked:
+            found[name] = most(cells.differences(pairs))
+    return found
+
+
+def _largest_idk_step(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    found = {}
+    for setting in ("top_k", "one_in_k"):
+        for name in models:
+            if steps := _steps(cells, name, setting):
+                found[f"{name}, {setting}"] = most(steps)
+    return found
+
+
+_NUMBERS: dict[str, Callable[[Cells, Sequence[str]], dict[str, Number]]] = {
     "no_clue_in_30": _no_clue_in_30,
     "top_20_less_clue": _top_20_less_clue,
     "smallest_step": _smallest_step,
-    "gain_of_all": _gain_of_all,
+    "gain": _gain,
     "largest_gain": _largest_gain,
-    "gain_of_proprietary": _gain_of_proprietary,
-    "qwens_smallest_gcue": _qwens_smallest_gcue,
-    "change_of_other_open": _change_of_other_open,
-    "change_of_proprietary": _change_of_proprietary,
+    "smallest_gcue": _smallest_gcue,
+    "change_of_gcue": _change_of_gcue,
     "mixing": _mixing,
-    "best_m": _best_m,
-    "worst_m": _worst_m,
-    "higher_rates": _higher_rates,
+    "three_less_best_other": _three_less_best_other,
+    "dip": _dip,
+    "same_less_other_species": _same_less_other_species,
+    "highest_rate_less_own": _highest_rate_less_own,
     "largest_idk_step": _largest_idk_step,
 }
-"""Name in `statements.json` → how the numbers are computed."""
+_CLASSES = {"any": (), "open": OPEN, "proprietary": PROPRIETARY}
 
 
 def _statements() -> tuple[Statement, ...]:
-    rows = json.loads((Path(__file__).parent / "statements.json").read_text(encoding="utf-8"))
-    return tuple(Statement(**{**row, "numbers": _NUMBERS[row["numbers"]]}) for row in rows)
+    data = json.loads(Path(__file__).with_name("statements.json").read_text(encoding="utf-8"))
+    statements = []
+    for entry in data:
+        of = entry.pop("of")
+        names = _CLASSES[of] if isinstance(of, str) else tuple(of)
+        statements.append(
+            Statement(**{**entry, "of": names, "numbers": _NUMBERS[entry["numbers"]]})
+        )
+    return tuple(statements)
 
 
 STATEMENTS = _statements()

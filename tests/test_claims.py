@@ -1,0 +1,219 @@
+"""The paper's sentences on results of one's own: numbers as the paper's tables would give
+them, intervals as the notebooks' tables do, of the models that a sentence is about.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vrag_kit.analysis import compare, gcue, load_results, per_query
+from vrag_kit.papers.visual_rag import PAPER_NAMES, claims_on, claims_table, paper_tables, printed
+from vrag_kit.papers.visual_rag.cells import (
+    Number,
+    judged_cells,
+    least,
+    most,
+    printed_cells,
+    retrieved_cells,
+)
+from vrag_kit.papers.visual_rag.statements import STATEMENTS, Statement
+
+TABLES = paper_tables()
+OURS = {theirs: ours for ours, theirs in PAPER_NAMES.items()}
+
+
+def judged(cells: dict[tuple[str, str, int], list[float]]) -> pd.DataFrame:
+    """One answer a query to each (model, setting, k), with the given scores."""
+    rows = [
+        (model, setting, k, 0, f"q{i}", f"g{i}", score, 0.0, "ok")
+        for (model, setting, k), scores in cells.items()
+        for i, score in enumerate(scores)
+    ]
+    columns = ["model", "setting", "k", "draw", "query_id", "group", "score", "abstained", "status"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def replayed(number: int) -> pd.DataFrame:
+    """The paper's table as if it were ours: twelve queries with the printed mean each."""
+    parts = []
+    for row in printed(TABLES[number]).to_dict("records"):
+        share = row["value"] / 100
+        part = judged({(OURS[row["model"]], row["setting"], row["k"]): [share] * 12})
+        parts.append(part.assign(abstained=share, m=row.get("m", 0)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def statement(name: str) -> Statement:
+    return next(each for each in STATEMENTS if each.name == name)
+
+
+@pytest.mark.parametrize("said", STATEMENTS, ids=lambda said: said.name)
+def test_on_answers_like_the_papers_every_number_is_the_one_its_tables_give(
+    said: Statement,
+) -> None:
+    theirs = said.on(printed_cells(TABLES, said.table))
+    if said.table == 2:
+        hits = TABLES[2].query("metric == 'hit'")
+        scores = hits.assign(value=hits["value"] / 100, query_id="q", group="g")
+        ours = said.on(retrieved_cells(scores))
+    else:
+        ours = said.on(judged_cells(replayed(said.table), said.table))
+    assert theirs
+    assert {name: number.value for name, number in ours.items()} == pytest.approx(
+        {name: number.value for name, number in theirs.items()}
+    )
+
+
+def test_numbers_of_the_paper_agree_with_hand_calculations() -> None:
+    values = {
+        name: {of: each.value for of, each in statement(name).on(cells).items()}
+        for name in ("three clues are best", "U-shape", "1-in-k improves", "Qwen's gCUE")
+        for cells in [printed_cells(TABLES, statement(name).table)]
+    }
+    assert values["three clues are best"] == {"Qwen2.5VL": pytest.approx(54.51 - 53.20)}
+    assert values["U-shape"] == {"GPT-4o": pytest.approx(59.89 - 53.38)}
+    assert values["1-in-k improves"]["Gemini"] == pytest.approx(63.47 - 64.01)
+    assert values["Qwen's gCUE"] == {"Qwen2.5VL": pytest.approx(1.693, abs=5e-4)}  # at k = 3
+
+
+def test_a_gain_has_the_interval_of_the_notebooks_own_table(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = judged(
+        {
+            ("own", "zero_shot", 0): list(rng.integers(0, 2, 40) * 1.0),
+            ("own", "gt_clue", 1): list(rng.integers(0, 3, 40) / 2),
+        }
+    )
+    (row,) = claims_on("03", table, "Guide", tmp_path).to_dict("records")
+    arms = per_query(table)
+    (same,) = compare(arms, arm="setting", by=["model"], baseline="zero_shot").to_dict("records")
+    assert (row["claim"], row["of"], row["n"]) == ("a clue lifts", "own", 40)
+    for name in ("value", "ci_low", "ci_high"):
+        assert row[name] == pytest.approx(100 * same[name], abs=0.006)
+
+
+@pytest.mark.parametrize(
+    ("gains", "verdict"),
+    [
+        ([1.0] * 30 + [0.0] * 10, "supported"),
+        ([-1.0] * 30 + [0.0] * 10, "contradicted"),
+        ([1.0, -1.0] * 20, "undecided"),
+    ],
+)
+def test_a_claim_is_supported_contradicted_or_undecided_by_its_interval(
+    tmp_path: Path, gains: list[float], verdict: str
+) -> None:
+    zero = [0.0 if gain > 0 else 1.0 for gain in gains]
+    clue = [before + gain for before, gain in zip(zero, gains, strict=True)]
+    table = judged({("own", "zero_shot", 0): zero, ("own", "gt_clue", 1): clue})
+    assert claims_on("03", table, "Guide", tmp_path)["verdict"].tolist() == [verdict]
+
+
+@given(st.floats(-20, 20), st.floats(0, 10), st.floats(0, 10), st.sampled_from(STATEMENTS))
+def test_a_verdict_follows_from_where_the_interval_lies(
+    value: float, below: float, above: float, said: Statement
+) -> None:
+    low, high = value - below, value + above
+    verdict = said.verdict(Number(value, low, high, 10))
+    assert (verdict == "supported") == (said.low - 1e-9 <= low and high <= said.high + 1e-9)
+    if verdict == "contradicted":
+        assert not said.low <= value <= said.high
+    assert said.verdict(Number(value, np.nan, np.nan, 10)) == "undecided"
+
+
+def test_named_models_and_classes_are_asked_for_and_others_are_left_alone(tmp_path: Path) -> None:
+    scores = [1.0] * 10 + [0.0] * 10
+    arms = {"zero_shot": 0, "gt_clue": 1}
+    table = judged(
+        {
+            (model, setting, k): scores
+            for model in ("own", "gpt-4o", "Qwen-Qwen2.5-VL-7B-Instruct")
+            for setting, k in arms.items()
+        }
+    )
+    found = claims_on("03", table, "Guide", tmp_path).groupby("claim")["of"].agg(list).to_dict()
+    assert found == {
+        "a clue lifts": ["own", "GPT-4o", "Qwen2.5VL"],
+        "lift of proprietary models": ["GPT-4o"],
+    }  # of open models the largest gain is not known before all five were asked
+
+
+def test_the_smallest_of_several_has_an_interval_that_covers_it() -> None:
+    truth, covered, rounds = [0.02, 0.03, 0.05], 0, 200
+    rng = np.random.default_rng(1)
+    for _ in range(rounds):
+        levels = np.cumsum([0.3, *truth])
+        scores = {
+            ("gpt-4o", "one_in_k", k): list((rng.random(60) < level) * 1.0)
+            for k, level in zip((3, 5, 7, 10), levels, strict=True)
+        }
+        cells = judged_cells(judged(scores), 3)
+        number = statement("1-in-k improves").on(cells)["GPT-4o"]
+        covered += number.low <= 100 * min(truth) <= number.high
+    assert covered >= 0.95 * rounds
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(0, 5)), min_size=1, max_size=6))
+@settings(deadline=None)
+def test_least_and_most_are_one_of_them_and_mirror_each_other(
+    parts: list[tuple[float, float]],
+) -> None:
+    numbers = [Number(value, value - half, value + half, 5) for value, half in parts]
+    turned = [Number(-each.value, -each.high, -each.low, 5) for each in numbers]
+    low, high = least(numbers), most(turned)
+    assert low.value in [each.value for each in numbers]
+    assert low.low <= low.value <= low.high
+    assert (-high.value, -high.high, -high.low) == (low.value, low.low, low.high)
+
+
+def test_gcue_is_that_of_its_own_table_and_undecided_where_there_is_no_ratio() -> None:
+    rng = np.random.default_rng(2)
+    chances = {("zero_shot", 0): 0.2, ("non_clue", 1): 0.2, ("gt_clue", 1): 0.9}
+    chances |= {("one_in_k", 3): 0.8, ("one_in_k", 5): 0.5}
+    for helps in (True, False):
+        scores = {
+            ("gpt-4o", setting, k): list((rng.random(80) < (chance if helps else 0.5)) * 1.0)
+            for (setting, k), chance in chances.items()
+        }
+        table = judged(scores)
+        number = statement("proprietary gCUE recovers").on(judged_cells(table, 3))["GPT-4o"]
+        if helps:
+            curve = gcue(table, lambdas=[0.5]).set_index("k")["value"]
+            assert number.value == pytest.approx(curve[5] - curve[3])
+            assert statement("proprietary gCUE recovers").verdict(number) == "contradicted"
+        else:
+            assert np.isnan(number.low)
+
+
+def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path) -> None:
+    assert claims_table(tmp_path).empty
+    good = judged({("own", "zero_shot", 0): [0.0] * 30, ("own", "gt_clue", 1): [1.0] * 30})
+    bad = judged({("gpt-4o", "zero_shot", 0): [1.0] * 30, ("gpt-4o", "gt_clue", 1): [0.0] * 30})
+    claims_on("03", pd.concat([good, bad]), "Guide", tmp_path)
+    saved = load_results(tmp_path)
+    assert set(saved["experiment"]) == {"03_claims"}
+    assert saved["value"].tolist() == [100.0, -100.0, -100.0]
+    table = claims_table(tmp_path)
+    assert len(table) == len(STATEMENTS)
+    rows = {row["says"].partition(";")[0]: row for row in table.to_dict("records")}
+    lifts = rows["a clue lifts every model over zero-shot"]
+    assert lifts["verdict"] == "contradicted"  # it says "every model"
+    assert lifts["numbers"].startswith("own: 100.00 [")
+    assert "GPT-4o: -100.00 [" in lifts["numbers"]
+    assert lifts["printed"] == "8 of 8"
+    other = rows["proprietary models improve at every step of 1-in-k"]
+    assert (other["verdict"], other["printed"]) == ("not run", "1 of 3")
+    assert other["numbers"] == "run notebook 04 with models it is about: GPT-4o, Gemini, Claude"
+
+
+def test_notebooks_ask_for_the_sentences_that_they_can_decide() -> None:
+    notebooks = Path(__file__).parents[1] / "notebooks" / "visual_rag"
+    for number in {said.notebook for said in STATEMENTS}:
+        (file,) = notebooks.glob(f"{number}_*.ipynb")
+        assert f'claims_on(\\"{number}\\", ' in file.read_text(encoding="utf-8")

@@ -1,0 +1,199 @@
+"""Where a statement's numbers come from: printed tables, or judged answers with
+intervals over groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.analysis.gcue import fieller
+from vrag_kit.analysis.intervals import estimate
+from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, PAPER_QUERIES, printed
+
+Arm = tuple[str, str, int]
+"""Model (or retriever) by its name in the paper, setting, and place: k, or m in Table 6."""
+Pair = tuple[Arm, Arm]
+"""Two arms, of which the second is subtracted."""
+BASELINE = "baseline"  # of gCUE at λ = 0.5
+MISSED = "missed"  # no clue within k, of a retriever
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """What a statement is about, with what is known of it; in points or as a ratio."""
+
+    value: float
+    low: float  # the interval's ends; the value itself where it is printed
+    high: float
+    n: int  # queries
+
+
+def least(numbers: Sequence[Number]) -> Number:
+    """The smallest of several, and the interval that theirs leave for it."""
+    return _number(np.min(_fields(numbers), axis=0), numbers)
+
+
+def most(numbers: Sequence[Number]) -> Number:
+    """The largest of several, and the interval that theirs leave for it."""
+    return _number(np.max(_fields(numbers), axis=0), numbers)
+
+
+def _fields(numbers: Sequence[Number]) -> np.ndarray:
+    """Values, lower and upper ends, shape (numbers, 3); NaN stays NaN in a min."""
+    return np.array([(number.value, number.low, number.high) for number in numbers])
+
+
+def _number(fields: np.ndarray, numbers: Sequence[Number]) -> Number:
+    n = min(number.n for number in numbers)
+    return Number(float(fields[0]), float(fields[1]), float(fields[2]), n)
+
+
+class Cells(Protocol):
+    """Means of arms, and what can be computed of them.
+
+    Several numbers asked for together have 95 % intervals that hold all at once, so
+    that the smallest and the largest of them have one too.
+    """
+
+    arms: tuple[Arm, ...]
+
+    def means(self, arms: Sequence[Arm]) -> list[Number]:
+        """Means in percent."""
+
+    def differences(self, pairs: Sequence[Pair]) -> list[Number]:
+        """Differences in points."""
+
+    def ratios(self, pairs: Sequence[Pair], whole: Pair) -> list[Number]:
+        """Differences as shares of the difference `whole`."""
+
+
+class PrintedCells:
+    """Cells as a table prints them; every interval is the number itself."""
+
+    def __init__(self, means: Mapping[Arm, float], n: int) -> None:
+        self.arms = tuple(means)
+        self._means = means
+        self._n = n
+
+    def means(self, arms: Sequence[Arm]) -> list[Number]:
+        return [self._number(self._means[arm]) for arm in arms]
+
+    def differences(self, pairs: Sequence[Pair]) -> list[Number]:
+        return [self._number(self._difference(pair)) for pair in pairs]
+
+    def ratios(self, pairs: Sequence[Pair], whole: Pair) -> list[Number]:
+        possible = self._difference(whole)
+        return [self._number(self._difference(pair) / possible) for pair in pairs]
+
+    def _difference(self, pair: Pair) -> float:
+        return round(self._means[pair[0]] - self._means[pair[1]], 6)
+
+    def _number(self, value: float) -> Number:
+        return Number(float(value), float(value), float(value), self._n)
+
+
+class MeasuredCells:
+    """Cells from answers of ours, paired over the queries that have a value in all the
+    arms of a number.
+    """
+
+    def __init__(self, values: Mapping[Arm, pd.Series], scale: Scale) -> None:
+        """`values`: of each arm by (query_id, group)."""
+        self.arms = tuple(values)
+        self._values = values
+        self._scale = scale
+
+    def means(self, arms: Sequence[Arm]) -> list[Number]:
+        level = _together(len(arms))
+        return [_estimate(self._values[arm], self._scale, level) for arm in arms]
+
+    def differences(self, pairs: Sequence[Pair]) -> list[Number]:
+        level = _together(len(pairs))
+        scale = self._scale.differences
+        return [_estimate(self._difference(pair), scale, level) for pair in pairs]
+
+    def ratios(self, pairs: Sequence[Pair], whole: Pair) -> list[Number]:
+        possible = self._difference(whole)
+        numbers = []
+        for pair in pairs:
+            both = pd.DataFrame({"x": self._difference(pair), "y": possible}).dropna()
+            groups = both.index.get_level_values("group")
+            found = fieller(both["x"], both["y"], groups, level=_together(len(pairs)))
+            numbers.append(Number(found.value, found.ci_low, found.ci_high, len(both)))
+        return numbers
+
+    def _difference(self, pair: Pair) -> pd.Series:
+        first, second = pair
+        return self._values[first] - self._values[second]
+
+
+def _estimate(values: pd.Series, scale: Scale, level: float) -> Number:
+    known = values.dropna()
+    groups = known.index.get_level_values("group").to_numpy()
+    found = estimate(known.to_numpy(float), groups, scale=scale, level=level)
+    return Number(100 * found.value, 100 * found.ci_low, 100 * found.ci_high, found.n)
+
+
+def _together(count: int) -> float:
+    """The level of each of several intervals that hold all at once in 95 % (Bonferroni)."""
+    return 1 - 0.05 / max(1, count)
+
+
+_ENDS = (("zero_shot", 0), ("non_clue", 1))  # of which the baseline is the middle
+
+
+def printed_cells(tables: Mapping[int | str, pd.DataFrame], number: int) -> PrintedCells:
+    """The cells of Table 2 (`MISSED` only), 3, 6, 7 or 8."""
+    table = tables[number]
+    if number == 2:
+        hits = table[table["metric"] == "hit"]
+        rows = hits.assign(model=hits["retriever"], setting=MISSED, value=100 - hits["value"])
+    else:
+        rows = printed(table)
+    keys = zip(rows["model"], rows["setting"], _places(rows, number), strict=True)
+    means: dict[Arm, float] = dict(zip(keys, rows["value"].astype(float), strict=True))
+    for model in dict.fromkeys(arm[0] for arm in means):
+        ends = [means[(model, *end)] for end in _ENDS if (model, *end) in means]
+        if number == 3 and len(ends) == 2:
+            means[model, BASELINE, 0] = sum(ends) / 2
+    return PrintedCells(means, PAPER_QUERIES)
+
+
+def _places(rows: pd.DataFrame, number: int) -> list[int]:
+    """k of each row; in Table 6 the number of clues where they are counted."""
+    places = rows["m"].fillna(0).where(rows["m"] > 0, rows["k"]) if number == 6 else rows["k"]
+    return [int(place) for place in places]
+
+
+def judged_cells(judged: pd.DataFrame, number: int) -> MeasuredCells:
+    """Our cells of Table 3, 6, 7 or 8, from judged answers; draws are averaged."""
+    column = "abstained" if number == 8 else "score"
+    rows = judged.assign(model=judged["model"].replace(PAPER_NAMES), place=_places(judged, number))
+    values: dict[Arm, pd.Series] = {}
+    for place, part in rows.groupby("place", sort=False):
+        for key, arm in part.groupby(["model", "setting"], sort=False):
+            found = arm.groupby(_QUERY)[column].mean()
+            values[str(key[0]), str(key[1]), int(str(place))] = found
+    for model in dict.fromkeys(arm[0] for arm in values):
+        ends = [values[(model, *end)] for end in _ENDS if (model, *end) in values]
+        if len(ends) == 2:
+            values[model, BASELINE, 0] = (ends[0] + ends[1]) / 2
+    return MeasuredCells(values, SHARES if number == 8 else scale_of(judged))
+
+
+_QUERY = ["query_id", "group"]
+
+
+def retrieved_cells(scores: pd.DataFrame) -> MeasuredCells:
+    """`MISSED` at every k, from the scores of runs (`score_runs`)."""
+    hits = scores[scores["metric"] == "hit"].assign(value=1 - scores["value"])
+    values: dict[Arm, pd.Series] = {}
+    for (retriever, k), part in hits.groupby(["retriever", "k"], sort=False):
+        values[str(retriever), MISSED, int(str(k))] = part.set_index(_QUERY)["value"]
+    return MeasuredCells(values, SHARES)

@@ -1,0 +1,109 @@
+"""The paper's sentences on results of one's own: supported, contradicted, or undecided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
+from vrag_kit.papers.published import published
+from vrag_kit.papers.visual_rag.cells import judged_cells, printed_cells, retrieved_cells
+from vrag_kit.papers.visual_rag.statements import (
+    CONTRADICTED,
+    STATEMENTS,
+    SUPPORTED,
+    UNDECIDED,
+    Statement,
+    Tables,
+)
+
+NOT_RUN = "not run"
+COLUMNS = ["claim", "says", "source", "of", "value", "ci_low", "ci_high", "n", "verdict"]
+_FOLDER = "visual_rag"
+
+
+def claims_on(notebook: str, table: pd.DataFrame, source: str, folder: Path) -> pd.DataFrame:
+    """What the paper says that the results of a notebook can decide, one row a sentence
+    and model (or retriever): claim, says, source, of, value, ci_low, ci_high, n,
+    verdict; saved below `folder`, a notebook's `figures_dir`, as NN_claims.csv.
+
+    `notebook` is its number ("03"), `table` its judged answers, or in 02 the scores of
+    its runs, `source` the benchmark's name. Numbers and ranges are those of
+    `STATEMENTS`, in points; intervals are 95 % over groups, and where a sentence is
+    about the smallest or largest of several numbers, hold for all of them at once. A
+    sentence about named models, or a class of them, is asked of those that are in
+    `table`; empty when there are none. On other data than the paper's a contradiction
+    says that the sentence does not carry over. Raises `VragError` when the folder
+    cannot be written.
+    """
+    rows = []
+    for statement in STATEMENTS:
+        if statement.notebook != notebook:
+            continue
+        retrieved = statement.table == 2
+        cells = retrieved_cells(table) if retrieved else judged_cells(table, statement.table)
+        for name, number in statement.on(cells).items():
+            told = (number.value, number.low, number.high, number.n, statement.verdict(number))
+            rows.append((statement.name, statement.says, source, name, *told))
+    claims = pd.DataFrame(rows, columns=COLUMNS)
+    file = folder / _FOLDER / f"{notebook}_claims.csv"
+    try:
+        write_file(
+            file, claims.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
+        )
+    except OSError as error:
+        raise VragError(
+            f"{file}: the claims cannot be saved ({error.strerror}). Choose another"
+            " `figures_dir`, or free space."
+        ) from error
+    return claims.round({"value": 2, "ci_low": 2, "ci_high": 2})
+
+
+def claims_table(folder: Path) -> pd.DataFrame:
+    """Every sentence of `STATEMENTS` with what the claims saved below `folder` say of
+    it: says, section, verdict, numbers, printed; empty where none were saved.
+
+    A sentence about several models is "contradicted" where it is for one of them,
+    "supported" where it is for all, else "undecided"; "not run" where there is no
+    number, and `numbers` then says what to run. `printed` is how many of the paper's
+    own numbers bear it out.
+    """
+    files = sorted((folder / _FOLDER).glob("[0-9][0-9]_claims.csv"))
+    if not files:
+        return pd.DataFrame(columns=["says", "section", "verdict", "numbers", "printed"])
+    saved = pd.concat([pd.read_csv(file, dtype={"of": str}) for file in files], ignore_index=True)
+    rows = [_row(statement, saved[saved["claim"] == statement.name]) for statement in STATEMENTS]
+    return pd.DataFrame(rows)
+
+
+def _row(statement: Statement, found: pd.DataFrame) -> dict[str, str]:
+    numbers = "; ".join(
+        f"{row.of}: {row.value:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}] {row.verdict}"
+        for row in found.itertuples()
+    )
+    tables: Tables = {statement.table: published("visual_rag", table=statement.table)}
+    printed = statement.on(printed_cells(tables, statement.table)).values()
+    borne = sum(statement.verdict(number) == SUPPORTED for number in printed)
+    return {
+        "says": f"{statement.says}, expected {statement.expected}",
+        "section": statement.section,
+        "verdict": _together(list(found["verdict"])),
+        "numbers": numbers or f"run {_what(statement)}",
+        "printed": f"{borne} of {len(printed)}",
+    }
+
+
+def _together(verdicts: list[str]) -> str:
+    for verdict in (CONTRADICTED, UNDECIDED, SUPPORTED):
+        if verdict in verdicts:
+            return verdict
+    return NOT_RUN
+
+
+def _what(statement: Statement) -> str:
+    """What would answer it, in words."""
+    if not statement.of:
+        return f"notebook {statement.notebook}"
+    return f"notebook {statement.notebook} with models it is about: {', '.join(statement.of)}"
