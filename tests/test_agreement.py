@@ -22,6 +22,7 @@ from vrag_kit.analysis import (
     agreement_table,
     confusion,
     corrected_accuracy,
+    gains_beside_judge,
     in_percent,
     pairs_of,
 )
@@ -239,6 +240,7 @@ def arm(scores: list[float], groups: str, setting: str = "zero_shot") -> pd.Data
             "model": "m",
             "setting": setting,
             "k": 0,
+            "status": "ok",
             "query_id": [f"{setting} {i}" for i in range(len(scores))],
             "score": scores,
             "group": list(groups),
@@ -300,6 +302,96 @@ def test_the_corrected_interval_holds_the_truth_and_the_judges_does_not() -> Non
             covered[metric] += table.loc[metric, "ci_low"] <= 0.4 <= table.loc[metric, "ci_high"]
     assert covered["judge"] <= 4
     assert covered["corrected"] >= 34  # 95 % nominal: 38 of 40
+
+
+def labelled_of(judged: pd.DataFrame, truth: list[str], per_arm: int, seed: int) -> pd.DataFrame:
+    """`per_arm` answers of each arm at random, with their true label."""
+    pairs = judged.assign(human=truth)
+    return pairs.groupby("setting", group_keys=False).sample(per_arm, random_state=seed)
+
+
+def test_strata_count_as_often_as_their_answers_not_as_their_labels() -> None:
+    judged = pd.concat(
+        [arm([1, 1, 1, 0], "abcd"), arm([1] * 6 + [0] * 6, "abcdef" * 2, "gt_clue")],
+        ignore_index=True,
+    )
+    rows = {0: "false", 3: "false", 4: "true", 10: "true"}  # human − judge: −1, 0; 0, 1
+    pairs = judged.iloc[list(rows)].assign(human=list(rows.values()))
+    table = corrected_accuracy(judged, pairs, by=["model"]).set_index("metric")
+    # judge 9/16; 4/16 · (−1/2) + 12/16 · 1/2 = 1/4; all labels alike would give 9/16 + 0
+    assert table.loc["corrected", "value"] == pytest.approx(9 / 16 + 1 / 4)
+    without = corrected_accuracy(judged, pairs.query("setting == 'gt_clue'"), by=["model"])
+    assert without["value"].isna().tolist() == [False, True]  # a stratum that nobody looked at
+
+
+def test_silent_answers_need_no_label_and_stay_in_the_mean() -> None:
+    judged = arm([1, 1, 0, 0, 0, 0], "abcdef")
+    judged["status"] = ["ok"] * 4 + ["empty", "truncated"]
+    row = corrected(judged, [0, 2], ["true", "true"])  # human − judge: 0, 1
+    # judge 2/6; four of six answers were judged, too low by 1/2: 2/6 + 4/6 · 1/2
+    assert row["value"] == pytest.approx(2 / 3)
+    assert row["n"] == 6
+
+
+def opposite(seed: int) -> tuple[pd.DataFrame, list[str]]:
+    """Two arms of 40 species whose judge is off in opposite directions: 80 answers with
+    the truth 0.3, a quarter of the false ones called true, and 400 with 0.7, a quarter of
+    the true ones called false.
+    """
+    rng, tables, truth = np.random.default_rng(seed), [], []
+    for setting, n, mean in (("zero_shot", 80, 0.3), ("gt_clue", 400, 0.7)):
+        shares = np.clip(mean + rng.normal(0, 0.08, 40), 0, 1)
+        right = rng.random(n) < shares[np.arange(n) % 40]
+        wrong = (right if setting == "gt_clue" else ~right) & (rng.random(n) < 0.25)
+        scores = (right ^ wrong).astype(float)
+        table = arm(list(scores), "x" * n, setting)
+        tables.append(table.assign(group=[f"s{i % 40}" for i in range(n)]))
+        truth += ["true" if each else "false" for each in right]
+    return pd.concat(tables, ignore_index=True), truth
+
+
+def test_with_as_many_labels_of_each_arm_the_truth_is_covered_over_arms_and_in_gains() -> None:
+    truth = {"all": (80 * 0.3 + 400 * 0.7) / 480, "corrected gain": 0.4, "bias by labels": -0.35}
+    covered = dict.fromkeys([*truth, "gain"], 0)
+    for seed in range(60):
+        judged, labels = opposite(seed)
+        pairs = labelled_of(judged, labels, 40, seed)
+        over = corrected_accuracy(judged, pairs, by=["model"]).set_index("metric").loc["corrected"]
+        covered["all"] += over["ci_low"] <= truth["all"] <= over["ci_high"]
+        gains = gains_beside_judge(judged, pairs).set_index("metric")
+        for metric in ("corrected gain", "bias by labels", "gain"):
+            low, high = gains.loc[metric, ["ci_low", "ci_high"]]
+            covered[metric] += low <= truth.get(metric, 0.4) <= high
+    assert covered.pop("gain") <= 5  # the judge's own gain, 0.05, is off by its bias
+    assert min(covered.values()) >= 52, covered  # 95 % nominal: 57 of 60
+
+
+def test_beside_a_gain_stands_the_differential_bias_that_cancels_it() -> None:
+    judged = pd.concat(
+        [arm([1, 0, 0, 0], "abcd"), arm([1, 1, 1, 0], "abcd", "gt_clue")], ignore_index=True
+    )
+    pairs = judged.iloc[[0, 1, 4, 5]].assign(human=["true", "true", "true", "false"])
+    table = gains_beside_judge(judged, pairs).set_index("metric")
+    # judge: 1/4 and 3/4; judge − human: −1/2 without, +1/2 with the clue
+    assert table["value"].to_dict() == {
+        "gain": 0.5,
+        "bias that cancels it": 0.5,
+        "bias by labels": 1.0,
+        "corrected gain": -0.5,
+    }
+    assert table["n"].tolist() == [4, 4, 4, 4]
+    assert set(table["setting"]) == {"gt_clue"}
+    with pytest.raises(VragError, match="m has 0 arms in the setting 'top_k', expected one"):
+        gains_beside_judge(judged, pairs, baseline="top_k")
+
+
+@given(st.integers(0, 1000), st.lists(st.sampled_from([1, 2, 5]), min_size=12, max_size=12))
+@settings(max_examples=20, deadline=None)
+def test_an_answer_that_stands_for_three_counts_as_three(seed: int, weights: list[int]) -> None:
+    pairs = random_answers(seed, groups=4)
+    weighted = agreement(pairs.assign(weight=weights)).drop(columns="n")
+    repeated = agreement(pairs.loc[np.repeat(pairs.index, weights)]).drop(columns="n")
+    pd.testing.assert_frame_equal(weighted, repeated)
 
 
 def test_the_corrected_interval_is_as_wide_as_its_variance_says() -> None:

@@ -80,6 +80,31 @@ def test_every_answer_is_as_likely_to_be_drawn_as_any_other() -> None:
     assert stats.chisquare(times).pvalue > 0.001
 
 
+def test_as_many_are_drawn_of_each_arm_and_each_says_how_many_it_stands_for() -> None:
+    arms = [judged(10, setting="zero_shot", k=0), judged(40), judged(3, setting="non_clue")]
+    sample = sample_to_label(pd.concat(arms), 5)
+    assert sample["setting"].value_counts().to_dict() == {
+        "zero_shot": 5,
+        "gt_clue": 5,
+        "non_clue": 3,  # all that there are
+    }
+    sizes = sample.groupby("setting")["arm_size"].unique().map(list).to_dict()
+    assert sizes == {"zero_shot": [10], "gt_clue": [40], "non_clue": [3]}
+    assert set(sample["setting"][:3]) == set(sizes)  # whoever stops early has labelled of each
+    by_draw = sample_to_label(judged(40), 2, of_each=["draw"])
+    assert by_draw["draw"].value_counts().to_dict() == {0: 2, 1: 2, 2: 2, 3: 2}
+
+
+def test_without_arms_answers_are_drawn_from_all_and_within_an_arm_in_the_same_order() -> None:
+    table = pd.concat([judged(40), judged(10, setting="zero_shot", k=0)])
+    simple = sample_to_label(table, 12, of_each=[])
+    assert len(simple) == 12
+    each = sample_to_label(table, 50)
+    for setting, part in simple.groupby("setting"):
+        same = each[each["setting"] == setting].head(len(part))
+        assert part["query_id"].tolist() == same["query_id"].tolist()
+
+
 def test_only_answers_that_did_not_fail_are_drawn() -> None:
     table = judged(status=["ok", "timeout"] * 20)
     assert set(sample_to_label(table, 20)["status"]) == {"ok"}
@@ -114,6 +139,7 @@ def test_a_label_goes_to_every_drawn_answer_that_says_the_same_and_the_rest_is_t
         group="species",
         answer=["red", "red", "blue", "green"],
         score=[1.0, 0.5, 0.0, float("nan")],
+        arm_size=90,
     )
     labels = pd.DataFrame(
         [
@@ -129,10 +155,12 @@ def test_a_label_goes_to_every_drawn_answer_that_says_the_same_and_the_rest_is_t
         capsys.readouterr().out
         == "labels: 3 of 4 sampled answers have one; 2 of 4 labels belong to none of them\n"
     )
-    assert pairs[["answer", "human", "judge", "group"]].to_numpy().tolist() == [
-        ["red", "true", "true", "species"],
-        ["red", "true", "partial", "species"],
-    ]
+    assert pairs[["answer", "human", "judge", "labeller", "weight"]].to_numpy().tolist() == [
+        ["red", "true", "true", "me", 45.0],
+        ["red", "true", "partial", "me", 45.0],
+    ]  # the two stand for all 90 of their arm
+    with pytest.raises(VragError, match="the sample has no column 'arm_size'"):
+        labelled(sample.drop(columns="arm_size"), labels)
 
 
 @given(

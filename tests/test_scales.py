@@ -144,7 +144,7 @@ def test_labels_stand_for_the_ends_and_the_middle() -> None:
 def test_bias_and_correction_are_on_the_scale() -> None:
     table = judged(["right", "right", "wrong", "wrong"])
     labels = table[["query_id", "answer"]].assign(label=["true", "false", "false", "false"])
-    pairs = labelled(table, labels.assign(labeller="me"))
+    pairs = labelled(table.assign(arm_size=4), labels.assign(labeller="me"))
     bias = agreement(pairs).query("metric == 'bias'").iloc[0]
     assert bias["value"] == 0.5  # one of four is 2 too high
     corrected = corrected_accuracy(table, pairs).query("metric == 'corrected'").iloc[0]

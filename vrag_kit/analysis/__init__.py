@@ -29,7 +29,7 @@ from vrag_kit.analysis.evidence_swap import OUTCOMES, swap_effect, swap_outcomes
 from vrag_kit.analysis.gcue import Ratio, fieller, gcue, gcue_of
 from vrag_kit.analysis.intervals import Estimate, estimate, summarise
 from vrag_kit.analysis.percent import in_percent
-from vrag_kit.analysis.prediction_powered import corrected_accuracy
+from vrag_kit.analysis.prediction_powered import corrected_accuracy, gains_beside_judge
 from vrag_kit.analysis.results import load_results
 from vrag_kit.analysis.rouge import arm_correlation, rouge_follows
 from vrag_kit.analysis.sentences import differences_in_words
@@ -65,6 +65,7 @@ __all__ = [
     "estimate",
     "fieller",
     "first_clue_rank",
+    "gains_beside_judge",
     "gcue",
     "gcue_of",
     "growth_of_company",

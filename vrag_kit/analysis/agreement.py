@@ -77,30 +77,32 @@ def agreement(pairs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """Accuracy and macro-F1 under every reading, and linear-weighted kappa and bias of
     the labels as they are: reading, metric, value, ci_low, ci_high, n.
 
-    `pairs` holds one row an answer: human, judge (labels), score (the judge's) and
-    group. Macro-F1 is the mean over the labels that a reading uses and that occur; kappa
-    is in [−1, 1], NaN when both give one and the same label only; bias is the mean of
-    the judge's score less the human's, at most the width of the judge's scale. n counts
-    the answers that a reading keeps; without any, values are NaN. Intervals of accuracy
-    and bias are those of `estimate`, of macro-F1 and kappa percentile bootstraps over
-    groups, NaN where nothing varies.
+    `pairs` holds one row an answer: human, judge (labels), score (the judge's), group
+    and, where the column is there, weight: how many answers a row stands for. Macro-F1
+    is the mean over the labels that a reading uses and that occur; kappa is in [−1, 1],
+    NaN when both give one and the same label only; bias is the mean of the judge's
+    score less the human's, at most the width of the judge's scale. n counts the answers
+    that a reading keeps; without any, values are NaN. Intervals of accuracy and bias are
+    those of `estimate`, of macro-F1 and kappa percentile bootstraps over groups, NaN
+    where nothing varies.
     """
     human = pairs["human"].map(list(LABELS).index).to_numpy(int)
     judge = pairs["judge"].map(list(LABELS).index).to_numpy(int)
     cells = 3 * human + judge
-    counts = np.bincount(cells, minlength=9).reshape(1, 9)
-    resampled = _resampled_counts(cells, pairs["group"].to_numpy(), seed)
+    weights = pairs["weight"].to_numpy(float) if "weight" in pairs else np.ones(len(pairs))
+    counts = np.bincount(cells, weights=weights, minlength=9).reshape(1, 9)
+    resampled = _resampled_counts(cells, weights, pairs["group"].to_numpy(), seed)
     rows: list[tuple[object, ...]] = []
     for reading, text in READINGS.items():
         codes = text.split()
         right = _right(codes)[cells]
-        share, kept = estimate(right, pairs["group"]), int(np.isfinite(right).sum())
-        rows.append((reading, "accuracy", share.value, share.ci_low, share.ci_high, kept))
+        share, kept = estimate(right, pairs["group"], weights=weights), np.isfinite(right).sum()
+        rows.append((reading, "accuracy", share.value, share.ci_low, share.ci_high, int(kept)))
         low, high = _interval(_macro_f1(resampled, codes))
-        rows.append((reading, "macro_f1", _macro_f1(counts, codes)[0], low, high, kept))
+        rows.append((reading, "macro_f1", _macro_f1(counts, codes)[0], low, high, int(kept)))
     low, high = _interval(_kappa(resampled))
     rows.append((STRICT, "kappa", _kappa(counts)[0], low, high, len(pairs)))
-    bias = _bias(pairs)
+    bias = _bias(pairs, weights)
     rows.append((STRICT, "bias", bias.value, bias.ci_low, bias.ci_high, len(pairs)))
     columns = ["reading", "metric", "value", "ci_low", "ci_high", "n"]
     return pd.DataFrame(rows, columns=columns)
@@ -134,15 +136,17 @@ def _right(codes: list[str]) -> np.ndarray:
     return np.array([np.nan if code == "--" else float(code[0] == code[1]) for code in codes])
 
 
-def _resampled_counts(cells: np.ndarray, groups: np.ndarray, seed: int) -> np.ndarray:
-    """Counts of the nine pairs of labels in every resample of whole groups, shape
-    (resamples, 9).
+def _resampled_counts(
+    cells: np.ndarray, weights: np.ndarray, groups: np.ndarray, seed: int
+) -> np.ndarray:
+    """Weighted counts of the nine pairs of labels in every resample of whole groups,
+    shape (resamples, 9).
     """
     names, member = np.unique(groups, return_inverse=True)
     if len(names) == 0:
-        return np.zeros((RESAMPLES, 9), int)
-    by_group = np.zeros((len(names), 9), int)
-    np.add.at(by_group, (member, cells), 1)
+        return np.zeros((RESAMPLES, 9))
+    by_group = np.zeros((len(names), 9))
+    np.add.at(by_group, (member, cells), weights)
     return np.concatenate([times @ by_group for times in resampled_times(len(names), seed)])
 
 
@@ -189,9 +193,9 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _bias(pairs: pd.DataFrame) -> Estimate:
+def _bias(pairs: pd.DataFrame, weights: np.ndarray) -> Estimate:
     """Mean of the judge's score less the human's, and its interval."""
     scale = scale_of(pairs)
     human = pairs["human"].map(lambda label: score_of_label(label, scale)).astype(float)
     off = pairs["score"].astype(float) - human
-    return estimate(off.to_numpy(), pairs["group"], scale=scale.differences)
+    return estimate(off.to_numpy(), pairs["group"], scale=scale.differences, weights=weights)

@@ -32,9 +32,14 @@ class Moments:
     clusters: int
 
 
-def moments(values: np.ndarray, groups: Sequence[str] | np.ndarray | pd.Series) -> Moments:
+def moments(
+    values: np.ndarray,
+    groups: Sequence[str] | np.ndarray | pd.Series,
+    weights: np.ndarray | None = None,
+) -> Moments:
     """Means of the columns of `values`, shape (queries, columns), without NaN, at least
-    one row; `groups` names the cluster of each row.
+    one row; `groups` names the cluster of each row, and `weights`, above 0, how many
+    queries it stands for (None: one each).
 
     The covariance is CR2, which weighs the residual sum of a cluster with h of all rows
     by 1 / (1 − h); with one row a cluster it is that of HC2, and with clusters of one
@@ -45,16 +50,17 @@ def moments(values: np.ndarray, groups: Sequence[str] | np.ndarray | pd.Series) 
     with multi-stage samples", Survey Methodology 28(2).
     """
     clusters, member = np.unique(np.asarray(groups), return_inverse=True)
-    rows, columns = values.shape
-    means = values.mean(axis=0)
+    columns = values.shape[1]
+    each = np.ones(len(values)) if weights is None else weights
+    rows, means = float(each.sum()), np.average(values, axis=0, weights=weights)
     if len(clusters) == 1:
         return Moments(means, np.full((columns, columns), np.nan), math.nan, 1)
     residuals = np.zeros((len(clusters), columns))
-    np.add.at(residuals, member, values - means)
-    sizes = np.bincount(member).astype(float)
-    weights = 1 / (1 - sizes / rows)
-    covariance = (residuals.T * weights) @ residuals / rows**2
-    shared = weights * sizes**2 / rows
+    np.add.at(residuals, member, each[:, None] * (values - means))
+    sizes = np.bincount(member, weights=each)
+    inflated = 1 / (1 - sizes / rows)
+    covariance = (residuals.T * inflated) @ residuals / rows**2
+    shared = inflated * sizes**2 / rows
     spread = (sizes**2).sum() + shared.sum() ** 2 - (shared**2).sum()
     return Moments(means, covariance, float(rows**2 / spread), len(clusters))
 
@@ -124,10 +130,13 @@ class ClusterMean:
 
 
 def cluster_mean(
-    values: np.ndarray, groups: Sequence[str] | np.ndarray | pd.Series, scale: Scale
+    values: np.ndarray,
+    groups: Sequence[str] | np.ndarray | pd.Series,
+    scale: Scale,
+    weights: np.ndarray | None = None,
 ) -> ClusterMean:
-    """The mean of `values` on `scale`, without NaN, at least one; raises `VragError` for
-    values that are off the scale.
+    """The mean of `values` on `scale`, without NaN, at least one, with `weights` as in
+    `moments`; raises `VragError` for values that are off the scale.
     """
     low, high = values.min(), values.max()
     slack = 1e-9 * scale.width
@@ -136,7 +145,7 @@ def cluster_mean(
             f"values from {low:g} to {high:g} are off their scale, from {scale.worst:g} to"
             f" {scale.best:g}; name its ends in the columns worst and best, or as `scale`."
         )
-    found = moments(values[:, None], groups)
+    found = moments(values[:, None], groups, weights)
     alike = bool((values == values[0]).all())
     variance = 0.0 if alike else float(found.covariance[0, 0])
     mean = float(values[0]) if alike else float(found.means[0])

@@ -35,8 +35,10 @@ def estimate(
     *,
     level: float = 0.95,
     scale: Scale = SHARES,
+    weights: np.ndarray | None = None,
 ) -> Estimate:
-    """Mean of `values` (NaN: no value) with an interval over `groups`, on `scale`.
+    """Mean of `values` (NaN: no value) with an interval over `groups`, on `scale`; with
+    `weights`, above 0, each stands for so many values.
 
     The interval is `ClusterMean`'s, whose test `compare` takes too. Where all groups
     are alike it tells what as many may leave unseen, exactly; for one group whose
@@ -52,7 +54,7 @@ def estimate(
     failed, given = int((~known).sum()), everything[known]
     if len(given) == 0:
         return Estimate(np.nan, np.nan, np.nan, 0, failed)
-    found = cluster_mean(given, names[known], scale)
+    found = cluster_mean(given, names[known], scale, None if weights is None else weights[known])
     low, high = found.interval(level)
     return Estimate(found.value, low, high, len(given), failed)
 

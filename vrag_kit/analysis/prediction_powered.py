@@ -1,49 +1,57 @@
 """Prediction-powered accuracy: the judge's bias corrected by a labelled sample.
 
-corrected = mean of the judge's score over all answers + mean of (human − judge)
-    over the labelled ones
+corrected = mean of the judge's score over all answers
+    + Σ over strata of their share of all answers · mean of (human − judge) in them
 
 The judge's mean is precise, since all answers have a verdict, but off by the judge's
 bias; the labelled sample estimates that bias, with the doubt that its size leaves.
-Angelopoulos et al. (2023), "Prediction-powered inference", Science 382; survey
-statistics knows it as the difference estimator.
+Strata are models, settings and k. An answer that is empty or cut off earns the worst
+without a judge, so that no bias is there to correct. Angelopoulos et al. (2023),
+"Prediction-powered inference", Science 382; survey statistics knows it as the
+(post-stratified) difference estimator.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.intervals import Estimate, estimate, resampled_times
+from vrag_kit.analysis.intervals import Estimate, estimate
+from vrag_kit.errors import VragError
 from vrag_kit.frames import JUDGED
 from vrag_kit.judging.labels import score_of_label
 from vrag_kit.judging.scale import Scale, scale_of
 
 
 def corrected_accuracy(
-    judged: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM, seed: int = 0
+    judged: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
     """The judge's mean and the corrected one of every arm: `by`, metric ("judge" or
     "corrected"), value, ci_low, ci_high, n, n_failed, n_labelled.
 
     `judged` holds all answers, `pairs` the labelled ones as `labelled` gives them.
-    Assumed is that `pairs` is a simple random sample of the rows of `judged`, as
-    `sample_to_label` draws: answers picked by hand, or left unlabelled because they are
-    hard, bias the correction. Each arm is corrected by its own labels only, so that the
-    judge may be off differently in each; nothing else is assumed of the judge. Means
-    are over answers; the corrected one and its interval are cut to the judge's scale.
+    Assumed is that within a model, setting and k `pairs` is a random sample of the rows
+    of `judged` whose status is "ok", as `sample_to_label` draws, be it as many of each or
+    at random from all: answers picked by hand, or left unlabelled because they are
+    hard, bias the correction. Each stratum is corrected by its own labels only, so that
+    the judge may be off differently in each; nothing else is assumed of the judge.
+    Means are over answers; the corrected one and its interval are cut to the judge's
+    scale.
 
-    Both parts are resampled together over groups, with the labelled answers in theirs.
-    Where all labels of an arm agree with the judge a bootstrap knows no doubt: the
-    interval then adds, as independent, how many disagreements as many groups without
-    one allow (Clopper-Pearson, as in `estimate`), which for a few labels is a lot.
-    Without a label the corrected mean is NaN; so is the interval with labels of one
-    group, or all off by the same amount.
+    Both parts vary together over groups; the interval is Student's, whose degrees of
+    freedom are the fewest labelled groups of a stratum, less one. Where all labels of an
+    arm agree with the judge they show no variance: the interval then adds, as
+    independent, how many disagreements as many groups without one allow
+    (Clopper-Pearson, as in `estimate`), which for a few labels is a lot. Without a label
+    in a stratum the corrected mean is NaN; so is the interval with a stratum's labels of
+    one group, or all off by the same amount.
     """
-    JUDGED.check(judged, ["group", "score"], "corrected_accuracy")
+    JUDGED.check(judged, [*ARM, "group", "status", "score"], "corrected_accuracy")
     arm, scale = list(by), scale_of(judged)
     labels = dict(list(pairs.groupby(arm, sort=False)))
     rows = []
@@ -51,7 +59,7 @@ def corrected_accuracy(
         own = labels.get(key, pairs.iloc[:0])
         judge = estimate(part["score"].to_numpy(), part["group"], scale=scale)
         means = {"judge": (judge.value, judge.ci_low, judge.ci_high)}
-        means["corrected"] = _corrected(part, own, judge, scale, seed)
+        means["corrected"] = _corrected(part, own, judge, scale)
         for metric, (value, low, high) in means.items():
             counts = (judge.n, judge.n_failed, len(own))
             rows.append((*key, metric, value, low, high, *counts))
@@ -59,67 +67,144 @@ def corrected_accuracy(
     return pd.DataFrame(rows, columns=[*arm, "metric", "value", "ci_low", "ci_high", *counted])
 
 
+def gains_beside_judge(
+    judged: pd.DataFrame, pairs: pd.DataFrame, *, baseline: str = "zero_shot"
+) -> pd.DataFrame:
+    """What each arm gains over the setting `baseline`, beside the judge's *differential*
+    bias: how much more it gives than people do in the arm, less the same in the
+    baseline. A bias that is the same in both cancels; a differential one of the gain's
+    size cancels the gain.
+
+    model, setting, k, metric, value, ci_low, ci_high, n; metric is "gain" (by the judge),
+    "bias that cancels it" (that size, without an interval), "bias by labels" and
+    "corrected gain" (gain less bias), found as in `corrected_accuracy`; n counts the
+    arm's answers, and the labelled ones of arm and baseline. Raises `VragError` for a
+    model without the baseline, or with several k of it.
+    """
+    JUDGED.check(judged, [*ARM, "group", "status", "score"], "gains_beside_judge")
+    scale = scale_of(judged)
+    labels = dict(list(pairs.groupby(ARM, sort=False)))
+    rows: list[tuple[object, ...]] = []
+    for model, part in judged.groupby("model", sort=False):
+        arms = dict(list(part.groupby(ARM, sort=False)))
+        first = [key for key in arms if key[1] == baseline]
+        if len(first) != 1:
+            raise VragError(
+                f"gains_beside_judge: {model} has {len(first)} arms in the setting {baseline!r},"
+                f" expected one; its settings are {', '.join(part['setting'].unique())}."
+            )
+        sides = {key: _side(arms[key], labels.get(key, pairs.iloc[:0]), scale) for key in arms}
+        base = sides.pop(first[0])
+        for key, side in sides.items():
+            rows += [(*key, *row) for row in _beside(side, base)]
+    return pd.DataFrame(rows, columns=[*ARM, "metric", "value", "ci_low", "ci_high", "n"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A mean, or a sum of them, and what its doubt is made of."""
+
+    value: float  # NaN without a label
+    by_group: pd.Series  # what each group adds to the deviation; the squares add up to the variance
+    unseen: float = 0.0  # doubt that labels do not show, independent of all else
+    freedom: float = 1e9  # of Student's t; NaN where nothing can be told
+
+    def plus(self, other: _Part, times: float = 1.0) -> _Part:
+        """This and `times` the other, whose groups may be the same."""
+        return _Part(
+            self.value + times * other.value,
+            self.by_group.add(times * other.by_group, fill_value=0.0),
+            math.hypot(self.unseen, times * other.unseen),
+            float(np.minimum(self.freedom, other.freedom)),
+        )
+
+    def interval(self) -> tuple[float, float]:
+        """95 %; NaN where it cannot be told."""
+        from scipy.special import stdtrit  # quantiles of Student's t
+
+        error = math.sqrt(float((self.by_group**2).sum()))
+        reach = math.hypot(float(stdtrit(self.freedom, 0.975)) * error, self.unseen)
+        return self.value - reach, self.value + reach
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """An arm: what its judge says, and how far people are from it."""
+
+    judge: _Part
+    off: _Part  # human − judge
+    n: int
+    n_labelled: int
+
+
+def _side(part: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> _Side:
+    known = part[part["score"].notna()]
+    return _Side(
+        _mean(known["score"], known["group"]), _off(known, own, scale), len(known), len(own)
+    )
+
+
+def _beside(side: _Side, base: _Side) -> list[tuple[object, ...]]:
+    """metric, value, ci_low, ci_high, n of one arm against the baseline."""
+    gain, bias = side.judge.plus(base.judge, -1.0), base.off.plus(side.off, -1.0)
+    labels = side.n_labelled + base.n_labelled
+    corrected = gain.plus(bias, -1.0)
+    return [
+        ("gain", gain.value, *gain.interval(), side.n),
+        ("bias that cancels it", gain.value, math.nan, math.nan, side.n),
+        ("bias by labels", bias.value, *bias.interval(), labels),
+        ("corrected gain", corrected.value, *corrected.interval(), labels),
+    ]
+
+
 def _corrected(
-    part: pd.DataFrame, own: pd.DataFrame, judge: Estimate, scale: Scale, seed: int
+    part: pd.DataFrame, own: pd.DataFrame, judge: Estimate, scale: Scale
 ) -> tuple[float, float, float]:
     """(mean, low, high) of an arm's answers `part`, of which `own` are labelled; NaN
     without a label.
     """
     if own.empty:
         return np.nan, np.nan, np.nan
-    human = np.array([score_of_label(label, scale) for label in own["human"]])
-    off, off_groups = human - own["score"].to_numpy(float), own["group"].to_numpy()
-    if len(set(off_groups)) < 2:
-        low, high = np.nan, np.nan
-    elif np.ptp(off) == 0:
-        low, high = _without_doubt(off, off_groups, judge, scale)
-    else:
-        known = part[part["score"].notna()]
-        low, high = _resampled(known, off, off_groups, seed)
-    cut = np.clip([judge.value + off.mean(), low, high], scale.worst, scale.best)
+    side = _side(part, own, scale)
+    if side.off.by_group.any():
+        low, high = side.judge.plus(side.off).interval()
+    else:  # labels show no variance: the judge's own interval, and what they may not show
+        doubt = math.nan if math.isnan(side.off.freedom) else side.off.unseen
+        low = judge.value - math.hypot(judge.value - judge.ci_low, doubt)
+        high = judge.value + math.hypot(judge.ci_high - judge.value, doubt)
+    cut = np.clip([judge.value + side.off.value, low, high], scale.worst, scale.best)
     return float(cut[0]), float(cut[1]), float(cut[2])
 
 
-def _without_doubt(
-    off: np.ndarray, off_groups: np.ndarray, judge: Estimate, scale: Scale
-) -> tuple[float, float]:
-    """The interval where the judge is off by the same amount on every labelled answer:
-    its own and that of as many groups without a disagreement; NaN where it is off.
+def _off(known: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> _Part:
+    """The mean of human − judge over the answers `known`, of which `own` are labelled:
+    of each stratum by its share, of silent answers 0.
     """
-    if off[0] != 0:
-        return np.nan, np.nan
-    doubt = estimate(off, off_groups, scale=Scale(0.0, scale.width)).ci_high
-    below = np.hypot(judge.value - judge.ci_low, doubt)
-    above = np.hypot(judge.ci_high - judge.value, doubt)
-    return judge.value - below, judge.value + above
+    human = np.array([score_of_label(label, scale) for label in own["human"]], float)
+    own = own.assign(off=human - own["score"].to_numpy(float))
+    labels = dict(list(own.groupby(ARM, sort=False)))
+    total = _Part(0.0, pd.Series(dtype=float))
+    for key, asked in known[known["status"] == "ok"].groupby(ARM, sort=False):
+        found = labels.get(key, own.iloc[:0])
+        part = _mean(found["off"], found["group"])
+        if part.freedom > 0 and not found["off"].any():
+            unseen = scale.width * (1 - 0.025 ** (1 / found["group"].nunique()))
+            part = _Part(0.0, part.by_group, unseen)
+        elif found["off"].nunique() == 1:
+            part = _Part(part.value, part.by_group, freedom=math.nan)
+        total = total.plus(part, len(asked) / len(known))
+    return total
 
 
-def _resampled(
-    known: pd.DataFrame, off: np.ndarray, off_groups: np.ndarray, seed: int
-) -> tuple[float, float]:
-    """The 95 % interval of mean(score) + mean(off), where `off` is human − judge of the
-    labelled answers.
+def _mean(values: pd.Series, groups: pd.Series) -> _Part:
+    """The mean of values; a group with h of them counts for 1 / √(1 − h) of its sum, as
+    in `moments`. NaN without values.
     """
-    names, member = np.unique(known["group"].to_numpy(), return_inverse=True)
-    labelled = np.searchsorted(names, off_groups)
-    scores = _by_group(known["score"].to_numpy(float), member, len(names))
-    offs = _by_group(off, labelled, len(names))
-    means = [
-        _means(times, *scores) + _means(times, *offs) for times in resampled_times(len(names), seed)
-    ]
-    low, high = np.nanquantile(np.concatenate(means), [0.025, 0.975])
-    return float(low), float(high)
-
-
-def _by_group(values: np.ndarray, member: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """(sum, number) of the values of each of `n` groups."""
-    sums = np.bincount(member, weights=values, minlength=n)
-    return sums, np.bincount(member, minlength=n)
-
-
-def _means(times: np.ndarray, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The mean in each resample; NaN where none of its groups has a value."""
-    drawn = times @ sizes
-    means = np.full(len(drawn), np.nan)
-    np.divide(times @ sums, drawn, out=means, where=drawn > 0)
-    return means
+    if values.empty:
+        return _Part(math.nan, pd.Series(dtype=float), freedom=math.nan)
+    sums = (values - values.mean()).groupby(groups.to_numpy()).sum()
+    share = groups.value_counts(normalize=True).reindex(sums.index)
+    freedom = len(sums) - 1 or math.nan
+    inflated = np.sqrt(1 - share) if len(sums) > 1 else share  # of one group the sum is 0
+    by_group = sums / inflated / len(values)
+    return _Part(float(values.mean()), by_group, freedom=freedom)

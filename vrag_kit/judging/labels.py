@@ -4,7 +4,7 @@ how they meet the judge's verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +18,8 @@ from vrag_kit.tables import read_rows, write_rows
 LABELS = {"true": 1.0, "partial": 0.5, "false": 0.0}
 """What a person says of an answer (Visual-RAG, Table 9) → how far up the scale it is."""
 COLUMNS = ["query_id", "answer", "label", "labeller"]
-_ROW = ["model", "setting", "k", "draw", "sample", "query_id"]
+_ARM = ["model", "setting", "k"]
+_ROW = [*_ARM, "draw", "sample", "query_id"]
 
 
 def label_of_score(score: float, scale: Scale = SHARES) -> str:
@@ -33,17 +34,23 @@ def score_of_label(label: str, scale: Scale = SHARES) -> float:
     return scale.worst + scale.width * LABELS[label]
 
 
-def sample_to_label(judged: pd.DataFrame, n: int, *, seed: int = 0) -> pd.DataFrame:
-    """A simple random sample of `n` rows of a table of answers, in random order; only
-    rows with the status "ok" are drawn.
+def sample_to_label(
+    judged: pd.DataFrame, n: int, *, of_each: Sequence[str] = _ARM, seed: int = 0
+) -> pd.DataFrame:
+    """A random sample of `n` rows of each arm of a table of answers, all where an arm
+    has fewer, in random order; with `of_each` empty, of `n` rows of all.
 
-    Every row is as likely as any other, as prediction-powered inference assumes. Which
+    An arm is a combination of the columns `of_each`. Only rows with the status "ok" are
+    drawn: what is empty or cut off earns the worst, and needs no label. Within an arm
+    every row is as likely as any other, as prediction-powered inference assumes. Which
     rows are drawn depends on their model, setting, k, m, draw, sample and query, not on
     their words, and a larger sample begins with the smaller one. Equal answers to a
     query may be drawn more than once: they are one thing to label, and its label goes
     to each of the *drawn* rows, so that they keep their weight. It does not go to equal
-    answers that were not drawn: frequent answers would count twice. Raises `VragError`
-    when there are fewer than `n` answers, or two with the same names.
+    answers that were not drawn: frequent answers would count twice. The added column
+    arm_size is the number of rows of the same model, setting and k that could have been
+    drawn. Raises `VragError` for n below 1, when there are fewer than `n` answers in
+    all, or two with the same names.
     """
     good = judged[judged["status"] == "ok"]
     if not 1 <= n <= len(good):
@@ -56,7 +63,13 @@ def sample_to_label(judged: pd.DataFrame, n: int, *, seed: int = 0) -> pd.DataFr
         raise VragError(
             f"two answers are both {twice[0]!r}; expected one answer for each {', '.join(_ROW)}, m."
         )
-    return good.set_index(names).loc[ordered(names, seed, "label")[:n]].reset_index(drop=True)
+    good = good.assign(arm_size=good.groupby(_ARM)["status"].transform("size"))
+    good = good.set_index(names).loc[ordered(names, seed, "label")]
+    if not of_each:
+        return good.head(n).reset_index(drop=True)
+    place = good.groupby(list(of_each)).cumcount()
+    chosen = good.assign(place=place)[place < n].sort_values("place", kind="stable")
+    return chosen.drop(columns="place").reset_index(drop=True)
 
 
 def _names(answers: pd.DataFrame) -> pd.Series:
@@ -105,15 +118,23 @@ def write_labels(path: Path | str, labels: pd.DataFrame) -> None:
 
 def labelled(sample: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     """The rows of `sample` that have a label and a verdict, with the columns human and
-    judge (labels); `score` is the judge's.
+    judge (labels), labeller and weight; `score` is the judge's.
 
-    `sample` is what `sample_to_label` drew from judged answers. Says how many of its
-    answers have no label, and how many labels belong to none of them, as happens when a
-    model was changed since.
+    `sample` is what `sample_to_label` drew from judged answers. weight is how many
+    answers of its arm (model, setting, k) a row stands for, among those labelled: so
+    estimates over all arms are of all answers, however many of each were labelled. Says
+    how many answers of the sample have no label, and how many labels belong to none of
+    them, as happens when a model was changed since.
     """
     JUDGED.check(sample, ["query_id", "group", "answer", "score"], "labelled")
-    of_answers = zip(labels["query_id"], labels["answer"], strict=True)
+    if "arm_size" not in sample:
+        raise VragError(
+            "labelled: the sample has no column 'arm_size', which weighs its labels; draw it with"
+            " `sample_to_label`."
+        )
+    of_answers = list(zip(labels["query_id"], labels["answer"], strict=True))
     said = dict(zip(of_answers, labels["label"], strict=True))
+    by = dict(zip(of_answers, labels["labeller"], strict=True))
     keys = list(zip(sample["query_id"], sample["answer"], strict=True))
     found, unused = sum(key in said for key in keys), len(set(said) - set(keys))
     print(
@@ -122,10 +143,12 @@ def labelled(sample: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
         flush=True,
     )
     human = pd.Series([said.get(key) for key in keys], index=sample.index, dtype=object)
-    rows, scale = sample.assign(human=human), scale_of(sample)
+    labeller = pd.Series([by.get(key) for key in keys], index=sample.index, dtype=object)
+    rows = sample.assign(human=human, labeller=labeller)
     rows = rows[rows["human"].notna() & rows["score"].notna()]
+    scale, sizes = scale_of(sample), rows.groupby(_ARM)["human"].transform("size")
     judge = [label_of_score(score, scale) for score in rows["score"]]
-    return rows.assign(judge=judge).reset_index(drop=True)
+    return rows.assign(judge=judge, weight=rows["arm_size"] / sizes).reset_index(drop=True)
 
 
 def _checked(row: Mapping[str, str], where: str) -> tuple[str, str]:
