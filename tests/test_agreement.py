@@ -120,6 +120,7 @@ def test_the_gain_by_a_clue_is_below_that_bias_for_six_of_eight_models() -> None
     gains = table.set_index("model")["gain"]
     assert [gains["Claude"], gains["Phi4-MM"]] == pytest.approx([2.51, 9.88])
     assert set(table.loc[~table["smaller_than_bias"], "model"]) == {"Phi4-MM", "Llama3.2-V"}
+    assert table["cancelled_by"].equals(table["gain"])
 
 
 @given(
@@ -438,6 +439,18 @@ def test_too_few_labels_give_no_interval_and_none_no_value() -> None:
 def test_answers_without_a_verdict_are_counted_and_left_out() -> None:
     row = corrected(arm([1, 0, math.nan, 1], "abcd"), [0, 1], ["true", "partial"])
     assert row[["value", "n", "n_failed"]].tolist() == [pytest.approx(2 / 3 + 0.25), 3, 1]
+
+
+def test_a_mean_corrected_by_few_labels_is_faint() -> None:
+    judged, rows, human = biased(1, 60, 12, 30)
+    for n, alpha in ((14, 0.3), (15, 1.0)):
+        pairs = judged.iloc[rows[:n]].assign(human=human[:n])
+        table = in_percent(corrected_accuracy(judged, pairs))
+        *_, means = agreement_figure({"again": confusion(PAPER)}, table, "toy").axes
+        marks = [line for line in means.lines if list(line.get_xdata()) == [table["value"][1]]]
+        assert {mark.get_alpha() for mark in marks} == {alpha}
+        legend = [text.get_text() for text in means.get_legend().get_texts()]
+        assert ("under 15 labels" in legend) == (n < 15)
 
 
 def test_the_figure_shows_every_count_and_every_corrected_mean() -> None:

@@ -15,6 +15,8 @@ from vrag_kit.analysis.settings_table import SETTING_NAMES
 from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
 Arm = tuple[str, str, int]
+FEW = 15
+"""Labels below which a corrected mean is drawn faint."""
 _ARM = ["model", "setting", "k"]
 
 
@@ -24,8 +26,8 @@ def agreement_figure(
     """Left the confusion matrices (title → `confusion`), right the judge's mean and the
     corrected mean of every model and setting, with 95 % intervals.
 
-    `corrected` is `in_percent(corrected_accuracy(…))`. A corrected mean that has no
-    interval, for want of labels, is not drawn.
+    `corrected` is `in_percent(corrected_accuracy(…))`. A corrected mean of fewer than
+    `FEW` labels is faint; one that has no interval, for want of labels, is not drawn.
     """
     rows = corrected[_ARM].drop_duplicates()
     arms = list(zip(rows["model"], rows["setting"], rows["k"], strict=True))
@@ -61,10 +63,13 @@ def _means(axis: Axes, corrected: pd.DataFrame, arms: Sequence[Arm]) -> None:
                     markerfacecolor="white" if metric == "judge" else color,
                     markersize=7,
                     linewidth=1.6,
+                    alpha=0.3 if metric == "corrected" and row["n_labelled"] < FEW else 1.0,
                 )
     axis.plot([], [], "o", color=DARK, markerfacecolor="white", label="judge's mean")
     axis.plot([], [], "o", color=DARK, label="corrected by labels")
     labelled = corrected.groupby(_ARM)["n_labelled"].first()
+    if (labelled < FEW).any():
+        axis.plot([], [], "o", color=DARK, alpha=0.3, label=f"under {FEW} labels")
     names = [
         f"{arm[0].replace('field-guide-', '')}: {_arm(arm)}\n{labelled[arm]} labelled"
         for arm in arms
@@ -73,7 +78,7 @@ def _means(axis: Axes, corrected: pd.DataFrame, arms: Sequence[Arm]) -> None:
     axis.set(xlabel="Accuracy (%)", ylim=(len(arms) - 0.4, -0.6))
     axis.set_xlim(min(0.0, axis.get_xlim()[0]), max(100.0, axis.get_xlim()[1]))
     axis.grid(axis="y", visible=False)
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=9)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, fontsize=9)
 
 
 def _matrix(axis: Axes, title: str, matrix: pd.DataFrame) -> None:

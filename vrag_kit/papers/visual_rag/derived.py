@@ -67,11 +67,13 @@ def change_printed(table: pd.DataFrame) -> pd.DataFrame:
 
 def gains_beside_bias(paper: pd.DataFrame, bias: float) -> pd.DataFrame:
     """What the clue gains every model over zero-shot in `published("visual_rag",
-    table=3)`, smallest first: model, gain in points, and whether it is below `bias` (in
-    [−1, 1]).
+    table=3)`, smallest first: model, gain in points, cancelled_by, the differential bias
+    of the judge that would cancel it (as large as the gain: so much more generous with
+    the clue), and whether the gain is below `bias` (in [−1, 1]) over all answers.
     """
     value = paper[paper["setting"].isin(["zero_shot", "gt_clue"])].pivot(
         index="model", columns="setting", values="value"
     )
     gains = (value["gt_clue"] - value["zero_shot"]).rename("gain").sort_values().reset_index()
+    gains = gains.assign(cancelled_by=gains["gain"])
     return gains.assign(smaller_than_bias=gains["gain"].abs() < 100 * abs(bias))
