@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from vrag_kit.plotting.marks import Look, draw_means
 from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
 _RATES = {"hit_rate": ("o", "no clue in the context"), "false_alarm_rate": ("s", "a clue in it")}
@@ -62,11 +63,9 @@ def _shifts(colors: dict[str, str]) -> dict[str, float]:
 
 
 def _line(axis: Axes, rows: pd.DataFrame, shift: float, color: str, marker: str) -> None:
-    """One model's values over k with their intervals."""
+    """One model's values over k with their intervals, hollow where answers failed."""
     rows = rows.sort_values("k")
-    x = rows["k"] * shift
-    axis.plot(x, rows["value"], "-", marker=marker, markersize=6, color=color, linewidth=1.8)
-    axis.vlines(x, rows["ci_low"], rows["ci_high"], color=color, linewidth=1.3)
+    draw_means(axis, rows["k"].to_numpy(float) * shift, rows, Look(color, marker, "-"))
 
 
 def _on_k(axis: Axes, table: pd.DataFrame) -> None:
