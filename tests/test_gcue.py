@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import accuracy, fieller, gcue, gcue_of, per_query
+from vrag_kit.analysis import accuracy, fieller, gcue, gcue_of, gcue_table, per_query
 from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
@@ -175,6 +175,16 @@ def test_a_ratio_that_is_told_has_an_interval_with_two_ends(rows: list[tuple[flo
         told = row.denominator_low > 0
         assert told == (row.ci_low <= row.value <= row.ci_high)
         assert told == math.isfinite(row.half_width)
+
+
+def test_the_table_says_the_benefit_before_the_ratio_and_why_there_is_none() -> None:
+    costs = {**ARMS, ("zero_shot", 0): [1, 1, 1]}
+    table = gcue_table(gcue(judged(costs, times=4), lambdas=[0.0, 1.0]))
+    # λ = 1: A_GT − B = 5/6 − 1; λ = 0: 5/6 − 1/6, of which (5/6 − 1/6) is left
+    assert list(table.index.names) == ["model", "lambda", "A_GT − B", "n"]
+    (helps, costs_it), ((_, _, benefit, n), (_, _, cost, _)) = table[3], table.index
+    assert (benefit[:5], cost[:5], n) == ("0.67 ", "-0.17", 12)
+    assert (helps[:6], costs_it) == ("1.00 [", "a clue does not help here")
 
 
 def test_gcue_is_told_by_stratum_too() -> None:

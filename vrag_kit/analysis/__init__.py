@@ -26,7 +26,7 @@ from vrag_kit.analysis.error_budget import (
     mean_budget,
 )
 from vrag_kit.analysis.evidence_swap import OUTCOMES, swap_effect, swap_outcomes
-from vrag_kit.analysis.gcue import Ratio, fieller, gcue, gcue_of
+from vrag_kit.analysis.gcue import Ratio, fieller, gcue, gcue_of, gcue_table
 from vrag_kit.analysis.intervals import Estimate, estimate, summarise
 from vrag_kit.analysis.percent import in_percent
 from vrag_kit.analysis.prediction_powered import corrected_accuracy, gains_beside_judge
@@ -68,6 +68,7 @@ __all__ = [
     "gains_beside_judge",
     "gcue",
     "gcue_of",
+    "gcue_table",
     "growth_of_company",
     "in_percent",
     "kinds_of_answers",

@@ -183,3 +183,23 @@ def _row(table: pd.DataFrame, lam: float, differences: Scale) -> tuple[object, .
     told = (ratio.value, ratio.ci_low, ratio.ci_high, interval, half)
     means = table[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]].mean()
     return (*told, *means, benefit.value, benefit.ci_low, benefit.ci_high, len(table))
+
+
+def gcue_table(curves: pd.DataFrame) -> pd.DataFrame:
+    """`gcue` as people read it: a row for each λ of whatever stands before k, with the
+    benefit A_GT − B on the judge's scale and n; columns k, cells "0.84 [0.76, 0.93]",
+    or why there is no ratio.
+    """
+    by = list(curves.columns[: list(curves.columns).index("k")])
+    ends = ["denominator", "denominator_low", "denominator_high"]
+    benefit = [
+        f"{value:.2f} [{low:.2f}, {high:.2f}]"
+        for value, low, high in curves[ends].itertuples(index=False)
+    ]
+    told = curves["value"].map("{:.2f} ".format).where(curves["value"].notna(), "")
+    cells = curves.assign(cell=told + curves["interval"], benefit=benefit)
+    cells = cells.rename(columns={"benefit": "A_GT − B"})
+    index = [*by, "lambda", "A_GT − B", "n"]
+    return cells.pivot_table(
+        index=index, columns="k", values="cell", aggfunc="first", sort=False
+    ).fillna("")

@@ -30,7 +30,7 @@ def settings_table(
 ) -> pd.DataFrame:
     """Rows (setting, k), or (stratum, setting, k) where `results` are by stratum,
     columns models; our cells read "mean [low, high]", with n where it is not the same in
-    all, and how many answers are empty or cut off, or failed, where some are.
+    all rows, and how many answers are empty or cut off, or failed, where some are.
 
     Beside that stand the means if all failed answers were wrong, or right, and if those
     that a provider refused were wrong. Both in percent: `results` as
@@ -67,8 +67,10 @@ def _cell(row: Row) -> str:
     cell = f"{row['value']:.1f} [{row['ci_low']:.1f}, {row['ci_high']:.1f}]"
     silent = {"empty": row.get("n_empty", 0), "cut off": row.get("n_cut_off", 0)}
     notes = [f"{count} {name}" for name, count in silent.items() if count]
+    if row["n_failed"] or "stratum" in row:
+        notes.append(f"n = {row['n']}")
     if row["n_failed"]:
-        notes += [f"n = {row['n']}", f"{row['n_failed']} failed"]
+        notes.append(f"{row['n_failed']} failed")
     if row["n_failed"] and pd.notna(row.get("if_all_wrong")):
         notes.append(f"{row['if_all_wrong']:.1f} to {row['if_all_right']:.1f} with them")
     if row["value"] - row.get("if_refusals_wrong", row["value"]) > TINY:
