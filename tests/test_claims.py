@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import compare, gcue, load_results, per_query
+from vrag_kit.analysis import compare, gcue, load_results, per_query, with_strata
 from vrag_kit.papers.visual_rag import PAPER_NAMES, claims_on, claims_table, paper_tables, printed
 from vrag_kit.papers.visual_rag.cells import (
     Number,
@@ -210,6 +210,23 @@ def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path)
     other = rows["proprietary models improve at every step of 1-in-k"]
     assert (other["verdict"], other["printed"]) == ("not run", "1 of 3")
     assert other["numbers"] == "run notebook 04 with models it is about: GPT-4o, Gemini, Claude"
+
+
+def test_opposite_strata_are_shown_apart_and_make_a_verdict_mixed(tmp_path: Path) -> None:
+    told, untold = 10, 30
+    zero = [1.0] * told + [0.0] * untold
+    clue = [0.0] * told + [1.0] * untold
+    table = judged({("own", "zero_shot", 0): zero, ("own", "gt_clue", 1): clue})
+    strata = with_strata(table, {"own": [f"g{i}" for i in range(told)]})
+    found = claims_on("03", strata, "Guide", tmp_path)
+    assert dict(zip(found["stratum"], found["value"], strict=True)) == {
+        "told in training": -100.0,
+        "not told": 100.0,
+        "all questions": 50.0,
+    }
+    row = claims_table(tmp_path).query("says.str.startswith('a clue lifts every')").iloc[0]
+    assert row["verdict"] == "mixed"
+    assert row["numbers"].index("told in training -100") < row["numbers"].index("all questions 50")
 
 
 def test_notebooks_ask_for_the_sentences_that_they_can_decide() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.papers.published import published
@@ -20,33 +21,37 @@ from vrag_kit.papers.visual_rag.statements import (
 )
 
 NOT_RUN = "not run"
-COLUMNS = ["claim", "says", "source", "of", "value", "ci_low", "ci_high", "n", "verdict"]
+MIXED = "mixed"
+_NUMBERS = ["value", "ci_low", "ci_high", "n", "verdict"]
+COLUMNS = ["claim", "says", "source", "of", "stratum", *_NUMBERS]
 _FOLDER = "visual_rag"
 
 
 def claims_on(notebook: str, table: pd.DataFrame, source: str, folder: Path) -> pd.DataFrame:
     """What the paper says that the results of a notebook can decide, one row a sentence
-    and model (or retriever): claim, says, source, of, value, ci_low, ci_high, n,
-    verdict; saved below `folder`, a notebook's `figures_dir`, as NN_claims.csv.
+    and model (or retriever): claim, says, source, of, stratum, value, ci_low, ci_high,
+    n, verdict; saved below `folder`, a notebook's `figures_dir`, as NN_claims.csv.
 
     `notebook` is its number ("03"), `table` its judged answers, or in 02 the scores of
     its runs, `source` the benchmark's name. Numbers and ranges are those of
     `STATEMENTS`, in points; intervals are 95 % over groups, and where a sentence is
     about the smallest or largest of several numbers, hold for all of them at once. A
     sentence about named models, or a class of them, is asked of those that are in
-    `table`; empty when there are none. On other data than the paper's a contradiction
-    says that the sentence does not carry over. Raises `VragError` when the folder
-    cannot be written.
+    `table`; empty when there are none. By stratum and pooled where `table` is from
+    `with_strata`, which matters where effects are opposite. On other data than the
+    paper's a contradiction says that the sentence does not carry over. Raises
+    `VragError` when the folder cannot be written.
     """
+    strata = table if "stratum" in table else table.assign(stratum=ALL)
+    asked = [statement for statement in STATEMENTS if statement.notebook == notebook]
     rows = []
-    for statement in STATEMENTS:
-        if statement.notebook != notebook:
-            continue
-        retrieved = statement.table == 2
-        cells = retrieved_cells(table) if retrieved else judged_cells(table, statement.table)
-        for name, number in statement.on(cells).items():
-            told = (number.value, number.low, number.high, number.n, statement.verdict(number))
-            rows.append((statement.name, statement.says, source, name, *told))
+    for statement in asked:
+        for stratum, part in strata.groupby("stratum", sort=False):
+            retrieved = statement.table == 2
+            cells = retrieved_cells(part) if retrieved else judged_cells(part, statement.table)
+            for name, number in statement.on(cells).items():
+                told = (number.value, number.low, number.high, number.n, statement.verdict(number))
+                rows.append((statement.name, statement.says, source, name, stratum, *told))
     claims = pd.DataFrame(rows, columns=COLUMNS)
     file = folder / _FOLDER / f"{notebook}_claims.csv"
     try:
@@ -66,9 +71,9 @@ def claims_table(folder: Path) -> pd.DataFrame:
     it: says, section, verdict, numbers, printed; empty where none were saved.
 
     A sentence about several models is "contradicted" where it is for one of them,
-    "supported" where it is for all, else "undecided"; "not run" where there is no
-    number, and `numbers` then says what to run. `printed` is how many of the paper's
-    own numbers bear it out.
+    "mixed" where strata of one contradict each other, "supported" where it is for all,
+    else "undecided"; "not run" where there is no number, and `numbers` then says what
+    to run. `printed` is how many of the paper's own numbers bear it out.
     """
     files = sorted((folder / _FOLDER).glob("[0-9][0-9]_claims.csv"))
     if not files:
@@ -79,24 +84,39 @@ def claims_table(folder: Path) -> pd.DataFrame:
 
 
 def _row(statement: Statement, found: pd.DataFrame) -> dict[str, str]:
-    numbers = "; ".join(
-        f"{row.of}: {row.value:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}] {row.verdict}"
-        for row in found.itertuples()
-    )
+    models = [part for _, part in found.groupby("of", sort=False)]
     tables: Tables = {statement.table: published("visual_rag", table=statement.table)}
     printed = statement.on(printed_cells(tables, statement.table)).values()
     borne = sum(statement.verdict(number) == SUPPORTED for number in printed)
     return {
         "says": f"{statement.says}, expected {statement.expected}",
         "section": statement.section,
-        "verdict": _together(list(found["verdict"])),
-        "numbers": numbers or f"run {_what(statement)}",
+        "verdict": _together([_of_model(part) for part in models]),
+        "numbers": "; ".join(map(_in_words, models)) or f"run {_what(statement)}",
         "printed": f"{borne} of {len(printed)}",
     }
 
 
+def _of_model(part: pd.DataFrame) -> str:
+    """The verdict of one model: of all its questions, unless its strata are opposite."""
+    if {SUPPORTED, CONTRADICTED} <= set(part["verdict"]):
+        return MIXED
+    pooled = part[part["stratum"] == ALL]["verdict"]
+    return str(pooled.iloc[0]) if len(pooled) else UNDECIDED
+
+
+def _in_words(part: pd.DataFrame) -> str:
+    """A model's numbers, strata first."""
+    numbers = []
+    for row in part.itertuples():
+        known = f"{row.value:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]"
+        number = f"{'no ratio' if pd.isna(row.value) else known} {row.verdict}"
+        numbers.append(f"{row.stratum} {number}" if len(part) > 1 else number)
+    return f"{part['of'].iloc[0]}: {', '.join(numbers)}"
+
+
 def _together(verdicts: list[str]) -> str:
-    for verdict in (CONTRADICTED, UNDECIDED, SUPPORTED):
+    for verdict in (CONTRADICTED, MIXED, UNDECIDED, SUPPORTED):
         if verdict in verdicts:
             return verdict
     return NOT_RUN
