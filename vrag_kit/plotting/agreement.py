@@ -18,6 +18,7 @@ Arm = tuple[str, str, int]
 FEW = 15
 """Labels below which a corrected mean is drawn faint."""
 _ARM = ["model", "setting", "k"]
+_MARKS = {"judge": "s", "corrected": "o"}
 
 
 def agreement_figure(
@@ -58,15 +59,17 @@ def _means(axis: Axes, corrected: pd.DataFrame, arms: Sequence[Arm]) -> None:
                     row["value"],
                     place + shift,
                     xerr=whiskers,
-                    fmt="o",
+                    fmt=_MARKS[metric],
                     color=color,
-                    markerfacecolor="white" if metric == "judge" else color,
+                    markerfacecolor="white" if row["n_failed"] else color,
                     markersize=7,
                     linewidth=1.6,
                     alpha=0.3 if metric == "corrected" and row["n_labelled"] < FEW else 1.0,
                 )
-    axis.plot([], [], "o", color=DARK, markerfacecolor="white", label="judge's mean")
-    axis.plot([], [], "o", color=DARK, label="corrected by labels")
+    axis.plot([], [], _MARKS["judge"], color=DARK, label="judge's mean")
+    axis.plot([], [], _MARKS["corrected"], color=DARK, label="corrected by labels")
+    if (corrected["n_failed"] > 0).any():
+        axis.plot([], [], "o", color=DARK, markerfacecolor="white", label="some answers failed")
     labelled = corrected.groupby(_ARM)["n_labelled"].first()
     if (labelled < FEW).any():
         axis.plot([], [], "o", color=DARK, alpha=0.3, label=f"under {FEW} labels")
