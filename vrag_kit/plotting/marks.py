@@ -129,9 +129,9 @@ def note(tables: Sequence[pd.DataFrame], over: str = "") -> str:
     printed = [table["runs_low"] for table in tables if "runs_low" in table]
     if printed:
         widest = "Of printed means as if every query were independent, and scored 0 or 1"
-        runs = "; thick bars: over the printed runs, on the same queries"
-        some_runs = any(low.notna().any() for low in printed)
-        words.append(f"{widest}{runs if some_runs else ''}.")
+        if any(low.notna().any() for low in printed):
+            widest += "; thick bars: over the printed runs, on the same queries"
+        words.append(f"{widest}.")
     if any(some_failed(table).any() for table in tables):
         words.append(
             "Hollow: some answers failed; whiskers reach to the mean if all of those were"

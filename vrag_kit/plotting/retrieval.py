@@ -85,9 +85,11 @@ def _metric(axis: Axes, table: pd.DataFrame, colors: Mapping[str, str]) -> None:
             axis.plot(line["k"], line["value"], "--", color=color, linewidth=1.4, label=label)
             continue
         x = line["k"] * _APART ** shifts[mark, name]
-        style, size, width = ("o:", 3.0, 0.8) if mark else ("o-", 6.0, 1.4)
-        axis.plot(x, line["value"], style, color=color, label=label, markersize=size)
-        axis.vlines(x, line["ci_low"], line["ci_high"], color=color, linewidth=width)
+        (points,) = axis.plot(x, line["value"], "o-", color=color, label=label)
+        bars = axis.vlines(x, line["ci_low"], line["ci_high"], color=color, linewidth=1.4)
+        if mark:
+            points.set(linestyle=":", markersize=3)
+            bars.set_linewidth(0.8)
 
 
 def retrieved_figure(
