@@ -108,10 +108,11 @@ def _of_model(part: pd.DataFrame) -> str:
 def _in_words(part: pd.DataFrame) -> str:
     """A model's numbers, strata first."""
     numbers = []
-    for row in part.itertuples():
-        known = f"{row.value:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]"
-        number = f"{'no ratio' if pd.isna(row.value) else known} {row.verdict}"
-        numbers.append(f"{row.stratum} {number}" if len(part) > 1 else number)
+    for row in part.to_dict("records"):
+        known = f"{row['value']:.2f} [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
+        number = "no ratio" if pd.isna(row["value"]) else known
+        stratum = f"{row['stratum']} " if len(part) > 1 else ""
+        numbers.append(f"{stratum}{number} {row['verdict']}")
     return f"{part['of'].iloc[0]}: {', '.join(numbers)}"
 
 
