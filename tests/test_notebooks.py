@@ -103,3 +103,14 @@ def test_whether_the_paper_had_other_data_is_asked_of_the_data(path: Path) -> No
                     "settings_table",
                 )
                 assert not marks or "same_data" in [each.arg for each in call.keywords], cell.source
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_markdown_stands_below_anybodys_results_and_says_nothing_of_the_demos(path: Path) -> None:
+    """What holds for the demo is a `remark`, which shows only there; what is said of
+    numbers is computed from them.
+    """
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            of_the_demo = r"the demo\b|demo's|field-guide-vlm|our answerers|these models|, as here,"
+            assert not re.search(of_the_demo, cell.source), cell.source
