@@ -207,6 +207,9 @@ def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path)
     assert lifts["numbers"].startswith("own: 100.00 [")
     assert "GPT-4o: -100.00 [" in lifts["numbers"]
     assert lifts["printed"] == "8 of 8"
+    claims_on("04", good, "Guide", tmp_path)  # none: no model that its sentences are about
+    pd.testing.assert_frame_equal(claims_table(tmp_path), table)
+    assert table["verdict"].tolist()[2:] == ["not run"] * (len(STATEMENTS) - 2)
     other = rows["proprietary models improve at every step of 1-in-k"]
     assert (other["verdict"], other["printed"]) == ("not run", "1 of 3")
     assert other["numbers"] == "run notebook 04 with models it is about: GPT-4o, Gemini, Claude"

@@ -79,8 +79,8 @@ def test_rows_and_columns_are_those_of_the_files_that_the_demo_left() -> None:
     files = {file.stem: pd.read_csv(file) for file in (ROOT / "figures").rglob("*.csv")}
     results = load_results(ROOT / "figures")
     assert results["experiment"].value_counts().to_dict() == {
-        name: len(table) for name, table in files.items()
-    }
+        name: len(table) for name, table in files.items() if len(table)
+    }  # claims about models that nobody asked are none
     assert set(results) == {"folder", "experiment"}.union(*files.values())
     for name, table in files.items():
         if "value" not in table:

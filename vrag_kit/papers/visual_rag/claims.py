@@ -68,7 +68,8 @@ def claims_on(notebook: str, table: pd.DataFrame, source: str, folder: Path) -> 
 
 def claims_table(folder: Path) -> pd.DataFrame:
     """Every sentence of `STATEMENTS` with what the claims saved below `folder` say of
-    it: says, section, verdict, numbers, printed; empty where none were saved.
+    it, those that were run first: says, section, verdict, numbers, printed; empty where
+    none were saved.
 
     A sentence about several models is "contradicted" where it is for one of them,
     "mixed" where strata of one contradict each other, "supported" where it is for all,
@@ -78,9 +79,11 @@ def claims_table(folder: Path) -> pd.DataFrame:
     files = sorted((folder / _FOLDER).glob("[0-9][0-9]_claims.csv"))
     if not files:
         return pd.DataFrame(columns=["says", "section", "verdict", "numbers", "printed"])
-    saved = pd.concat([pd.read_csv(file, dtype={"of": str}) for file in files], ignore_index=True)
+    parts = [pd.read_csv(file, dtype={"of": str}) for file in files]
+    filled = [part for part in parts if len(part)]
+    saved = pd.concat(filled, ignore_index=True) if filled else parts[0]
     rows = [_row(statement, saved[saved["claim"] == statement.name]) for statement in STATEMENTS]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(sorted(rows, key=lambda row: row["verdict"] == NOT_RUN))
 
 
 def _row(statement: Statement, found: pd.DataFrame) -> dict[str, str]:
