@@ -83,7 +83,8 @@ def claims_table(folder: Path) -> pd.DataFrame:
     filled = [part for part in parts if len(part)]
     saved = pd.concat(filled, ignore_index=True) if filled else parts[0]
     rows = [_row(statement, saved[saved["claim"] == statement.name]) for statement in STATEMENTS]
-    return pd.DataFrame(sorted(rows, key=lambda row: row["verdict"] == NOT_RUN))
+    rows.sort(key=lambda row: row["verdict"] == NOT_RUN)
+    return pd.DataFrame(rows)
 
 
 def _row(statement: Statement, found: pd.DataFrame) -> dict[str, str]:
