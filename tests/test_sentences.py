@@ -45,7 +45,7 @@ def test_each_model_gets_a_sentence_with_what_is_higher_lower_and_undecided() ->
     assert head.endswith("; what does not last after correction for 3 comparisons says so:")
 
 
-def test_arms_with_one_verdict_share_a_clause() -> None:
+def test_one_arm_at_several_k_with_one_verdict_is_one_clause() -> None:
     table = claims(
         {"setting": "top_k", "k": 3, "value": -6.9, "ci_low": -10.8, "ci_high": -3.3},
         {"setting": "top_k", "k": 5, "value": 1.0, "ci_low": -4.0, "ci_high": 6.0},
@@ -58,8 +58,8 @@ def test_arms_with_one_verdict_share_a_clause() -> None:
     ]
     both = pd.concat([table.head(2), table.head(1).assign(setting="one_in_k")])
     assert said(both) == [
-        "* **tiny**: top-k at k = 3 and 1-in-k at k = 3 lower by 6.9 [3.3, 10.8]; top-k at k = 5"
-        " cannot be told apart (−4.0 to +6.0)."
+        "* **tiny**: top-k at k = 3 lower by 6.9 [3.3, 10.8]; top-k at k = 5 cannot be told apart"
+        " (−4.0 to +6.0); 1-in-k at k = 3 lower by 6.9 [3.3, 10.8]."
     ]
 
 

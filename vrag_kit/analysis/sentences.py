@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -19,6 +18,7 @@ Row = dict[Hashable, Any]
 LEVEL = 0.05
 _NOT_APART = "cannot be told apart"
 _NO_INTERVAL = "no interval, so nothing can be said"
+_NUMBER = "its number"  # no column of a table is called so
 _NEEDED = ["value", "ci_low", "ci_high", "p_holm", "unit"]
 
 
@@ -43,7 +43,7 @@ def differences_in_words(
 
     "Higher" and "lower" need a 95 % interval that leaves out 0; where p_holm is not
     below 0.05 they are said not to last after correction for all rows of the table.
-    Several arms with one verdict share a clause, with the smallest and largest
+    One arm at several k with one verdict is one clause, with the smallest and largest
     difference and the widest reach of their intervals. All rows are in one unit; a
     table without rows says so.
     """
@@ -63,10 +63,7 @@ def differences_in_words(
     for _, part in claims.groupby(list(by), sort=False):
         rows = part.to_dict("records")
         name = ", ".join(_said(column, rows[0]) for column in by)
-        clauses = [
-            _clause(verdict, [row for row in rows if _verdict(row) == verdict], labels)
-            for verdict in dict.fromkeys(map(_verdict, rows))
-        ]
+        clauses = [_clause(*key, rows) for key, rows in _alike(rows, labels).items()]
         lines.append(f"* **{name}**: {'; '.join(clauses)}.")
     return Prose("\n".join(lines))
 
@@ -88,31 +85,32 @@ def _verdict(row: Row) -> str:
     return word if row["p_holm"] < LEVEL else f"{word}, but not after correction,"
 
 
-def _clause(verdict: str, rows: Sequence[Row], labels: Sequence[str]) -> str:
+def _alike(rows: Sequence[Row], labels: Sequence[str]) -> dict[tuple[str, str], list[Row]]:
+    """The rows of one verdict on one thing, by (thing, verdict), in order: "top-k at k" is
+    one thing at every k.
+    """
+    parts: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        name = " at ".join(_said(label, row) for label in labels)
+        thing, _, number = name.rpartition(" = ")
+        key = (thing or number, _verdict(row))
+        parts.setdefault(key, []).append({**row, _NUMBER: number if thing else ""})
+    return parts
+
+
+def _clause(thing: str, verdict: str, rows: Sequence[Row]) -> str:
+    """What is said of a thing; its numbers stand together, "k = 3, 5"."""
+    numbers = ", ".join(row[_NUMBER] for row in rows)
+    name = f"{thing} = {numbers}" if numbers else thing
     low, high = min(row["ci_low"] for row in rows), max(row["ci_high"] for row in rows)
-    names = _names(rows, labels)
     if verdict == _NO_INTERVAL:
-        return f"{names} {verdict}"
+        return f"{name} {verdict}"
     if verdict == _NOT_APART:
-        return f"{names} {verdict} ({_signed(low)} to {_signed(high)})"
+        return f"{name} {verdict} ({_signed(low)} to {_signed(high)})"
     sizes = [f"{size:.1f}" for size in sorted(abs(row["value"]) for row in rows)]
     size = " to ".join(dict.fromkeys([sizes[0], sizes[-1]]))
     nearest, furthest = sorted([abs(low), abs(high)])
-    return f"{names} {verdict} by {size} [{nearest:.1f}, {furthest:.1f}]"
-
-
-def _names(rows: Sequence[Row], labels: Sequence[str]) -> str:
-    """What the rows are called; numbers of one thing stand together, "k = 3, 5"."""
-    called = [" at ".join(_said(name, row) for name in labels) for row in rows]
-    names = []
-    for thing, same in groupby(called, lambda name: name.rpartition(" = ")[0]):
-        numbers = [name.rpartition(" = ")[2] for name in same]
-        names += [f"{thing} = {', '.join(numbers)}"] if thing else numbers
-    return _listed(names)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+    return f"{name} {verdict} by {size} [{nearest:.1f}, {furthest:.1f}]"
 
 
 def _said(column: str, row: Row) -> str:
