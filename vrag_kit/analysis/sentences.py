@@ -92,9 +92,9 @@ def _alike(rows: Sequence[Row], labels: Sequence[str]) -> dict[tuple[str, str], 
     parts: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         name = " at ".join(_said(label, row) for label in labels)
-        thing, _, number = name.rpartition(" = ")
-        key = (thing or number, _verdict(row))
-        parts.setdefault(key, []).append({**row, _NUMBER: number if thing else ""})
+        pieces = name.rsplit(" = ", 1)
+        number = pieces[1] if len(pieces) > 1 else ""
+        parts.setdefault((pieces[0], _verdict(row)), []).append({**row, _NUMBER: number})
     return parts
 
 
