@@ -14,7 +14,7 @@ from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
 _COLORS = dict(
     zip(CAUSES, (PALETTE[0], "#BFD9EC", PALETTE[4], PALETTE[2], PALETTE[3], GREY), strict=True)
 )
-_COLUMNS = 4
+_COLUMNS = 2
 _WIDTH = 0.8
 
 

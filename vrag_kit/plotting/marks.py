@@ -151,18 +151,21 @@ def _say_where(axis: Axes, x: np.ndarray, ends: np.ndarray, look: Look) -> None:
 
 
 def _at_edge(axis: Axes, x: float, y: float, value: float, look: Look) -> None:
-    """A number inside the edge, further in where others stand there."""
+    """A number inside the edge: left of its bar, right where another stands, or
+    further in.
+    """
     notes = [text for text in axis.texts if isinstance(text, Annotation)]
     others = [text for text in notes if abs(text.xy[0] - x) < 1 and text.xy[1] == y]
-    inward = (-1 if value > y else 1) * (6 + 24 * len(others))
+    further, right = divmod(len(others), 2)
+    inward = (-1 if value > y else 1) * (6 + 24 * further)
     axis.annotate(
         f"{value:.1f}".replace("inf", "∞").replace("-", "−"),
         (x, y),
-        (-3, inward),
+        (3 if right else -3, inward),
         textcoords="offset points",
         rotation=90,
         fontsize=7.5,
         color=look.color,
-        ha="right",
+        ha="left" if right else "right",
         va="top" if value > y else "bottom",
     )
