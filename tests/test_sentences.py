@@ -42,7 +42,9 @@ def test_each_model_gets_a_sentence_with_what_is_higher_lower_and_undecided() ->
     ]
     head = str(differences_in_words(table, than="zero-shot", of="abstention")).splitlines()[0]
     assert head.startswith("Abstention against zero-shot, in points with 95 % intervals")
-    assert head.endswith("; what does not last after correction for 3 comparisons says so:")
+    assert head.endswith(
+        "; what does not last after correction for all comparisons (Holm) says so:"
+    )
 
 
 def test_one_arm_at_several_k_with_one_verdict_is_one_clause() -> None:

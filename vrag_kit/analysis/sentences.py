@@ -42,7 +42,7 @@ def differences_in_words(
     than `than`, which lower, by how much, and which cannot be told apart from it.
 
     "Higher" and "lower" need a 95 % interval that leaves out 0; where p_holm is not
-    below 0.05 they are said not to last after correction for all rows of the table.
+    below 0.05 they are said not to last after correction.
     One arm at several k with one verdict is one clause, with the smallest and largest
     difference and the widest reach of their intervals. All rows are in one unit; a
     table without rows says so.
@@ -57,7 +57,7 @@ def differences_in_words(
     unit = "points" if claims["unit"].iloc[0] == "percent" else claims["unit"].iloc[0]
     head = f"{of[:1].upper()}{of[1:]} against {than}, in {unit} with 95 % intervals"
     if len(claims) > 1:
-        head += f"; what does not last after correction for {len(claims)} comparisons says so"
+        head += "; what does not last after correction for all comparisons (Holm) says so"
     lines = [f"{head}:\n"]
     labels = _labels(claims, by)
     for _, part in claims.groupby(list(by), sort=False):
