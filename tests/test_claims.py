@@ -4,6 +4,7 @@ them, intervals as the notebooks' tables do, of the models that a sentence is ab
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,21 @@ def test_numbers_of_the_paper_agree_with_hand_calculations() -> None:
     assert values["Qwen's gCUE"] == {"Qwen2.5VL": pytest.approx(1.693, abs=5e-4)}  # at k = 3
 
 
+def decided(notebook: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """The rows of `claims_on` that have a number."""
+    claims = claims_on(notebook, table, "Guide", folder)
+    return claims[claims["verdict"] != "not run"]
+
+
+def test_a_sentence_about_other_models_is_a_row_that_names_them(tmp_path: Path) -> None:
+    table = judged({("own", "one_in_k", k): [0.0, 1.0] * 10 for k in (3, 5)})
+    claims = claims_on("04", table, "Guide", tmp_path)
+    assert set(claims["verdict"]) == {"not run"}
+    assert "GPT-4o, Gemini, Claude" in set(claims["of"])
+    assert claims["value"].isna().all()
+    assert load_results(tmp_path).empty
+
+
 def test_a_gain_has_the_interval_of_the_notebooks_own_table(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     table = judged(
@@ -90,7 +106,7 @@ def test_a_gain_has_the_interval_of_the_notebooks_own_table(tmp_path: Path) -> N
             ("own", "gt_clue", 1): list(rng.integers(0, 3, 40) / 2),
         }
     )
-    (row,) = claims_on("03", table, "Guide", tmp_path).to_dict("records")
+    (row,) = decided("03", table, tmp_path).to_dict("records")
     arms = per_query(table)
     (same,) = compare(arms, arm="setting", by=["model"], baseline="zero_shot").to_dict("records")
     assert (row["claim"], row["of"], row["n"]) == ("a clue lifts", "own", 40)
@@ -112,7 +128,7 @@ def test_a_claim_is_supported_contradicted_or_undecided_by_its_interval(
     zero = [0.0 if gain > 0 else 1.0 for gain in gains]
     clue = [before + gain for before, gain in zip(zero, gains, strict=True)]
     table = judged({("own", "zero_shot", 0): zero, ("own", "gt_clue", 1): clue})
-    assert claims_on("03", table, "Guide", tmp_path)["verdict"].tolist() == [verdict]
+    assert decided("03", table, tmp_path)["verdict"].tolist() == [verdict]
 
 
 @given(st.floats(-20, 20), st.floats(0, 10), st.floats(0, 10), st.sampled_from(STATEMENTS))
@@ -137,7 +153,7 @@ def test_named_models_and_classes_are_asked_for_and_others_are_left_alone(tmp_pa
             for setting, k in arms.items()
         }
     )
-    found = claims_on("03", table, "Guide", tmp_path).groupby("claim")["of"].agg(list).to_dict()
+    found = decided("03", table, tmp_path).groupby("claim")["of"].agg(list).to_dict()
     assert found == {
         "a clue lifts": ["own", "GPT-4o", "Qwen2.5VL"],
         "lift of proprietary models": ["GPT-4o"],
@@ -221,7 +237,7 @@ def test_opposite_strata_are_shown_apart_and_make_a_verdict_mixed(tmp_path: Path
     clue = [0.0] * told + [1.0] * untold
     table = judged({("own", "zero_shot", 0): zero, ("own", "gt_clue", 1): clue})
     strata = with_strata(table, {"own": [f"g{i}" for i in range(told)]})
-    found = claims_on("03", strata, "Guide", tmp_path)
+    found = decided("03", strata, tmp_path)
     assert dict(zip(found["stratum"], found["value"], strict=True)) == {
         "told in training": -100.0,
         "not told": 100.0,
@@ -236,4 +252,5 @@ def test_notebooks_ask_for_the_sentences_that_they_can_decide() -> None:
     notebooks = Path(__file__).parents[1] / "notebooks" / "visual_rag"
     for number in {said.notebook for said in STATEMENTS}:
         (file,) = notebooks.glob(f"{number}_*.ipynb")
-        assert f'claims_on(\\"{number}\\", ' in file.read_text(encoding="utf-8")
+        code = "".join(file.read_text(encoding="utf-8").split()).replace("\\n", "")
+        assert re.search(rf"claims_on\(\W*{number}", code)

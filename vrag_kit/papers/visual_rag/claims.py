@@ -37,7 +37,8 @@ def claims_on(notebook: str, table: pd.DataFrame, source: str, folder: Path) -> 
     `STATEMENTS`, in points; intervals are 95 % over groups, and where a sentence is
     about the smallest or largest of several numbers, hold for all of them at once. A
     sentence about named models, or a class of them, is asked of those that are in
-    `table`; empty when there are none. By stratum and pooled where `table` is from
+    `table`; where there are none, the returned table says so in a row without numbers,
+    and the file has none. By stratum and pooled where `table` is from
     `with_strata`, which matters where effects are opposite. On other data than the
     paper's a contradiction says that the sentence does not carry over. Raises
     `VragError` when the folder cannot be written.
@@ -63,7 +64,14 @@ def claims_on(notebook: str, table: pd.DataFrame, source: str, folder: Path) -> 
             f"{file}: the claims cannot be saved ({error.strerror}). Choose another"
             " `figures_dir`, or free space."
         ) from error
-    return claims.round({"value": 2, "ci_low": 2, "ci_high": 2})
+    decided = set(claims["claim"])
+    absent = [
+        {"claim": each.name, "says": each.says, "source": source, "of": about, "verdict": NOT_RUN}
+        for each in asked
+        if each.name not in decided and (about := ", ".join(each.of) or "any model")
+    ]
+    shown = pd.DataFrame([*claims.to_dict("records"), *absent], columns=COLUMNS)
+    return shown.astype({"value": float, "ci_low": float, "ci_high": float}).round(2)
 
 
 def claims_table(folder: Path) -> pd.DataFrame:
