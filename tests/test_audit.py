@@ -221,7 +221,6 @@ def test_the_statements_that_the_tables_do_not_bear_out_are_those_of_section_1_6
             ("2", "BGE"),
             ("3", "GPT-4o"),
             ("3", "Gemini"),
-            ("3", "Gemini"),
             ("3", "Claude"),
             ("6", "GPT-4o, m=1"),
             ("6", "Qwen2.5VL, m=2"),

@@ -14,7 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import compare, gcue, load_results, per_query, with_strata
-from vrag_kit.papers.visual_rag import PAPER_NAMES, claims_on, claims_table, paper_tables, printed
+from vrag_kit.papers.visual_rag import (
+    PAPER_NAMES,
+    PAPER_QUERIES,
+    claims_on,
+    claims_table,
+    paper_tables,
+    printed,
+)
 from vrag_kit.papers.visual_rag.cells import (
     Number,
     judged_cells,
@@ -41,11 +48,11 @@ def judged(cells: dict[tuple[str, str, int], list[float]]) -> pd.DataFrame:
 
 
 def replayed(number: int) -> pd.DataFrame:
-    """The paper's table as if it were ours: twelve queries with the printed mean each."""
+    """The paper's table as if it were ours: each of as many queries has the mean."""
     parts = []
     for row in printed(TABLES[number]).to_dict("records"):
         share = row["value"] / 100
-        part = judged({(OURS[row["model"]], row["setting"], row["k"]): [share] * 12})
+        part = judged({(OURS[row["model"]], row["setting"], row["k"]): [share] * PAPER_QUERIES})
         parts.append(part.assign(abstained=share, m=row.get("m", 0)))
     return pd.concat(parts, ignore_index=True)
 
@@ -205,6 +212,81 @@ def test_gcue_is_that_of_its_own_table_and_undecided_where_there_is_no_ratio() -
             assert statement("proprietary gCUE recovers").verdict(number) == "contradicted"
         else:
             assert np.isnan(number.low)
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("Qwen's gCUE", "Qwen-Qwen2.5-VL-7B-Instruct"),
+        ("proprietary gCUE recovers", "gpt-4o"),
+        ("open gCUE declines", "mistral-community-pixtral-12b"),
+    ],
+)
+def test_of_a_clue_that_hurts_nothing_is_said_to_be_left(name: str, model: str) -> None:
+    rights = {("zero_shot", 0): 114, ("non_clue", 1): 114, ("gt_clue", 1): 72}
+    rights |= {("one_in_k", 3): 48, ("one_in_k", 10): 24}  # of 120; the ratio were above 1
+    table = judged(
+        {(model, *arm): [1.0] * right + [0.0] * (120 - right) for arm, right in rights.items()}
+    )
+    (number,) = statement(name).on(judged_cells(table, 3)).values()
+    assert np.isnan(number.value)
+    assert statement(name).verdict(number) == "undecided"
+    assert gcue(table)["value"].isna().all()  # as in the notebook's own table
+
+
+@pytest.mark.parametrize("name", ["proprietary gCUE recovers", "open gCUE declines"])
+def test_a_change_from_one_k_to_itself_is_no_change(name: str) -> None:
+    arms = {("zero_shot", 0): 0.0, ("non_clue", 1): 0.0, ("gt_clue", 1): 1.0, ("one_in_k", 3): 0.5}
+    table = judged(
+        {
+            (model, *arm): [share] * 40
+            for model in ("gpt-4o", "mistral-community-pixtral-12b")
+            for arm, share in arms.items()
+        }
+    )
+    assert statement(name).on(judged_cells(table, 3)) == {}
+
+
+def test_a_curve_without_a_middle_has_no_dip() -> None:
+    table = judged({("gpt-4o", "m_gt", m): [1.0] * 20 for m in (1, 5)}).assign(
+        m=[1] * 20 + [5] * 20
+    )
+    assert statement("U-shape").on(judged_cells(table, 6)) == {}
+
+
+@pytest.mark.parametrize(
+    ("declined", "verdict"), [(0, "supported"), (10, "undecided"), (60, "contradicted")]
+)
+def test_seldom_is_a_rate_of_ones_own_whatever_others_do(declined: int, verdict: str) -> None:
+    own = [1.0] * declined + [0.0] * (100 - declined)
+    table = judged({("mistral-community-pixtral-12b", "zero_shot", 0): own})
+    other = judged({("gpt-4o", "zero_shot", 0): [1.0] * 100})
+    both = pd.concat([table, other])
+    said = statement("few say they do not know")
+    numbers = said.on(judged_cells(both.assign(abstained=both["score"]), 8))
+    assert numbers["Pixtral"].value == declined
+    assert {name: said.verdict(number) for name, number in numbers.items()} == {"Pixtral": verdict}
+
+
+def test_a_near_miss_reaches_and_a_miss_does_not() -> None:
+    said = statement("top-k reaches the clue")
+    found = said.on(printed_cells(TABLES, 3))
+    assert found["Gemini"].value == pytest.approx(61.50 - 62.88)
+    assert found["GPT-4o"].value == pytest.approx(52.67 - 59.81)
+    assert {name: said.verdict(number) for name, number in found.items()} == {
+        "GPT-4o": "contradicted",
+        "Gemini": "supported",
+        "Claude": "supported",
+    }
+
+
+def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
+    alone, among = {("m_gt", 1): 0.5}, {("m_in_k", 5): 1.0, ("m_in_k", 10): 0.25}
+    table = judged(
+        {("gpt-4o", *arm): [share] * 30 for arm, share in (alone | among).items()}
+    ).assign(m=1)
+    number = statement("few clues like company").on(judged_cells(table, 6))["GPT-4o, m=1"]
+    assert number.value == pytest.approx(25 - 50)
 
 
 def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ of the test that defines them.
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -175,6 +176,24 @@ def test_a_ratio_that_is_told_has_an_interval_with_two_ends(rows: list[tuple[flo
         told = row.denominator_low > 0
         assert told == (row.ci_low <= row.value <= row.ci_high)
         assert told == math.isfinite(row.half_width)
+
+
+@pytest.mark.parametrize("left", [0.0, 0.5, 1.0])
+def test_alike_queries_leave_open_what_unseen_ones_would_do(left: float) -> None:
+    """The same share is left everywhere; a share p of unseen queries would go unnoticed
+    among 30 with the probability (1 − p)^30, and may have any scores.
+    """
+    arms = {("zero_shot", 0): 0.0, ("non_clue", 1): 0.0, ("gt_clue", 1): 1.0}
+    arms |= {("one_in_k", 3): left}
+    row = gcue(judged({arm: [score] for arm, score in arms.items()}, times=30)).iloc[0]
+    p = 1 - 0.025 ** (1 / 30)
+    assert row["value"] == pytest.approx(left)
+    scores = (0.0, 1.0)
+    for a_k, a_gt, baseline in product(scores, scores, scores):
+        gained = (1 - p) * left + p * (a_k - baseline)
+        possible = (1 - p) * 1 + p * (a_gt - baseline)
+        assert row["ci_low"] <= gained / possible <= row["ci_high"]
+    assert np.isnan(fieller([left] * 30, [1.0] * 30, [str(i) for i in range(30)]).ci_low)
 
 
 def test_the_table_says_the_benefit_before_the_ratio_and_why_there_is_none() -> None:

@@ -59,7 +59,7 @@ class Ratio:
     """A ratio of two means and its interval."""
 
     value: float  # NaN where the denominator may be 0
-    ci_low: float
+    ci_low: float  # NaN where it cannot be told
     ci_high: float
 
 
@@ -85,7 +85,9 @@ def fieller(
     It holds every r for which mean(numerator − r · denominator) = 0 is not rejected by
     a t test with the variance and degrees of freedom of `moments`. Value and interval
     are NaN where the denominator's mean may be 0 by the same test, for the set would
-    then be unbounded; and for one cluster, or none.
+    then be unbounded; and for one cluster, or none. The interval alone is NaN where the
+    one is the same multiple of the other everywhere: nothing then varies, and only the
+    ends of a scale can tell how far off the ratio may be (`share_of_benefit`).
 
     Fieller (1954), "Some problems in interval estimation", J. R. Stat. Soc. B 16(2).
     """
@@ -104,8 +106,36 @@ def fieller(
     c = x * x - t2 * found.covariance[0, 0]
     if not a > _ZERO**2:  # NaN for one cluster
         return unknown
+    ratio = float(x / y)
+    if np.allclose(both[:, 0], ratio * both[:, 1], rtol=0, atol=_ZERO):
+        return Ratio(ratio, math.nan, math.nan)
     root = math.sqrt(max(b * b - a * c, 0.0))
-    return Ratio(float(x / y), float((b - root) / a), float((b + root) / a))
+    return Ratio(ratio, float((b - root) / a), float((b + root) / a))
+
+
+def share_of_benefit(
+    gained: pd.Series, benefit: pd.Series, scale: Scale, *, level: float = 0.95
+) -> tuple[Ratio, Estimate]:
+    """(the mean of `gained` as a share of the mean of `benefit`, that mean itself), both
+    with intervals of `level`.
+
+    The two are paired differences of scores by query, on `scale`, with the index level
+    `group`, without NaN. Where the benefit is not above 0 by its interval the ratio is
+    NaN: there is nothing to have a share of. Where each gain is the same multiple r of
+    its benefit, unseen groups may still differ, by up to 1 + |r| times the scale: as
+    many as `estimate` allows for, over the smallest benefit in its interval.
+    """
+    groups = benefit.index.get_level_values("group").to_numpy()
+    whole = estimate(benefit.to_numpy(float), groups, level=level, scale=scale)
+    if not whole.ci_low > 0:
+        return Ratio(math.nan, math.nan, math.nan), whole
+    ratio = fieller(gained, benefit, groups, level=level)
+    if not math.isnan(ratio.ci_low):
+        return ratio, whole
+    widest = Scale(scale.worst * (1 + abs(ratio.value)), scale.best * (1 + abs(ratio.value)))
+    unseen = estimate(np.zeros(len(groups)), groups, level=level, scale=widest)
+    ends = (ratio.value + end / whole.ci_low for end in (unseen.ci_low, unseen.ci_high))
+    return Ratio(ratio.value, *ends), whole
 
 
 def gcue(
@@ -171,14 +201,9 @@ def _row(table: pd.DataFrame, lam: float, differences: Scale) -> tuple[object, .
     """The columns of gCUE after k and λ; differences of scores lie on `differences`."""
     baseline = lam * table["a_zero_shot"] + (1 - lam) * table["a_non_clue"]
     gained, possible = table["a_k"] - baseline, table["a_gt"] - baseline
-    groups = table.index.get_level_values("group").to_numpy()
-    benefit = estimate(possible.to_numpy(), groups, scale=differences)
-    if benefit.ci_low > 0:
-        ratio = fieller(gained, possible, groups)
-        interval = f"[{ratio.ci_low:.2f}, {ratio.ci_high:.2f}]"
-    else:
-        ratio = Ratio(math.nan, math.nan, math.nan)
-        interval = _why(benefit)
+    ratio, benefit = share_of_benefit(gained, possible, differences)
+    told_ends = f"[{ratio.ci_low:.2f}, {ratio.ci_high:.2f}]"
+    interval = _why(benefit) if math.isnan(ratio.value) else told_ends
     half = (ratio.ci_high - ratio.ci_low) / 2
     told = (ratio.value, ratio.ci_low, ratio.ci_high, interval, half)
     means = table[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]].mean()

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.gcue import fieller
+from vrag_kit.analysis.gcue import share_of_benefit
 from vrag_kit.analysis.intervals import estimate
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, PAPER_QUERIES, printed
@@ -22,6 +22,7 @@ Pair = tuple[Arm, Arm]
 """Two arms, of which the second is subtracted."""
 BASELINE = "baseline"  # of gCUE at λ = 0.5
 MISSED = "missed"  # no clue within k, of a retriever
+AMONG = 10  # images among which Table 6 has several clues
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,9 @@ class Cells(Protocol):
         """Differences in points."""
 
     def ratios(self, pairs: Sequence[Pair], whole: Pair) -> list[Number]:
-        """Differences as shares of the difference `whole`."""
+        """Differences as shares of the difference `whole`; NaN unless that is above 0 (by
+        its interval).
+        """
 
 
 class PrintedCells:
@@ -89,6 +92,8 @@ class PrintedCells:
 
     def ratios(self, pairs: Sequence[Pair], whole: Pair) -> list[Number]:
         possible = self._difference(whole)
+        if not possible > 0:
+            return [self._number(np.nan) for _ in pairs]
         return [self._number(self._difference(pair) / possible) for pair in pairs]
 
     def _difference(self, pair: Pair) -> float:
@@ -120,12 +125,12 @@ class MeasuredCells:
 
     def ratios(self, pairs: Sequence[Pair], whole: Pair) -> list[Number]:
         possible = self._difference(whole)
+        level, scale = _together(len(pairs)), self._scale.differences
         numbers = []
         for pair in pairs:
             both = pd.DataFrame({"x": self._difference(pair), "y": possible}).dropna()
-            groups = both.index.get_level_values("group")
-            found = fieller(both["x"], both["y"], groups, level=_together(len(pairs)))
-            numbers.append(Number(found.value, found.ci_low, found.ci_high, len(both)))
+            found, benefit = share_of_benefit(both["x"], both["y"], scale, level=level)
+            numbers.append(Number(found.value, found.ci_low, found.ci_high, benefit.n))
         return numbers
 
     def _difference(self, pair: Pair) -> pd.Series:
@@ -172,8 +177,13 @@ def _places(rows: pd.DataFrame, number: int) -> list[int]:
 
 
 def judged_cells(judged: pd.DataFrame, number: int) -> MeasuredCells:
-    """Our cells of Table 3, 6, 7 or 8, from judged answers; draws are averaged."""
+    """Our cells of Table 3, 6, 7 or 8, from judged answers; draws are averaged.
+
+    Of m clues among others Table 6 has those among 10 images, and so have its cells.
+    """
     column = "abstained" if number == 8 else "score"
+    if number == 6:
+        judged = judged[(judged["setting"] != "m_in_k") | (judged["k"] == AMONG)]
     rows = judged.assign(model=judged["model"].replace(PAPER_NAMES), place=_places(judged, number))
     values: dict[Arm, pd.Series] = {}
     for place, part in rows.groupby("place", sort=False):

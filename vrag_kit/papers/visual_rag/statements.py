@@ -95,9 +95,15 @@ def _no_clue_in_30(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
     return {name: cells.means([(name, MISSED, 30)])[0] for name in there}
 
 
-def _top_20_less_clue(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
-    pairs = {name: ((name, "top_k", 20), (name, "gt_clue", 1)) for name in models}
-    return _differences(cells, pairs)
+def _top_k_near_20_less_clue(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    found = {}
+    for name in models:
+        clue: Arm = (name, "gt_clue", 1)
+        near: list[Arm] = [(name, "top_k", k) for k in (15, 20)]
+        pairs = [(arm, clue) for arm in near if {arm, clue} <= set(cells.arms)]
+        if pairs:
+            found[name] = most(cells.differences(pairs))
+    return found
 
 
 def _smallest_step(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
@@ -139,6 +145,7 @@ def _change_of_gcue(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
     return {
         name: cells.ratios([(arms[-1], arms[0])], whole)[0]
         for name, (arms, whole) in _gcue_parts(cells, models).items()
+        if len(arms) > 1
     }
 
 
@@ -166,7 +173,7 @@ def _dip(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
     for name in models:
         places = _places(cells, name, "m_gt")
         ends, middle = places[:1] + places[-1:], places[1:-1]
-        if 5 not in places:
+        if 5 not in places or not middle:
             continue
         pairs: list[Pair] = [
             ((name, "m_gt", end), (name, "m_gt", m)) for m, end in product(middle, ends)
@@ -185,15 +192,10 @@ def _same_less_other_species(cells: Cells, models: Sequence[str]) -> dict[str, N
     return _differences(cells, pairs)
 
 
-def _highest_rate_less_own(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
-    asked: list[Arm] = [arm for arm in cells.arms if arm[1] == "zero_shot"]
-    found = {}
-    for name in models:
-        own: Arm = (name, "zero_shot", 0)
-        pairs = [(arm, own) for arm in asked if arm != own]
-        if pairs and own in asked:
-            found[name] = most(cells.differences(pairs))
-    return found
+def _highest_rate(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+    asked = [arm for arm in cells.arms if arm[1] != BASELINE]
+    own = {name: [arm for arm in asked if arm[0] == name] for name in models}
+    return {name: most(cells.means(arms)) for name, arms in own.items() if arms}
 
 
 def _largest_idk_step(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
@@ -207,7 +209,7 @@ def _largest_idk_step(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
 
 _NUMBERS: dict[str, Callable[[Cells, Sequence[str]], dict[str, Number]]] = {
     "no_clue_in_30": _no_clue_in_30,
-    "top_20_less_clue": _top_20_less_clue,
+    "top_k_near_20_less_clue": _top_k_near_20_less_clue,
     "smallest_step": _smallest_step,
     "gain": _gain,
     "largest_gain": _largest_gain,
@@ -217,7 +219,7 @@ _NUMBERS: dict[str, Callable[[Cells, Sequence[str]], dict[str, Number]]] = {
     "three_less_best_other": _three_less_best_other,
     "dip": _dip,
     "same_less_other_species": _same_less_other_species,
-    "highest_rate_less_own": _highest_rate_less_own,
+    "highest_rate": _highest_rate,
     "largest_idk_step": _largest_idk_step,
 }
 _CLASSES = {"any": (), "open": OPEN, "proprietary": PROPRIETARY}
@@ -238,6 +240,7 @@ def _statements() -> tuple[Statement, ...]:
 STATEMENTS = _statements()
 """In the order of the paper.
 
-Where a sentence is vague ("few", "near"), the weakest reading that can be counted is
-taken.
+Where a sentence is vague, a weak reading that can be counted is taken: "few" are at
+most one answer in ten, and "reach", with k "close to 20", is the better of k = 15 and
+20 within 3 points, the margin within which the notebooks count two numbers as the same.
 """
