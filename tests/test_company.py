@@ -181,6 +181,25 @@ def test_without_the_clue_alone_there_is_no_length() -> None:
         cost_of_company(judged().query("company != @ALONE"))
 
 
+def test_what_no_step_compares_is_refused_with_what_to_ask() -> None:
+    with pytest.raises(
+        VragError, match=r"nothing to compare; found alone, same\. Expected 'blank'"
+    ):
+        cost_of_company(judged().query("company in (@ALONE, @SAME)"))
+    with pytest.raises(VragError, match=r"no answers beside 'blank'; found .*`with_blanks`"):
+        growth_of_company(judged().query("company != @BLANK"))
+
+
+def test_company_whose_calls_all_failed_stays_a_row() -> None:
+    table = judged()
+    failed = table.assign(score=table["score"].mask((table["company"] == SAME) & (table["k"] == 5)))
+    costs = cost_of_company(failed).set_index(["step", "company", "k"])
+    assert costs.loc[(INTERFERENCE, SAME, 5), ["n", "n_failed"]].tolist() == [0, 3]
+    growth = growth_of_company(failed).set_index("company")
+    assert growth.loc[SAME, ["n", "n_failed"]].tolist() == [0, 3]
+    assert growth.loc[ELSEWHERE, ["n", "n_failed"]].tolist() == [3, 0]
+
+
 def test_the_figure_has_a_panel_a_k_and_stratum_and_a_mark_a_difference() -> None:
     table = cost_of_company(judged().assign(species="told"), by=["species"])
     table = table.assign(**{name: 100 * table[name] for name in ("value", "ci_low", "ci_high")})

@@ -43,7 +43,7 @@ def test_each_model_gets_a_sentence_with_what_is_higher_lower_and_undecided() ->
     head = str(differences_in_words(table, than="zero-shot", of="abstention")).splitlines()[0]
     assert head.startswith("Abstention against zero-shot, in points with 95 % intervals")
     assert head.endswith(
-        "; what does not last after correction for all comparisons (Holm) says so:"
+        "; what does not last after correction for all comparisons of its question (Holm) says so:"
     )
 
 
@@ -69,6 +69,21 @@ def test_what_does_not_last_after_correction_is_said_so() -> None:
     rows = {"setting": "gt_clue", "value": 6.0, "ci_low": 0.2, "ci_high": 12.0, "p_holm": 0.09}
     assert said(claims(rows)) == [
         "* **tiny**: GT clue (1 image) higher, but not after correction, by 6.0 [0.2, 12.0]."
+    ]
+
+
+def test_an_arm_without_verdicts_says_so_and_claims_nothing() -> None:
+    nan = float("nan")
+    lost = {"value": nan, "ci_low": nan, "ci_high": nan, "p_holm": nan, "n": 0}
+    table = claims(
+        {"setting": "top_k", "k": 3, **lost},
+        {"setting": "top_k", "k": 5, "value": 9.0, "ci_low": 2.0, "ci_high": 16.0},
+        {"setting": "gt_clue", "k": 1, **lost},
+    )
+    assert said(table) == [
+        "* **tiny**: top-k at k = 3 has no verdicts to compare, so nothing can be said; top-k at"
+        " k = 5 higher by 9.0 [2.0, 16.0]; GT clue (1 image) has no verdicts to compare, so"
+        " nothing can be said."
     ]
 
 

@@ -92,6 +92,22 @@ def test_each_half_of_the_answers_chooses_for_every_other_question() -> None:
     assert kept["stratum"].to_dict() == {"q0": KNOWN, "q1": UNKNOWN, "q2": UNKNOWN, "q3": KNOWN}
 
 
+def test_where_questions_have_one_answer_or_several_all_arms_of_a_stratum_have_the_same() -> None:
+    mixed = {"zero_shot": [[1.0, 1.0], [1.0], [0.0], [0.0, 0.0]], "gt_clue": [[1.0]] * 4}
+    parts = with_strata(judged(mixed), {})
+    n = parts.groupby(["stratum", "setting"])["query_id"].nunique()
+    assert n.to_dict() == {
+        (KNOWN, "zero_shot"): 1,
+        (KNOWN, "gt_clue"): 1,
+        (UNKNOWN, "zero_shot"): 1,
+        (UNKNOWN, "gt_clue"): 1,
+        (KNOWN + LEFT_OUT, "gt_clue"): 1,
+        (UNKNOWN + LEFT_OUT, "gt_clue"): 1,
+        (ALL, "zero_shot"): 4,
+        (ALL, "gt_clue"): 4,
+    }
+
+
 def test_a_single_answer_chooses_and_is_left_out_and_the_table_says_so() -> None:
     found = with_strata(judged(OPPOSITE), {})
     results = accuracy(found, by=["stratum", "model", "setting", "k"])

@@ -17,7 +17,7 @@ from vrag_kit.analysis.agreement import (
 from vrag_kit.analysis.association import association
 from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
 from vrag_kit.analysis.company import cost_of_company, growth_of_company
-from vrag_kit.analysis.comparison import compare, since_smallest_k
+from vrag_kit.analysis.comparison import beside_each, compare, since_smallest_k
 from vrag_kit.analysis.detection import d_prime, detection, risk_coverage, with_evidence
 from vrag_kit.analysis.error_budget import (
     accuracy_given_clue,
@@ -47,6 +47,7 @@ __all__ = [
     "agreement_table",
     "arm_correlation",
     "association",
+    "beside_each",
     "best_top_k",
     "by_stratum",
     "change_over_k",

@@ -88,7 +88,7 @@ def selective_accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.D
 
 def change_over_k(values: pd.DataFrame) -> pd.DataFrame:
     """What changes from the smallest to the largest k of a model and setting: model,
-    setting, ks ("1 to 20"), value, ci_low, ci_high, n, p, p_holm.
+    setting, ks ("1 to 20"), value, ci_low, ci_high, n, n_failed, p, p_holm.
 
     `values` as `per_query(judged, metric="abstention")` gives; settings with one k are
     left out. The difference is paired over queries, as in `compare`, in [−1, 1].

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,38 +11,87 @@ import pandas as pd
 from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.errors import VragError
 from vrag_kit.frames import VALUES
-from vrag_kit.judging.scale import scale_of
+from vrag_kit.judging.scale import Scale, scale_of
+
+REPEATS = ("model", "retriever", "k", "ks", "m")
+"""The columns whose values ask one question again: of another model, with more images."""
 
 
-def compare(per_query: pd.DataFrame, *, arm: str, by: Sequence[str], baseline: str) -> pd.DataFrame:
+def compare(
+    per_query: pd.DataFrame, *, arm: str, by: Sequence[str], baseline: Hashable
+) -> pd.DataFrame:
     """Difference of every arm to `baseline` on the queries that both have: arm, `by`,
-    value, ci_low, ci_high, n, p, p_holm.
+    value, ci_low, ci_high, n, n_failed, p, p_holm.
 
+    n counts queries with a value in both arms, n_failed those that both were asked and
+    that have none in one of them; where all failed, n = 0 and the numbers are NaN.
     Interval and p are of one test over groups (`ClusterMean`): 0 is outside of the 95 %
-    interval exactly where p is below 0.05; p_holm corrects p for all rows of the table.
+    interval exactly where p is below 0.05.
+
+    p_holm corrects p within one question: the rows that differ in nothing but
+    `REPEATS`, that is all models and all k of one arm against `baseline`, in one
+    setting and in one stratum. The pooled stratum is a family of its own. So a
+    comparison has one p_holm, whatever else its table compares.
+
     Where all groups differ alike, or not at all, the interval tells what as many may
     leave unseen. Interval and p are NaN for one group whose queries differ otherwise.
     Columns needed in `per_query`: query_id, group, value, `arm` and `by`, and worst and
-    best where the values are on another scale than [0, 1].
+    best where the values are on another scale than [0, 1]. Raises `VragError` when
+    `baseline` was not asked; without rows there are none.
     """
     VALUES.check(per_query, ["query_id", "group", "value"], "compare")
-    keys = [*by, "query_id", "group"]
-    wide = per_query.pivot_table(index=keys, columns=arm, values="value", sort=False)
-    if len(per_query) and baseline not in wide.columns:
+    arms = list(per_query[arm].unique())
+    if arms and baseline not in arms:
         raise VragError(
-            f"no query has a value for {baseline!r}, so nothing can be compared with it; found"
-            f" {', '.join(map(str, wide.columns)) or 'none'}."
+            f"compare: {baseline!r} was not asked, so nothing can be compared with it; found"
+            f" {', '.join(map(str, arms))} in the column {arm!r}. Name one of these as `baseline`."
         )
     scales = {key: scale_of(part).differences for key, part in per_query.groupby(list(by))}
+    keys = [*by, "query_id", "group"]
+    means = per_query.groupby([arm, *keys], sort=False)["value"].mean().reset_index()
+    of_baseline = means[arm] == baseline
+    start = means[of_baseline].drop(columns=arm).rename(columns={"value": "start"})
+    pairs = means[~of_baseline].merge(start, on=keys)
+    pairs = pairs.assign(difference=pairs["value"] - pairs["start"])
     rows = []
-    for name in [column for column in wide.columns if column != baseline]:
-        pairs = wide[[name, baseline]].dropna().reset_index()
-        pairs = pairs.assign(difference=pairs[name] - pairs[baseline])
-        for key, part in pairs.groupby(list(by), sort=False):
-            found = cluster_mean(part["difference"].to_numpy(float), part["group"], scales[key])
-            rows.append((name, *key, found.value, *found.interval(), len(part), found.p()))
-    table = pd.DataFrame(rows, columns=[arm, *by, "value", "ci_low", "ci_high", "n", "p"])
-    return table.assign(p_holm=holm(table["p"].to_numpy(float)))
+    for name in arms:
+        for key, part in pairs[pairs[arm] == name].groupby(list(by), sort=False):
+            rows.append((name, *key, *_difference(part, scales[key])))
+    numbers = ["value", "ci_low", "ci_high", "n", "n_failed", "p"]
+    table = pd.DataFrame(rows, columns=[arm, *by, *numbers])
+    return table.assign(p_holm=_by_question(table, [arm, *by]))
+
+
+def _difference(pairs: pd.DataFrame, scale: Scale) -> tuple[float, ...]:
+    """value, ci_low, ci_high, n, n_failed and p of one comparison."""
+    both = pairs.dropna(subset="difference")
+    failed = len(pairs) - len(both)
+    if both.empty:
+        return math.nan, math.nan, math.nan, 0, failed, math.nan
+    found = cluster_mean(both["difference"].to_numpy(float), both["group"], scale)
+    return found.value, *found.interval(), len(both), failed, found.p()
+
+
+def _by_question(table: pd.DataFrame, keys: Sequence[str]) -> pd.Series:
+    """Holm's correction within the rows that share what asks their question."""
+    asking = [name for name in keys if name not in REPEATS]
+    if not asking:
+        return pd.Series(holm(table["p"].to_numpy(float)), table.index)
+    families = table.groupby(asking, sort=False)["p"]
+    return families.transform(lambda p: holm(p.to_numpy(float)))
+
+
+def beside_each(
+    per_query: pd.DataFrame, *, arm: str, baseline: Hashable, over: Sequence[str] = ("k",)
+) -> pd.DataFrame:
+    """The rows of `per_query`, with those of `baseline` again at each value of `over`
+    that another arm has: so that `compare` sets what has no k (zero-shot) beside every k.
+    """
+    alone = per_query[arm] == baseline
+    others = per_query[~alone]
+    places = others[list(over)].drop_duplicates()
+    repeated = per_query[alone].drop(columns=list(over)).merge(places, how="cross")
+    return pd.concat([others, repeated], ignore_index=True)
 
 
 def since_smallest_k(per_query: pd.DataFrame) -> pd.DataFrame:

@@ -54,7 +54,7 @@ def swap_outcomes(own: pd.DataFrame, swapped: pd.DataFrame) -> pd.DataFrame:
 
 def swap_effect(outcomes: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
     """What swapping the evidence causes: outcome, picture, model, `by`, value, ci_low,
-    ci_high, n, p, p_holm.
+    ci_high, n, n_failed, p, p_holm.
 
     `outcomes` of `swap_outcomes` has a column `picture`, "original" or "swapped". The
     value is the share of answers that do something before the swapped picture less the

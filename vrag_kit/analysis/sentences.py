@@ -17,7 +17,10 @@ Row = dict[Hashable, Any]
 """A row of a table: values of any type, by column."""
 LEVEL = 0.05
 _NOT_APART = "cannot be told apart"
-_NO_INTERVAL = "no interval, so nothing can be said"
+_NO_INTERVAL = "has no interval, so nothing can be said"
+_NO_VERDICTS = "has no verdicts to compare, so nothing can be said"
+_SAYS_ITS_IMAGES = ("zero_shot", "gt_clue", "non_clue")
+"""Settings whose name says how many images they have."""
 _NUMBER = "its number"  # no column of a table is called so
 _NEEDED = ["value", "ci_low", "ci_high", "p_holm", "unit"]
 
@@ -42,7 +45,8 @@ def differences_in_words(
     than `than`, which lower, by how much, and which cannot be told apart from it.
 
     "Higher" and "lower" need a 95 % interval that leaves out 0; where p_holm is not
-    below 0.05 they are said not to last after correction.
+    below 0.05 they are said not to last after correction. An arm whose answers have no
+    verdict on any question in common with `than` says so.
     One arm at several k with one verdict is one clause, with the smallest and largest
     difference and the widest reach of their intervals. All rows are in one unit; a
     table without rows says so.
@@ -57,7 +61,10 @@ def differences_in_words(
     unit = "points" if claims["unit"].iloc[0] == "percent" else claims["unit"].iloc[0]
     head = f"{of[:1].upper()}{of[1:]} against {than}, in {unit} with 95 % intervals"
     if len(claims) > 1:
-        head += "; what does not last after correction for all comparisons (Holm) says so"
+        head += (
+            "; what does not last after correction for all comparisons of its question (Holm)"
+            " says so"
+        )
     lines = [f"{head}:\n"]
     labels = _labels(claims, by)
     for _, part in claims.groupby(list(by), sort=False):
@@ -77,6 +84,8 @@ def _labels(claims: pd.DataFrame, by: Sequence[str]) -> list[str]:
 
 
 def _verdict(row: Row) -> str:
+    if pd.isna(row["value"]):
+        return _NO_VERDICTS
     if pd.isna(row["ci_low"]) or pd.isna(row["ci_high"]):
         return _NO_INTERVAL
     if row["ci_low"] <= 0 <= row["ci_high"]:
@@ -91,11 +100,16 @@ def _alike(rows: Sequence[Row], labels: Sequence[str]) -> dict[tuple[str, str], 
     """
     parts: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        name = " at ".join(_said(label, row) for label in labels)
+        needed = [label for label in labels if label != "k" or not _is_named(row)]
+        name = " at ".join(_said(label, row) for label in needed)
         pieces = name.rsplit(" = ", 1)
         number = pieces[1] if len(pieces) > 1 else ""
         parts.setdefault((pieces[0], _verdict(row)), []).append({**row, _NUMBER: number})
     return parts
+
+
+def _is_named(row: Row) -> bool:
+    return row.get("setting") in _SAYS_ITS_IMAGES
 
 
 def _clause(thing: str, verdict: str, rows: Sequence[Row]) -> str:
@@ -103,7 +117,7 @@ def _clause(thing: str, verdict: str, rows: Sequence[Row]) -> str:
     numbers = ", ".join(row[_NUMBER] for row in rows)
     name = f"{thing} = {numbers}" if numbers else thing
     low, high = min(row["ci_low"] for row in rows), max(row["ci_high"] for row in rows)
-    if verdict == _NO_INTERVAL:
+    if verdict in (_NO_INTERVAL, _NO_VERDICTS):
         return f"{name} {verdict}"
     if verdict == _NOT_APART:
         return f"{name} {verdict} ({_signed(low)} to {_signed(high)})"

@@ -42,8 +42,8 @@ def with_strata(
     What chose a stratum is no evidence within it: a question that was right by luck is
     less often right again. So of several zero-shot answers to a question one half
     chooses, and only the other half stays in the stratum; the halves change places from
-    question to question. Where no question has several, the one answer chooses: the
-    strata then have no zero-shot, and their names say so (`LEFT_OUT`).
+    question to question. Where a question has only one, that answer chooses: its
+    stratum then has no zero-shot, and its name says so (`LEFT_OUT`).
 
     `table` has the columns model, query_id and group. Raises `VragError` when a model
     was not told anything and has no zero-shot answers.
@@ -71,9 +71,10 @@ def _by_zero_shot(part: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
         )
     choosing = _choosing(asked)
     earned = asked[choosing].groupby("query_id", sort=False)["score"].mean()
-    once = LEFT_OUT if choosing.all() else ""
-    known = np.where(earned > scale_of(asked).middle, KNOWN + once, UNKNOWN + once)
-    strata = pd.Series(known, earned.index).where(earned.notna(), NO_VERDICT)
+    single = asked["query_id"].value_counts().reindex(earned.index) == 1
+    known = np.where(earned > scale_of(asked).middle, KNOWN, UNKNOWN)
+    strata = pd.Series(known, earned.index) + single.map({True: LEFT_OUT, False: ""})
+    strata = strata.where(earned.notna(), NO_VERDICT)
     found = part["query_id"].map(strata).fillna(NO_VERDICT)
     ours = [*_KEYS, "draw", "sample"]
     if "setting" not in part:

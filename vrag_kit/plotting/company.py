@@ -34,7 +34,8 @@ def company_figure(
     height = 0.34 * len(rows) + 0.9
     size = (4.4 * len(ks) + 2.6, height * len(strata) + 0.9)
     figure, axes = new_figure(len(strata), len(ks), size, sharey=True)
-    bound = 1.06 * float(np.nanmax(abs(costs[["value", "ci_low", "ci_high"]].to_numpy(float))))
+    numbers = np.nan_to_num(costs[["value", "ci_low", "ci_high"]].to_numpy(float))
+    bound = 1.06 * max(1.0, float(abs(numbers).max()))
     for line, stratum in zip(axes, strata, strict=True):
         for axis, k in zip(line, ks, strict=True):
             panel = costs[(costs[panels] == stratum) & (costs["k"] == k)]

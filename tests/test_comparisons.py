@@ -1,0 +1,152 @@
+"""A comparison is one claim: it has one p_holm and one wording, whatever else was asked
+beside it, and it stays in the table when all its answers failed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+from IPython.display import display
+from strip_notebooks import NOTEBOOKS
+
+import vrag_kit.analysis
+from vrag_kit.analysis import (
+    beside_each,
+    compare,
+    differences_in_words,
+    in_percent,
+    per_query,
+    with_strata,
+)
+from vrag_kit.analysis.strata import ALL
+from vrag_kit.errors import VragError
+
+QUESTIONS = 90
+
+
+def judged(ks: tuple[int, ...] = (), models: tuple[str, ...] = ("a", "b")) -> pd.DataFrame:
+    """Judged answers whose clue helps a little: three baselines, and curves at `ks`."""
+    parts = []
+    for number, model in enumerate(models):
+        random = np.random.default_rng(number)
+        known = random.random(QUESTIONS) < 0.4
+        helped = known | (random.random(QUESTIONS) < 0.2)
+        helped[np.flatnonzero(known)[:1]] = False
+        arms = {("zero_shot", 0): known, ("gt_clue", 1): helped, ("non_clue", 1): known}
+        for setting in ("top_k", "one_in_k"):
+            arms |= {(setting, k): random.random(QUESTIONS) < 0.45 for k in ks}
+        for (setting, k), scores in arms.items():
+            rows = {"model": model, "setting": setting, "k": k, "score": scores.astype(float)}
+            parts.append(
+                pd.DataFrame(
+                    {
+                        **rows,
+                        "query_id": [f"q{each}" for each in range(QUESTIONS)],
+                        "group": [f"s{each % 45}" for each in range(QUESTIONS)],
+                    }
+                )
+            )
+    return pd.concat(parts, ignore_index=True).assign(draw=0, sample=0)
+
+
+def differences_of(notebook: str, table: pd.DataFrame) -> dict[str, Any]:
+    """The names that a notebook has after its cell of paired differences to zero-shot
+    has run on `table`.
+    """
+    told = {model: [f"s{each}" for each in range(0, 45, 3)] for model in ("a", "b")}
+    names: dict[str, Any] = {
+        **vars(vrag_kit.analysis),
+        "display": display,
+        "judged": table,
+        "strata": with_strata(table, told),
+    }
+    cells = nbformat.read(NOTEBOOKS / "visual_rag" / notebook, as_version=4).cells
+    (code,) = [cell.source for cell in cells if 'than="zero-shot"' in cell.source]
+    exec(code, names)
+    return names
+
+
+def test_a_clue_against_zero_shot_is_one_claim_in_03_and_04() -> None:
+    of_03 = differences_of("03_baselines.ipynb", judged())["claims"]
+    ks = (3, 5, 7, 10, 15, 20)
+    of_04 = differences_of("04_top_k_vs_one_in_k.ipynb", judged(ks))["gains"]
+    keys = ["setting", "model", "stratum"]
+    same = of_04[of_04["setting"].isin(["gt_clue", "non_clue"])]
+    assert len(of_04) > len(same) == len(of_03) == 12
+    pd.testing.assert_frame_equal(
+        same.drop(columns="k").set_index(keys).sort_index(), of_03.set_index(keys).sort_index()
+    )
+    # the pooled clue of a: it would not last among all 84 rows of 04
+    row = same.set_index(keys).loc[("gt_clue", "a", ALL)]
+    assert row["p_holm"] < 0.05 < row["p"] * len(of_04)
+    words = [
+        str(differences_in_words(table, than="zero-shot", by=["model", "stratum"])).splitlines()
+        for table in (of_03, of_04)
+    ]
+    assert words[0][0] == words[1][0]
+    for of_few, of_many in zip(words[0][2:], words[1][2:], strict=True):
+        assert set(of_few.rstrip(".").split("; ")) < set(of_many.rstrip(".").split("; "))
+
+
+def test_the_k_and_models_of_one_curve_are_corrected_together_and_a_stratum_apart() -> None:
+    table = with_strata(judged((3, 5, 7)), {"a": ["s1", "s2", "s3"], "b": ["s1", "s2", "s3"]})
+    values = beside_each(
+        per_query(table, by=["model", "stratum", "setting", "k"]),
+        arm="setting",
+        baseline="zero_shot",
+    )
+    found = compare(values, arm="setting", by=["model", "stratum", "k"], baseline="zero_shot")
+    for (setting, _), family in found.groupby(["setting", "stratum"]):
+        assert len(family) == (6 if setting in ("top_k", "one_in_k") else 2)
+        least = family.loc[family["p"].idxmin()]
+        assert least["p_holm"] == pytest.approx(min(1.0, len(family) * least["p"]))
+    pooled = values[values["stratum"] == ALL]
+    alone = compare(pooled, arm="setting", by=["model", "stratum", "k"], baseline="zero_shot")
+    of_all = found[found["stratum"] == ALL].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, of_all)
+
+
+def failed(table: pd.DataFrame, model: str, setting: str) -> pd.DataFrame:
+    """The same answers, with no verdict on those of an arm."""
+    lost = (table["model"] == model) & (table["setting"] == setting)
+    return table.assign(score=table["score"].mask(lost))
+
+
+@pytest.mark.parametrize("setting", ["gt_clue", "zero_shot"])
+def test_an_arm_whose_calls_all_failed_is_a_row_without_a_number(setting: str) -> None:
+    values = per_query(failed(judged(), "b", setting), by=["model", "setting"])
+    found = compare(values, arm="setting", by=["model"], baseline="zero_shot")
+    row = found.set_index(["setting", "model"]).loc[("gt_clue", "b")]
+    assert row[["n", "n_failed"]].tolist() == [0, QUESTIONS]
+    assert row[["value", "ci_low", "ci_high", "p", "p_holm"]].isna().all()
+    text = str(differences_in_words(in_percent(found.assign(metric="m")), than="zero-shot"))
+    assert "GT clue (1 image) has no verdicts to compare" in text
+    other = found.set_index(["setting", "model"]).loc[("gt_clue", "a")]
+    assert other["p_holm"] == other["p"]  # what was not tested does not count
+
+
+def test_where_nothing_has_a_verdict_every_row_says_so() -> None:
+    values = per_query(judged().assign(score=math.nan), by=["model", "setting"])
+    found = compare(values, arm="setting", by=["model"], baseline="zero_shot")
+    assert found[["n", "n_failed"]].to_numpy().tolist() == [[0, QUESTIONS]] * 4
+
+
+def test_n_and_n_failed_are_the_questions_that_both_were_asked() -> None:
+    table = judged(models=("a",))
+    of_arm = table["setting"] == "gt_clue"
+    lost = table.assign(score=table["score"].mask(of_arm & table["query_id"].isin(["q1", "q2"])))
+    values = per_query(lost[~(of_arm & (lost["query_id"] == "q3"))], by=["model", "setting"])
+    found = compare(values, arm="setting", by=["model"], baseline="zero_shot")
+    row = found.set_index("setting").loc["gt_clue"]
+    assert row[["n", "n_failed"]].tolist() == [QUESTIONS - 3, 2]
+
+
+def test_a_baseline_that_was_never_asked_is_refused_with_those_that_were() -> None:
+    values = per_query(judged(), by=["model", "setting"])
+    with pytest.raises(VragError, match=r"'text_rag' was not asked.*zero_shot, gt_clue, non_clue"):
+        compare(values, arm="setting", by=["model"], baseline="text_rag")
