@@ -100,7 +100,7 @@ Rows = list[dict[Hashable, Any]]
 def _claims(paper: str, figures: Path) -> Rows:
     """What a paper says, on the results below a folder of figures: the rows of the
     `claims_table` that the module claims in its folder may offer, with the columns says,
-    section, verdict, numbers and printed.
+    section, verdict, numbers, source and printed.
     """
     if not (Path(papers.__path__[0]) / paper / "claims.py").is_file():
         return []

@@ -77,7 +77,9 @@ class Cells(Protocol):
 
 
 class PrintedCells:
-    """Cells as a table prints them; every interval is the number itself."""
+    """Cells as a table prints them, or that are exact otherwise; every interval is the
+    number itself.
+    """
 
     def __init__(self, means: Mapping[Arm, float], n: int) -> None:
         self.arms = tuple(means)
@@ -200,10 +202,16 @@ def judged_cells(judged: pd.DataFrame, number: int) -> MeasuredCells:
 _QUERY = ["query_id", "group"]
 
 
-def retrieved_cells(scores: pd.DataFrame) -> MeasuredCells:
-    """`MISSED` at every k, from the scores of runs (`score_runs`)."""
+def retrieved_cells(scores: pd.DataFrame, *, same_data: bool = False) -> Cells:
+    """`MISSED` at every k, from the scores of runs (`score_runs`); exact on the paper's
+    own queries (`same_data`), of which its sentences are, and which no search asks by
+    chance.
+    """
     hits = scores[scores["metric"] == "hit"].assign(value=1 - scores["value"])
     values: dict[Arm, pd.Series] = {}
     for (retriever, k), part in hits.groupby(["retriever", "k"], sort=False):
         values[str(retriever), MISSED, int(str(k))] = part.set_index(_QUERY)["value"]
+    if same_data:
+        shares = {arm: 100 * float(missed.mean()) for arm, missed in values.items()}
+        return PrintedCells(shares, min(map(len, values.values()), default=0))
     return MeasuredCells(values, SHARES)

@@ -1,4 +1,4 @@
-"""The paper's sentences on results of one's own: supported, contradicted, or undecided."""
+"""The paper's sentences on results of one's own: supported, contradicted, or neither."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.papers.published import published
-from vrag_kit.papers.visual_rag.cells import judged_cells, printed_cells, retrieved_cells
+from vrag_kit.papers.visual_rag.cells import Cells, judged_cells, printed_cells, retrieved_cells
 from vrag_kit.papers.visual_rag.statements import (
+    COMPATIBLE,
     CONTRADICTED,
     STATEMENTS,
     SUPPORTED,
@@ -24,10 +25,13 @@ NOT_RUN = "not run"
 MIXED = "mixed"
 _NUMBERS = ["value", "ci_low", "ci_high", "n", "verdict"]
 COLUMNS = ["claim", "says", "source", "of", "stratum", *_NUMBERS]
+_TABLE = ["says", "section", "verdict", "numbers", "source", "printed"]
 _FOLDER = "visual_rag"
 
 
-def claims_on(notebook: str, table: pd.DataFrame, source: str, folder: Path) -> pd.DataFrame:
+def claims_on(
+    notebook: str, table: pd.DataFrame, source: str, folder: Path, *, same_data: bool = False
+) -> pd.DataFrame:
     """What the paper says that the results of a notebook can decide, one row a sentence
     and model (or retriever): claim, says, source, of, stratum, value, ci_low, ci_high,
     n, verdict; saved below `folder`, a notebook's `figures_dir`, as NN_claims.csv.
@@ -40,16 +44,20 @@ def claims_on(notebook: str, table: pd.DataFrame, source: str, folder: Path) -> 
     `table`; where there are none, the returned table says so in a row without numbers,
     and the file has none. By stratum and pooled where `table` is from
     `with_strata`, which matters where effects are opposite. On other data than the
-    paper's a contradiction says that the sentence does not carry over. Raises
-    `VragError` when the folder cannot be written.
+    paper's a contradiction says that the sentence does not carry over. On the paper's
+    own (`same_data`) what a retriever finds is no sample, and exact. Raises `VragError`
+    when the folder cannot be written.
     """
     strata = table if "stratum" in table else table.assign(stratum=ALL)
     asked = [statement for statement in STATEMENTS if statement.notebook == notebook]
     rows = []
     for statement in asked:
         for stratum, part in strata.groupby("stratum", sort=False):
-            retrieved = statement.table == 2
-            cells = retrieved_cells(part) if retrieved else judged_cells(part, statement.table)
+            cells: Cells = (
+                retrieved_cells(part, same_data=same_data)
+                if statement.table == 2
+                else judged_cells(part, statement.table)
+            )
             for name, number in statement.on(cells).items():
                 told = (number.value, number.low, number.high, number.n, statement.verdict(number))
                 rows.append((statement.name, statement.says, source, name, stratum, *told))
@@ -76,17 +84,19 @@ def claims_on(notebook: str, table: pd.DataFrame, source: str, folder: Path) -> 
 
 def claims_table(folder: Path) -> pd.DataFrame:
     """Every sentence of `STATEMENTS` with what the claims saved below `folder` say of
-    it, those that were run first: says, section, verdict, numbers, printed; empty where
-    none were saved.
+    it, those that were run first: says, section, verdict, numbers, source, printed;
+    empty where none were saved.
 
     A sentence about several models is "contradicted" where it is for one of them,
     "mixed" where strata of one contradict each other, "supported" where it is for all,
-    else "undecided"; "not run" where there is no number, and `numbers` then says what
-    to run. `printed` is how many of the paper's own numbers bear it out.
+    "compatible" where it is that or supported for all, else "undecided"; "not run"
+    where there is no number, and `numbers` then says what to run. `source` names the
+    benchmark, which may be another from sentence to sentence: notebooks run apart.
+    `printed` is how many of the paper's own numbers bear it out.
     """
     files = sorted((folder / _FOLDER).glob("[0-9][0-9]_claims.csv"))
     if not files:
-        return pd.DataFrame(columns=["says", "section", "verdict", "numbers", "printed"])
+        return pd.DataFrame(columns=_TABLE)
     parts = [pd.read_csv(file, dtype={"of": str}) for file in files]
     filled = [part for part in parts if len(part)]
     saved = pd.concat(filled, ignore_index=True) if filled else parts[0]
@@ -105,6 +115,7 @@ def _row(statement: Statement, found: pd.DataFrame) -> dict[str, str]:
         "section": statement.section,
         "verdict": _together([_of_model(part) for part in models]),
         "numbers": "; ".join(map(_in_words, models)) or f"run {_what(statement)}",
+        "source": ", ".join(dict.fromkeys(found["source"].astype(str))),
         "printed": f"{borne} of {len(printed)}",
     }
 
@@ -129,7 +140,7 @@ def _in_words(part: pd.DataFrame) -> str:
 
 
 def _together(verdicts: list[str]) -> str:
-    for verdict in (CONTRADICTED, MIXED, UNDECIDED, SUPPORTED):
+    for verdict in (CONTRADICTED, MIXED, UNDECIDED, COMPATIBLE, SUPPORTED):
         if verdict in verdicts:
             return verdict
     return NOT_RUN

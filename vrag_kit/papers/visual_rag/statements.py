@@ -29,6 +29,7 @@ OPEN = ("Phi4-MM", "Qwen2.5VL", "InternVL3", "Pixtral", "Llama3.2-V")
 PROPRIETARY = ("GPT-4o", "Gemini", "Claude")
 SUPPORTED = "supported"
 CONTRADICTED = "contradicted"
+COMPATIBLE = "compatible"
 UNDECIDED = "undecided"
 _EXACT = 1e-9  # a printed number on the edge of its range is inside
 
@@ -64,11 +65,18 @@ class Statement:
     def verdict(self, number: Number) -> str:
         """ "supported" where the whole interval lies in the range, "contradicted" where
         none of it does, else "undecided".
+
+        A range with two ends may be narrower than any interval. There a number that lies
+        in it with a part of its interval only is "compatible".
         """
         if self.low - _EXACT <= number.low and number.high <= self.high + _EXACT:
             return SUPPORTED
         if number.high < self.low - _EXACT or number.low > self.high + _EXACT:
             return CONTRADICTED
+        known = not math.isnan(number.low + number.high)
+        two_ends = math.isfinite(self.low) and math.isfinite(self.high)
+        if known and two_ends and self.low <= number.value <= self.high:
+            return COMPATIBLE
         return UNDECIDED
 
 
