@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from vrag_kit.analysis.error_budget import DOUBT, PARTS
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import (
@@ -290,32 +291,35 @@ def test_the_variants_figure_shows_every_printed_number_of_table_6() -> None:
     assert axis.get_title() == "paper (n = 266)"
 
 
-def test_the_budget_figure_stacks_the_causes_to_what_is_lost_and_draws_their_intervals() -> None:
-    causes = ("no clue retrieved, one would help", "clue misread even alone", "judge in doubt")
+def test_the_budget_figure_stacks_parts_on_their_side_of_0_and_marks_their_sum() -> None:
+    parts = (PARTS[0], PARTS[2], PARTS[4], PARTS[3], DOUBT)
     table = pd.DataFrame(
         [
-            ("m", k, cause, value, value - 2, value + 3, 9)
-            for k, values in {1: (40, 10, 0), 5: (10, 12, 0)}.items()
-            for cause, value in zip(causes, values, strict=True)
+            ("m", k, part, value, value - 2, value + 3, 9)
+            for k, values in {1: (40, 10, -4, 0, 7), 5: (-5, 12, -6, 0, 7)}.items()
+            for part, value in zip(parts, values, strict=True)
         ],
-        columns=["model", "k", "cause", "value", "ci_low", "ci_high", "n"],
+        columns=["model", "k", "part", "value", "ci_low", "ci_high", "n"],
     )
     figure = budget_figure(table)
     (axis,) = figure.axes
-    tops = {
-        round(bar.get_x() + bar.get_width() / 2): bar.get_y() + bar.get_height()
+    bars = [
+        (round(bar.get_x() + bar.get_width() / 2), bar.get_y(), bar.get_y() + bar.get_height())
         for bar in axis.patches
-    }  # the last bar of each k is the highest
-    assert tops == {0: 50, 1: 22}
+    ]
+    assert bars == [(0, 0, 40), (1, 0, -5), (0, 40, 50), (1, 0, 12), (0, 0, -4), (1, -5, -11)]
     whiskers = [
         tuple(float(y) for _, y in line)
         for part in axis.collections
         for line in part.get_segments()
     ]
-    assert whiskers == [(38, 43), (8, 13), (40 + 8, 40 + 13), (10 + 10, 10 + 15)]
+    assert whiskers == [(38, 43), (-7, -2), (48, 53), (10, 15), (-6, -1), (-13, -8)]
+    sums = axis.lines[0]
+    assert np.asarray(sums.get_ydata()).tolist() == [46, 1]  # the doubt of the judge is in no sum
+    assert axis.get_ylim() == (-13, 100)
     assert axis.get_title() == "m (n = 9)"
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == list(causes[:2])
+    assert [text.get_text() for text in legend.get_texts()] == [*parts[:3], sums.get_label()]
 
 
 def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_both() -> None:

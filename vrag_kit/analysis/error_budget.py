@@ -1,5 +1,5 @@
-"""Where the points are lost between the question and the verdict: retrieval, eyesight,
-wording, company, or the judge.
+"""Points lost between the question and the verdict, told apart by what one clue alone
+earns in place of the images retrieved, net.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from vrag_kit.frames import JUDGED, RUN
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.types import Benchmark
 
-RECOVERABLE = "no clue retrieved, one would help"
-HOPELESS = "no clue retrieved, none would help"
-MISREAD = "clue misread even alone"
-WORDED = "clue alone misread in this wording"
-IGNORED = "clue ignored or contradicted"
-DOUBT = "judge in doubt"
-CAUSES = (RECOVERABLE, HOPELESS, MISREAD, WORDED, IGNORED, DOUBT)
+WON_BACK = "no clue retrieved: one would win back, net"
+LOST_TOO = "no clue retrieved: lost with one too"
+MISREAD = "clue retrieved: lost with it alone too"
+WORDED = "clue retrieved: won back by the wording of one image, net"
+COMPANY = "clue retrieved: won back by showing it alone, net"
+PARTS = (WON_BACK, LOST_TOO, MISREAD, WORDED, COMPANY)
+NET = (WON_BACK, WORDED, COMPANY)
+"""The parts that are differences of two answers, and may be negative."""
+DOUBT = "apart: spread of the judge's verdicts"
 WORDINGS = ("one image", "several images")
 """How one clue alone is asked about: in the wording of a GT clue, and in that in which
 several images are shown.
@@ -46,51 +48,68 @@ def first_clue_rank(benchmark: Benchmark, run: pd.DataFrame) -> pd.Series:
 
 
 def error_budget(retrieved: pd.DataFrame, alone: pd.DataFrame, ranks: pd.Series) -> pd.DataFrame:
-    """The points that each top-k answer lost, by cause: model, k, query_id, group,
-    cause, value; over the causes they add up to the scale's best − score.
+    """The points that each top-k answer lost, in `PARTS`: model, k, query_id, group,
+    part, metric, value; over the parts (metric "lost") they add up to the scale's best
+    − score.
 
     `retrieved` are the judged top-k answers, `alone` those to one clue: the best ranked
     one (setting first_clue) and, in the mean over draws, any (gt_clue), each asked about
     in both of `WORDINGS`, as its column wording says. `ranks` are those of
-    `first_clue_rank`. In this order, a lost point is put down to
+    `first_clue_rank`. Where no clue is among the first k, the parts are
 
-    * the judge, where its verdicts on this answer, or on one to the best ranked clue,
-      differ (which takes judge_samples > 1);
-    * the retriever, where no clue is among the first k: as far as a clue alone, in this
-      k's wording, recovers the point. What it does not, no retriever can win back;
-    * the model's eyes: what is lost with the best ranked clue alone too, in either
-      wording;
-    * the wording: what is lost with that clue alone only in this k's wording;
-    * company: the rest. So it is held against the same clue in the same words.
+    * `WON_BACK`: a clue alone in this k's wording − the answer;
+    * `LOST_TOO`: best − a clue alone in this k's wording.
 
-    At k = 1 there is no company: the answer is itself that to a clue alone in this k's
-    wording, and the clue that might help is asked about as one image. A question for
-    which a verdict is missing, for any model and k, is NaN for all: they are about the
-    same questions, and what is left out is counted. A model and k without any verdict
-    leave the others alone. Raises `VragError` where `alone` lacks a wording.
+    Where there is one, the best ranked clue is held against it:
+
+    * `MISREAD`: best − that clue alone as one image;
+    * `WORDED`: that − the same clue alone in this k's wording;
+    * `COMPANY`: that − the answer.
+
+    Those in `NET` keep their sign, so that chance, which helps either answer alike,
+    cancels in the mean: a negative one says that the answer earns more than what it is
+    held against. At k = 1 there is no company, and no row of it: the answer is itself
+    that to a clue alone in this k's wording, and the clue that might help is asked about
+    as one image.
+
+    Where the judge gave several verdicts (judge_samples > 1), rows with the part `DOUBT`
+    and the metric "spread" tell the standard deviation of those on each top-k answer; it
+    is in no sum.
+
+    A question for which a verdict is missing, for any model and k, is NaN for all: they
+    are about the same questions, and what is left out is counted. A model and k without
+    any verdict leave the others alone. Raises `VragError` where `alone` lacks a wording.
     """
-    JUDGED.check(retrieved, ["setting", *_KEYS, "score"], "error_budget")
+    JUDGED.check(retrieved, ["setting", *_KEYS, "score", "spread"], "error_budget")
     scale = scale_of(retrieved)
-    table = _scores(retrieved[retrieved["setting"] == "top_k"], _KEYS)
+    top_k = retrieved[retrieved["setting"] == "top_k"].groupby(_KEYS, sort=False)
+    table = top_k[["score", "spread"]].mean().reset_index()
     table = table.merge(_alone(alone), on=["model", "query_id"], how="left")
     there = table["query_id"].map(ranks) <= table["k"]
-    shares = _shares(table, there, scale)
-    unknown = _unknown(table, pd.DataFrame(shares).isna().any(axis=1))
-    parts = [
-        table[_KEYS].assign(cause=cause, value=shares[cause].mask(unknown)) for cause in CAUSES
+    values = _parts(table, there, scale)
+    unknown = _unknown(table, pd.DataFrame(values).isna().any(axis=1))
+    rows = [
+        table[_KEYS].assign(
+            part=part,
+            metric="lost",
+            value=values[part].mask(unknown),
+            worst=-scale.width if part in NET else 0.0,
+            best=scale.width,
+        )
+        for part in PARTS
     ]
-    return pd.concat(parts, ignore_index=True).assign(worst=0.0, best=scale.width)
-
-
-def _scores(judged: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Mean score and largest spread of the answers to each query."""
-    queries = judged.groupby(by, sort=False)
-    return queries.agg(score=("score", "mean"), spread=("spread", "max")).reset_index()
+    if table["spread"].notna().any():
+        spread = table["spread"].mask(unknown)
+        ends = {"worst": 0.0, "best": scale.width}
+        rows.append(table[_KEYS].assign(part=DOUBT, metric="spread", value=spread, **ends))
+    budget = pd.concat(rows, ignore_index=True)
+    nobody = (budget["part"] == COMPANY) & (budget["k"] == 1)
+    return budget[~nobody].reset_index(drop=True)
 
 
 def _alone(judged: pd.DataFrame) -> pd.DataFrame:
-    """The scores of one clue alone: model, query_id, a column "<setting> in <wording>"
-    for each, and "spread alone", the largest of the best ranked clue's verdicts.
+    """The mean scores of one clue alone: model, query_id, and a column "<setting> in
+    <wording>" for each.
     """
     JUDGED.check(judged, ["model", "setting", "query_id", "score"], "error_budget")
     wording = judged["wording"] if "wording" in judged else pd.Series("no wording", judged.index)
@@ -102,38 +121,27 @@ def _alone(judged: pd.DataFrame) -> pd.DataFrame:
             f" {', '.join(arms.unique()) or 'none'}. Ask in both wordings, and put the tables"
             " together with the column `wording`."
         )
-    queries = ["model", "query_id"]
-    means = _scores(judged.assign(arm=arms), [*queries, "setting", "arm"])
-    wide = means.pivot(index=queries, columns="arm", values="score")
-    wide = wide.reindex(columns=[*_FOUND, *_ANY])
-    found = means[means["setting"] == "first_clue"].groupby(queries)["spread"].max()
-    return wide.join(found.rename("spread alone")).reset_index()
+    wide = judged.assign(arm=arms).pivot_table(
+        index=["model", "query_id"], columns="arm", values="score"
+    )
+    return wide.reindex(columns=[*_FOUND, *_ANY]).reset_index()
 
 
-def _shares(table: pd.DataFrame, there: pd.Series, scale: Scale) -> dict[str, pd.Series]:
-    """The points lost to each cause; NaN where a score that decides it is missing."""
-    lost, single = scale.best - table["score"], table["k"] == 1
-    one, several = WORDINGS
+def _parts(table: pd.DataFrame, there: pd.Series, scale: Scale) -> dict[str, pd.Series]:
+    """The points in each part, 0 where it does not apply; NaN where a score of it is
+    missing.
+    """
+    single, (one, several) = table["k"] == 1, WORDINGS
     given = table[f"gt_clue in {several}"].mask(single, table[f"gt_clue in {one}"])
-    found = table[f"first_clue in {several}"].mask(single, table["score"])  # it is alone already
-    doubt = (table["spread"] > 0) | (there & (table["spread alone"] > 0))
-    hopeless = _lesser(lost, scale.best - given)
-    in_words = _lesser(lost, scale.best - found)
-    misread = _lesser(in_words, scale.best - table[f"first_clue in {one}"])
-    away, seen = ~there & ~doubt, there & ~doubt
+    found = table[f"first_clue in {one}"]
+    in_words = table[f"first_clue in {several}"].mask(single, table["score"])  # alone already
     return {
-        RECOVERABLE: (lost - hopeless).where(away, 0.0),
-        HOPELESS: hopeless.where(away, 0.0),
-        MISREAD: misread.where(seen, 0.0),
-        WORDED: (in_words - misread).where(seen, 0.0),
-        IGNORED: (lost - in_words).where(seen, 0.0),
-        DOUBT: lost.where(doubt, 0.0),
+        WON_BACK: (given - table["score"]).mask(there, 0.0),
+        LOST_TOO: (scale.best - given).mask(there, 0.0),
+        MISREAD: (scale.best - found).where(there, 0.0),
+        WORDED: (found - in_words).where(there, 0.0),
+        COMPANY: (in_words - table["score"]).where(there, 0.0),
     }
-
-
-def _lesser(first: pd.Series, second: pd.Series) -> pd.Series:
-    """The smaller of two, row by row; NaN where one is missing."""
-    return pd.concat([first, second], axis=1).min(axis=1, skipna=False)
 
 
 def _unknown(table: pd.DataFrame, missing: pd.Series) -> pd.Series:
@@ -144,10 +152,10 @@ def _unknown(table: pd.DataFrame, missing: pd.Series) -> pd.Series:
 
 
 def mean_budget(budget: pd.DataFrame, *, by: Sequence[str] = ("model", "k")) -> pd.DataFrame:
-    """Mean points lost a question to each cause: `by`, cause, metric, value, ci_low,
-    ci_high, n, n_failed.
+    """Mean points a question in each part, over all questions: `by`, part, metric
+    ("lost", or "spread" of the judge), value, ci_low, ci_high, n, n_failed.
     """
-    return summarise(budget, [*by, "cause"]).assign(metric="lost")
+    return summarise(budget, [*by, "part", "metric"])
 
 
 def accuracy_given_clue(retrieved: pd.DataFrame, ranks: pd.Series) -> pd.DataFrame:

@@ -1,75 +1,87 @@
-"""Lost points by cause, stacked over the number of images."""
+"""What top-k answers lost, part by part, over the number of images; net parts go below 0."""
 
 from __future__ import annotations
 
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from vrag_kit.analysis.error_budget import CAUSES
+from vrag_kit.analysis.error_budget import PARTS
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
+from vrag_kit.plotting.style import DARK, PALETTE, new_figure
 
-_COLORS = dict(
-    zip(CAUSES, (PALETTE[0], "#BFD9EC", PALETTE[4], PALETTE[2], PALETTE[3], GREY), strict=True)
-)
+_COLORS = dict(zip(PARTS, (PALETTE[0], "#BFD9EC", PALETTE[4], PALETTE[2], PALETTE[3]), strict=True))
 _COLUMNS = 2
 _WIDTH = 0.8
 
 
 def budget_figure(budget: pd.DataFrame) -> Figure:
-    """One panel a model: for each k a bar of the points lost to each cause, in percent;
-    what is white up to 100 is accuracy. Takes `in_percent(mean_budget(…))`.
+    """One panel a model: for each k the points in each part, in percent: those that are
+    lost upwards from 0, one upon the other, and net parts below 0 downwards; a diamond
+    is their sum, all that is lost. Takes `in_percent(mean_budget(…))`, whose doubt of
+    the judge is not drawn.
 
     A whisker is the 95 % interval of its own segment, counted from the segment's base.
-    Causes to which no point is lost are not drawn.
+    Parts that are 0 everywhere are not drawn.
     """
     models = list(dict.fromkeys(budget["model"]))
-    lost = budget.groupby("cause")["value"].max()
-    causes = [cause for cause in _COLORS if lost.get(cause, 0.0) > 0]
+    largest = budget["value"].abs().groupby(budget["part"]).max()
+    parts = [part for part in _COLORS if largest.get(part, 0.0) > 0]
     columns = min(_COLUMNS, len(models))
     rows = -(-len(models) // columns)
     figure, axes = new_figure(
-        rows, columns, (max(7.0, 5.2 * columns), 4.2 * rows + 0.9), sharey=True
+        rows, columns, (max(7.0, 5.2 * columns), 4.2 * rows + 1.3), sharey=True
     )
     for axis in axes.flat[len(models) :]:
         axis.axis("off")
+    lowest = 0.0
     for axis, model in zip(axes.flat, models, strict=False):
-        table = budget[budget["model"] == model]
-        _bars(axis, table, causes)
+        table = budget[(budget["model"] == model) & budget["part"].isin(PARTS)]
+        lowest = min(lowest, _bars(axis, table, parts))
         axis.set(
             title=panel_title(model, table),
             xlabel="images shown, the first k retrieved",
             ylabel="points lost a question (of 100)",
-            ylim=(0, 100),
         )
         axis.grid(axis="x", visible=False)
         axis.yaxis.set_tick_params(labelleft=True)
-    handles = [Patch(color=_COLORS[cause], label=cause) for cause in causes]
-    figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=9)
+    axes.flat[0].set_ylim(lowest, 100)
+    handles: list[Artist] = [Patch(color=_COLORS[part], label=part) for part in parts]
+    handles += axes.flat[0].get_legend_handles_labels()[0]  # that of the sum
+    figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9)
     figure.supxlabel(
-        "A whisker is the 95 % interval of its own segment, counted from the segment's base.",
+        "A whisker is the 95 % interval of its own segment, counted from the segment's base.\n"
+        "Below 0: the answer earns more than the clue alone that it is held against.",
         fontsize=9,
     )
     return figure
 
 
-def _bars(axis: Axes, table: pd.DataFrame, causes: list[str]) -> None:
-    """One model's bars, the causes one upon the other, each with its whisker."""
+def _bars(axis: Axes, table: pd.DataFrame, parts: list[str]) -> float:
+    """One model's bars, the parts one upon the other on their side of 0, each with its
+    whisker, and their sum; the lowest end of what is drawn.
+    """
     ticks = sorted(table["k"].unique())
     places = pd.Series(range(len(ticks)), ticks, dtype=float)
-    bottom = pd.Series(0.0, ticks)
-    for number, cause in enumerate(causes):
-        part = table[table["cause"] == cause].set_index("k").reindex(ticks)
-        axis.bar(places, part["value"], _WIDTH, bottom, color=_COLORS[cause])
-        drawn = part["value"] > 0
-        axis.vlines(
-            (places + _WIDTH * ((number + 0.5) / len(causes) - 0.5))[drawn],
-            (bottom + part["ci_low"])[drawn],
-            (bottom + part["ci_high"])[drawn],
-            color=DARK,
-            linewidth=1.3,
-        )
-        bottom = bottom + part["value"].fillna(0.0)
+    above, below = pd.Series(0.0, ticks), pd.Series(0.0, ticks)
+    ends = [0.0]
+    for number, name in enumerate(parts):
+        part = table[table["part"] == name].set_index("k").reindex(ticks)
+        values = part["value"].fillna(0.0)
+        bottom = above.where(values >= 0, below)
+        axis.bar(places, part["value"], _WIDTH, bottom, color=_COLORS[name])
+        drawn = values != 0
+        low, high = (bottom + part["ci_low"])[drawn], (bottom + part["ci_high"])[drawn]
+        across = places + _WIDTH * ((number + 0.5) / len(parts) - 0.5)
+        axis.vlines(across[drawn], low, high, color=DARK, linewidth=1.3)
+        above, below = above + values.clip(lower=0.0), below + values.clip(upper=0.0)
+        ends += low.dropna().tolist()
+    total = table.groupby("k")["value"].sum(min_count=1).reindex(ticks)
+    axis.plot(
+        places, total, "D", color=DARK, markeredgecolor="white", label="sum: all that is lost"
+    )
+    axis.axhline(0, color=DARK, linewidth=0.8)
     axis.set_xticks(places, [str(k) for k in ticks])
+    return min([*ends, float(below.min())])
