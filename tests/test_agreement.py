@@ -20,11 +20,13 @@ from vrag_kit.analysis import (
     READINGS,
     agreement,
     agreement_table,
+    compare,
     confusion,
     corrected_accuracy,
     gains_beside_judge,
     in_percent,
     pairs_of,
+    per_query,
 )
 from vrag_kit.errors import VragError
 from vrag_kit.judging import LABELS
@@ -235,14 +237,14 @@ def test_a_matrix_with_an_unknown_label_is_refused() -> None:
 
 
 def arm(scores: list[float], groups: str, setting: str = "zero_shot") -> pd.DataFrame:
-    """Judged answers of one arm, one query an answer."""
+    """Judged answers of one arm, the i-th to the i-th query."""
     return pd.DataFrame(
         {
             "model": "m",
             "setting": setting,
             "k": 0,
             "status": "ok",
-            "query_id": [f"{setting} {i}" for i in range(len(scores))],
+            "query_id": [f"q{i}" for i in range(len(scores))],
             "score": scores,
             "group": list(groups),
         }
@@ -346,7 +348,8 @@ def opposite(seed: int) -> tuple[pd.DataFrame, list[str]]:
         wrong = (right if setting == "gt_clue" else ~right) & (rng.random(n) < 0.25)
         scores = (right ^ wrong).astype(float)
         table = arm(list(scores), "x" * n, setting)
-        tables.append(table.assign(group=[f"s{i % 40}" for i in range(n)]))
+        queries = [f"q{i % 80}" for i in range(n)]  # with the clue, each five times
+        tables.append(table.assign(query_id=queries, group=[f"s{i % 40}" for i in range(n)]))
         truth += ["true" if each else "false" for each in right]
     return pd.concat(tables, ignore_index=True), truth
 
@@ -384,6 +387,49 @@ def test_beside_a_gain_stands_the_differential_bias_that_cancels_it() -> None:
     assert set(table["setting"]) == {"gt_clue"}
     with pytest.raises(VragError, match="m has 0 arms in the setting 'top_k', expected one"):
         gains_beside_judge(judged, pairs, baseline="top_k")
+
+
+def test_a_gain_is_that_of_compare_on_the_questions_that_both_arms_answered() -> None:
+    easy, species = [1.0] * 12 + [0.0] * 12, "abcdefghijkl" * 2
+    clue = arm([*easy[:12], *[float("nan")] * 9, 0.0, 0.0, 0.0], species, "gt_clue")
+    clue["status"] = clue["status"].mask(clue["score"].isna(), "timeout")  # the hard ones
+    judged = pd.concat([arm(easy, species), clue], ignore_index=True)
+    right = judged["score"].map({1.0: "true", 0.0: "false"})
+    pairs = judged.assign(human=right)[judged["score"].notna()]
+    table = gains_beside_judge(judged, pairs).set_index("metric")
+    values = per_query(judged, by=["model", "setting"])
+    (paired,) = compare(values, arm="setting", by=["model"], baseline="zero_shot").to_dict(
+        "records"
+    )
+    assert paired["value"] == 0.0  # the clue changed no answer
+    ends = ["value", "ci_low", "ci_high", "n"]
+    assert table.loc["gain", ends].tolist() == [paired[name] for name in ends]
+    assert table.loc["corrected gain", "value"] == 0.0
+    assert table["n"].tolist() == [15, 15, 30, 30]  # labels on these questions only
+
+
+def test_a_gain_of_all_questions_alike_leaves_what_so_few_may_hide() -> None:
+    judged = pd.concat(
+        [arm([0.0] * 6, "abcdef"), arm([1.0] * 6, "abcdef", "gt_clue")], ignore_index=True
+    )
+    pairs = judged.assign(human=["false"] * 6 + ["true"] * 6)
+    table = gains_beside_judge(judged, pairs).set_index("metric")
+    assert table.loc["gain", "value"] == 1.0
+    # as many species without another: 1 − 0.025^(1/6) = 0.459 of the way from 1 to −1
+    assert table.loc["gain", "ci_low"] == pytest.approx(1 - 2 * (1 - 0.025 ** (1 / 6)))
+    low, high = table.loc["corrected gain", ["ci_low", "ci_high"]]
+    assert low < table.loc["gain", "ci_low"] < 1 < high
+
+
+def test_an_arm_without_a_common_question_has_no_gain() -> None:
+    judged = pd.concat(
+        [arm([1, 0], "ab"), arm([1, 0], "ab", "gt_clue").assign(query_id=["q8", "q9"])],
+        ignore_index=True,
+    )
+    pairs = judged.assign(human="true")
+    table = gains_beside_judge(judged, pairs).set_index("metric")
+    assert table["value"].isna().all()
+    assert (table["n"] == 0).all()
 
 
 @given(st.integers(0, 1000), st.lists(st.sampled_from([1, 2, 5]), min_size=12, max_size=12))

@@ -75,13 +75,17 @@ def gains_beside_judge(
     baseline. A bias that is the same in both cancels; a differential one of the gain's
     size cancels the gain.
 
-    model, setting, k, metric, value, ci_low, ci_high, n; metric is "gain" (by the judge),
-    "bias that cancels it" (that size, without an interval), "bias by labels" and
-    "corrected gain" (gain less bias), found as in `corrected_accuracy`; n counts the
-    arm's answers, and the labelled ones of arm and baseline. Raises `VragError` for a
-    model without the baseline, or with several k of it.
+    model, setting, k, metric, value, ci_low, ci_high, n. All is about the questions that
+    have a verdict in both arms. metric is "gain" (by the judge, paired over them, with
+    the interval of `compare`), "bias that cancels it" (that size, without an interval),
+    "bias by labels" and "corrected gain" (gain less bias), found as in
+    `corrected_accuracy`; n counts these questions, and the labels of both arms on them.
+    Questions weigh alike, whatever the number of their answers, in a gain; answers do in
+    a bias. An arm without such a question has NaN. Raises `VragError` for a model
+    without the baseline, or with several k of it.
     """
-    JUDGED.check(judged, [*ARM, "group", "status", "score"], "gains_beside_judge")
+    needed = [*ARM, "query_id", "group", "status", "score"]
+    JUDGED.check(judged, needed, "gains_beside_judge")
     scale = scale_of(judged)
     labels = dict(list(pairs.groupby(ARM, sort=False)))
     rows: list[tuple[object, ...]] = []
@@ -93,10 +97,10 @@ def gains_beside_judge(
                 f"gains_beside_judge: {model} has {len(first)} arms in the setting {baseline!r},"
                 f" expected one; its settings are {', '.join(part['setting'].unique())}."
             )
-        sides = {key: _side(arms[key], labels.get(key, pairs.iloc[:0]), scale) for key in arms}
+        sides = {key: (arms[key], labels.get(key, pairs.iloc[:0])) for key in arms}
         base = sides.pop(first[0])
         for key, side in sides.items():
-            rows += [(*key, *row) for row in _beside(side, base)]
+            rows += [(*key, *row) for row in _beside(side, base, scale)]
     return pd.DataFrame(rows, columns=[*ARM, "metric", "value", "ci_low", "ci_high", "n"])
 
 
@@ -133,25 +137,40 @@ class _Side:
 
     judge: _Part
     off: _Part  # human − judge
-    n: int
-    n_labelled: int
 
 
 def _side(part: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> _Side:
     known = part[part["score"].notna()]
-    return _Side(
-        _mean(known["score"], known["group"]), _off(known, own, scale), len(known), len(own)
-    )
+    return _Side(_mean(known["score"], known["group"]), _off(known, own, scale))
 
 
-def _beside(side: _Side, base: _Side) -> list[tuple[object, ...]]:
-    """metric, value, ci_low, ci_high, n of one arm against the baseline."""
-    gain, bias = side.judge.plus(base.judge, -1.0), base.off.plus(side.off, -1.0)
-    labels = side.n_labelled + base.n_labelled
+def _beside(
+    side: tuple[pd.DataFrame, pd.DataFrame], base: tuple[pd.DataFrame, pd.DataFrame], scale: Scale
+) -> list[tuple[object, ...]]:
+    """metric, value, ci_low, ci_high, n of one arm against the baseline, each given as
+    its answers and those of them that are labelled.
+    """
+    by = ["query_id", "group"]
+    means = [answers.groupby(by, sort=False)["score"].mean() for answers, _ in (side, base)]
+    gains = (means[0] - means[1]).dropna().reset_index()
+    paired = estimate(gains["score"].to_numpy(), gains["group"], scale=scale.differences)
+    gain = _mean(gains["score"], gains["group"])
+    if np.allclose(
+        gain.by_group, 0.0, rtol=0, atol=1e-12 * scale.width
+    ):  # all gain alike: what as many groups may leave unseen
+        widest = np.max([paired.ci_high - paired.value, paired.value - paired.ci_low])
+        gain = _Part(paired.value, gain.by_group, unseen=float(widest))
+    offs, labels = [], 0
+    for answers, own in (side, base):
+        known = answers[answers["score"].notna() & answers["query_id"].isin(gains["query_id"])]
+        own = own[own["query_id"].isin(gains["query_id"])]
+        offs.append(_off(known, own, scale))
+        labels += len(own)
+    bias = offs[1].plus(offs[0], -1.0) if len(gains) else gain
     corrected = gain.plus(bias, -1.0)
     return [
-        ("gain", gain.value, *gain.interval(), side.n),
-        ("bias that cancels it", gain.value, math.nan, math.nan, side.n),
+        ("gain", paired.value, paired.ci_low, paired.ci_high, paired.n),
+        ("bias that cancels it", paired.value, math.nan, math.nan, paired.n),
         ("bias by labels", bias.value, *bias.interval(), labels),
         ("corrected gain", corrected.value, *corrected.interval(), labels),
     ]
