@@ -1,0 +1,228 @@
+"""MRAG-Bench drawn with the guide's organisms, in the layout of the real data set.
+
+    <folder>/data/test-00000-of-00011.parquet … test-000010-of-00011.parquet
+                                    the rows; by name, the eleventh stands after the second
+    <folder>/image_corpus/…         every picture once, the queries' too; of Partial the
+                                    whole pictures in the place of the queries
+    <folder>/edition.json           edition and hash of the drawing code; complete once all
+                                    is written
+
+The same edition gives the same pictures and rows. `retrieved_images` holds the five
+nearest pictures of the corpus, without the query's own, by a simple likeness: the
+cosine of colour histograms. It stands for the CLIP of the real data set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import multiprocessing
+import os
+import shutil
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.pages import hash_of_modules
+from vrag_kit.fieldguide.scenarios.edition import (
+    EDITIONS,
+    N_SHARDS,
+    Edition,
+    PlannedQuestion,
+    PlannedTopic,
+    plan,
+)
+from vrag_kit.fieldguide.scenarios.names import encoded, encoded_again, picture_name
+from vrag_kit.fieldguide.scenarios.perspective import whole
+from vrag_kit.fieldguide.scenarios.rows import Row, write_shards
+from vrag_kit.fieldguide.scenarios.table import SCENARIOS, topic
+from vrag_kit.fieldguide.scenarios.topics import SpeciesTopic
+from vrag_kit.fieldguide.traits import stream
+from vrag_kit.files import one_at_a_time, write_file
+from vrag_kit.plain import Json
+from vrag_kit.progress import track
+
+CORPUS = "image_corpus"
+N_RETRIEVED = 5
+_DRAWN_BY = ("shapes", "traits", "views", "album")
+
+
+def draw_mrag_bench(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:
+    """Draw an edition ("full": 540 questions, "small": 63) into `folder` unless it is
+    there already; returns the folder.
+
+    `workers` processes draw at once (default: one a core). Raises `VragError` for an
+    unknown edition, for a folder that holds other data, and for one that cannot be
+    written.
+    """
+    if edition not in EDITIONS:
+        raise VragError(
+            f"unknown edition {edition!r} of the drawn MRAG-Bench; expected one of"
+            f" {', '.join(map(repr, EDITIONS))}."
+        )
+    folder = Path(folder)
+    note = {"edition": edition, **asdict(EDITIONS[edition]), "drawn_by": _hash()}
+    done = {**json.loads(json.dumps(note)), "complete": True}
+    if _read(folder) == done:
+        return folder
+    try:
+        with one_at_a_time(folder, "drawing MRAG-Bench"):
+            if _read(folder) != done:
+                _draw(EDITIONS[edition], folder, note, workers or os.cpu_count() or 1)
+                write_file(folder / "edition.json", json.dumps(done, indent=1))
+    except OSError as error:
+        raise VragError(
+            f"{folder}: MRAG-Bench cannot be drawn there ({error.strerror or error}). Choose a"
+            " folder with write access and 120 MB free."
+        ) from error
+    return folder
+
+
+def _draw(edition: Edition, folder: Path, note: Json, workers: int) -> None:
+    corpus = folder / CORPUS
+    if corpus.exists() and not _read(folder):
+        raise VragError(
+            f"{folder}: holds an {CORPUS!r} folder that was not drawn by this kit. Choose another"
+            " folder."
+        )
+    write_file(folder / "edition.json", json.dumps({**note, "complete": False}))
+    for old in (corpus, folder / "data"):
+        shutil.rmtree(old, ignore_errors=True)
+    corpus.mkdir()
+    planned = plan(edition)
+    drawn: list[_Drawn] = []
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
+        made = pool.map(partial(_draw_topic, edition, corpus), planned, chunksize=4)
+        drawn += track(made, f"drawing MRAG-Bench ({edition.seed})", len(planned), "topics")
+    write_shards(_rows(edition, drawn, corpus), folder / "data", N_SHARDS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A drawn question."""
+
+    scenario: str
+    what: str
+    question: PlannedQuestion
+    image: bytes
+    own: str  # the file of its query in the corpus
+    examples: tuple[str, ...]  # files in the corpus
+    likeness: np.ndarray  # colour histogram of `image`, of unit length
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A drawn topic."""
+
+    asked: tuple[_Asked, ...]
+    likeness: dict[str, np.ndarray]  # file in the corpus → colour histogram
+
+
+class _Files:
+    """Pictures of a topic, written to the corpus."""
+
+    def __init__(self, corpus: Path, planned: PlannedTopic) -> None:
+        self.likeness: dict[str, np.ndarray] = {}
+        self._corpus = corpus
+        self._name = partial(picture_name, planned.scenario, planned.topic, planned.index)
+
+    def name(self, role: str, which: int) -> str:
+        """The name of a picture."""
+        return self._name(role, which)
+
+    def write(self, picture: Image.Image, role: str, which: int) -> str:
+        """Write a picture; returns its name."""
+        name = self.name(role, which)
+        data = encoded(picture, name)
+        with (self._corpus / name).open("xb") as file:  # no name comes twice
+            file.write(data)
+        self.likeness[name] = _likeness(data)
+        return name
+
+
+def _draw_topic(edition: Edition, corpus: Path, planned: PlannedTopic) -> _Drawn:
+    """Draw all pictures of a topic into the corpus."""
+    about, size = planned.topic, edition.size
+    files = _Files(corpus, planned)
+    for i in range(planned.pool):
+        files.write(about.example(f"{about.key}/gt/{i}", size), "gt", i)
+    for i in range(edition.strays):
+        stray = topic(planned.scenario, f"{about.key}/stray/{i}")
+        files.write(stray.example(f"{stray.key}/fp", size), "fp", i)
+    asked = []
+    for i, question in enumerate(planned.questions):
+        shown = about.query(question.name, size)
+        kept = shown
+        if planned.scenario == "partial" and isinstance(about, SpeciesTopic):
+            kept = whole(about.species, about.part, question.name, size)
+        own = files.write(kept, "input", i)
+        image = encoded(shown, own)
+        examples = tuple(files.name("gt", example) for example in question.examples)
+        like = _likeness(image)
+        what = about.what
+        asked.append(_Asked(planned.scenario, what, question, image, own, examples, like))
+    return _Drawn(tuple(asked), files.likeness)
+
+
+def _likeness(data: bytes) -> np.ndarray:
+    """Root of the colour histogram, 6 × 6 × 6 bins, of the middle of a picture."""
+    with Image.open(io.BytesIO(data)) as file:
+        small = np.asarray(file.convert("RGB").resize((48, 48), Image.Resampling.BOX))
+    bins = small[6:42, 6:42].reshape(-1, 3).astype(np.int64) * 6 // 256
+    counts = np.bincount(bins @ np.array([36, 6, 1]), minlength=216)
+    root = np.sqrt(counts.astype(np.float64))
+    unit: np.ndarray = root / np.linalg.norm(root)
+    return unit
+
+
+def _rows(edition: Edition, drawn: list[_Drawn], corpus: Path) -> list[Row]:
+    """The rows in a shuffled order, numbered from 0."""
+    likeness: dict[str, np.ndarray] = {}
+    every: list[_Asked] = []
+    for topic_drawn in drawn:
+        likeness |= topic_drawn.likeness
+        every += topic_drawn.asked
+    files = sorted(likeness)
+    table = np.stack([likeness[name] for name in files])
+    rows = []
+    for number, place in enumerate(stream(edition.seed, "rows").permutation(len(every))):
+        asked = every[place]
+        scores = table @ asked.likeness
+        scores[files.index(asked.own)] = -1.0
+        nearest = np.argsort(-scores, kind="stable")[:N_RETRIEVED]
+        found = tuple((corpus / files[i]).read_bytes() for i in nearest)
+        rows.append(_row(str(number), asked, found, corpus))
+    return rows
+
+
+def _row(row_id: str, asked: _Asked, retrieved: tuple[bytes, ...], corpus: Path) -> Row:
+    scenario, question = SCENARIOS[asked.scenario], asked.question
+    image = asked.image
+    examples = [(corpus / name).read_bytes() for name in asked.examples]
+    if asked.scenario == "incomplete" and question.number % 2:
+        image = encoded_again(image)
+        examples = [encoded_again(data) for data in examples]
+    if asked.scenario == "angle" and question.number % 20 == 0:
+        examples[4] = examples[0]  # as in 18 rows of the real data: one picture twice
+    return Row(row_id, scenario, question, asked.what, (image, tuple(examples), retrieved))
+
+
+def _hash() -> str:
+    """Changes with the code that draws an edition."""
+    here = sorted(Path(__file__).parent.glob("*.py"))
+    own = hashlib.sha256(b"".join(path.read_bytes() for path in here)).hexdigest()[:16]
+    return f"{hash_of_modules(_DRAWN_BY)}-{own}"
+
+
+def _read(folder: Path) -> Json:
+    try:
+        return dict(json.loads((folder / "edition.json").read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
+        return {}
