@@ -305,6 +305,21 @@ def test_search_agrees_with_a_plain_loop_over_candidates_and_over_the_whole_corp
         )
 
 
+def test_a_query_does_not_find_what_is_left_out_of_its_candidates_and_loses_no_rank_by_it(
+    tmp_path: Path,
+) -> None:
+    encoder = ColorEncoder()
+    embeddings = embed_documents(encoder, pictures(tmp_path / "x", 40), tmp_path / "store")
+    queries = [ask([1, 2, 3], "q0"), ask([3, 1, 0], "q1"), ask([1, 2, 3], "q2")]
+    all_found = FlatRetriever(encoder, embeddings, lambda _: None).search(queries, 40)
+    order = {query: list(run["doc_id"]) for query, run in all_found.groupby("query_id")}
+    out = {"q0": frozenset(order["q0"][:2]), "q1": frozenset(order["q1"][5:6])}
+    run = FlatRetriever(encoder, embeddings, lambda _: None, out).search(queries, 8)
+    for query, found in run.groupby("query_id"):
+        kept = [doc_id for doc_id in order[query] if doc_id not in out.get(query, ())]
+        assert list(found["doc_id"]) == kept[:8]
+
+
 def test_ties_at_the_cut_are_broken_by_doc_id_descending(tmp_path: Path) -> None:
     folder = tmp_path / "x"
     folder.mkdir()

@@ -114,6 +114,10 @@ class Benchmark:
     """
     pools: Mapping[QueryId, tuple[DocId, ...]] | None = None
     """The documents that a query is searched in; None when it is the whole corpus."""
+    left_out: Mapping[QueryId, frozenset[DocId]] = field(default_factory=dict)
+    """Documents that a query may not be shown, though they are among its candidates,
+    such as its own picture; queries without any are absent.
+    """
     groups_are: str = "groups"
     """What the queries' groups are, in the plural, as captions say it: "species"."""
 
@@ -147,13 +151,14 @@ class Benchmark:
         wanted = set(query_ids)
         kept = [query_id for query_id in self.queries if query_id in wanted]
         named = "\n".join([self.fingerprint, *kept])
-        pools = self.pools
+        pools, left_out = self.pools, self.left_out
         return replace(
             self,
             fingerprint=hashlib.sha256(named.encode()).hexdigest(),
             queries={query_id: self.queries[query_id] for query_id in kept},
             qrels={query_id: self.qrels[query_id] for query_id in kept},
             pools=None if pools is None else {query_id: pools[query_id] for query_id in kept},
+            left_out={query_id: left_out[query_id] for query_id in kept if query_id in left_out},
         )
 
     def with_documents(self, documents: Iterable[Evidence]) -> Benchmark:

@@ -276,7 +276,9 @@ def _non_clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count:
     labels = benchmark.qrels[query_id]
     pool = benchmark.candidates(query_id)
     shown = benchmark.corpus if pool is None else pool
-    others = [doc_id for doc_id in shown if not labels.get(doc_id, 0)]
+    left_out = benchmark.left_out.get(query_id, frozenset())
+    plain = [doc_id for doc_id in shown if not labels.get(doc_id, 0)]
+    others = [doc_id for doc_id in plain if doc_id not in left_out]
     if len(others) < count:
         raise VragError(
             f"query {query_id!r} has {len(others)} images that are no clue, fewer than the {count}"

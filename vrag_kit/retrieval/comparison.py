@@ -67,7 +67,7 @@ def _search(benchmark: Benchmark, encoder: Encoder, k: int, cache_dir: Path | st
         print(f"search by {encoder.name}: {queries}, found before", flush=True)
         return run
     embeddings = embed_documents(encoder, benchmark.corpus.values(), cache_dir)
-    retriever = FlatRetriever(encoder, embeddings, benchmark.candidates)
+    retriever = FlatRetriever(encoder, embeddings, benchmark.candidates, benchmark.left_out)
     run = retriever.search(benchmark.queries.values(), k)
     write_search(folder, key, run)
     return run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,13 +30,15 @@ class FlatRetriever:
         encoder: Encoder,
         embeddings: Embeddings,
         candidates: Callable[[str], tuple[str, ...] | None],
+        left_out: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         """`candidates(query_id)` gives the documents a query is searched in, None for
-        all; usually `benchmark.candidates`.
+        all; usually `benchmark.candidates`. Those of `left_out` are found, and dropped.
         """
         self._encoder = encoder
         self._embeddings = embeddings
         self._candidates = candidates
+        self._left_out = left_out or {}
 
     def search(self, queries: Iterable[Query], k: int) -> pd.DataFrame:
         """The `k` nearest documents of each query as a run (see `retrieval.run`), all
@@ -60,12 +62,18 @@ class FlatRetriever:
         found: dict[int, list[Hit]] = {}
         for pool, positions in pools.items():
             names = self._embeddings.doc_ids if pool is None else pool
-            hits = nearest(vectors[positions], names, self._embeddings.vectors, k)
-            found.update(zip(positions, hits, strict=True))
+            out = [self._out(queries[position]) for position in positions]
+            deeper = k + max(len(each) for each in out)
+            hits = nearest(vectors[positions], names, self._embeddings.vectors, deeper)
+            for position, each, own in zip(positions, hits, out, strict=True):
+                found[position] = [hit for hit in each if hit[1] not in own][:k]
         rows: list[tuple[str, str, float]] = []
         for position, query in enumerate(queries):
             rows += [(query.query_id, doc_id, score) for score, doc_id in found[position]]
         return make_run(rows)
+
+    def _out(self, query: Query) -> frozenset[str]:
+        return self._left_out.get(query.query_id, frozenset())
 
 
 def nearest(

@@ -39,6 +39,8 @@ def search_key(benchmark: Benchmark, encoder: Encoder, k: int) -> str:
         text, image = encoder.shown.of_query(query, encoder.name)
         add(query_id, text, None if image is None else image.stamp)
         add(benchmark.candidates(query_id))
+        if left_out := benchmark.left_out.get(query_id):
+            add("without", sorted(left_out))
     for doc_id, document in benchmark.corpus.items():
         add(doc_id, encoder.shown.stamp(document))
     return digest.hexdigest()
