@@ -14,6 +14,7 @@ from vrag_kit.benchmarks.knowledge import (
     match_table,
     read_species,
 )
+from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
 from vrag_kit.benchmarks.other_corpus import load_other_corpus
 from vrag_kit.benchmarks.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.webqa import captions_only, load_webqa
@@ -29,6 +30,7 @@ __all__ = [
     "decode",
     "find_damaged",
     "knowledge_base",
+    "load_mrag_bench",
     "load_other_corpus",
     "load_pages",
     "load_visual_rag",

@@ -1,0 +1,195 @@
+"""MRAG-Bench: questions with four options on a picture that hides the answer, over a
+corpus of pictures of which some show it (Hu et al., ICLR 2025).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from vrag_kit.benchmarks.images import ImageFile, list_images
+from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, match_rows
+from vrag_kit.benchmarks.mrag_bench_rows import LABELS, LETTERS, find_shards
+from vrag_kit.errors import VragError
+from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.workspace import path as project_path
+
+LEFT_OUT = ("own", "inputs")
+STORE = "runs/mrag_bench"
+"""Where the matching is kept unless another folder is named, from the project's root."""
+
+
+def load_mrag_bench(
+    rows: Path | str,
+    corpus: Path | str | None = None,
+    *,
+    left_out: str = "own",
+    cache_dir: Path | str | None = None,
+    name: str = "mrag-bench",
+) -> Benchmark:
+    """Read MRAG-Bench from a folder of its parquet shards, or from the hub
+    ("uclanlp/MRAG-Bench@43620fd"), over the folder of its corpus; without one the
+    documents are the pictures of the rows, ground truth and retrieved.
+
+    A query has `image` and `choices`, `answers` is the right option's text, `group` the
+    questions that share ground-truth pictures, directly or through others. Labels are 1
+    for ground truth. The metadata hold `scenario` (as the paper says it, lower case:
+    "Obstruction" is "occlusion"), `label` (as the row says it), `aspect`, `letter` (of
+    the right option), `retrieved` (the row's documents, best first), `image_type`,
+    `source` and `where`. Queries come in the order of their ids, whatever the shards'.
+
+    A document's id is the file's name, percent-encoded: many hold spaces, and some the
+    answer, so show them to no model. The pictures of rows carry no usable name: they are
+    matched to the corpus by their bytes, else by their pixels, which is kept in
+    `cache_dir` (runs/mrag_bench); a picture in neither becomes a document "row-…".
+
+    `left_out` says what a query may not find: "own" its own picture, which lies in the
+    corpus; "inputs" the pictures of all queries, and files named "…_input…", which are
+    then no documents at all (but for ground truth). The paper does not say which.
+
+    Raises `VragError` at the first row that cannot be used, for shards that are missing
+    or cut short, and for a corpus without pictures; `vrag check` lists all.
+    """
+    if left_out not in LEFT_OUT:
+        raise VragError(f"left_out is {left_out!r}; expected {' or '.join(map(repr, LEFT_OUT))}.")
+    store = Path(cache_dir) if cache_dir else project_path(STORE)
+    folder = corpus_folder(corpus) if corpus else None
+    matched = match_rows(find_shards(rows), folder, store)
+    in_order = sorted(matched.rows, key=lambda row: _order(row.texts["id"]))
+    files = {path.name: path for path in list_images(folder)} if folder else {}
+    for copy in matched.copies:
+        del files[copy]
+    places = {name: files.get(name, store / name) for name in (*files, *matched.written)}
+    documents = _documents(in_order, files)
+    if left_out == "inputs":
+        documents = _without_inputs(in_order, documents)
+    groups = _groups(in_order)
+    return Benchmark(
+        name=name,
+        fingerprint=_fingerprint(in_order, documents),
+        queries={row.texts["id"]: _query(row, places, groups) for row in in_order},
+        corpus={doc_id_of(each): _document(each, places) for each in documents},
+        qrels={row.texts["id"]: _labels(row) for row in in_order},
+        left_out=_own_pictures(in_order, documents),
+        groups_are="sets of questions that share pictures",
+    )
+
+
+def corpus_folder(corpus: Path | str) -> Path:
+    """The folder with the corpus' pictures: this one, or "image_corpus" in it.
+
+    Raises `VragError` when there are no pictures.
+    """
+    folder = Path(corpus).expanduser()
+    for place in (folder, folder / "image_corpus"):
+        if place.is_dir() and list_images(place):
+            return place
+    found = "is no folder" if not folder.is_dir() else "holds no pictures"
+    raise VragError(
+        f"{folder}: {found}; expected MRAG-Bench's image_corpus. Get it by `vrag fetch mrag-bench`,"
+        " or leave the corpus out: then the documents are the pictures of the rows."
+    )
+
+
+def doc_id_of(name: str) -> str:
+    """A file's name without spaces and signs that TREC files or addresses cannot hold."""
+    return quote(name, safe="")
+
+
+def _order(row_id: str) -> tuple[bool, int, str]:
+    """Ids are numbers, and sort as such; others come behind, as texts."""
+    return (not row_id.isdecimal(), int(row_id) if row_id.isdecimal() else 0, row_id)
+
+
+def _documents(rows: Iterable[MatchedRow], files: Iterable[str]) -> list[str]:
+    """All files of the corpus, and the pictures of rows that are in none."""
+    documents = dict.fromkeys(files)
+    for row in rows:
+        documents |= dict.fromkeys((*row.gt_images, *row.retrieved_images))
+    return list(documents)
+
+
+def _without_inputs(rows: Sequence[MatchedRow], documents: Iterable[str]) -> list[str]:
+    inputs = {row.image for row in rows}
+    shown: set[str] = set()
+    for row in rows:
+        shown.update(row.gt_images)
+    return [
+        each for each in documents if each in shown or (each not in inputs and "_input" not in each)
+    ]
+
+
+def _own_pictures(
+    rows: Iterable[MatchedRow], documents: Iterable[str]
+) -> dict[str, frozenset[str]]:
+    """Query → its own picture, where that is a document."""
+    there = set(documents)
+    return {
+        row.texts["id"]: frozenset([doc_id_of(row.image)]) for row in rows if row.image in there
+    }
+
+
+def _groups(rows: Sequence[MatchedRow]) -> dict[str, str]:
+    """Id of a row → the first id of all rows that share ground-truth pictures with it,
+    directly or through others: the components of the graph of rows and pictures.
+    """
+    of_picture: dict[str, list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        for picture in row.gt_images:
+            of_picture[picture].append(place)
+    first: dict[int, int] = {}
+    for start in range(len(rows)):
+        waiting = [start]
+        while waiting:
+            place = waiting.pop()
+            if place in first:
+                continue
+            first[place] = start
+            for picture in rows[place].gt_images:
+                waiting += of_picture.pop(picture, [])
+    return {row.texts["id"]: rows[first[place]].texts["id"] for place, row in enumerate(rows)}
+
+
+def _query(row: MatchedRow, places: Mapping[str, Path], groups: Mapping[str, str]) -> Query:
+    texts = row.texts
+    return Query(
+        query_id=texts["id"],
+        text=texts["question"],
+        image=ImageFile(places[row.image]),
+        answers=(texts["answer"],),
+        choices=tuple(texts[letter] for letter in LETTERS),
+        group=groups[texts["id"]],
+        metadata=_told(row),
+    )
+
+
+def _told(row: MatchedRow) -> dict[str, object]:
+    """What a row tells beside the question."""
+    texts = row.texts
+    return {
+        "where": row.where,
+        "scenario": LABELS[texts["scenario"].lower()],
+        "label": texts["scenario"],
+        "aspect": texts["aspect"],
+        "letter": texts["answer_choice"],
+        "retrieved": [doc_id_of(each) for each in row.retrieved_images],
+        "image_type": texts["image_type"],
+        "source": texts["source"],
+    }
+
+
+def _document(name: str, places: Mapping[str, Path]) -> Evidence:
+    return Evidence(doc_id=doc_id_of(name), image=ImageFile(places[name]), metadata={"file": name})
+
+
+def _labels(row: MatchedRow) -> dict[str, int]:
+    return {doc_id_of(picture): 1 for picture in row.gt_images}
+
+
+def _fingerprint(rows: Iterable[MatchedRow], documents: Iterable[str]) -> str:
+    asked = [[sorted(row.texts.items()), row.gt_images, row.retrieved_images] for row in rows]
+    return hashlib.sha256(json.dumps([asked, sorted(documents)]).encode()).hexdigest()

@@ -1,0 +1,243 @@
+"""The rows of MRAG-Bench, out of parquet shards in whatever order their names sort.
+
+Shards are named test-00000-of-000028 … test-00009-of-000028, test-000010-of-000028 …:
+sorted by name, the eleventh comes after the second, and so do its rows. Each row has an
+id; nothing else orders them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vrag_kit.errors import VragError, short
+from vrag_kit.plain import Json
+
+LETTERS = ("A", "B", "C", "D")
+TEXTS = ("id", "aspect", "scenario", "question", *LETTERS, "answer_choice", "answer")
+PICTURES = ("gt_images", "retrieved_images")
+COLUMNS = (*TEXTS, "image", *PICTURES)
+"""The columns that are read; image_type and source are kept where there are any."""
+LABELS = {
+    "angle": "angle",
+    "partial": "partial",
+    "scope": "scope",
+    "obstruction": "occlusion",
+    "occlusion": "occlusion",
+    "temporal": "temporal",
+    "deformation": "deformation",
+    "incomplete": "incomplete",
+    "biological": "biological",
+    "others": "others",
+}
+"""A label of the column `scenario` in lower case → the paper's name."""
+_SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
+_FETCH = "Fetch it again; `vrag check` lists all that is wrong."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MragRow:
+    """One row whose texts are in order; pictures are encoded files."""
+
+    where: str  # shard and row, as messages name it
+    texts: Mapping[str, str]  # TEXTS, image_type and source
+    image: bytes
+    gt_images: tuple[bytes, ...]
+    retrieved_images: tuple[bytes, ...]
+
+    @property
+    def id(self) -> str:
+        """The row's id."""
+        return self.texts["id"]
+
+    @property
+    def scenario(self) -> str:
+        """The paper's name of its scenario."""
+        return LABELS[self.texts["scenario"].lower()]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The four options, in order."""
+        return tuple(self.texts[letter] for letter in LETTERS)
+
+
+def find_shards(rows: Path | str) -> list[Path]:
+    """The shards in a folder, or in its folder "data", by number; `rows` may also name a
+    data set of the hub, "uclanlp/MRAG-Bench@<revision>", whose shards are fetched once.
+
+    Raises `VragError` when there are none, and when their names tell that some are
+    missing.
+    """
+    found = list_shards(rows)
+    if problem := shards_problem(found):
+        raise VragError(f"{found[0].parent}: {problem}")
+    return found
+
+
+def list_shards(rows: Path | str) -> list[Path]:
+    """As `find_shards`, be they all there or not."""
+    folder = _local(rows)
+    found = list(folder.glob("*.parquet")) or list(folder.glob("data/*.parquet"))
+    if not found:
+        raise VragError(
+            f"{folder}: no parquet files; expected MRAG-Bench's shards"
+            " (test-00000-of-000028.parquet, …) in it or in its folder 'data'. Get them by `vrag"
+            " fetch mrag-bench`."
+        )
+    return sorted(found, key=_number)
+
+
+def shards_problem(shards: Sequence[Path]) -> str:
+    """What the numbers in the names of shards tell to be missing or too many; "" when
+    they are complete, or have no numbers.
+    """
+    counts = {_number(path)[1] for path in shards}
+    numbers = [_number(path)[0] for path in shards]
+    if 0 in counts:
+        return ""
+    told = max(counts)
+    expected = f"{len(shards)} shards of {told}"
+    if missing := [number for number in range(told) if number not in numbers]:
+        more = " and others are" if missing[1:] else " is"
+        return f"{expected}; number {missing[0]}{more} missing. Fetch the data set again."
+    if len(shards) > told or len(counts) > 1:
+        return f"{expected}; remove those that belong to another data set, or an older one."
+    return ""
+
+
+def _number(path: Path) -> tuple[int, int, str]:
+    """(number of a shard, how many its name tells of, name); 0, 0 without numbers."""
+    match = _SHARD.fullmatch(path.name)
+    return (int(match[2]), int(match[3]), path.name) if match else (0, 0, path.name)
+
+
+def _local(rows: Path | str) -> Path:
+    """The folder; that of the hub's cache for the name of a data set."""
+    folder = Path(rows).expanduser()
+    name = str(rows)
+    if folder.is_dir():
+        return folder
+    if name.count("/") != 1 or name.startswith((".", "/", "~")):
+        raise VragError(f"{folder}: no such folder; expected the one with MRAG-Bench's shards.")
+    from huggingface_hub import snapshot_download
+
+    try:
+        fetched = snapshot_download(
+            name.partition("@")[0],
+            repo_type="dataset",
+            revision=name.partition("@")[2] or None,
+            allow_patterns=["*.parquet", "data/*.parquet"],
+        )
+    except (OSError, ValueError) as error:
+        raise VragError(
+            f"{name!r} is no folder here and no data set that can be fetched from the Hugging Face"
+            f" hub: {str(error).strip().splitlines()[0]} Check name and network, or give a folder"
+            " of shards."
+        ) from error
+    return Path(fetched)
+
+
+def read_shard(path: Path) -> Iterator[tuple[str, Json]]:
+    """(where, row as it stands) of every row; memory holds a few at a time.
+
+    Raises `VragError` for a file that is cut short or damaged, and for missing columns.
+    """
+    import pyarrow as pa  # heavy
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        with pq.ParquetFile(path) as shard:
+            if lacking := [name for name in COLUMNS if name not in shard.schema_arrow.names]:
+                raise VragError(
+                    f"{path}: no column {lacking[0]!r}; found"
+                    f" {', '.join(shard.schema_arrow.names)}. Is this MRAG-Bench?"
+                )
+            for batch in shard.iter_batches(batch_size=4):
+                for row in batch.to_pylist():
+                    yield f"{path.name} row {number}", row
+                    number += 1
+    except (pa.ArrowException, OSError) as error:
+        size = path.stat().st_size if path.exists() else 0
+        raise VragError(
+            f"{path}: cannot be read behind row {number}: {str(error).splitlines()[0]} The file"
+            f" has {size:,} bytes and is cut short or damaged. {_FETCH}"
+        ) from error
+
+
+def parse_row(row: Json, where: str) -> MragRow:
+    """A row of which everything needed is there.
+
+    Raises `VragError`, naming the row, for a text that is missing, an unknown scenario,
+    an answer that is none of the options, or that two options share, and for a picture
+    without bytes.
+    """
+    texts: dict[str, str] = {}
+    for name in TEXTS:
+        value = row.get(name)
+        if not isinstance(value, str) or not value.strip():
+            raise VragError(f"{where}: {name} is {short(value)}, expected a text. {_FETCH}")
+        texts[name] = value.strip()
+    for name in ("image_type", "source"):
+        texts[name] = str(row.get(name) or "")
+    named = f"{where} (id {texts['id']})"
+    if re.search(r"\s", texts["id"]):
+        raise VragError(f"{named}: id has white space, which TREC files cannot hold. {_FETCH}")
+    if texts["scenario"].lower() not in LABELS:
+        known = ", ".join(label.capitalize() for label in LABELS)
+        raise VragError(
+            f"{named}: unknown scenario {texts['scenario']!r}; expected one of {known}."
+        )
+    if problem := _answer_problem(texts):
+        raise VragError(f"{named}: {problem} {_FETCH}")
+    encoded: dict[str, tuple[bytes, ...]] = {}
+    for name, given in {"image": [row["image"]], **{name: row[name] for name in PICTURES}}.items():
+        encoded[name] = tuple(_bytes(picture) for picture in given or [])
+        if not all(encoded[name]) or (name == "gt_images" and not encoded[name]):
+            raise VragError(f"{named}: a picture of {name} is missing (no bytes). {_FETCH}")
+    (image,) = encoded["image"]
+    found = encoded["retrieved_images"]
+    return MragRow(
+        where=named,
+        texts=texts,
+        image=image,
+        gt_images=encoded["gt_images"],
+        retrieved_images=found,
+    )
+
+
+def _bytes(picture: object) -> bytes:
+    data = picture.get("bytes") if isinstance(picture, dict) else None
+    return data if isinstance(data, bytes) else b""
+
+
+def _answer_problem(texts: Mapping[str, str]) -> str:
+    """Why letter, answer and options contradict each other; "" when they do not."""
+    letter, answer = texts["answer_choice"], texts["answer"]
+    options = {name: texts[name] for name in LETTERS}
+    if letter not in options:
+        return f"answer_choice is {letter!r}, expected A, B, C or D."
+    if answer not in options.values():
+        return f"the answer {answer!r} is none of the options {', '.join(options.values())}."
+    if options[letter] != answer:
+        return f"the answer is {answer!r}, but option {letter} is {options[letter]!r}."
+    if list(options.values()).count(answer) > 1:
+        return f"two options are {answer!r}, which is the answer."
+    return ""
+
+
+def row_oddities(row: MragRow) -> list[str]:
+    """What is worth knowing of a row and does not keep it from being asked."""
+    odd = []
+    if repeated := sorted({each for each in row.options if row.options.count(each) > 1}):
+        odd.append(f"two options are {repeated[0]!r}")
+    expected = 1 if row.scenario == "incomplete" else 5
+    if len(row.gt_images) != expected:
+        odd.append(f"{len(row.gt_images)} pictures in gt_images, expected {expected}")
+    if len(set(row.gt_images)) < len(row.gt_images):
+        odd.append("one picture of gt_images stands there twice")
+    if row.image in row.gt_images:
+        odd.append("the query's own picture is among gt_images")
+    return odd
