@@ -18,6 +18,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Evidence, Query
 from vrag_kit.workspace import path as project_path
 
+CORPUS = "image_corpus"
+"""The folder of pictures in the corpus' archive."""
 LEFT_OUT = ("own", "inputs")
 STORE = "runs/mrag_bench"
 """Where the matching is kept unless another folder is named, from the project's root."""
@@ -85,7 +87,7 @@ def corpus_folder(corpus: Path | str) -> Path:
     Raises `VragError` when there are no pictures.
     """
     folder = Path(corpus).expanduser()
-    for place in (folder, folder / "image_corpus"):
+    for place in (folder, folder / CORPUS):
         if place.is_dir() and list_images(place):
             return place
     found = "is no folder" if not folder.is_dir() else "holds no pictures"

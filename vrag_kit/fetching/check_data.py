@@ -1,4 +1,4 @@
-"""`vrag check` of Visual-RAG's data: what was found, as a terminal shows it."""
+"""`vrag check` of a benchmark's data: what was found, as a terminal shows it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.benchmarks.mrag_bench import CORPUS
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.data_folder import find_data
 from vrag_kit.fetching.health import KINDS, check_visual_rag
+from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
 from vrag_kit.fetching.versions import changes_summary, image_changes, label_changes
 from vrag_kit.files import write_file
 
@@ -25,9 +27,12 @@ def check_data(
     whether there are faults (odd findings are none).
 
     `target` is an annotation file with its `image_root`, or, alone, a folder that
-    `find_data` understands. `csv` gets every finding; what changed goes beside it, by
-    query to "<name>_changes.csv", by image to "<name>_image_changes.csv".
+    `find_data` understands; or a folder of MRAG-Bench's shards, with the folder of its
+    corpus unless that lies in it. `csv` gets every finding; what changed goes beside it,
+    by query to "<name>_changes.csv", by image to "<name>_image_changes.csv".
     """
+    if _has_shards(target):
+        return _check_mrag_bench(target, image_root, csv)
     if image_root is None and not target.is_dir():
         raise VragError(
             f"{target} is no parameter file (.yaml) and no folder. To check a benchmark, name its"
@@ -59,6 +64,24 @@ def check_data(
             images = image_changes(before, annotations)
             _write(csv.with_name(f"{csv.stem}_changes.csv"), changes)
             _write(csv.with_name(f"{csv.stem}_image_changes.csv"), images)
+    return bool(set(findings["kind"]) - {"odd"})
+
+
+def _has_shards(folder: Path) -> bool:
+    """Whether there are parquet files in a folder, or in its folder "data"."""
+    return any(folder.glob("*.parquet")) or any(folder.glob("data/*.parquet"))
+
+
+def _check_mrag_bench(rows: Path, corpus: Path | None, csv: Path | None) -> bool:
+    """The same of MRAG-Bench's rows and corpus."""
+    beside = rows / CORPUS
+    corpus = corpus or (beside if beside.is_dir() else None)
+    print(f"rows: {rows}\ncorpus: {corpus or 'none; only the rows are checked'}", flush=True)
+    findings = check_mrag_bench(rows, corpus)
+    print(_summary(findings))
+    _show(findings, csv)
+    if csv:
+        _write(csv, findings)
     return bool(set(findings["kind"]) - {"odd"})
 
 

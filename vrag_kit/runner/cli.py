@@ -115,7 +115,7 @@ def check(
         typer.Argument(
             help=(
                 "a parameter file (.yaml); or an annotation file (JSON Lines); or a folder of"
-                " annotations and images"
+                " annotations and images, or of MRAG-Bench's shards"
             )
         ),
     ],

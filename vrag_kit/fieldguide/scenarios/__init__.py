@@ -2,8 +2,22 @@
 set's own layout, and fresh questions for training.
 """
 
+from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
+from vrag_kit.fieldguide.scenarios.edition import EDITIONS
 from vrag_kit.fieldguide.scenarios.lessons import Lesson, Pictures, lesson
+from vrag_kit.fieldguide.scenarios.opening import DRAWN_MRAG, open_mrag_bench
 from vrag_kit.fieldguide.scenarios.table import SCENARIOS
 from vrag_kit.fieldguide.scenarios.topics import known_species, told_names
 
-__all__ = ["SCENARIOS", "Lesson", "Pictures", "known_species", "lesson", "told_names"]
+__all__ = [
+    "DRAWN_MRAG",
+    "EDITIONS",
+    "SCENARIOS",
+    "Lesson",
+    "Pictures",
+    "draw_mrag_bench",
+    "known_species",
+    "lesson",
+    "open_mrag_bench",
+    "told_names",
+]

@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from vrag_kit.benchmarks.mrag_bench import CORPUS
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.pages import hash_of_modules
 from vrag_kit.fieldguide.scenarios.edition import (
@@ -48,7 +49,6 @@ from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
-CORPUS = "image_corpus"
 N_RETRIEVED = 5
 _DRAWN_BY = ("shapes", "traits", "views", "album")
 

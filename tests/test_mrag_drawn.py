@@ -1,0 +1,259 @@
+"""The drawn MRAG-Bench is laid out like the real one, its queries hide what they ask and
+its examples show it, and nothing but the pictures gives the answer away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vrag_kit.benchmarks import load_mrag_bench
+from vrag_kit.errors import VragError
+from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
+from vrag_kit.fieldguide.pages import EDITIONS as GUIDES
+from vrag_kit.fieldguide.scenarios import (
+    EDITIONS,
+    SCENARIOS,
+    Pictures,
+    draw_mrag_bench,
+    known_species,
+    lesson,
+    open_mrag_bench,
+    told_names,
+)
+from vrag_kit.fieldguide.scenarios.edition import plan
+from vrag_kit.fieldguide.scenarios.table import topic
+from vrag_kit.fieldguide.scenarios.topics import SpeciesTopic
+from vrag_kit.fieldguide.traits import COLORS
+from vrag_kit.types import Benchmark
+
+SMALL = 64  # pixels: hides what 128 hide
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return draw_mrag_bench("small", tmp_path_factory.mktemp("mrag") / "drawn")
+
+
+@pytest.fixture(scope="module")
+def benchmark(drawn: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    return load_mrag_bench(drawn, drawn, cache_dir=tmp_path_factory.mktemp("store"))
+
+
+def digest(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    together = hashlib.sha256()
+    for path in files:
+        together.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    return together.hexdigest()
+
+
+def test_the_same_edition_gives_the_same_bytes_with_any_number_of_workers(
+    drawn: Path, tmp_path: Path
+) -> None:
+    assert digest(draw_mrag_bench("small", tmp_path / "again", workers=1)) == digest(drawn)
+    before = (drawn / "edition.json").stat().st_mtime_ns
+    draw_mrag_bench("small", drawn)
+    assert (drawn / "edition.json").stat().st_mtime_ns == before  # left alone
+
+
+def test_an_edition_that_was_cut_off_or_drawn_by_other_code_is_drawn_again(
+    drawn: Path, tmp_path: Path
+) -> None:
+    folder = draw_mrag_bench("small", tmp_path / "x")
+    note = json.loads((folder / "edition.json").read_text(encoding="utf-8"))
+    (folder / "edition.json").write_text(json.dumps({**note, "complete": False}))
+    next((folder / "image_corpus").iterdir()).unlink()
+    assert digest(draw_mrag_bench("small", folder)) == digest(drawn)
+
+
+def test_a_folder_with_other_pictures_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "image_corpus").mkdir()
+    (tmp_path / "image_corpus" / "mine.jpg").write_bytes(b"precious")
+    with pytest.raises(VragError, match="was not drawn by this kit"):
+        draw_mrag_bench("small", tmp_path)
+    assert (tmp_path / "image_corpus" / "mine.jpg").read_bytes() == b"precious"
+    with pytest.raises(VragError, match="'full', 'small'"):
+        draw_mrag_bench("large", tmp_path)
+
+
+def test_the_hubs_own_library_reads_the_shards_and_knows_their_pictures(
+    drawn: Path, tmp_path: Path
+) -> None:
+    import datasets
+
+    shards = sorted(str(path) for path in (drawn / "data").iterdir())
+    rows = datasets.load_dataset("parquet", data_files=shards, split="train", cache_dir=tmp_path)
+    assert rows.column_names == [
+        "id", "aspect", "scenario", "image", "gt_images", "question", "A", "B", "C", "D",
+        "answer_choice", "answer", "image_type", "source", "retrieved_images",
+    ]  # fmt: skip
+    assert isinstance(rows[0]["image"], Image.Image)
+    assert isinstance(rows[0]["retrieved_images"][4], Image.Image)
+    assert rows[0]["image"].size == (96, 96)
+    assert [Path(shard).name for shard in shards[:3]] == [
+        "test-00000-of-000011.parquet",
+        "test-00001-of-000011.parquet",
+        "test-000010-of-000011.parquet",
+    ]
+    ids = [int(each) for each in rows["id"]]
+    assert ids != sorted(ids) == list(range(63))
+
+
+def test_every_scenario_has_its_label_its_examples_and_in_the_full_edition_sixty_questions(
+    benchmark: Benchmark,
+) -> None:
+    sizes = Counter(about.scenario for about in plan(EDITIONS["full"]) for _ in about.questions)
+    assert sizes == dict.fromkeys(SCENARIOS, 60)
+    labels = {query.metadata["label"] for query in benchmark.queries.values()}
+    assert "Obstruction" in labels
+    assert "Occlusion" not in labels
+    counts: dict[str, set[int]] = {}
+    for query_id, query in benchmark.queries.items():
+        counts.setdefault(query.metadata["scenario"], set()).add(len(benchmark.qrels[query_id]))
+    assert counts.pop("incomplete") == {1}
+    assert counts.pop("angle") == {4, 5}  # one picture twice, as in 18 rows of the real data
+    assert set(map(frozenset, counts.values())) == {frozenset({5})}
+
+
+def test_the_corpus_holds_the_queries_but_partials_and_its_names_are_the_real_ones_trouble(
+    benchmark: Benchmark,
+) -> None:
+    without = {
+        query.metadata["scenario"]
+        for query_id, query in benchmark.queries.items()
+        if query_id not in benchmark.left_out
+    }
+    assert without == {"partial"}
+    names = [unquote(doc_id) for doc_id in benchmark.corpus]
+    assert {Path(name).suffix for name in names} == {".jpg", ".JPEG", ".png", ".webp"}
+    for sign in (" ", "%2B", "+", "ø"):
+        assert any(sign in name for name in names), sign
+    answers = {query.answers[0] for query in benchmark.queries.values()}
+    assert any(answer in name for answer in answers if len(answer) > 5 for name in names)
+    assert not any(re.search(r"\s", doc_id) for doc_id in benchmark.corpus)
+
+
+def test_the_check_finds_no_fault_in_an_edition_and_lists_its_palettes(drawn: Path) -> None:
+    found = check_mrag_bench(drawn, drawn)
+    assert set(found["kind"]) == {"odd"}
+    assert set(found["found"]) == {
+        "palette, not RGB",
+        "the query's picture is not in the corpus",
+        "one picture of gt_images stands there twice",
+    }
+
+
+def test_options_differ_and_are_of_one_spelling_so_that_none_stands_out() -> None:
+    places = Counter()
+    for edition in EDITIONS.values():
+        for about in plan(edition):
+            for question in about.questions:
+                assert len(set(question.options)) == 4
+                forms = {re.sub(r"[a-z]+", "a", option) for option in question.options}
+                if question.asks == "region":  # run together and nested, as GeoDE's are
+                    forms = {re.sub(r"(Aa)+", "Aa", re.sub("[A-Z]", "A", each)) for each in forms}
+                if question.asks == "chip":
+                    forms = {re.sub("[A-Z]", "A", each) for each in forms}
+                forms = {re.sub("[A-Z]", "A", each) for each in forms}
+                assert len(forms) == 1, question.options
+                places[question.letter] += 1
+    # 603 draws of four: each letter within four standard deviations of a quarter
+    assert all(abs(count - 603 / 4) < 4 * (603 * 3 / 16) ** 0.5 for count in places.values())
+
+
+def differing(first: Image.Image, second: Image.Image) -> float:
+    """Share of the pixels that differ clearly."""
+    far = np.abs(np.asarray(first, np.int16) - np.asarray(second, np.int16)).max(axis=2) > 40
+    return float(far.mean())
+
+
+def painted_otherwise(about: SpeciesTopic) -> SpeciesTopic:
+    """The same topic with the part that is asked about in the opposite colour."""
+    look = about.species.hidden[about.part]
+    luma = np.array((0.3, 0.6, 0.1))
+    bright = np.dot(COLORS[look.color], luma) > 128
+    new = replace(look, color="black" if bright else "white", second="blue" if bright else "yellow")
+    species = replace(about.species, hidden={**about.species.hidden, about.part: new})
+    return replace(about, species=species, look=new)
+
+
+@pytest.mark.parametrize(
+    "scenario", ["angle", "partial", "scope", "occlusion", "temporal", "deformation"]
+)
+def test_a_query_is_the_same_whatever_the_answer_and_its_examples_are_not(scenario: str) -> None:
+    hidden, shown = [], []
+    for number in range(14):
+        about = topic(scenario, f"test/{scenario}/{number}")
+        assert isinstance(about, SpeciesTopic)
+        if about.part not in about.species.hidden:
+            continue
+        other = painted_otherwise(about)
+        hidden.append(differing(about.query("q", SMALL), other.query("q", SMALL)))
+        shown.append(
+            max(differing(about.example(n, SMALL), other.example(n, SMALL)) for n in "abc")
+        )
+    assert len(hidden) >= 5
+    assert max(hidden) <= 0.01
+    assert min(shown) > 0.008
+    assert np.mean(shown) > 5 * np.mean(hidden)
+
+
+def test_a_tray_lacks_one_chip_and_no_wrong_option_is_on_it() -> None:
+    for number in range(20):
+        about = topic("incomplete", f"test/{number}")
+        (question,) = about.asked()
+        assert set(question.others).isdisjoint({question.answer})
+        assert len(question.others) == 3  # so that what is on the tray tells nothing
+        changed = differing(about.query("q", 96), about.example("q", 96))
+        assert 0 < changed < 0.1
+
+
+def test_lessons_are_fresh_deterministic_and_about_no_species_of_an_edition() -> None:
+    size = Pictures(size=32, examples=2, distractors=1)
+    for scenario in SCENARIOS:
+        first, again = lesson(scenario, "7", size), lesson(scenario, "7", size)
+        assert first == again
+        assert first.options["ABCD".index(first.letter)]
+        assert len(first.examples) == (1 if scenario == "incomplete" else 2)
+    names = set()
+    for edition in EDITIONS.values():
+        for about in plan(edition):
+            if isinstance(about.topic, SpeciesTopic):
+                names.add(about.topic.species.scientific_name)
+    names -= {species.scientific_name for species in known_species()}
+    for scenario in SCENARIOS:
+        for number in range(30):
+            taught = topic(scenario, f"lesson/{scenario}/{number}")
+            if isinstance(taught, SpeciesTopic):
+                assert taught.species.scientific_name not in names
+
+
+def test_names_are_asked_of_known_species_only_and_told_by_looks_that_tell_options_apart() -> None:
+    told = dict(told_names())
+    for about in plan(EDITIONS["full"]):
+        for question in about.questions:
+            if question.asks == "name":
+                looks = [told[option] for option in question.options]
+                right = looks["ABCD".index(question.letter)]
+                assert looks.count(right) == 1
+    assert GUIDES["full"].seed not in {edition.seed for edition in EDITIONS.values()}
+
+
+def test_a_drawn_edition_is_opened_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    opened = open_mrag_bench("mrag-drawn-small")
+    assert (len(opened.queries), opened.name) == (63, "mrag-drawn-small")
+    with pytest.raises(VragError, match="a corpus of its own"):
+        open_mrag_bench("mrag-drawn-small", "somewhere")

@@ -1,0 +1,45 @@
+"""MRAG-Bench as a notebook's parameters name it: a drawn edition, or the real rows and
+corpus.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
+from vrag_kit.types import Benchmark
+from vrag_kit.workspace import path as project_path
+
+DRAWN_MRAG = {"mrag-drawn": "full", "mrag-drawn-small": "small"}
+"""Name → edition of the drawn MRAG-Bench; it is drawn into data/<name>."""
+
+
+def open_mrag_bench(
+    mrag_rows: str,
+    mrag_corpus: str = "",
+    *,
+    left_out: str = "own",
+    cache_dir: Path | str | None = None,
+) -> Benchmark:
+    """A drawn edition ("mrag-drawn" or "mrag-drawn-small"), drawn when it is not there;
+    or the rows in a folder of parquet shards or of a data set of the hub, with the folder
+    of the corpus ("": the pictures of the rows). `left_out` as `load_mrag_bench` says.
+
+    Raises `VragError` as drawing and loading do, and for a corpus beside a drawn edition.
+    """
+    if mrag_rows in DRAWN_MRAG:
+        if mrag_corpus:
+            raise VragError(
+                f"mrag_corpus is {mrag_corpus!r}, but {mrag_rows!r} is drawn with a corpus of its"
+                ' own; expected "".'
+            )
+        folder = draw_mrag_bench(DRAWN_MRAG[mrag_rows], project_path(f"data/{mrag_rows}"))
+        return load_mrag_bench(
+            folder, folder, left_out=left_out, cache_dir=cache_dir, name=mrag_rows
+        )
+    there = project_path(mrag_rows)
+    corpus = project_path(mrag_corpus) if mrag_corpus else None
+    rows = there if there.is_dir() else mrag_rows
+    return load_mrag_bench(rows, corpus, left_out=left_out, cache_dir=cache_dir)
