@@ -216,6 +216,37 @@ def fetch_images(
     raise typer.Exit(int(not fetched.complete))
 
 
+@fetch.command("mrag-bench")
+def fetch_mrag_bench(
+    to: Annotated[Path, typer.Option(help="the folder for data/*.parquet and image_corpus")],
+    rows: Annotated[
+        str, typer.Option(help="the data set on the hub, <owner>/<name>@<revision>; '' for none")
+    ] = "uclanlp/MRAG-Bench@43620fd",
+    corpus: Annotated[
+        str,
+        typer.Option(help="the archive of the corpus (.zip, .tar.gz, .tar): a file, or a URL"),
+    ] = "",
+) -> None:
+    """Fetch MRAG-Bench's rows from the hub and extract its corpus from an archive, then
+    match the rows' pictures to the corpus, once; run again, it goes on.
+    """
+    from vrag_kit.benchmarks import load_mrag_bench
+    from vrag_kit.fetching.mrag_bench import CORPUS_PAGE, fetch_corpus, fetch_rows
+
+    try:
+        if rows:
+            print(f"rows: {len(fetch_rows(rows, to))} shards in {to}", flush=True)
+        if corpus:
+            print(fetch_corpus(corpus, to), flush=True)
+    except KeyboardInterrupt:
+        print(f"interrupted: what was fetched is in {to}; run the command again", file=sys.stderr)
+        raise typer.Exit(130) from None
+    if not corpus:
+        print(f"no corpus: download {CORPUS_PAGE} in a browser and give it by --corpus")
+    there = (to / "image_corpus").is_dir()
+    print(load_mrag_bench(to, to if there else None))
+
+
 @answers.command()
 def migrate(
     old: Annotated[Path, typer.Argument(help="a store of answers, such as answers.sqlite")],
