@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from vrag_kit.benchmarks.images import ImageFile, list_images
-from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, match_rows
+from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, cut_from, match_rows
 from vrag_kit.benchmarks.mrag_bench_rows import LABELS, LETTERS, find_shards
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Evidence, Query
@@ -20,7 +20,7 @@ from vrag_kit.workspace import path as project_path
 
 CORPUS = "image_corpus"
 """The folder of pictures in the corpus' archive."""
-LEFT_OUT = ("own", "inputs")
+LEFT_OUT = ("own", "originals", "inputs")
 STORE = "runs/mrag_bench"
 """Where the matching is kept unless another folder is named, from the project's root."""
 
@@ -50,25 +50,29 @@ def load_mrag_bench(
     `cache_dir` (runs/mrag_bench); a picture in neither becomes a document "row-…".
 
     `left_out` says what a query may not find: "own" its own picture, which lies in the
-    corpus; "inputs" the pictures of all queries, and files named "…_input…", which are
-    then no documents at all (but for ground truth). The paper does not say which.
+    corpus; "originals" also the picture that its own was cut from, as in Partial;
+    "inputs" these of all queries, and files named "…_input…", which are then no
+    documents at all (but for ground truth). The paper does not say which.
 
     Raises `VragError` at the first row that cannot be used, for shards that are missing
     or cut short, and for a corpus without pictures; `vrag check` lists all.
     """
     if left_out not in LEFT_OUT:
-        raise VragError(f"left_out is {left_out!r}; expected {' or '.join(map(repr, LEFT_OUT))}.")
+        raise VragError(f"left_out is {left_out!r}; expected one of {', '.join(LEFT_OUT)}.")
     store = Path(cache_dir) if cache_dir else project_path(STORE)
     folder = corpus_folder(corpus) if corpus else None
-    matched = match_rows(find_shards(rows), folder, store)
+    shards = find_shards(rows)
+    matched = match_rows(shards, folder, store)
     in_order = sorted(matched.rows, key=lambda row: _order(row.texts["id"]))
     files = {path.name: path for path in list_images(folder)} if folder else {}
     for copy in matched.copies:
         del files[copy]
     places = {name: files.get(name, store / name) for name in (*files, *matched.written)}
+    whole = cut_from(matched, shards, folder, store) if folder and left_out != "own" else {}
+    own = {row.texts["id"]: {row.image, whole.get(row.image, row.image)} for row in in_order}
     documents = _documents(in_order, files)
     if left_out == "inputs":
-        documents = _without_inputs(in_order, documents)
+        documents = _without_inputs(in_order, own, documents)
     groups = _groups(in_order)
     return Benchmark(
         name=name,
@@ -76,7 +80,7 @@ def load_mrag_bench(
         queries={row.texts["id"]: _query(row, places, groups) for row in in_order},
         corpus={doc_id_of(each): _document(each, places) for each in documents},
         qrels={row.texts["id"]: _labels(row) for row in in_order},
-        left_out=_own_pictures(in_order, documents),
+        left_out=_left_out(own, documents),
         groups_are="sets of questions that share pictures",
     )
 
@@ -115,23 +119,28 @@ def _documents(rows: Iterable[MatchedRow], files: Iterable[str]) -> list[str]:
     return list(documents)
 
 
-def _without_inputs(rows: Sequence[MatchedRow], documents: Iterable[str]) -> list[str]:
-    inputs = {row.image for row in rows}
+def _without_inputs(
+    rows: Iterable[MatchedRow], own: Mapping[str, set[str]], documents: Iterable[str]
+) -> list[str]:
+    """The documents but for queries' pictures that are nobody's ground truth."""
+    inputs = set[str]().union(*own.values())
     shown: set[str] = set()
     for row in rows:
         shown.update(row.gt_images)
-    return [
-        each for each in documents if each in shown or (each not in inputs and "_input" not in each)
-    ]
+    kept = []
+    for each in documents:
+        if each in shown or not (each in inputs or "_input" in each):
+            kept.append(each)
+    return kept
 
 
-def _own_pictures(
-    rows: Iterable[MatchedRow], documents: Iterable[str]
-) -> dict[str, frozenset[str]]:
-    """Query → its own picture, where that is a document."""
+def _left_out(own: Mapping[str, set[str]], documents: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Query → its own pictures among the documents, where there are any."""
     there = set(documents)
     return {
-        row.texts["id"]: frozenset([doc_id_of(row.image)]) for row in rows if row.image in there
+        row_id: frozenset(doc_id_of(name) for name in names & there)
+        for row_id, names in own.items()
+        if names & there
     }
 
 

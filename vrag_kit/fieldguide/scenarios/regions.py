@@ -190,7 +190,7 @@ def _seen(topic: RegionTopic, name: str, size: int, *, near: bool) -> Image.Imag
     if near:
         haze = Image.new("RGB", image.size, rgb(rng.uniform(120, 200, size=3)))
         image = Image.blend(
-            image.filter(ImageFilter.GaussianBlur(0.06 * size)), haze, rng.uniform(0.45, 0.75)
+            image.filter(ImageFilter.GaussianBlur(0.06 * size)), haze, rng.uniform(0.25, 0.55)
         )
     species = invent_named(f"{name}/resident", topic.kind, 0)
     view = sample_view(species, OUTSIDE_POSE[topic.kind], 0.0, rng, name)
