@@ -19,6 +19,7 @@ from PIL import Image
 from vrag_kit.benchmarks import load_mrag_bench
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
+from vrag_kit.fieldguide import remark
 from vrag_kit.fieldguide.pages import EDITIONS as GUIDES
 from vrag_kit.fieldguide.scenarios import (
     EDITIONS,
@@ -276,5 +277,6 @@ def test_a_drawn_edition_is_opened_by_its_name(
     monkeypatch.chdir(tmp_path)
     opened = open_mrag_bench("mrag-drawn-small")
     assert (len(opened.queries), opened.name) == (63, "mrag-drawn-small")
+    assert remark("mrag-drawn-small", "True of it by construction.") is not None
     with pytest.raises(VragError, match="a corpus of its own"):
         open_mrag_bench("mrag-drawn-small", "somewhere")

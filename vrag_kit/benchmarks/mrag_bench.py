@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -61,28 +62,45 @@ def load_mrag_bench(
         raise VragError(f"left_out is {left_out!r}; expected one of {', '.join(LEFT_OUT)}.")
     store = Path(cache_dir) if cache_dir else project_path(STORE)
     folder = corpus_folder(corpus) if corpus else None
-    shards = find_shards(rows)
-    matched = match_rows(shards, folder, store)
-    in_order = sorted(matched.rows, key=lambda row: _order(row.texts["id"]))
-    files = {path.name: path for path in list_images(folder)} if folder else {}
-    for copy in matched.copies:
-        del files[copy]
-    places = {name: files.get(name, store / name) for name in (*files, *matched.written)}
-    whole = cut_from(matched, shards, folder, store) if folder and left_out != "own" else {}
-    own = {row.texts["id"]: {row.image, whole.get(row.image, row.image)} for row in in_order}
-    documents = _documents(in_order, files)
+    found = _find(find_shards(rows), folder, store, cuts=left_out != "own")
+    documents = found.documents
     if left_out == "inputs":
-        documents = _without_inputs(in_order, own, documents)
-    groups = _groups(in_order)
+        documents = _without_inputs(found)
+    groups = _groups(found.rows)
     return Benchmark(
         name=name,
-        fingerprint=_fingerprint(in_order, documents),
-        queries={row.texts["id"]: _query(row, places, groups) for row in in_order},
-        corpus={doc_id_of(each): _document(each, places) for each in documents},
-        qrels={row.texts["id"]: _labels(row) for row in in_order},
-        left_out=_left_out(own, documents),
+        fingerprint=_fingerprint(found.rows, documents),
+        queries={row.texts["id"]: _query(row, found.places, groups) for row in found.rows},
+        corpus={doc_id_of(each): _document(each, found.places) for each in documents},
+        qrels={row.texts["id"]: _labels(row) for row in found.rows},
+        left_out=_left_out(found.own, documents),
         groups_are="sets of questions that share pictures",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Rows in order, and where their pictures are."""
+
+    rows: list[MatchedRow]
+    places: dict[str, Path]  # name of a picture → its file
+    documents: list[str]  # names: the corpus, and pictures of rows that are not in it
+    own: dict[str, set[str]]  # id → the query's picture, and the one that it was cut from
+
+
+def _find(shards: Sequence[Path], corpus: Path | None, store: Path, *, cuts: bool) -> _Found:
+    matched = match_rows(shards, corpus, store)
+    rows = sorted(matched.rows, key=lambda row: _order(row.texts["id"]))
+    files = {path.name: path for path in list_images(corpus)} if corpus else {}
+    for copy in matched.copies:
+        del files[copy]
+    whole = cut_from(matched, shards, corpus, store) if corpus and cuts else {}
+    own = {row.texts["id"]: {row.image, whole.get(row.image, row.image)} for row in rows}
+    documents = dict.fromkeys(files)
+    for row in rows:
+        documents |= dict.fromkeys((*row.gt_images, *row.retrieved_images))
+    places = {name: files.get(name, store / name) for name in (*files, *matched.written)}
+    return _Found(rows, places, list(documents), own)
 
 
 def corpus_folder(corpus: Path | str) -> Path:
@@ -111,24 +129,14 @@ def _order(row_id: str) -> tuple[bool, int, str]:
     return (not row_id.isdecimal(), int(row_id) if row_id.isdecimal() else 0, row_id)
 
 
-def _documents(rows: Iterable[MatchedRow], files: Iterable[str]) -> list[str]:
-    """All files of the corpus, and the pictures of rows that are in none."""
-    documents = dict.fromkeys(files)
-    for row in rows:
-        documents |= dict.fromkeys((*row.gt_images, *row.retrieved_images))
-    return list(documents)
-
-
-def _without_inputs(
-    rows: Iterable[MatchedRow], own: Mapping[str, set[str]], documents: Iterable[str]
-) -> list[str]:
+def _without_inputs(found: _Found) -> list[str]:
     """The documents but for queries' pictures that are nobody's ground truth."""
-    inputs = set[str]().union(*own.values())
+    inputs = set[str]().union(*found.own.values())
     shown: set[str] = set()
-    for row in rows:
+    for row in found.rows:
         shown.update(row.gt_images)
     kept = []
-    for each in documents:
+    for each in found.documents:
         if each in shown or not (each in inputs or "_input" in each):
             kept.append(each)
     return kept

@@ -13,6 +13,7 @@ from vrag_kit.fieldguide.opening import (
 )
 from vrag_kit.fieldguide.pages import EDITIONS
 from vrag_kit.fieldguide.remarks import remark
+from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.fieldguide.swaps import swapped_world, with_look_alikes, with_swapped_clues
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "draw_field_guide",
     "open_articles",
     "open_benchmark",
+    "open_mrag_bench",
     "open_other_corpus",
     "open_pictures",
     "open_webqa",

@@ -9,6 +9,7 @@ from typing import Any
 
 from vrag_kit.analysis.sentences import Prose
 from vrag_kit.fieldguide.opening import DRAWN
+from vrag_kit.fieldguide.scenarios import DRAWN_MRAG
 from vrag_kit.workspace import path as project_path
 
 _HERE = Path(__file__).parent.resolve()
@@ -34,4 +35,5 @@ def _ours(named: object) -> bool:
     name = named.get("model") if isinstance(named, Mapping) else named
     if not isinstance(name, str) or not name:
         return False
-    return name in DRAWN or project_path(name).resolve().is_relative_to(_HERE)
+    drawn = name in DRAWN or name in DRAWN_MRAG
+    return drawn or project_path(name).resolve().is_relative_to(_HERE)

@@ -6,12 +6,14 @@ from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
 from vrag_kit.fieldguide.scenarios.edition import EDITIONS
 from vrag_kit.fieldguide.scenarios.lessons import Lesson, Pictures, lesson
 from vrag_kit.fieldguide.scenarios.opening import DRAWN_MRAG, open_mrag_bench
+from vrag_kit.fieldguide.scenarios.regions import REGIONS
 from vrag_kit.fieldguide.scenarios.table import SCENARIOS
 from vrag_kit.fieldguide.scenarios.topics import known_species, told_names
 
 __all__ = [
     "DRAWN_MRAG",
     "EDITIONS",
+    "REGIONS",
     "SCENARIOS",
     "Lesson",
     "Pictures",

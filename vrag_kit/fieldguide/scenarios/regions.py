@@ -162,46 +162,67 @@ class RegionTopic:
         return (Asked("region", text, self.region.name, others),)
 
     def query(self, name: str, size: int) -> Image.Image:
-        """Close by, the land behind it out of focus."""
-        return _seen(self, name, size, near=True)
+        """Close by, in haze, the land behind it out of focus."""
+        rng = stream(name, "region")
+        land = _land(self.region, float(rng.uniform(-0.42, -0.3)), 2.2, rng, 2 * size)
+        haze = Image.new("RGB", land.size, rgb(rng.uniform(120, 200, size=3)))
+        blurred = land.filter(ImageFilter.GaussianBlur(0.06 * size))
+        behind = Image.blend(blurred, haze, float(rng.uniform(0.25, 0.55)))
+        place = _Place(scale=float(rng.uniform(0.85, 1.0)), x=0.0, y=0.0, turn=0.3)
+        return _with_resident(behind, self.kind, place, name)
 
     def example(self, name: str, size: int) -> Image.Image:
         """Another species of the kind in the same land, which is sharp."""
-        return _seen(self, name, size, near=False)
+        rng = stream(name, "region")
+        land = _land(self.region, float(rng.uniform(-0.12, 0.12)), 1.0, rng, 2 * size)
+        place = _Place(
+            scale=float(rng.uniform(0.3, 0.42)),
+            x=float(rng.uniform(-0.25, 0.25)),
+            y=float(rng.uniform(0.18, 0.28)),
+            turn=0.0,
+        )
+        return _with_resident(land, self.kind, place, name)
 
 
-def _seen(topic: RegionTopic, name: str, size: int, *, near: bool) -> Image.Image:
-    rng, region = stream(name, "region"), topic.region
-    image = Image.new("RGB", (2 * size, 2 * size), region.ground)
-    horizon = float(rng.uniform(-0.12, 0.12) if not near else rng.uniform(-0.42, -0.3))
-    grow = 1.0 if not near else 2.2
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an organism stands in a picture."""
+
+    scale: float
+    x: float
+    y: float
+    turn: float  # share of a usual view's rotation
+
+
+def _land(
+    region: Region, horizon: float, grow: float, rng: np.random.Generator, side: int
+) -> Image.Image:
+    """Sky, ground with stones and tufts, and the landmark, `grow` times its size."""
+    image = Image.new("RGB", (side, side), region.ground)
     sky = np.array([(-0.6, -0.6), (0.6, -0.6), (0.6, horizon), (-0.6, horizon)])
-    shapes = [
-        Shape(sky, region.sky),
-        Shape(sky * (1, 0.5) - (0, 0.3), lighter(region.sky, 0.3), alpha=120),
-    ]
+    upper = sky * (1, 0.5) - (0, 0.3)
+    shapes = [Shape(sky, region.sky), Shape(upper, lighter(region.sky, 0.3), alpha=120)]
     for shape in region.land(rng):
         shapes.append(replace(shape, points=shape.points * grow + (0, horizon)))
+    tones = (darker(region.ground, 0.8), lighter(region.ground, 0.25))
     for _ in range(24):
         x, y = rng.uniform(-0.5, 0.5), rng.uniform(horizon + 0.08, 0.5)
-        tone = darker(region.ground, 0.8) if rng.random() < 0.5 else lighter(region.ground, 0.25)
-        shapes.append(Shape(ellipse(x, y, rng.uniform(0.02, 0.08), 0.012), tone, alpha=170))
+        stone = ellipse(x, y, rng.uniform(0.02, 0.08), 0.012)
+        shapes.append(Shape(stone, tones[int(rng.integers(2))], alpha=170))
     paint(image, shapes)
-    if near:
-        haze = Image.new("RGB", image.size, rgb(rng.uniform(120, 200, size=3)))
-        image = Image.blend(
-            image.filter(ImageFilter.GaussianBlur(0.06 * size)), haze, rng.uniform(0.25, 0.55)
-        )
-    species = invent_named(f"{name}/resident", topic.kind, 0)
-    view = sample_view(species, OUTSIDE_POSE[topic.kind], 0.0, rng, name)
-    scale = float(rng.uniform(0.85, 1.0) if near else rng.uniform(0.3, 0.42))
-    x, y = (0.0, 0.0) if near else (float(rng.uniform(-0.25, 0.25)), float(rng.uniform(0.18, 0.28)))
-    turn = 0.0 if not near else view.angle * 0.3
-    view = replace(view, scale=scale, x=x, y=y, angle=turn)
-    paint(image, placed(KINDS[topic.kind].draw(species, view.pose, 0.0), view))
-    pixels = np.asarray(image.reduce(2), dtype=np.float32) * np.float32(
-        np.clip(view.light, 0.75, 1.3)
-    )
-    tint = np.array([1 + 0.05 * view.warmth, 1.0, 1 - 0.06 * view.warmth], dtype=np.float32)
-    pixels = pixels * tint + rng.standard_normal((size, size, 1)) * rng.uniform(1.5, 5.0)
+    return image
+
+
+def _with_resident(land: Image.Image, kind: str, place: _Place, name: str) -> Image.Image:
+    """A species of the kind in a land of twice the size, in the light of a view."""
+    rng, size = stream(name, "resident"), land.width // 2
+    species = invent_named(f"{name}/resident", kind, 0)
+    view = sample_view(species, OUTSIDE_POSE[kind], 0.0, rng, name)
+    turn = place.turn * view.angle
+    view = replace(view, scale=place.scale, x=place.x, y=place.y, angle=turn)
+    paint(land, placed(KINDS[kind].draw(species, view.pose, 0.0), view))
+    tint = np.array([1 + 0.05 * view.warmth, 1.0, 1 - 0.06 * view.warmth])
+    light = np.clip(view.light, 0.75, 1.3)
+    grain = rng.standard_normal((size, size, 1)) * rng.uniform(1.5, 5.0)
+    pixels = np.asarray(land.reduce(2), dtype=np.float64) * light * tint + grain
     return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
