@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vrag_kit.benchmarks import load_mrag_bench
+from vrag_kit.benchmarks import example_pools, load_mrag_bench, read_labels
+from vrag_kit.benchmarks.mrag_bench_classes import class_of
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
 from vrag_kit.fieldguide import remark
@@ -163,6 +164,47 @@ def test_the_picture_that_a_partial_query_was_cut_from_is_found_and_can_be_left_
         places = [(y, x) for y in range(height + 1) for x in range(width + 1)]
         gaps = [np.abs(large[y : y + height, x : x + width] - small).mean() for y, x in places]
         assert min(gaps) < 6 < np.median(gaps)
+
+
+def test_pools_of_examples_are_of_the_class_that_the_ground_truth_is_of(
+    drawn: Path, benchmark: Benchmark
+) -> None:
+    pools = example_pools(benchmark, read_labels(drawn / "labels.csv"))
+    inputs = frozenset[str]().union(*benchmark.left_out.values())
+    answers: dict[str, set[str]] = {}
+    for query_id, pool in pools.items():
+        query = benchmark.queries[query_id]
+        relevant = benchmark.relevant(query_id)
+        assert pool[: len(relevant)] == relevant
+        assert not inputs & set(pool)
+        expected = {"Perspective": 7, "Transformative": 5, "Others": 7}
+        if query.metadata["scenario"] == "incomplete":
+            assert len(pool) == 1
+        else:
+            assert len(pool) >= expected[query.metadata["aspect"]]
+        if query.metadata["scenario"] == "others":
+            for doc_id in pool:
+                answers.setdefault(doc_id, set()).add(query.answers[0])
+    assert all(len(regions) == 1 for regions in answers.values())
+
+
+@pytest.mark.parametrize(
+    ("file", "label"),
+    [
+        ("Temporal_Cats_17_gt_3.jpg", "Temporal_Cats_17"),
+        ("Biological_44_gt_0.jpg", "Biological_44"),
+        (
+            "stanfordcars_by_class_stanford_test_BMW M3 Coupe 2012_02309.jpg",
+            "BMW M3 Coupe 2012",
+        ),
+        ("geoDE_geode_images_Africa_Nigeria_stove_57933.jpg", "Africa"),
+        ("imagenet_val_ILSVRC2012_val_00037202.JPEG", "wood_rabbit"),
+        ("flowers102_jpg_image_06712.jpg", ""),
+        ("Temporal_Cats_17_input.jpg", ""),
+    ],
+)
+def test_file_names_of_the_real_corpus_tell_classes_where_they_can(file: str, label: str) -> None:
+    assert class_of(file, {"imagenet_val_ILSVRC2012_val_00037202.JPEG": "wood_rabbit"}) == label
 
 
 def test_the_check_finds_no_fault_in_an_edition_and_lists_its_palettes(drawn: Path) -> None:

@@ -15,6 +15,7 @@ from vrag_kit.benchmarks.knowledge import (
     read_species,
 )
 from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
+from vrag_kit.benchmarks.mrag_bench_classes import example_pools, read_labels
 from vrag_kit.benchmarks.other_corpus import load_other_corpus
 from vrag_kit.benchmarks.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.webqa import captions_only, load_webqa
@@ -28,6 +29,7 @@ __all__ = [
     "captions_only",
     "chunk_article",
     "decode",
+    "example_pools",
     "find_damaged",
     "knowledge_base",
     "load_mrag_bench",
@@ -39,5 +41,6 @@ __all__ = [
     "match_table",
     "parse_article",
     "read_articles",
+    "read_labels",
     "read_species",
 ]

@@ -4,6 +4,7 @@
                                     the rows; by name, the eleventh stands after the second
     <folder>/image_corpus/…         every picture once, the queries' too; of Partial the
                                     whole pictures in the place of the queries
+    <folder>/labels.csv             the class of the pictures whose names do not tell it
     <folder>/edition.json           edition and hash of the drawing code; complete once all
                                     is written
 
@@ -29,6 +30,7 @@ import numpy as np
 from PIL import Image
 
 from vrag_kit.benchmarks.mrag_bench import CORPUS
+from vrag_kit.benchmarks.mrag_bench_classes import class_of
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.pages import hash_of_modules
 from vrag_kit.fieldguide.scenarios.edition import (
@@ -49,6 +51,7 @@ from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
+LABELS = "labels.csv"
 N_RETRIEVED = 5
 _DRAWN_BY = ("shapes", "traits", "views", "album")
 
@@ -102,6 +105,7 @@ def _draw(edition: Edition, folder: Path, note: Json, workers: int) -> None:
         made = pool.map(partial(_draw_topic, edition, corpus), planned, chunksize=4)
         drawn += track(made, f"drawing MRAG-Bench ({edition.seed})", len(planned), "topics")
     write_shards(_rows(edition, drawn, corpus), folder / "data", N_SHARDS)
+    write_file(folder / LABELS, _labels(drawn))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,7 @@ class _Drawn:
     """A drawn topic."""
 
     asked: tuple[_Asked, ...]
+    examples: tuple[str, ...]  # files in the corpus, asked about or not
     likeness: dict[str, np.ndarray]  # file in the corpus → colour histogram
 
 
@@ -151,8 +156,9 @@ def _draw_topic(edition: Edition, corpus: Path, planned: PlannedTopic) -> _Drawn
     """Draw all pictures of a topic into the corpus."""
     about, size = planned.topic, edition.size
     files = _Files(corpus, planned)
+    pool = []
     for i in range(planned.pool):
-        files.write(about.example(f"{about.key}/gt/{i}", size), "gt", i)
+        pool.append(files.write(about.example(f"{about.key}/gt/{i}", size), "gt", i))
     for i in range(edition.strays):
         stray = topic(planned.scenario, f"{about.key}/stray/{i}")
         files.write(stray.example(f"{stray.key}/fp", size), "fp", i)
@@ -168,7 +174,17 @@ def _draw_topic(edition: Edition, corpus: Path, planned: PlannedTopic) -> _Drawn
         like = _likeness(image)
         what = about.what
         asked.append(_Asked(planned.scenario, what, question, image, own, examples, like))
-    return _Drawn(tuple(asked), files.likeness)
+    return _Drawn(tuple(asked), tuple(pool), files.likeness)
+
+
+def _labels(drawn: list[_Drawn]) -> str:
+    """A class for each topic whose pictures' names tell none."""
+    lines = ["file,label"]
+    for number, each in enumerate(drawn):
+        for name in each.examples:
+            if not class_of(name, {}):
+                lines.append(f"{name},class-{number:04d}")
+    return "\n".join(lines) + "\n"
 
 
 def _likeness(data: bytes) -> np.ndarray:

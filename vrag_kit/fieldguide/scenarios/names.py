@@ -36,18 +36,17 @@ def picture_name(scenario: str, topic: Topic, index: int, role: str, which: int)
         return f"Temporal_{topic.what}_{end}.jpg"
     if scenario == "biological":
         return f"Biological_{end}.jpg"
-    return _of_a_collection(topic, number)
+    return _of_a_collection(topic, number, "R%2B" if index % 2 else "R+")
 
 
-def _of_a_collection(topic: Topic, number: int) -> str:
+def _of_a_collection(topic: Topic, number: int, sign: str) -> str:
     """As in ImageNet, Flowers102 and StanfordCars; the last tells the species."""
     part = "train" if number % 3 else "test"
     if topic.what == "Flower":
         return f"flowers_jpg_image_{number:05d}.jpg"
     if topic.what == "Fish" and isinstance(topic, SpeciesTopic):
-        sign = "R%2B " if number % 2 else "R+ "
         name = topic.species.common_name
-        return f"wrasses_by_class_wrasse_{part}_{name} {sign}2012_{number:05d}.jpg"
+        return f"wrasses_by_class_wrasse_{part}_{name} {sign} 2012_{number:05d}.jpg"
     return f"guidebook_val_GUIDE2026_val_{number:08d}.JPEG"
 
 
