@@ -224,6 +224,10 @@ def test_a_row_that_cannot_be_used_is_refused_by_name_and_listed_by_the_check(
 
 ODD: dict[str, tuple[Row, str]] = {
     "two equal wrong options": ({"C": "vole"}, "two options are 'vole'"),
+    "the answer in another spelling": (
+        {"answer": "Hare "},
+        "the answer is spelled 'Hare', its option 'hare'",
+    ),
     "fewer than five examples": (
         {"gt_images": [picture(1), picture(2)]},
         "2 pictures in gt_images, expected 5",

@@ -110,4 +110,4 @@ def test_the_command_extracts_and_matches_the_pictures_at_once(
     assert result.exit_code == 0, result.output
     assert "309 extracted" in result.output
     assert "are files of the corpus" in result.output
-    assert list((tmp_path / "runs" / "mrag_bench").glob("rows-*.json"))
+    assert list((tmp_path / "runs" / "mrag_bench").glob("*/rows.json"))

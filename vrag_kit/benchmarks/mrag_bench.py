@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from vrag_kit.benchmarks.images import ImageFile, list_images
-from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, cut_from, match_rows
+from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, cut_from, match_rows, place_of
 from vrag_kit.benchmarks.mrag_bench_rows import LABELS, LETTERS, find_shards
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Evidence, Query
@@ -89,17 +89,18 @@ class _Found:
 
 
 def _find(shards: Sequence[Path], corpus: Path | None, store: Path, *, cuts: bool) -> _Found:
-    matched = match_rows(shards, corpus, store)
+    place = place_of(shards, corpus, store)
+    matched = match_rows(shards, corpus, place)
     rows = sorted(matched.rows, key=lambda row: _order(row.texts["id"]))
     files = {path.name: path for path in list_images(corpus)} if corpus else {}
     for copy in matched.copies:
         del files[copy]
-    whole = cut_from(matched, shards, corpus, store) if corpus and cuts else {}
+    whole = cut_from(matched, corpus, place) if corpus and cuts else {}
     own = {row.texts["id"]: {row.image, whole.get(row.image, row.image)} for row in rows}
     documents = dict.fromkeys(files)
     for row in rows:
         documents |= dict.fromkeys((*row.gt_images, *row.retrieved_images))
-    places = {name: files.get(name, store / name) for name in (*files, *matched.written)}
+    places = {name: files.get(name, place / name) for name in (*files, *matched.written)}
     return _Found(rows, places, list(documents), own)
 
 
@@ -179,7 +180,7 @@ def _query(row: MatchedRow, places: Mapping[str, Path], groups: Mapping[str, str
         query_id=texts["id"],
         text=texts["question"],
         image=ImageFile(places[row.image]),
-        answers=(texts["answer"],),
+        answers=(texts[texts["answer_choice"]],),
         choices=tuple(texts[letter] for letter in LETTERS),
         group=groups[texts["id"]],
         metadata=_told(row),

@@ -22,6 +22,7 @@ from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
+_ROWS = "rows.json"
 _RULE = 1
 """Counts the ways in which this module, or what it writes, has changed."""
 
@@ -73,17 +74,25 @@ def all_rows(shards: Iterable[Path]) -> Iterator[MragRow]:
             yield row
 
 
-def match_rows(shards: Sequence[Path], corpus: Path | None, store: Path) -> Matched:
-    """`match` over all rows, kept in `store` until a shard or a file of the corpus
-    changes.
+def place_of(shards: Sequence[Path], corpus: Path | None, cache_dir: Path) -> Path:
+    """The folder for what is found out about these files; another one as soon as one of
+    them changes.
     """
-    kept = store / f"rows-{_key(shards, corpus)}.json"
-    found = _read(kept, store)
+    digest = hashlib.sha256(f"{_RULE} {corpus and corpus.absolute()}".encode())
+    for path in [*shards, *(list_images(corpus) if corpus else [])]:
+        stat = path.stat()
+        digest.update(f"{path.name}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+    return cache_dir / digest.hexdigest()[:32]
+
+
+def match_rows(shards: Sequence[Path], corpus: Path | None, place: Path) -> Matched:
+    """`match` over all rows, once: kept in `place`, which is `place_of` these files."""
+    found = _read(place)
     if found is not None:
         return found
-    with one_at_a_time(store, "matching MRAG-Bench's pictures"):
-        found = match(all_rows(shards), corpus, store)
-        write_file(kept, json.dumps(asdict(found)))
+    with one_at_a_time(place, "matching MRAG-Bench's pictures"):
+        found = match(all_rows(shards), corpus, place)
+        write_file(place / _ROWS, json.dumps(asdict(found)))
     print(f"MRAG-Bench: {found}", flush=True)
     return found
 
@@ -107,18 +116,18 @@ def match(rows: Iterable[MragRow], corpus: Path | None, store: Path) -> Matched:
     return Matched(tuple(renamed), pictures.by_bytes, len(shown), written, tuple(pictures.copies))
 
 
-def cut_from(matched: Matched, shards: Sequence[Path], corpus: Path, store: Path) -> dict[str, str]:
+def cut_from(matched: Matched, corpus: Path, place: Path) -> dict[str, str]:
     """A query's picture that is in no file of the corpus → the file that it was cut
-    from, where there is one (see `crops.originals`); kept in `store`.
+    from, where there is one (see `crops.originals`); kept in `place`.
     """
-    kept = store / f"originals-{_key(shards, corpus)}.json"
+    kept = place / "originals.json"
     try:
         return dict(json.loads(kept.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         pass
     lost = set(matched.written)
     names = sorted({row.image for row in matched.rows if row.image in lost})
-    crops = {name: decode((store / name).read_bytes(), name) for name in names}
+    crops = {name: decode((place / name).read_bytes(), name) for name in names}
     found = originals(crops, _opened(list_images(corpus) if crops else []))
     write_file(kept, json.dumps(found))
     print(f"MRAG-Bench: {len(found):,} of {len(crops):,} queries are cut from a picture there")
@@ -231,27 +240,18 @@ def _pixels(data: bytes, path: Path) -> str:
         return ""
 
 
-def _key(shards: Sequence[Path], corpus: Path | None) -> str:
-    """Changes with every file that the matching reads, and with its rule."""
-    digest = hashlib.sha256(f"{_RULE} {corpus and corpus.absolute()}".encode())
-    for path in [*shards, *(list_images(corpus) if corpus else [])]:
-        stat = path.stat()
-        digest.update(f"{path.name}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
-    return digest.hexdigest()[:32]
-
-
 def _stored(row: Json) -> MatchedRow:
     gt_images, retrieved = tuple(row["gt_images"]), tuple(row["retrieved_images"])
     return MatchedRow(row["where"], row["texts"], row["image"], gt_images, retrieved)
 
 
-def _read(kept: Path, store: Path) -> Matched | None:
+def _read(place: Path) -> Matched | None:
     """What was matched before; None when there is nothing, or files of it are gone."""
     try:
-        stated = json.loads(kept.read_text(encoding="utf-8"))
+        stated = json.loads((place / _ROWS).read_text(encoding="utf-8"))
         rows = tuple(_stored(row) for row in stated["rows"])
         counts = stated["by_bytes"], stated["by_pixels"]
         found = Matched(rows, *counts, tuple(stated["written"]), tuple(stated["copies"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return found if all((store / name).is_file() for name in found.written) else None
+    return found if all((place / name).is_file() for name in found.written) else None

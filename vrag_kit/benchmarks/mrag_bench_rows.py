@@ -214,25 +214,37 @@ def _bytes(picture: object) -> bytes:
 
 
 def _answer_problem(texts: Mapping[str, str]) -> str:
-    """Why letter, answer and options contradict each other; "" when they do not."""
+    """Why letter, answer and options contradict each other; "" when they do not, but for
+    case and spaces.
+    """
     letter, answer = texts["answer_choice"], texts["answer"]
-    options = {name: texts[name] for name in LETTERS}
+    options = {name: _plain(texts[name]) for name in LETTERS}
     if letter not in options:
         return f"answer_choice is {letter!r}, expected A, B, C or D."
-    if answer not in options.values():
-        return f"the answer {answer!r} is none of the options {', '.join(options.values())}."
-    if options[letter] != answer:
-        return f"the answer is {answer!r}, but option {letter} is {options[letter]!r}."
-    if list(options.values()).count(answer) > 1:
+    if _plain(answer) not in options.values():
+        told = ", ".join(texts[name] for name in LETTERS)
+        return f"the answer {answer!r} is none of the options {told}."
+    if options[letter] != _plain(answer):
+        return f"the answer is {answer!r}, but option {letter} is {texts[letter]!r}."
+    if list(options.values()).count(_plain(answer)) > 1:
         return f"two options are {answer!r}, which is the answer."
     return ""
+
+
+def _plain(option: str) -> str:
+    """An option without regard to case, underscores and hyphens for spaces."""
+    return " ".join(re.sub("[_-]", " ", option).casefold().split())
 
 
 def row_oddities(row: MragRow) -> list[str]:
     """What is worth knowing of a row and does not keep it from being asked."""
     odd = []
-    if repeated := sorted({each for each in row.options if row.options.count(each) > 1}):
+    plain = [_plain(option) for option in row.options]
+    if repeated := [option for option in row.options if plain.count(_plain(option)) > 1]:
         odd.append(f"two options are {repeated[0]!r}")
+    answer = row.texts[row.texts["answer_choice"]]
+    if row.texts["answer"] != answer:
+        odd.append(f"the answer is spelled {row.texts['answer']!r}, its option {answer!r}")
     expected = 1 if row.scenario == "incomplete" else 5
     if len(row.gt_images) != expected:
         odd.append(f"{len(row.gt_images)} pictures in gt_images, expected {expected}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 from PIL import Image
@@ -119,12 +120,13 @@ class SpeciesTopic:
         return self.show(self.species, self.part, name, size)
 
 
-def known_species() -> list[Species]:
+@cache
+def known_species() -> tuple[Species, ...]:
     """The species whose names answerers are told, `KNOWN_PER_KIND` of each kind."""
-    known = []
+    known: list[Species] = []
     for kind in KINDS:
         known += [invent_named(KNOWN_WORLD, kind, number) for number in range(KNOWN_PER_KIND)]
-    return known
+    return tuple(known)
 
 
 def told_names() -> list[tuple[str, str]]:
