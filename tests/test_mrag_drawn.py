@@ -36,6 +36,7 @@ from vrag_kit.fieldguide.scenarios.edition import plan
 from vrag_kit.fieldguide.scenarios.table import topic
 from vrag_kit.fieldguide.scenarios.topics import SpeciesTopic
 from vrag_kit.fieldguide.traits import COLORS
+from vrag_kit.papers.mrag_bench import swapped_examples
 from vrag_kit.types import Benchmark
 
 SMALL = 64  # pixels: hides what 128 hide
@@ -164,6 +165,28 @@ def test_the_picture_that_a_partial_query_was_cut_from_is_found_and_can_be_left_
         places = [(y, x) for y in range(height + 1) for x in range(width + 1)]
         gaps = [np.abs(large[y : y + height, x : x + width] - small).mean() for y, x in places]
         assert min(gaps) < 6 < np.median(gaps)
+
+
+def test_swapped_examples_are_anothers_of_the_same_scenario_with_another_answer(
+    benchmark: Benchmark,
+) -> None:
+    swapped = swapped_examples(benchmark)
+    assert swapped == swapped_examples(benchmark)
+    assert swapped != swapped_examples(benchmark, seed=1)
+    whose: dict[str, set[str]] = {}
+    for query_id in benchmark.queries:
+        for doc_id in benchmark.relevant(query_id):
+            whose.setdefault(doc_id, set()).add(query_id)
+    for query_id, foreign in swapped.items():
+        query = benchmark.queries[query_id]
+        assert foreign
+        assert not set(foreign) & set(benchmark.relevant(query_id))
+        for doc_id in foreign:
+            owners = [benchmark.queries[owner] for owner in whose[doc_id]]
+            assert any(owner.answers != query.answers for owner in owners)
+            assert all(owner.group != query.group for owner in owners)
+            scenarios = {owner.metadata["scenario"] for owner in owners}
+            assert scenarios == {query.metadata["scenario"]}
 
 
 def test_pools_of_examples_are_of_the_class_that_the_ground_truth_is_of(
