@@ -7,6 +7,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -87,6 +89,15 @@ def test_a_folder_with_other_pictures_is_not_touched(tmp_path: Path) -> None:
     assert (tmp_path / "image_corpus" / "mine.jpg").read_bytes() == b"precious"
     with pytest.raises(VragError, match="'full', 'small'"):
         draw_mrag_bench("large", tmp_path)
+
+
+def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
+    script = tmp_path / "draw.py"
+    call = f"draw_mrag_bench('small', {str(tmp_path / 'x')!r}, workers=1)"
+    script.write_text(f"from vrag_kit.fieldguide.scenarios import draw_mrag_bench\n{call}\n")
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert ran.returncode != 0
+    assert 'below `if __name__ == "__main__":`' in ran.stderr
 
 
 def test_the_hubs_own_library_reads_the_shards_and_knows_their_pictures(

@@ -61,8 +61,8 @@ def draw_mrag_bench(edition: str, folder: Path | str, *, workers: int | None = N
     there already; returns the folder.
 
     `workers` processes draw at once (default: one a core). Raises `VragError` for an
-    unknown edition, for a folder that holds other data, and for one that cannot be
-    written.
+    unknown edition, for a folder that holds other data or cannot be written, and in a
+    script that draws without `if __name__ == "__main__":`.
     """
     if edition not in EDITIONS:
         raise VragError(
@@ -74,6 +74,11 @@ def draw_mrag_bench(edition: str, folder: Path | str, *, workers: int | None = N
     done = {**json.loads(json.dumps(note)), "complete": True}
     if _read(folder) == done:
         return folder
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise VragError(
+            "a drawing process has begun to draw, for it runs this script from its top; put the"
+            ' call of draw_mrag_bench below `if __name__ == "__main__":`.'
+        )
     try:
         with one_at_a_time(folder, "drawing MRAG-Bench"):
             if _read(folder) != done:
