@@ -27,7 +27,7 @@ from vrag_kit.fieldguide.pages import EDITIONS as GUIDES
 from vrag_kit.fieldguide.scenarios import (
     EDITIONS,
     SCENARIOS,
-    Pictures,
+    LessonPictures,
     draw_mrag_bench,
     known_species,
     lesson,
@@ -317,7 +317,7 @@ def test_a_tray_lacks_one_chip_and_no_wrong_option_is_on_it() -> None:
 
 
 def test_lessons_are_fresh_deterministic_and_about_no_species_of_an_edition() -> None:
-    size = Pictures(size=32, examples=2, distractors=1)
+    size = LessonPictures(size=32, examples=2, distractors=1)
     for scenario in SCENARIOS:
         first, again = lesson(scenario, "7", size), lesson(scenario, "7", size)
         assert first == again

@@ -4,7 +4,7 @@ set's own layout, and fresh questions for training.
 
 from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
 from vrag_kit.fieldguide.scenarios.edition import EDITIONS
-from vrag_kit.fieldguide.scenarios.lessons import Lesson, Pictures, lesson
+from vrag_kit.fieldguide.scenarios.lessons import Lesson, LessonPictures, lesson
 from vrag_kit.fieldguide.scenarios.opening import DRAWN_MRAG, open_mrag_bench
 from vrag_kit.fieldguide.scenarios.regions import REGIONS
 from vrag_kit.fieldguide.scenarios.table import SCENARIOS
@@ -16,7 +16,7 @@ __all__ = [
     "REGIONS",
     "SCENARIOS",
     "Lesson",
-    "Pictures",
+    "LessonPictures",
     "draw_mrag_bench",
     "known_species",
     "lesson",

@@ -35,7 +35,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
+class LessonPictures:
     """How many pictures a lesson has, and how large."""
 
     size: int = 128  # side, pixels
@@ -43,10 +43,10 @@ class Pictures:
     distractors: int = 5
 
 
-USUAL = Pictures()
+USUAL = LessonPictures()
 
 
-def lesson(scenario: str, name: str, pictures: Pictures = Pictures(), *, asks: str = "") -> Lesson:
+def lesson(scenario: str, name: str, pictures: LessonPictures = USUAL, *, asks: str = "") -> Lesson:
     """A fresh question of a scenario; the same name gives the same one.
 
     `asks` "name" or "trait" wants one of these sorts (names: not in Incomplete,
