@@ -1,0 +1,99 @@
+"""The choice reader names the rule that decided, and guesses nothing; every row of the
+rules' own table and of an adversarial one, labelled before there was a reader.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from string import ascii_uppercase
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vrag_kit.errors import VragError
+from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
+
+DATA = Path(__file__).parent / "data"
+LILIES = ("turkscap", "toad", "martagon", "tiger lily")
+
+
+def labelled(name: str) -> list[tuple[str, tuple[str, ...], Reading]]:
+    """Raw answer, options, and the reading that people expect."""
+    data = json.loads((DATA / name).read_text(encoding="utf-8"))
+    rows = []
+    for row in data["rows"]:
+        options = tuple(data["options"][row["options"]])
+        expected = Reading(row["rule"], row["letters"], row["options"] == "keys")
+        rows.append((row["raw"], options, expected))
+    return rows
+
+
+@pytest.mark.parametrize(("raw", "options", "expected"), labelled("choices_official.json"))
+def test_the_rows_of_the_rules_are_read_as_they_say(
+    raw: str, options: tuple[str, ...], expected: Reading
+) -> None:
+    assert read_choice(raw, options) == expected
+
+
+@pytest.mark.parametrize(("raw", "options", "expected"), labelled("choices_adversarial.json"))
+def test_adversarial_answers_are_read_as_a_person_reads_them(
+    raw: str, options: tuple[str, ...], expected: Reading
+) -> None:
+    assert read_choice(raw, options) == expected
+
+
+@given(st.text(alphabet="ABCDabcd ().,:;!?'\"*\n-_orandnotisnswe", max_size=60))
+@settings(max_examples=400, deadline=None)
+def test_whatever_is_said_the_reading_is_one_of_the_rules_and_only_of_the_options(
+    raw: str,
+) -> None:
+    reading = read_choice(raw, LILIES)
+    assert reading.rule in RULES
+    assert set(reading.letters) <= set("ABCD")
+    assert list(reading.letters) == sorted(set(reading.letters))
+    assert read_choice(raw, LILIES) == reading
+    silent = reading.rule in ("empty", "declined", "unreadable")
+    assert silent == (reading.letters == "")
+    if not any(letter in raw.upper() for letter in "ABCD"):
+        assert reading.letter is None  # no letter without one, nor an option's name
+
+
+@given(
+    st.integers(2, 26),
+    st.data(),
+    st.sampled_from(["{}", "({})", "**{}**", "{}.", "[{}]", " {}\n", '"{}"', "Answer: {}"]),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_bare_letter_is_that_letter_however_it_is_set(
+    count: int, data: st.DataObject, form: str
+) -> None:
+    options = tuple(f"option number {place}" for place in range(count))
+    letter = data.draw(st.sampled_from(ascii_uppercase[:count]))
+    assert read_choice(form.format(letter), options).letter == letter
+    assert read_choice(form.format(letter.lower()), options).letter == letter
+
+
+@given(st.permutations(LILIES))
+def test_an_option_that_is_named_is_found_wherever_it_stands(options: list[str]) -> None:
+    place = options.index("martagon")
+    for said in ("martagon", "It seems to be a Martagon.", "No toad, but a martagon"):
+        assert read_choice(said, options).letter == "ABCD"[place]
+
+
+def test_equal_options_cannot_be_told_apart_by_name() -> None:
+    assert read_choice("toad", ("toad", "Toad", "newt")) == Reading("named", "AB")
+
+
+def test_readings_print_as_their_verdicts_do() -> None:
+    assert str(read_choice("b", LILIES)) == "B whole"
+    assert str(read_choice("A or B", LILIES)) == "ambiguous A, B (elsewhere)"
+    assert str(read_choice("M", ("M", "N"))) == "A whole, options are letters"
+    assert str(read_choice("I cannot tell.", LILIES)) == "declined"
+
+
+@pytest.mark.parametrize("options", [(), ("one",), tuple(map(str, range(27)))])
+def test_a_number_of_options_without_letters_is_refused(options: tuple[str, ...]) -> None:
+    with pytest.raises(VragError, match=f"{len(options)} options; expected 2 to 26"):
+        read_choice("A", options)

@@ -1,0 +1,75 @@
+"""A judge of choices: 1 for the right letter, 0 for all else that a model says."""
+
+from __future__ import annotations
+
+from string import ascii_uppercase
+
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.judging import SHARES
+from vrag_kit.judging.answered import hidden
+from vrag_kit.papers.mrag_bench.choice_reader import Reading, read_choice
+from vrag_kit.types import Benchmark, Judgment, Query
+
+
+class ChoiceJudge:
+    """Reads which option was chosen, and holds it against the right one; implements
+    `Judge`.
+
+    A verdict reads as its reading does ("B tagged", "ambiguous A, B (elsewhere)"), and
+    its marks name the rule. What is ambiguous, declined or unreadable is the model's own
+    answer, and earns 0: marked "ambiguous", "abstention" or "unreadable". Letters are
+    never drawn. A query whose answers are hidden gets no score. Raises `VragError` for a
+    query without options.
+    """
+
+    name = "choice"
+    scale = SHARES
+
+    def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
+        """One verdict for each row of answers."""
+        pairs = zip(answers["query_id"], answers["answer"], strict=True)
+        return [(self.verdict(benchmark.queries[name], answer),) for name, answer in pairs]
+
+    def verdict(self, query: Query, answer: str) -> Judgment:
+        """What one answer to a query earns."""
+        if not query.choices:
+            raise VragError(
+                f"query {query.query_id!r} has no options; expected a question with choices, as"
+                " load_mrag_bench gives them."
+            )
+        if not query.answers:
+            return hidden(query)
+        reading = read_choice(answer, query.choices)
+        right = reading.letter is not None and reading.letter in right_letters(query)
+        return Judgment(
+            answer_id="",
+            label=_label(reading, right),
+            score=SHARES.best if right else SHARES.worst,
+            marks=_marks(reading),
+            raw=str(reading),
+        )
+
+
+def right_letters(query: Query) -> str:
+    """The letters of the options that are accepted answers; usually one."""
+    texts = zip(ascii_uppercase, query.choices, strict=False)
+    return "".join(letter for letter, choice in texts if choice in query.answers)
+
+
+def _label(reading: Reading, right: bool) -> str:
+    if reading.letter is not None:
+        return "correct" if right else "incorrect"
+    return "ambiguous" if reading.letters else reading.rule
+
+
+def _marks(reading: Reading) -> frozenset[str]:
+    marks = {reading.rule}
+    if len(reading.letters) > 1:
+        marks.add("ambiguous")
+    if reading.rule == "declined":
+        marks.add("abstention")
+    if reading.options_are_letters:
+        marks.add("options are letters")
+    return frozenset(marks)

@@ -1,0 +1,265 @@
+"""Which option an answer chooses, by the first of eight rules that applies; no letter is
+ever guessed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from string import ascii_uppercase
+
+from vrag_kit.errors import VragError
+from vrag_kit.judging import declines
+from vrag_kit.papers.mrag_bench.options import (
+    Named,
+    denied_parts,
+    is_denied,
+    named_options,
+    plain_option,
+)
+
+RULES = {
+    "empty": "nothing was said",
+    "whole": "all of it is a letter, or an option's text",
+    "tagged": 'a letter directly after the last "answer", "choice" or "option"',
+    "led": "it begins with a letter, set apart",
+    "elsewhere": "a capital alone or in brackets",
+    "named": "an option's text",
+    "declined": "it says that it cannot tell",
+    "unreadable": "none of these",
+}
+"""In the order in which they are tried."""
+
+_BEFORE = r"(?<![A-Za-zÀ-ÿ0-9_'])(?<![A-Za-z]\.)(?<![A-Za-z0-9]-)"
+_AFTER = r"(?![A-Za-zÀ-ÿ0-9_]|'[A-Za-z]|-[A-Za-z0-9]|\.[A-Za-z])"
+_TAG = re.compile(r"\b(?:answer|choice|option)\b(?:\s+is\b)?\s*(?P<colon>[:=-]?)\s*", re.IGNORECASE)
+_ARTICLE = re.compile(r"[ \t]+(?!(?:or|and|is|because|but|not|nor)\b)[A-Za-zÀ-ÿ]")
+_VERB = re.compile(
+    r"[ \t]*(?P<word>[a-z]+(?:s|ed|n't)|are|had|did|do|can|cannot|could|would|will|should|may"
+    r"|might|must|fit|match)\b"
+)
+_REJECTED = re.compile(
+    r"[)\]}]?\s*(?:is|was|does|do|did|can|could|would|should|has)?\s*"
+    r"(?:n't|not|never|cannot|wrong|incorrect|false|(?:ruled|left) out|excluded)\b",
+    re.IGNORECASE,
+)
+_APPOSED = re.compile(r"[)\]}]?\s*[,(:–—-]?\s*(?:(?:the|an?)\s+)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an answer to a question with options says."""
+
+    rule: str
+    """One of `RULES`: the first that applied."""
+    letters: str = ""
+    """The letter; all that it may be, where it is ambiguous; "" where there is none."""
+    options_are_letters: bool = False
+    """Whether the options themselves are single letters, which the letters of the
+    choice may be confused with.
+    """
+
+    @property
+    def letter(self) -> str | None:
+        """The letter that was chosen; None when not exactly one was."""
+        return self.letters if len(self.letters) == 1 else None
+
+    def __str__(self) -> str:
+        """ "B whole", "ambiguous A, B (tagged)" or "declined"."""
+        marked = ", options are letters" if self.options_are_letters else ""
+        if len(self.letters) > 1:
+            return f"ambiguous {', '.join(self.letters)} ({self.rule}){marked}"
+        return f"{self.letters} {self.rule}".strip() + marked
+
+
+def read_choice(raw: str, choices: Sequence[str]) -> Reading:
+    """The option that an answer chooses: the first rule that applies decides.
+
+    empty. whole: without quotes, marks, brackets and final stops it is a letter of any
+    case, or exactly one option's text. tagged: a letter directly after the last
+    "answer", "choice" or "option" ("is", ":"), a small one only at the end. led: it
+    begins with a letter and a bracket, stop, colon, comma, dash or line break, and the
+    letter is no verb's subject; where the text names exactly one option, another one,
+    it is ambiguous. elsewhere: capitals in brackets or alone; "A" before a word is an
+    article unless the word goes on from it ("or", "is", …). named: options' texts. What
+    is denied in its clause does not count, and several are ambiguous, also "A or B"
+    after a tag, and a letter beside another option's name ("B, the tiger lily").
+    declined and unreadable have no letter.
+
+    Raises `VragError` without 2 to 26 options.
+    """
+    if not 2 <= len(choices) <= len(ascii_uppercase):
+        raise VragError(f"{len(choices)} options; expected 2 to {len(ascii_uppercase)}.")
+    marked = all(len(choice.strip()) == 1 and choice.strip().isalpha() for choice in choices)
+    said = _Said.of(raw, tuple(choices))
+    if not said.text:
+        return Reading("empty", "", marked)
+    for rule, read in _IN_ORDER.items():
+        if letters := read(said):
+            return Reading(rule, "".join(sorted(set(letters))), marked)
+    return Reading("declined" if declines(said.text) else "unreadable", "", marked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """An answer without quotes and marks, and what of it is known beforehand."""
+
+    text: str
+    choices: tuple[str, ...]
+    letters: str
+    denied: list[range]
+    named: list[Named]
+
+    @classmethod
+    def of(cls, raw: str, choices: tuple[str, ...]) -> _Said:
+        text = unicodedata.normalize("NFKC", raw).replace("’", "'").replace("‘", "'")
+        text = re.sub(r"[*`#$\"“”«»]", "", text)
+        text = re.sub(r"(?<![A-Za-z0-9])'|'(?![A-Za-z0-9])", "", text).strip()
+        letters = ascii_uppercase[: len(choices)]
+        return cls(text, choices, letters, denied_parts(text), named_options(text, choices))
+
+    def options(self) -> str:
+        """The letters of the options that are named and not denied."""
+        return "".join(self.letters[each.place] for each in self.named if not each.denied)
+
+    def also(self, end: int) -> str:
+        """The letter that belongs to the one which ends here, after "or", "and", a comma,
+        "no, wait", or on a line of its own.
+        """
+        found = _also(self.letters).match(self.text, end)
+        return next(filter(None, found.groups()), "") if found else ""
+
+    def beside(self, end: int) -> str:
+        """What `also` finds, and the letter of an option named in apposition."""
+        apposed = _APPOSED.match(self.text, end)
+        start = apposed.end() if apposed else end
+        at = [each for each in self.named if each.start == start and not each.denied]
+        return self.also(end) + "".join(self.letters[each.place] for each in at)
+
+
+def _whole(said: _Said) -> str:
+    core = re.sub(r"^[\W_]+|[\W_]+$", "", said.text)
+    if len(core) == 1 and core.upper() in said.letters:
+        return core.upper()
+    same = [
+        letter
+        for letter, choice in zip(said.letters, said.choices, strict=True)
+        if core and plain_option(choice) == plain_option(core)
+    ]
+    return same[0] if len(same) == 1 else ""
+
+
+def _tagged(said: _Said) -> str:
+    tags = list(_TAG.finditer(said.text))
+    if not tags:
+        return ""
+    found = _after_tag(said.letters).match(said.text, tags[-1].end())
+    if not found or is_denied(found.start("letter"), said.denied):
+        return ""
+    letter, end = found["letter"], found.end("letter")
+    if letter.islower() and re.search(r"[^\W_]", said.text[end:]):
+        return ""
+    loose = bool(tags[-1]["colon"]) and not found["open"]
+    if letter == "A" and loose and _ARTICLE.match(said.text, end):
+        return ""
+    return letter.upper() + said.beside(end)
+
+
+def _led(said: _Said) -> str:
+    found = _lead_in_brackets(said.letters).match(said.text)
+    found = found or _lead(said.letters).match(said.text)
+    if not found:
+        return ""
+    if "\n" not in found["apart"] and _is_verb(said, found.end()):
+        return ""
+    named = set(said.options())
+    other = next(iter(named)) if len(named) == 1 else ""
+    return found["letter"].upper() + said.also(found.end("letter")) + other
+
+
+def _is_verb(said: _Said, place: int) -> bool:
+    """Whether a verb stands here, and no word of an option."""
+    found = _VERB.match(said.text, place)
+    if not found:
+        return False
+    return not any(found.start("word") in range(each.start, each.end) for each in said.named)
+
+
+def _elsewhere(said: _Said) -> str:
+    candidates = []
+    for found in _alone(said.letters).finditer(said.text):
+        place = found.start("letter")
+        bracketed = found["bracketed"] is not None
+        article = found["letter"] == "A" and _ARTICLE.match(said.text, place + 1)
+        if is_denied(place, said.denied) or (article and not bracketed):
+            continue
+        if any(place in range(each.start, each.end) for each in said.named):
+            continue
+        candidates.append(place)
+    letters = {said.text[place] for place in candidates}
+    if len(letters) != 1:
+        return "".join(letters)
+    if all(_REJECTED.match(said.text, place + 1) for place in candidates):
+        return ""
+    (letter,) = letters
+    texts = zip(said.letters, said.choices, strict=True)
+    own = "".join(other for other, choice in texts if choice.strip() == letter)
+    return letter + own + "".join(said.beside(place + 1) for place in candidates)
+
+
+def _named(said: _Said) -> str:
+    return said.options()
+
+
+_IN_ORDER = {
+    "whole": _whole,
+    "tagged": _tagged,
+    "led": _led,
+    "elsewhere": _elsewhere,
+    "named": _named,
+}
+
+
+@lru_cache(maxsize=32)
+def _after_tag(letters: str) -> re.Pattern[str]:
+    """A letter of any case, perhaps in brackets."""
+    return re.compile(rf"(?P<open>[(\[{{]?)\s*(?P<letter>[{letters}{letters.lower()}]){_AFTER}")
+
+
+@lru_cache(maxsize=32)
+def _lead(letters: str) -> re.Pattern[str]:
+    """A letter and what sets it apart; a small one not by a comma or dash."""
+    any_case = f"[{letters}{letters.lower()}]"
+    apart = rf"[).:]|[ \t]*\n|(?<=[{letters}])(?:,|[ \t]*[–—]|[ \t]*-(?=\s))"
+    return re.compile(rf"(?P<letter>{any_case}){_AFTER}(?P<apart>{apart})")
+
+
+@lru_cache(maxsize=32)
+def _lead_in_brackets(letters: str) -> re.Pattern[str]:
+    return re.compile(rf"[(\[{{](?P<letter>[{letters}{letters.lower()}])(?P<apart>[)\]}}])")
+
+
+@lru_cache(maxsize=32)
+def _alone(letters: str) -> re.Pattern[str]:
+    """A capital alone or in brackets."""
+    return re.compile(
+        rf"(?P<bracketed>(?<=[(\[{{])(?=[{letters}][)\]}}]))?{_BEFORE}(?P<letter>[{letters}]){_AFTER}"
+    )
+
+
+@lru_cache(maxsize=32)
+def _also(letters: str) -> re.Pattern[str]:
+    """Another letter that belongs to the one before: joined to it, or on a line or in a
+    sentence of its own.
+    """
+    before = r"[)\]}.]?(?:\s*(?:[,/&]|\b(?i:no|wait|actually|sorry|or|and)\b))*"
+    any_letter = rf"[(\[{{]?([{letters}]){_AFTER}"
+    no_article = rf"[(\[{{]?([{letters[1:]}]){_AFTER}"
+    goes_on = r"(?![ \t]+(?!(?:or|and|is|because|but|not|nor)\b)[a-z])"
+    after_or = rf"{before}\s*\b(?i:or|and)\s+{no_article}"
+    joined = rf"{before}(?:[,/&]|\b(?i:no|wait|actually|sorry|or|and)\b)\s*{any_letter}{goes_on}"
+    listed = rf"[)\]}}]?\s*[.\n]\s*{any_letter}(?=[ \t]*(?:[).:,\n]|$))"
+    return re.compile("|".join((after_or, joined, listed)))
