@@ -1,8 +1,8 @@
 """Wording is data: the prompts of three protocols come out of JSON files alone, as they
 are printed.
 
-`tests/data/wording_crag_mm.json` and `wording_mrag_bench.json` hold the prompts of
-CRAG-MM (appendix A.4) and MRAG-Bench (appendix B.1) for these tests.
+`tests/data/wording_crag_mm.json` holds the prompts of CRAG-MM (appendix A.4) for these
+tests; those of MRAG-Bench (appendix B.1) are the kit's.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import read_wording, render
 from vrag_kit.generation.rendering import rendered
 from vrag_kit.generation.wording import Slot, Template
+from vrag_kit.papers.mrag_bench import WORDINGS
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Context, Evidence, Message, Prompt, Query, Turn
 
 DATA = Path(__file__).parent / "data"
 CRAG = read_wording(DATA / "wording_crag_mm.json")
-MRAG = read_wording(DATA / "wording_mrag_bench.json")
 SYSTEM = """\
 You are a helpful assistant that truthfully answers the user question given an image.
 Please follow these guidelines when formulating your response:
@@ -146,12 +146,12 @@ def test_mrag_bench_shows_the_asked_picture_first_then_the_retrieved_ones(
     other = ImageFile(tmp_path / "other.png")
     query = Query(query_id="q", text="What is it?", image=photo, choices=("a hare", "a rabbit"))
     shown = [Evidence(doc_id="d", image=other), Evidence(doc_id="e", image=other)]
-    (message,) = render(MRAG.template("paper with RAG"), query, shown)
+    (message,) = render(WORDINGS["paper"].template("examples"), query, shown)
     assert message.parts[1:4] == (photo, other, other)
     assert message.parts[4] == (
         "\nQuestion: What is it?\nChoices:\n(A) a hare\n(B) a rabbit\nAnswer:"
     )
-    (message,) = render(MRAG.template("code"), query)
+    (message,) = render(WORDINGS["code"].template("alone"), query)
     assert message.parts == (
         "Answer with the option's letter from the given choices directly. ",
         photo,

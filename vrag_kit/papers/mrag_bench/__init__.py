@@ -1,1 +1,58 @@
-"""MRAG-Bench (Hu et al.): its wordings, settings and choice reader."""
+"""MRAG-Bench (Hu et al., ICLR 2025): its wordings and settings, the reader of choices
+beside its own scorer, the spelling of options, and its printed numbers with their audit.
+"""
+
+from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
+from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
+from vrag_kit.papers.mrag_bench.official_scorer import (
+    Official,
+    Outcome,
+    after_asking,
+    official_reading,
+    readers_compared,
+    run_end,
+    score_file,
+)
+from vrag_kit.papers.mrag_bench.settings import (
+    gt_at_each_place,
+    gt_numbers,
+    gt_rag,
+    in_reverse,
+    no_rag,
+    retrieved_rag,
+    rotated,
+)
+from vrag_kit.papers.mrag_bench.spelling import (
+    options_spelt_alike,
+    spelling_baseline,
+    spelt_alike,
+    spelt_apart,
+)
+from vrag_kit.papers.mrag_bench.wording import WORDINGS
+
+__all__ = [
+    "RULES",
+    "WORDINGS",
+    "ChoiceJudge",
+    "Official",
+    "Outcome",
+    "Reading",
+    "after_asking",
+    "gt_at_each_place",
+    "gt_numbers",
+    "gt_rag",
+    "in_reverse",
+    "no_rag",
+    "official_reading",
+    "options_spelt_alike",
+    "read_choice",
+    "readers_compared",
+    "retrieved_rag",
+    "right_letters",
+    "rotated",
+    "run_end",
+    "score_file",
+    "spelling_baseline",
+    "spelt_alike",
+    "spelt_apart",
+]

@@ -1,0 +1,143 @@
+"""Choices as verdicts, and what MRAG-Bench's own scorer would have made of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vrag_kit.errors import VragError
+from vrag_kit.judging import judge_all
+from vrag_kit.papers.mrag_bench import (
+    ChoiceJudge,
+    Official,
+    Outcome,
+    after_asking,
+    official_reading,
+    readers_compared,
+    run_end,
+    score_file,
+)
+from vrag_kit.types import Benchmark, Query
+
+ROWS = json.loads((Path(__file__).parent / "data/choices_official.json").read_text("utf-8"))
+OUTCOMES = {"asks": "asks GPT-3.5"}
+LILIES = ("turkscap", "toad", "martagon", "tiger lily")
+ASKED = Query(query_id="q", text="Which lily?", choices=LILIES, answers=("toad",), group="g")
+LILY = Benchmark(name="lilies", fingerprint="", queries={"q": ASKED}, corpus={}, qrels={"q": {}})
+
+
+def answers(*said: str, status: str = "ok") -> pd.DataFrame:
+    rows = [{"query_id": "q", "answer": each, "status": status, "detail": ""} for each in said]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("row", ROWS["rows"], ids=lambda row: row["raw"][:20])
+def test_the_official_scorer_does_what_was_seen_of_it(row: dict[str, str]) -> None:
+    assert str(official_reading(row["raw"])) == OUTCOMES.get(row["official"], row["official"])
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        ("B.,", "B"),  # commas go first, then stops
+        ("B,.", "asks GPT-3.5"),  # the stop goes when the comma behind it is past
+        ("(D) or (A)", "A"),  # the last one
+        ("(C), though A and B may do", "C"),  # brackets hide all others
+        ("I think it is (b), the toad", "crash"),  # seven words, no capital
+        ("one two three four five", "asks GPT-3.5"),  # five words are not more than five
+        ("   ", "asks GPT-3.5"),  # only "" itself is left out
+    ],
+)
+def test_the_official_scorer_step_by_step(raw: str, found: str) -> None:
+    assert str(official_reading(raw)) == found
+
+
+def test_a_question_to_gpt_hangs_without_a_key_and_takes_bare_letters_only() -> None:
+    asks = official_reading("b")
+    assert after_asking(asks, None) == Official(Outcome.HANG)
+    assert after_asking(asks, " B\n") == Official(Outcome.LETTER, "B")
+    assert after_asking(asks, "B.").outcome is Outcome.WRONG
+    assert after_asking(asks, "AB").outcome is Outcome.WRONG
+    assert after_asking(official_reading("C"), None) == Official(Outcome.LETTER, "C")
+
+
+def test_a_run_ends_at_its_first_crash_or_hang() -> None:
+    said = [official_reading(raw) for raw in ("B", "b", "The flower is surely a toad lily.", "C")]
+    assert run_end(said) == (Outcome.CRASH, 2)
+    assert run_end([after_asking(each, None) for each in said]) == (Outcome.HANG, 1)
+    assert run_end(said[:2]) is None
+
+
+def test_two_of_ten_official_scores_are_lost_with_the_files_name() -> None:
+    labels = "Angle Partial Scope Obstruction Temporal Deformation Incomplete Biological Others"
+    scores = dict.fromkeys(["overall_accuracy", *labels.split()], 50.0)
+    name, kept = score_file("./x.jsonl", scores)
+    assert name == "_score.json"
+    assert set(scores) - set(kept) == {"overall_accuracy", "Obstruction"}
+    assert len(kept) == 8
+    assert score_file("runs/llava.v2.jsonl", scores)[0] == "llava_score.json"
+
+
+def test_only_the_right_letter_earns_and_the_rule_stands_in_the_marks() -> None:
+    said = ("B", "b) toad", "Answer: C", "A or B", "I cannot tell.", "a lily")
+    judged = judge_all(ChoiceJudge(), LILY, answers(*said))
+    assert judged["score"].tolist() == [1, 1, 0, 0, 0, 0]
+    assert judged["marks"].tolist() == [
+        "whole",
+        "led",
+        "tagged",
+        "ambiguous, elsewhere",
+        "abstention, declined",
+        "unreadable",
+    ]
+    assert judged["verdict"].tolist()[:4] == [
+        "B whole",
+        "B led",
+        "C tagged",
+        "ambiguous A, B (elsewhere)",
+    ]
+    assert judged["abstained"].tolist() == [0, 0, 0, 0, 1, 0]
+    assert (judged[["worst", "best"]].to_numpy() == [0, 1]).all()
+
+
+def test_what_failed_stays_missing_and_what_is_empty_earns_nothing() -> None:
+    table = pd.concat(
+        [answers("B"), answers("", status="empty"), answers("", status="timeout")],
+        ignore_index=True,
+    )
+    judged = judge_all(ChoiceJudge(), LILY, table)
+    assert judged["score"].tolist()[:2] == [1, 0]
+    assert np.isnan(judged["score"][2])
+
+
+def test_a_question_without_options_is_no_choice() -> None:
+    with pytest.raises(VragError, match="query 'q' has no options"):
+        ChoiceJudge().verdict(Query(query_id="q", text="?", answers=("x",)), "x")
+
+
+def test_hidden_answers_get_no_score() -> None:
+    hidden = Query(query_id="q", text="?", choices=LILIES)
+    verdict = ChoiceJudge().verdict(hidden, "B")
+    assert verdict.score is None
+    assert verdict.failure is not None
+
+
+def test_both_readers_stand_beside_each_other() -> None:
+    said = ("B", "b", "A or B", "A cat with a kitten", "The flower is surely a toad lily.")
+    table = readers_compared(LILY, answers(*said))
+    assert table["official"].tolist() == ["B", "asks GPT-3.5", "B", "A", "crash"]
+    assert table["ours"].tolist() == [
+        "B whole",
+        "B whole",
+        "ambiguous A, B (elsewhere)",
+        "unreadable",
+        "B named",
+    ]
+    assert table["official_right"].tolist() == [True, False, True, False, False]
+    assert table["ours_right"].tolist() == [True, True, False, False, True]
+    assert table["same"].tolist() == [True, False, False, False, False]
+    assert readers_compared(LILY, answers("B", status="timeout").head(0)).empty

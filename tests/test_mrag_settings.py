@@ -1,0 +1,185 @@
+"""MRAG-Bench's settings: which examples stand in which order, options that rotate, and
+what their spelling gives away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mrag_rows import four_questions
+
+from vrag_kit.errors import VragError
+from vrag_kit.papers.mrag_bench import (
+    gt_at_each_place,
+    gt_numbers,
+    gt_rag,
+    in_reverse,
+    no_rag,
+    options_spelt_alike,
+    read_choice,
+    retrieved_rag,
+    right_letters,
+    rotated,
+    spelling_baseline,
+    spelt_alike,
+    spelt_apart,
+)
+from vrag_kit.retrieval import make_run
+from vrag_kit.types import Context
+
+FOUR = four_questions()
+
+
+def shown(contexts: list[Context]) -> dict[str, tuple[str, ...]]:
+    return {context.query_id: context.doc_ids for context in contexts}
+
+
+def deep_run() -> pd.DataFrame:
+    """Six pictures that are no ground truth, the best one behind a ground-truth one."""
+    rows = []
+    for query_id in FOUR.queries:
+        rows.append((query_id, f"gt{query_id}-0", 9.0))
+        rows += [(query_id, f"no{query_id}-{place}", 6.0 - place) for place in range(6)]
+    return make_run(rows)
+
+
+def test_the_main_settings_show_five_examples_in_order_and_one_in_incomplete() -> None:
+    assert set(shown(no_rag(FOUR)).values()) == {()}
+    truth = shown(gt_rag(FOUR))
+    assert truth["0"] == ("gt0-0", "gt0-1", "gt0-2", "gt0-3", "gt0-4")
+    assert truth["1"] == ("gt1-0",)
+    found = shown(retrieved_rag(FOUR))
+    assert found["0"] == ("gt0-0", "no0-0", "no0-1", "no0-2", "no0-3")
+    assert found["1"] == ("gt1-0",)
+    assert {context.k for context in gt_rag(FOUR) + retrieved_rag(FOUR)} == {5}
+
+
+def test_a_run_takes_the_place_of_what_the_rows_hold() -> None:
+    run = deep_run()
+    run = run[~run["doc_id"].str.startswith("gt")]
+    run = run.assign(rank=run.groupby("query_id")["rank"].rank().astype(int))
+    found = shown(retrieved_rag(FOUR, run, k=2))
+    assert found == {q: (f"no{q}-0", f"no{q}-1")[: 1 if q == "1" else 2] for q in FOUR.queries}
+
+
+def test_too_few_retrieved_documents_are_an_error_that_says_so() -> None:
+    with pytest.raises(VragError, match=r"query '0': 5 documents were retrieved, fewer than 6"):
+        retrieved_rag(FOUR, k=6)
+
+
+def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions() -> None:
+    arms = gt_numbers(FOUR, ks=[1, 2, 5], draws=3)
+    assert {arm.query_id for arm in arms} == {"0", "2", "3"}  # 1 has a single picture
+    by = {(arm.query_id, arm.draw, arm.k): arm.doc_ids for arm in arms}
+    assert len(by) == len(arms) == 27
+    for (query_id, draw, k), doc_ids in by.items():
+        assert doc_ids == by[query_id, draw, 5][:k]
+        assert set(doc_ids) <= set(FOUR.relevant(query_id))
+    assert len({by["0", draw, 5] for draw in range(3)}) > 1
+
+
+def test_more_than_five_examples_need_pictures_that_the_rows_do_not_hold() -> None:
+    with pytest.raises(VragError, match="no query of four has 6 ground-truth pictures; the most"):
+        gt_numbers(FOUR, ks=[1, 6])
+    more = {"0": ["gt0-4", "extra-0", "extra-1"]}
+    arms = gt_numbers(FOUR, more, ks=[1, 7], draws=1)
+    assert set(arms[1].doc_ids) == {*FOUR.relevant("0"), "extra-0", "extra-1"}
+
+
+def test_the_one_true_example_goes_through_all_places_among_the_same_others() -> None:
+    places = gt_at_each_place(FOUR, deep_run())
+    assert list(places) == [1, 2, 3, 4, 5]
+    for place, contexts in places.items():
+        doc_ids = shown(contexts)["0"]
+        assert doc_ids[place - 1] == "gt0-0"
+        others = [each for each in doc_ids if each != "gt0-0"]
+        assert others == ["no0-0", "no0-1", "no0-2", "no0-3"]
+
+
+def test_a_shallow_run_has_too_few_others() -> None:
+    with pytest.raises(VragError, match="query '0' has 5 ground-truth pictures and 2 others"):
+        gt_at_each_place(FOUR, deep_run().query("rank <= 3"))
+
+
+def test_reversed_contexts_show_the_last_document_first() -> None:
+    assert shown(in_reverse(gt_rag(FOUR)))["0"] == shown(gt_rag(FOUR))["0"][::-1]
+    assert in_reverse(in_reverse(gt_rag(FOUR))) == gt_rag(FOUR)
+
+
+def test_a_rotation_moves_options_and_letter_and_nothing_else() -> None:
+    turned = rotated(FOUR, 1).queries["3"]
+    assert turned.choices == ("Martagon", "tiger lily", "Turkscap", "Toad")
+    assert (right_letters(turned), turned.metadata["letter"]) == ("B", "B")
+    assert turned.answers == FOUR.queries["3"].answers
+    assert rotated(FOUR, 1).fingerprint != FOUR.fingerprint
+
+
+@given(st.integers(-9, 9), st.integers(-9, 9))
+def test_rotations_add_up_and_four_are_none(one: int, other: int) -> None:
+    both = rotated(rotated(FOUR, one), other).queries
+    assert both == rotated(FOUR, one + other).queries
+    assert rotated(FOUR, 4 * one).queries == FOUR.queries
+
+
+@given(st.integers(0, 3))
+def test_the_right_answer_by_name_stays_right_in_every_rotation(by: int) -> None:
+    query = rotated(FOUR, by).queries["3"]
+    assert read_choice("It is a tiger lily.", query.choices).letter == right_letters(query)
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ("wood_rabbit|Eastern cottontail|Marsh rabbit|Hare", 0),  # the only underscore
+        ("Hare|marsh rabbit|wood_rabbit|Cottontail", 2),  # … before the only lower case
+        ("Tench|Carp|goldfish|Koi", 2),  # no underscore, one in lower case
+        ("great_auk|king_penguin|puffin|Razorbill", None),  # two underscores, three lower
+        ("great_Auk|king_Penguin|puffin|Razorbill", 2),  # two underscores, one lower
+        ("EastAsia|SouthEastAsia|Africa|Europe", None),
+        ("M|N|H|B", None),
+        ("tench|carp|goldfish|koi", None),  # all in lower case: none is apart
+    ],
+)
+def test_the_option_that_is_spelt_apart(options: str, place: int | None) -> None:
+    assert spelt_apart(options.split("|")) == place
+
+
+def test_the_spelling_baseline_speaks_where_it_can_and_else_draws() -> None:
+    table = spelling_baseline(FOUR).set_index("query_id")
+    # 0: wood_rabbit is right; 1, 2: nothing is apart; 3: the only one in lower case is right
+    assert table["letter"].to_dict() == {"0": "A", "1": "", "2": "", "3": "A"}
+    assert table["expected"].tolist() == [1, 0.25, 0.25, 1]
+    assert table["expected"].mean() == 0.625
+    turned = spelling_baseline(rotated(FOUR, 2)).set_index("query_id")
+    assert turned["letter"].to_dict() == {"0": "C", "1": "", "2": "", "3": "C"}
+
+
+def test_options_spelt_alike_give_nothing_away_and_keep_their_answer() -> None:
+    alike = options_spelt_alike(FOUR)
+    assert alike.queries["0"].choices == (
+        "wood rabbit",
+        "eastern cottontail",
+        "marsh rabbit",
+        "hare",
+    )
+    assert alike.queries["2"].choices == ("east asia", "south east asia", "africa", "europe")
+    assert alike.queries["1"].choices == ("M", "N", "H", "B")
+    assert all(right_letters(query) == "A" for query in alike.queries.values())
+    assert not spelling_baseline(alike)["spoke"].any()
+    assert alike.fingerprint != FOUR.fingerprint
+
+
+@given(st.text(alphabet="abAB_ -", max_size=12))
+def test_spelling_alike_twice_is_spelling_once(text: str) -> None:
+    assert spelt_alike(spelt_alike(text)) == spelt_alike(text)
+
+
+def test_options_that_become_equal_are_refused() -> None:
+    query = FOUR.queries["3"]
+    twice = replace(query, choices=("Toad", "toad"), answers=("toad",))
+    with pytest.raises(VragError, match="query '3': spelt alike, its options Toad, toad"):
+        options_spelt_alike(replace(FOUR, queries={"3": twice}))

@@ -1,0 +1,176 @@
+"""Which examples a question is asked with: the settings of MRAG-Bench (Tables 3 and 7,
+Figure 5) as contexts, and questions whose options change places.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from string import ascii_uppercase
+
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.order import ordered
+from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId
+
+TOP = 5
+"""Examples a question (section 3.1); one in the scenario "incomplete"."""
+NUMBERS = (1, 2, 3, 5, 10, 20)
+"""Numbers of ground-truth examples (Figure 5)."""
+
+
+def no_rag(benchmark: Benchmark) -> list[Context]:
+    """No example: one context a query."""
+    return [Context(query_id=query_id, setting="no_rag", k=0) for query_id in benchmark.queries]
+
+
+def gt_rag(benchmark: Benchmark, *, k: int = TOP) -> list[Context]:
+    """The first k ground-truth pictures, in the order of the row; one where the scenario
+    is "incomplete". A query with fewer gets those.
+    """
+    contexts = []
+    for query_id, query in benchmark.queries.items():
+        shown = benchmark.relevant(query_id)[: shown_of(query, k)]
+        contexts.append(Context(query_id=query_id, setting="gt_rag", k=k, doc_ids=shown))
+    return contexts
+
+
+def retrieved_rag(
+    benchmark: Benchmark, run: pd.DataFrame | None = None, *, k: int = TOP
+) -> list[Context]:
+    """The first k documents of a run, best first, or of what the row itself holds, the
+    paper's CLIP; one where the scenario is "incomplete".
+
+    Raises `VragError` for a query with fewer than are to be shown.
+    """
+    found = _retrieved(benchmark, run)
+    contexts = []
+    for query_id, query in benchmark.queries.items():
+        count = shown_of(query, k)
+        if len(found[query_id]) < count:
+            raise VragError(
+                f"query {query_id!r}: {len(found[query_id])} documents were retrieved, fewer than"
+                f" {count}. Search deeper, or ask for a smaller k."
+            )
+        shown = found[query_id][:count]
+        contexts.append(Context(query_id=query_id, setting="retrieved_rag", k=k, doc_ids=shown))
+    return contexts
+
+
+def gt_numbers(
+    benchmark: Benchmark,
+    more: Mapping[QueryId, Sequence[DocId]] | None = None,
+    *,
+    ks: Sequence[int] = NUMBERS,
+    draws: int = 3,
+    seed: int = 0,
+) -> list[Context]:
+    """k ground-truth pictures in random order (Figure 5, right; three draws as there).
+
+    They come from the row's own and from `more`, other pictures that show the same,
+    which the rows do not hold: without them no query has more than five. The contexts
+    of a draw are nested over k. Queries with fewer than the largest k are left out, so
+    that all k rest on the same; raises `VragError` when none is left.
+    """
+    pools = {
+        query_id: tuple(
+            dict.fromkeys((*benchmark.relevant(query_id), *(more or {}).get(query_id, ())))
+        )
+        for query_id in benchmark.queries
+    }
+    deep = [query_id for query_id, pool in pools.items() if len(pool) >= max(ks)]
+    if not deep:
+        raise VragError(
+            f"no query of {benchmark.name} has {max(ks)} ground-truth pictures; the most are"
+            f" {max(map(len, pools.values()), default=0)}. Give `more`, or ask for fewer."
+        )
+    contexts = []
+    for query_id, draw in product(deep, range(draws)):
+        order = tuple(ordered(pools[query_id], seed, query_id, "gt", draw))
+        for k in ks:
+            shown = order[:k]
+            arm = Context(query_id=query_id, setting="m_gt", k=k, m=k, draw=draw, doc_ids=shown)
+            contexts.append(arm)
+    return contexts
+
+
+def gt_at_each_place(
+    benchmark: Benchmark, run: pd.DataFrame, *, k: int = TOP
+) -> dict[int, list[Context]]:
+    """Place from 1 to k → one context a query: its first ground-truth picture at that
+    place, among the first k − 1 of the run that are none, in their order.
+
+    Everything but the place is the same. Raises `VragError` for a query without a
+    ground-truth picture, or for which the run holds too few others.
+    """
+    found = _retrieved(benchmark, run)
+    places: dict[int, list[Context]] = {place: [] for place in range(1, k + 1)}
+    for query_id in benchmark.queries:
+        relevant = benchmark.relevant(query_id)
+        others = tuple(each for each in found[query_id] if each not in relevant)[: k - 1]
+        if not relevant or len(others) < k - 1:
+            raise VragError(
+                f"query {query_id!r} has {len(relevant)} ground-truth pictures and {len(others)}"
+                f" others in the run; expected 1 and {k - 1}. Search deeper, or leave it out with"
+                " `benchmark.subset(query_ids)`."
+            )
+        for place, contexts in places.items():
+            shown = (*others[: place - 1], relevant[0], *others[place - 1 :])
+            contexts.append(Context(query_id=query_id, setting="one_in_k", k=k, doc_ids=shown))
+    return places
+
+
+def in_reverse(contexts: Iterable[Context]) -> list[Context]:
+    """The same contexts with their documents from last to first."""
+    return [replace(context, doc_ids=context.doc_ids[::-1]) for context in contexts]
+
+
+def rotated(benchmark: Benchmark, by: int) -> Benchmark:
+    """The same questions with every option `by` places further on: what was (A) is (B)
+    when `by` is 1, and the last is (A). Also the letters in the metadata change.
+    """
+    queries = {}
+    for query_id, query in benchmark.queries.items():
+        start = -by % len(query.choices) if query.choices else 0
+        queries[query_id] = with_choices(query, (*query.choices[start:], *query.choices[:start]))
+    return with_queries(benchmark, queries, f"options rotated by {by}")
+
+
+def with_choices(query: Query, choices: tuple[str, ...]) -> Query:
+    """The query with these options, and the letter of the right one among them where
+    its metadata tell a letter.
+    """
+    if "letter" not in query.metadata:
+        return replace(query, choices=choices)
+    right = next(place for place, choice in enumerate(choices) if choice in query.answers)
+    metadata = {**query.metadata, "letter": ascii_uppercase[right]}
+    return replace(query, choices=choices, metadata=metadata)
+
+
+def with_queries(benchmark: Benchmark, queries: Mapping[QueryId, Query], told: str) -> Benchmark:
+    """The benchmark with changed queries, under a fingerprint of its own; `told` says
+    what was changed.
+    """
+    named = hashlib.sha256(f"{benchmark.fingerprint}\n{told}".encode()).hexdigest()
+    return replace(benchmark, queries=queries, fingerprint=named)
+
+
+def shown_of(query: Query, k: int) -> int:
+    """How many examples a question is shown when k are asked for."""
+    return min(k, 1) if query.metadata.get("scenario") == "incomplete" else k
+
+
+def _retrieved(benchmark: Benchmark, run: pd.DataFrame | None) -> dict[QueryId, tuple[DocId, ...]]:
+    """Query → documents, best first, of the run or of the row."""
+    if run is None:
+        return {
+            query_id: tuple(query.metadata.get("retrieved", ()))
+            for query_id, query in benchmark.queries.items()
+        }
+    found: dict[QueryId, tuple[DocId, ...]] = dict.fromkeys(benchmark.queries, ())
+    for query_id, part in run.groupby("query_id", sort=False):
+        found[str(query_id)] = tuple(part.sort_values("rank")["doc_id"])
+    return found
