@@ -2,8 +2,18 @@
 beside its own scorer, the spelling of options, and its printed numbers with their audit.
 """
 
+from vrag_kit.papers.audit_rows import audit_summary, contradictions
+from vrag_kit.papers.mrag_bench.audit import (
+    ASPECTS,
+    QUESTIONS,
+    audit,
+    by_questions,
+    paper_tables,
+    smallest_denominator,
+)
 from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
 from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
+from vrag_kit.papers.mrag_bench.claims import Claim, claims, retriever_correlations
 from vrag_kit.papers.mrag_bench.official_scorer import (
     Official,
     Outcome,
@@ -31,13 +41,21 @@ from vrag_kit.papers.mrag_bench.spelling import (
 from vrag_kit.papers.mrag_bench.wording import WORDINGS
 
 __all__ = [
+    "ASPECTS",
+    "QUESTIONS",
     "RULES",
     "WORDINGS",
     "ChoiceJudge",
+    "Claim",
     "Official",
     "Outcome",
     "Reading",
     "after_asking",
+    "audit",
+    "audit_summary",
+    "by_questions",
+    "claims",
+    "contradictions",
     "gt_at_each_place",
     "gt_numbers",
     "gt_rag",
@@ -45,13 +63,16 @@ __all__ = [
     "no_rag",
     "official_reading",
     "options_spelt_alike",
+    "paper_tables",
     "read_choice",
     "readers_compared",
     "retrieved_rag",
+    "retriever_correlations",
     "right_letters",
     "rotated",
     "run_end",
     "score_file",
+    "smallest_denominator",
     "spelling_baseline",
     "spelt_alike",
     "spelt_apart",

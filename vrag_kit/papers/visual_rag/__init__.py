@@ -2,7 +2,8 @@
 numbers, their audit, and replications held against them.
 """
 
-from vrag_kit.papers.visual_rag.audit import audit, audit_summary, contradictions, paper_tables
+from vrag_kit.papers.audit_rows import audit_summary, contradictions
+from vrag_kit.papers.visual_rag.audit import audit, paper_tables
 from vrag_kit.papers.visual_rag.audit_figure import audit_figure
 from vrag_kit.papers.visual_rag.audit_runs import run_statistics
 from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure

@@ -14,12 +14,10 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.agreement import READINGS, STRICT, agreement, pairs_of
-from vrag_kit.papers.published import published
-from vrag_kit.papers.visual_rag.audit_rows import (
+from vrag_kit.papers.audit_rows import (
     AGREES,
     CELL,
     CONTRADICTS,
-    FINDINGS,
     LAST_DIGIT,
     NOT_COMPARABLE,
     ROUNDING,
@@ -27,6 +25,7 @@ from vrag_kit.papers.visual_rag.audit_rows import (
     Allowed,
     rows_of,
 )
+from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.audit_runs import audit_runs
 from vrag_kit.papers.visual_rag.cells import printed_cells
 from vrag_kit.papers.visual_rag.ndcg_bound import HALF_UNIT, ndcg_bounds
@@ -69,22 +68,6 @@ def audit(tables: Tables | None = None) -> pd.DataFrame:
     single = (_queries, _macro_f1, _bounds, _statements)
     checks += [check(tables) for check in single]
     return pd.concat(checks, ignore_index=True)
-
-
-def contradictions(checks: pd.DataFrame) -> pd.DataFrame:
-    """The rows of an audit in which printed numbers contradict each other."""
-    return checks[checks["finding"] == CONTRADICTS]
-
-
-def audit_summary(checks: pd.DataFrame) -> pd.DataFrame:
-    """An audit in numbers: rows the checks, columns tables, and how often each of
-    `FINDINGS` was found.
-    """
-    by_check = checks.groupby("check", sort=False)
-    tables = by_check["table"].agg(lambda names: "; ".join(dict.fromkeys(names)))
-    counts = by_check["finding"].value_counts().unstack(fill_value=0)
-    counts = counts.reindex(index=tables.index, columns=list(FINDINGS), fill_value=0)
-    return pd.concat([tables.rename("tables"), counts], axis=1)
 
 
 def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:

@@ -7,13 +7,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.papers.visual_rag.audit import audit_summary, contradictions
-from vrag_kit.papers.visual_rag.audit_rows import (
+from vrag_kit.papers.audit_rows import (
     AGREES,
     CONTRADICTS,
     FINDINGS,
     NOT_COMPARABLE,
     ROUNDED,
+    audit_summary,
+    contradictions,
 )
 from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
 

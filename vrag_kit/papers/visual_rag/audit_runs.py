@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from vrag_kit.papers.visual_rag.audit_rows import CELL, ROUNDING, SAME, places, rows_of
+from vrag_kit.papers.audit_rows import CELL, ROUNDING, SAME, places, rows_of
 from vrag_kit.papers.visual_rag.statements import Tables
 
 

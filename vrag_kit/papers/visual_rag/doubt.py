@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from vrag_kit.papers.audit_rows import CELL
 from vrag_kit.papers.published import published
-from vrag_kit.papers.visual_rag.audit_rows import CELL
 
 RUN_TABLES = (13, 15)
 _SAME = 0.006  # two printed means are one: half a unit of the last digit, and a hair

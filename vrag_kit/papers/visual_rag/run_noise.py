@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from vrag_kit.papers.visual_rag.audit_rows import CELL
+from vrag_kit.papers.audit_rows import CELL
 from vrag_kit.papers.visual_rag.doubt import RUN_TABLES, run_to_run
 
 RUNS = 5  # behind a mean of the paper where it averages (footnotes 4 and 6)

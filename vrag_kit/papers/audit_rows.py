@@ -1,4 +1,4 @@
-"""The rows of an audit: a printed number beside the one that was computed again."""
+"""The rows of a paper's audit: a printed number beside the one that was computed again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROUNDING = {"avg": Allowed(0.0051, 0.0101), "std": Allowed(0.0006, 0.0062)}
 """For the five printed runs of a cell. A mean moves by up to 0.005 with them, a
 deviation (n − 1) by up to 0.005 · √(5/4).
 """
-_PARTS = ("retriever", "model", "setting", "m", "k")
+_PARTS = ("retriever", "model", "setting", "m", "k", "modality", "scenario")
 
 
 def rows_of(
@@ -84,3 +84,19 @@ def places(cells: pd.DataFrame) -> list[str]:
 def _words(row: Mapping[Hashable, Any]) -> list[str]:  # a row of a table: any values
     given = {str(part): value for part, value in row.items() if pd.notna(value)}
     return [f"{part}={value:g}" if part in "mk" else str(value) for part, value in given.items()]
+
+
+def contradictions(checks: pd.DataFrame) -> pd.DataFrame:
+    """The rows of an audit in which printed numbers contradict each other."""
+    return checks[checks["finding"] == CONTRADICTS]
+
+
+def audit_summary(checks: pd.DataFrame) -> pd.DataFrame:
+    """An audit in numbers: rows the checks, columns tables, and how often each of
+    `FINDINGS` was found.
+    """
+    by_check = checks.groupby("check", sort=False)
+    tables = by_check["table"].agg(lambda names: "; ".join(dict.fromkeys(names)))
+    counts = by_check["finding"].value_counts().unstack(fill_value=0)
+    counts = counts.reindex(index=tables.index, columns=list(FINDINGS), fill_value=0)
+    return pd.concat([tables.rename("tables"), counts], axis=1)
