@@ -44,6 +44,35 @@ def test_adversarial_answers_are_read_as_a_person_reads_them(
     assert read_choice(raw, options) == expected
 
 
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [  # found while trying the reader: each came out as one letter before
+        ("A: turkscap\nB: toad\nC: martagon\nD: tiger lily", Reading("led", "AB")),
+        ("I rule out A.", Reading("unreadable")),
+        ("Excluding B, it is C.", Reading("elsewhere", "C")),
+        ("The answer is B or rather C", Reading("tagged", "BC")),
+        ("B, or maybe C", Reading("led", "BC")),
+        ("Answer is A, B, or C", Reading("tagged", "ABC")),
+        ("(A) is wrong", Reading("unreadable")),
+        ("A is not right.", Reading("unreadable")),
+        ("A\nB", Reading("led", "AB")),
+        ("C) martagon (not A)", Reading("led", "C")),
+        ("The answer is A due to its petals.", Reading("tagged", "A")),
+    ],
+)
+def test_more_answers_that_a_loose_rule_would_misread(raw: str, expected: Reading) -> None:
+    assert read_choice(raw, LILIES) == expected
+
+
+@pytest.mark.parametrize(("raw", "options", "expected"), labelled("choices_official.json"))
+def test_the_rules_rows_hold_too_where_every_option_is_a_lily(
+    raw: str, options: tuple[str, ...], expected: Reading
+) -> None:
+    if options == LILIES:  # "turkscap, toad, martagon, tiger lily" may be short for these
+        lilies = tuple(f"{option.removesuffix(' lily')} lily" for option in options)
+        assert read_choice(raw, lilies) == expected
+
+
 @given(st.text(alphabet="ABCDabcd ().,:;!?'\"*\n-_orandnotisnswe", max_size=60))
 @settings(max_examples=400, deadline=None)
 def test_whatever_is_said_the_reading_is_one_of_the_rules_and_only_of_the_options(

@@ -41,6 +41,7 @@ _VERB = re.compile(
     r"[ \t]*(?P<word>[a-z]+(?:s|ed|n't)|are|had|did|do|can|cannot|could|would|will|should|may"
     r"|might|must|fit|match)\b"
 )
+_JOINS = "(?i:no|wait|actually|sorry|rather|maybe|perhaps|possibly|or|and)"
 _REJECTED = re.compile(
     r"[)\]}]?\s*(?:is|was|does|do|did|can|could|would|should|has)?\s*"
     r"(?:n't|not|never|cannot|wrong|incorrect|false|(?:ruled|left) out|excluded)\b",
@@ -126,11 +127,14 @@ class _Said:
         return "".join(self.letters[each.place] for each in self.named if not each.denied)
 
     def also(self, end: int) -> str:
-        """The letter that belongs to the one which ends here, after "or", "and", a comma,
-        "no, wait", or on a line of its own.
+        """The letters that belong to the one which ends here, after "or", "and", a comma,
+        "no, wait", or on a line of their own.
         """
-        found = _also(self.letters).match(self.text, end)
-        return next(filter(None, found.groups()), "") if found else ""
+        letters = ""
+        while found := _also(self.letters).match(self.text, end):
+            letters += next(filter(None, found.groups()))
+            end = found.end()
+        return letters
 
     def beside(self, end: int) -> str:
         """What `also` finds, and the letter of an option named in apposition."""
@@ -177,6 +181,10 @@ def _led(said: _Said) -> str:
         return ""
     named = set(said.options())
     other = next(iter(named)) if len(named) == 1 else ""
+    line_end = said.text.find("\n", found.end("letter"))
+    if line_end >= 0 and "\n" not in found["apart"]:  # a list of options, each on its line
+        following = _lead(said.letters).match(said.text[line_end:].lstrip())
+        other += following["letter"].upper() if following else ""
     return found["letter"].upper() + said.also(found.end("letter")) + other
 
 
@@ -255,11 +263,11 @@ def _also(letters: str) -> re.Pattern[str]:
     """Another letter that belongs to the one before: joined to it, or on a line or in a
     sentence of its own.
     """
-    before = r"[)\]}.]?(?:\s*(?:[,/&]|\b(?i:no|wait|actually|sorry|or|and)\b))*"
+    before = rf"[)\]}}.]?(?:\s*(?:[,/&]|\b{_JOINS}\b))*"
     any_letter = rf"[(\[{{]?([{letters}]){_AFTER}"
     no_article = rf"[(\[{{]?([{letters[1:]}]){_AFTER}"
     goes_on = r"(?![ \t]+(?!(?:or|and|is|because|but|not|nor)\b)[a-z])"
     after_or = rf"{before}\s*\b(?i:or|and)\s+{no_article}"
-    joined = rf"{before}(?:[,/&]|\b(?i:no|wait|actually|sorry|or|and)\b)\s*{any_letter}{goes_on}"
+    joined = rf"{before}\s*(?:[,/&]|\b{_JOINS}\b)\s*{any_letter}{goes_on}"
     listed = rf"[)\]}}]?\s*[.\n]\s*{any_letter}(?=[ \t]*(?:[).:,\n]|$))"
     return re.compile("|".join((after_or, joined, listed)))

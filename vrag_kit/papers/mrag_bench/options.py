@@ -9,7 +9,8 @@ from functools import lru_cache
 
 _WORD = "A-Za-zÀ-ÿ0-9"
 _DENIED = re.compile(
-    r"(?:\b(?:no(?! doubt)|not(?! only| just)|neither|nor|never|rather than|instead of)\b"
+    r"(?:\b(?:no(?! doubt)|not(?! only| just)|neither|nor|never|rather than|instead of"
+    r"|rul(?:e|es|ed|ing) out|exclud(?:e|es|ed|ing)|eliminat(?:e|es|ed|ing)|except)\b"
     r"|n't\b)"
     r"(?:(?!\b(?:but|yet|so|because|since|while|whereas|though|although)\b)[^.,;:!?()\n])*",
     re.IGNORECASE,
@@ -36,7 +37,7 @@ def plain_option(text: str) -> str:
 
 def denied_parts(text: str) -> list[range]:
     """Where a clause is denied: from "not", "no", "neither", "nor", "never", "rather
-    than" or "instead of" to its end.
+    than", "instead of" or a word that rules out, to its end.
     """
     return [range(*found.span()) for found in _DENIED.finditer(text)]
 
