@@ -14,6 +14,7 @@ from vrag_kit.papers.mrag_bench.audit import (
 from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
 from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
 from vrag_kit.papers.mrag_bench.claims import Claim, claims, retriever_correlations
+from vrag_kit.papers.mrag_bench.models import paper_models
 from vrag_kit.papers.mrag_bench.official_scorer import (
     Official,
     Outcome,
@@ -38,6 +39,7 @@ from vrag_kit.papers.mrag_bench.spelling import (
     spelt_alike,
     spelt_apart,
 )
+from vrag_kit.papers.mrag_bench.swapped import swapped_examples
 from vrag_kit.papers.mrag_bench.wording import WORDINGS
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "no_rag",
     "official_reading",
     "options_spelt_alike",
+    "paper_models",
     "paper_tables",
     "read_choice",
     "readers_compared",
@@ -76,4 +79,5 @@ __all__ = [
     "spelling_baseline",
     "spelt_alike",
     "spelt_apart",
+    "swapped_examples",
 ]
