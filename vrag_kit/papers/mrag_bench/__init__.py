@@ -13,7 +13,6 @@ from vrag_kit.papers.mrag_bench.audit import (
 )
 from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
 from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
-from vrag_kit.papers.mrag_bench.claims import Claim, claims, retriever_correlations
 from vrag_kit.papers.mrag_bench.models import paper_models
 from vrag_kit.papers.mrag_bench.official_scorer import (
     Official,
@@ -24,6 +23,7 @@ from vrag_kit.papers.mrag_bench.official_scorer import (
     run_end,
     score_file,
 )
+from vrag_kit.papers.mrag_bench.printed_text import Claim, claims, retriever_correlations
 from vrag_kit.papers.mrag_bench.settings import (
     gt_at_each_place,
     gt_numbers,

@@ -21,7 +21,7 @@ from vrag_kit.papers.audit_rows import (
     Allowed,
     rows_of,
 )
-from vrag_kit.papers.mrag_bench.claims import claims
+from vrag_kit.papers.mrag_bench.printed_text import claims
 from vrag_kit.papers.published import published
 
 QUESTIONS = {
