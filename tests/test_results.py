@@ -86,7 +86,7 @@ def test_rows_and_columns_are_those_of_the_files_that_the_demo_left() -> None:
         if "value" not in table:
             continue  # the audit prints two values a row
         np.testing.assert_allclose(
-            results.loc[results["experiment"] == name, "value"], table["value"]
+            results.loc[results["experiment"] == name, "value"], table["value"].astype(float)
         )
 
 
