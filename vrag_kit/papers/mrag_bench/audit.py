@@ -14,6 +14,7 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
+from vrag_kit.fetching.mrag_bench_health import PUBLISHED
 from vrag_kit.papers.audit_rows import (
     AGREES,
     CONTRADICTS,
@@ -24,17 +25,7 @@ from vrag_kit.papers.audit_rows import (
 from vrag_kit.papers.mrag_bench.printed_text import claims
 from vrag_kit.papers.published import published
 
-QUESTIONS = {
-    "angle": 322,
-    "partial": 246,
-    "scope": 102,
-    "occlusion": 108,
-    "temporal": 149,
-    "deformation": 102,
-    "incomplete": 102,
-    "biological": 102,
-    "others": 120,
-}
+QUESTIONS = PUBLISHED
 """Questions of each scenario: the whole numbers that Figure 2's shares stand for."""
 ASPECTS = {
     "perspective": ("angle", "partial", "scope", "occlusion"),
