@@ -150,6 +150,7 @@ def test_the_pictures_of_all_queries_can_be_left_out_of_the_documents(tmp_path: 
     folder = write(tmp_path / "rows", [rows])
     every = load_mrag_bench(folder, corpus, cache_dir=tmp_path / "store")
     fewer = load_mrag_bench(folder, corpus, left_out="inputs", cache_dir=tmp_path / "store")
+    assert {query.metadata["left_out"] for query in fewer.queries.values()} == {"inputs"}
     gone = {unquote(each) for each in set(every.corpus) - set(fewer.corpus)}
     assert gone == {"0 input%2B+é.png", "1 input%2B+é.png", "Temporal_Cats_17_input_3.jpg"}
     with pytest.raises(VragError, match="expected one of own, originals, inputs"):

@@ -70,7 +70,9 @@ def load_mrag_bench(
     return Benchmark(
         name=name,
         fingerprint=_fingerprint(found.rows, documents),
-        queries={row.texts["id"]: _query(row, found.places, groups) for row in found.rows},
+        queries={
+            row.texts["id"]: _query(row, found.places, groups, left_out) for row in found.rows
+        },
         corpus={doc_id_of(each): _document(each, found.places) for each in documents},
         qrels={row.texts["id"]: _labels(row) for row in found.rows},
         left_out=_left_out(found.own, documents),
@@ -174,7 +176,9 @@ def _groups(rows: Sequence[MatchedRow]) -> dict[str, str]:
     return {row.texts["id"]: rows[first[place]].texts["id"] for place, row in enumerate(rows)}
 
 
-def _query(row: MatchedRow, places: Mapping[str, Path], groups: Mapping[str, str]) -> Query:
+def _query(
+    row: MatchedRow, places: Mapping[str, Path], groups: Mapping[str, str], left_out: str
+) -> Query:
     texts = row.texts
     return Query(
         query_id=texts["id"],
@@ -183,7 +187,7 @@ def _query(row: MatchedRow, places: Mapping[str, Path], groups: Mapping[str, str
         answers=(texts[texts["answer_choice"]],),
         choices=tuple(texts[letter] for letter in LETTERS),
         group=groups[texts["id"]],
-        metadata=_told(row),
+        metadata={**_told(row), "left_out": left_out},
     )
 
 

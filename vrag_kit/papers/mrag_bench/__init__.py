@@ -1,5 +1,6 @@
 """MRAG-Bench (Hu et al., ICLR 2025): its wordings and settings, the reader of choices
-beside its own scorer, the spelling of options, and its printed numbers with their audit.
+beside its own scorer, the spelling of options, what retrievers find, and its printed
+numbers with their audit.
 """
 
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
@@ -24,6 +25,7 @@ from vrag_kit.papers.mrag_bench.official_scorer import (
     score_file,
 )
 from vrag_kit.papers.mrag_bench.printed_text import Claim, claims, retriever_correlations
+from vrag_kit.papers.mrag_bench.retrieval import printed_hits, retrieval_by_scenario, rows_run
 from vrag_kit.papers.mrag_bench.settings import (
     gt_at_each_place,
     gt_numbers,
@@ -67,12 +69,15 @@ __all__ = [
     "options_spelt_alike",
     "paper_models",
     "paper_tables",
+    "printed_hits",
     "read_choice",
     "readers_compared",
+    "retrieval_by_scenario",
     "retrieved_rag",
     "retriever_correlations",
     "right_letters",
     "rotated",
+    "rows_run",
     "run_end",
     "score_file",
     "smallest_denominator",
