@@ -6,6 +6,7 @@ from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
 from vrag_kit.fieldguide.scenarios.edition import EDITIONS
 from vrag_kit.fieldguide.scenarios.lessons import Lesson, LessonPictures, lesson
 from vrag_kit.fieldguide.scenarios.opening import DRAWN_MRAG, open_mrag_bench
+from vrag_kit.fieldguide.scenarios.passages import passage
 from vrag_kit.fieldguide.scenarios.regions import REGIONS
 from vrag_kit.fieldguide.scenarios.table import SCENARIOS
 from vrag_kit.fieldguide.scenarios.topics import known_species, told_names
@@ -21,5 +22,6 @@ __all__ = [
     "known_species",
     "lesson",
     "open_mrag_bench",
+    "passage",
     "told_names",
 ]
