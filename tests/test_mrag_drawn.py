@@ -38,7 +38,7 @@ from vrag_kit.fieldguide.scenarios.edition import plan
 from vrag_kit.fieldguide.scenarios.table import topic
 from vrag_kit.fieldguide.scenarios.topics import SpeciesTopic
 from vrag_kit.fieldguide.traits import COLORS
-from vrag_kit.papers.mrag_bench import swapped_examples
+from vrag_kit.papers.mrag_bench import WORDINGS, gt_rag, swapped_examples, swapped_rag
 from vrag_kit.types import Benchmark
 
 SMALL = 64  # pixels: hides what 128 hide
@@ -198,6 +198,18 @@ def test_swapped_examples_are_anothers_of_the_same_scenario_with_another_answer(
             assert all(owner.group != query.group for owner in owners)
             scenarios = {owner.metadata["scenario"] for owner in owners}
             assert scenarios == {query.metadata["scenario"]}
+
+
+def test_the_swapped_arm_differs_from_ground_truth_in_what_is_shown_alone(
+    benchmark: Benchmark,
+) -> None:
+    truth, swapped = gt_rag(benchmark), swapped_rag(benchmark)
+    for own, foreign in zip(truth, swapped, strict=True):
+        assert (foreign.query_id, foreign.k) == (own.query_id, own.k)
+        assert 0 < len(foreign.doc_ids) <= len(own.doc_ids)
+        assert not set(foreign.doc_ids) & set(own.doc_ids)
+        own_words = WORDINGS["paper"].template_of(own).name
+        assert WORDINGS["paper"].template_of(foreign).name == own_words
 
 
 def test_pools_of_examples_are_of_the_class_that_the_ground_truth_is_of(

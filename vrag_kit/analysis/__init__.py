@@ -28,6 +28,7 @@ from vrag_kit.analysis.error_budget import (
 from vrag_kit.analysis.evidence_swap import OUTCOMES, swap_effect, swap_outcomes
 from vrag_kit.analysis.gcue import Ratio, fieller, gcue, gcue_of, gcue_table
 from vrag_kit.analysis.intervals import Estimate, estimate, summarise
+from vrag_kit.analysis.mix import Mix
 from vrag_kit.analysis.percent import in_percent
 from vrag_kit.analysis.prediction_powered import corrected_accuracy, gains_beside_judge
 from vrag_kit.analysis.results import load_results
@@ -40,6 +41,7 @@ __all__ = [
     "OUTCOMES",
     "READINGS",
     "Estimate",
+    "Mix",
     "Ratio",
     "accuracy",
     "accuracy_given_clue",

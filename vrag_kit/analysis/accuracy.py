@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from vrag_kit.analysis.intervals import summarise
+from vrag_kit.analysis.mix import Mix
 from vrag_kit.frames import JUDGED
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 
@@ -37,18 +38,20 @@ def column_means(
     *,
     by: Sequence[str] = ARM,
     scale: Scale = SHARES,
+    mix: Mix | None = None,
 ) -> pd.DataFrame:
     """Mean of each of `columns`, whose values lie on `scale`: `by`, metric (the column),
     value, ci_low, ci_high, n, n_failed.
 
     The draws of a query are averaged first; the mean is over queries, the interval over
     groups. n counts queries with a value, n_failed the *answers* without one, which are
-    left out, never counted as the scale's worst.
+    left out, never counted as the scale's worst. With a `mix` the mean is its.
     """
     JUDGED.check(judged, ["query_id", "group"], "column_means")
     arm, tables = list(by), []
+    apart = [*arm, *_parts(mix)]
     for column in columns:
-        means = summarise(_means_by_query(judged, column, arm, scale), arm)
+        means = summarise(_means_by_query(judged, column, apart, scale), arm, mix=mix)
         missing = judged.assign(n_failed=judged[column].isna())
         failed = missing.groupby(arm, sort=False, dropna=False)["n_failed"].sum().reset_index()
         table = means.drop(columns="n_failed").merge(failed, on=arm, how="left")
@@ -56,7 +59,9 @@ def column_means(
     return pd.concat(tables, ignore_index=True)[[*arm, "metric", *_MEANS]]
 
 
-def accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
+def accuracy(
+    judged: pd.DataFrame, *, by: Sequence[str] = ARM, mix: Mix | None = None
+) -> pd.DataFrame:
     """Mean score and share of abstentions: `by`, metric, value, ci_low, ci_high, n,
     n_failed, n_empty, n_cut_off, and for the score what failures could change at most.
 
@@ -66,12 +71,13 @@ def accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
     n_empty and n_cut_off count answers that earn the worst, as the models left them.
     if_all_wrong and if_all_right are the mean if each of them earned the worst or the
     best of the judge's scale; if_refusals_wrong if only those earned the worst that the
-    model's provider refused.
+    model's provider refused. With a `mix`, whose column `judged` has, all means are its.
     """
     JUDGED.check(judged, ["query_id", "group", "status", "score", "abstained"], "accuracy")
     arm, scale = list(by), scale_of(judged)
-    scores = column_means(judged, ["score"], by=arm, scale=scale)
-    shares = column_means(judged, ["abstained"], by=arm)
+    apart = [*arm, *_parts(mix)]
+    scores = column_means(judged, ["score"], by=arm, scale=scale, mix=mix)
+    shares = column_means(judged, ["abstained"], by=arm, mix=mix)
     refused = judged["status"] == "refused"
     filled = judged.assign(
         if_all_wrong=judged["score"].fillna(scale.worst),
@@ -79,8 +85,8 @@ def accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
         if_refusals_wrong=judged["score"].mask(refused, scale.worst),
     )
     for bound in BOUNDS:
-        means = _means_by_query(filled, bound, arm, scale).rename(columns={"value": bound})
-        of_arms = means.groupby(arm, sort=False, dropna=False)[bound].mean().reset_index()
+        means = summarise(_means_by_query(filled, bound, apart, scale), arm, mix=mix)
+        of_arms = means[[*arm, "value"]].rename(columns={"value": bound})
         scores = scores.merge(of_arms, on=arm, how="left")
     table = pd.concat(
         [scores.assign(metric="accuracy"), shares.assign(metric="abstention")], ignore_index=True
@@ -128,3 +134,8 @@ def _means_by_query(
     queries = judged.groupby(keys, sort=False, dropna=False)
     means = queries.agg(value=(column, "mean")).reset_index()
     return means.assign(worst=scale.worst, best=scale.best)
+
+
+def _parts(mix: Mix | None) -> list[str]:
+    """The column that a mix needs beside those of an arm."""
+    return [mix.column] if mix else []

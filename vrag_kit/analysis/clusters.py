@@ -83,7 +83,7 @@ class ClusterMean:
     value: float
     variance: float  # NaN for one cluster
     freedom: float
-    clusters: int
+    clusters: float
     scale: Scale
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -118,7 +118,7 @@ class ClusterMean:
             return 1.0
         if self._alike:
             unseen = off / (end - self.value)
-            return min(1.0, 2 * (1 - unseen) ** self.clusters)
+            return min(1.0, float(2 * (1 - unseen) ** self.clusters))
         below, above = self.value - self.scale.worst, self.scale.best - self.value
         allowed = (mean - self.scale.worst) * (self.scale.best - mean) / (below * above)
         t = abs(off) / math.sqrt(self.variance * allowed)
@@ -138,6 +138,16 @@ def cluster_mean(
     """The mean of `values` on `scale`, without NaN, at least one, with `weights` as in
     `moments`; raises `VragError` for values that are off the scale.
     """
+    check_on_scale(values, scale)
+    found = moments(values[:, None], groups, weights)
+    alike = bool((values == values[0]).all())
+    variance = 0.0 if alike else float(found.covariance[0, 0])
+    mean = float(values[0]) if alike else float(found.means[0])
+    return ClusterMean(mean, variance, found.freedom, found.clusters, scale)
+
+
+def check_on_scale(values: np.ndarray, scale: Scale) -> None:
+    """Raise `VragError` for values, at least one, that are off the scale."""
     low, high = values.min(), values.max()
     slack = 1e-9 * scale.width
     if low < scale.worst - slack or high > scale.best + slack:
@@ -145,8 +155,3 @@ def cluster_mean(
             f"values from {low:g} to {high:g} are off their scale, from {scale.worst:g} to"
             f" {scale.best:g}; name its ends in the columns worst and best, or as `scale`."
         )
-    found = moments(values[:, None], groups, weights)
-    alike = bool((values == values[0]).all())
-    variance = 0.0 if alike else float(found.covariance[0, 0])
-    mean = float(values[0]) if alike else float(found.means[0])
-    return ClusterMean(mean, variance, found.freedom, found.clusters, scale)

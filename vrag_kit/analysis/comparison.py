@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.clusters import cluster_mean
+from vrag_kit.analysis.mix import Mix
 from vrag_kit.errors import VragError
 from vrag_kit.frames import VALUES
 from vrag_kit.judging.scale import Scale, scale_of
@@ -18,7 +19,13 @@ REPEATS = ("model", "retriever", "k", "ks", "m")
 
 
 def compare(
-    per_query: pd.DataFrame, *, arm: str, by: Sequence[str], baseline: Hashable
+    per_query: pd.DataFrame,
+    *,
+    arm: str,
+    by: Sequence[str],
+    baseline: Hashable,
+    repeats: Sequence[str] = REPEATS,
+    mix: Mix | None = None,
 ) -> pd.DataFrame:
     """Difference of every arm to `baseline` on the queries that both have: arm, `by`,
     value, ci_low, ci_high, n, n_failed, p, p_holm.
@@ -29,9 +36,11 @@ def compare(
     interval exactly where p is below 0.05.
 
     p_holm corrects p within one question: the rows that differ in nothing but
-    `REPEATS`, that is all models and all k of one arm against `baseline`, in one
+    `repeats`, that is all models and all k of one arm against `baseline`, in one
     setting and in one stratum. The pooled stratum is a family of its own. So a
     comparison has one p_holm, whatever else its table compares.
+
+    With a `mix`, whose column `per_query` has, means and tests are of its mean.
 
     Where all groups differ alike, or not at all, the interval tells what as many may
     leave unseen. Interval and p are NaN for one group whose queries differ otherwise.
@@ -47,7 +56,8 @@ def compare(
             f" {', '.join(map(str, arms))} in the column {arm!r}. Name one of these as `baseline`."
         )
     scales = {key: scale_of(part).differences for key, part in per_query.groupby(list(by))}
-    keys = [*by, "query_id", "group"]
+    parts = [mix.column] if mix else []
+    keys = list(dict.fromkeys([*by, *parts, "query_id", "group"]))
     means = per_query.groupby([arm, *keys], sort=False)["value"].mean().reset_index()
     of_baseline = means[arm] == baseline
     start = means[of_baseline].drop(columns=arm).rename(columns={"value": "start"})
@@ -56,28 +66,31 @@ def compare(
     rows = []
     for name in arms:
         for key, part in pairs[pairs[arm] == name].groupby(list(by), sort=False):
-            rows.append((name, *key, *_difference(part, scales[key])))
+            rows.append((name, *key, *_difference(part, scales[key], mix)))
     numbers = ["value", "ci_low", "ci_high", "n", "n_failed", "p"]
     table = pd.DataFrame(rows, columns=[arm, *by, *numbers])
-    return table.assign(p_holm=_by_question(table, [arm, *by]))
+    asking = [column for column in (arm, *by) if column not in repeats]
+    return table.assign(p_holm=_by_question(table, asking))
 
 
-def _difference(pairs: pd.DataFrame, scale: Scale) -> tuple[float, ...]:
+def _difference(pairs: pd.DataFrame, scale: Scale, mix: Mix | None) -> tuple[float, ...]:
     """value, ci_low, ci_high, n, n_failed and p of one comparison."""
     both = pairs.dropna(subset="difference")
     failed = len(pairs) - len(both)
     if both.empty:
         return math.nan, math.nan, math.nan, 0, failed, math.nan
-    found = cluster_mean(both["difference"].to_numpy(float), both["group"], scale)
+    if mix:
+        found = mix.mean(pairs.assign(value=pairs["difference"]), scale)
+    else:
+        found = cluster_mean(both["difference"].to_numpy(float), both["group"], scale)
     return found.value, *found.interval(), len(both), failed, found.p()
 
 
-def _by_question(table: pd.DataFrame, keys: Sequence[str]) -> pd.Series:
+def _by_question(table: pd.DataFrame, asking: Sequence[str]) -> pd.Series:
     """Holm's correction within the rows that share what asks their question."""
-    asking = [name for name in keys if name not in REPEATS]
     if not asking:
         return pd.Series(holm(table["p"].to_numpy(float)), table.index)
-    families = table.groupby(asking, sort=False)["p"]
+    families = table.groupby(list(asking), sort=False)["p"]
     return families.transform(lambda p: holm(p.to_numpy(float)))
 
 

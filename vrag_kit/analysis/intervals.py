@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.clusters import cluster_mean
+from vrag_kit.analysis.mix import Mix
 from vrag_kit.errors import VragError
 from vrag_kit.frames import VALUES
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
@@ -77,9 +78,11 @@ def block_sizes(rows: int, columns: int) -> Iterator[int]:
         yield min(most, rows - start)
 
 
-def summarise(per_query: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def summarise(
+    per_query: pd.DataFrame, by: Sequence[str], *, mix: Mix | None = None
+) -> pd.DataFrame:
     """One `estimate` for each combination of the columns `by`: those columns, value,
-    ci_low, ci_high, n, n_failed.
+    ci_low, ci_high, n, n_failed; with a `mix`, its mean and interval.
 
     `per_query` has the columns value and group (the cluster), and worst and best where
     the values are on another scale than [0, 1], which may differ from row to row of the
@@ -88,6 +91,16 @@ def summarise(per_query: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     VALUES.check(per_query, ["group", "value"], "summarise")
     rows = []
     for key, part in per_query.groupby(list(by), sort=False, dropna=False):
-        result = estimate(part["value"].to_numpy(), part["group"], scale=scale_of(part))
+        result = _estimate(part, mix)
         rows.append((*key, result.value, result.ci_low, result.ci_high, result.n, result.n_failed))
     return pd.DataFrame(rows, columns=[*by, "value", "ci_low", "ci_high", "n", "n_failed"])
+
+
+def _estimate(part: pd.DataFrame, mix: Mix | None) -> Estimate:
+    """The mean of the rows, plain or mixed."""
+    scale = scale_of(part)
+    if mix is None:
+        return estimate(part["value"].to_numpy(), part["group"], scale=scale)
+    n_failed = int(part["value"].isna().sum())
+    found = mix.mean(part, scale)
+    return Estimate(found.value, *found.interval(), len(part) - n_failed, n_failed)

@@ -1,6 +1,6 @@
 """MRAG-Bench (Hu et al., ICLR 2025): its wordings and settings, the reader of choices
-beside its own scorer, the spelling of options, what retrievers find, and its printed
-numbers with their audit.
+beside its own scorer, its results by scenario, the spelling of options, what retrievers
+find, and its printed numbers with their audit.
 """
 
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
@@ -25,6 +25,17 @@ from vrag_kit.papers.mrag_bench.official_scorer import (
     score_file,
 )
 from vrag_kit.papers.mrag_bench.printed_text import Claim, claims, retriever_correlations
+from vrag_kit.papers.mrag_bench.results import (
+    CHANCE,
+    accuracy_by_scenario,
+    gains_by_scenario,
+    is_papers_data,
+    papers_mix,
+    printed_main,
+    printed_range,
+    scenario_table,
+    with_scenarios,
+)
 from vrag_kit.papers.mrag_bench.retrieval import printed_hits, retrieval_by_scenario, rows_run
 from vrag_kit.papers.mrag_bench.settings import (
     gt_at_each_place,
@@ -41,11 +52,12 @@ from vrag_kit.papers.mrag_bench.spelling import (
     spelt_alike,
     spelt_apart,
 )
-from vrag_kit.papers.mrag_bench.swapped import swapped_examples
+from vrag_kit.papers.mrag_bench.swapped import swapped_examples, swapped_rag
 from vrag_kit.papers.mrag_bench.wording import WORDINGS
 
 __all__ = [
     "ASPECTS",
+    "CHANCE",
     "QUESTIONS",
     "RULES",
     "WORDINGS",
@@ -54,22 +66,28 @@ __all__ = [
     "Official",
     "Outcome",
     "Reading",
+    "accuracy_by_scenario",
     "after_asking",
     "audit",
     "audit_summary",
     "by_questions",
     "claims",
     "contradictions",
+    "gains_by_scenario",
     "gt_at_each_place",
     "gt_numbers",
     "gt_rag",
     "in_reverse",
+    "is_papers_data",
     "no_rag",
     "official_reading",
     "options_spelt_alike",
     "paper_models",
     "paper_tables",
+    "papers_mix",
     "printed_hits",
+    "printed_main",
+    "printed_range",
     "read_choice",
     "readers_compared",
     "retrieval_by_scenario",
@@ -79,10 +97,13 @@ __all__ = [
     "rotated",
     "rows_run",
     "run_end",
+    "scenario_table",
     "score_file",
     "smallest_denominator",
     "spelling_baseline",
     "spelt_alike",
     "spelt_apart",
     "swapped_examples",
+    "swapped_rag",
+    "with_scenarios",
 ]

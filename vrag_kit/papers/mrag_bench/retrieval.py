@@ -8,14 +8,14 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from vrag_kit.analysis import estimate
+from vrag_kit.analysis import summarise
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
+from vrag_kit.papers.mrag_bench.results import OVERALL, papers_mix
 from vrag_kit.papers.mrag_bench.settings import TOP
 from vrag_kit.papers.published import published
 from vrag_kit.retrieval import make_run, score_runs
 from vrag_kit.types import Benchmark
 
-OVERALL = "overall"
 _MEASURES = ("hit", "recall")
 _KEY = ["retriever", "scenario", "metric"]
 
@@ -45,18 +45,12 @@ def retrieval_by_scenario(
     scores = scores[scores["metric"].isin(_MEASURES)]
     told = {query_id: query.metadata for query_id, query in benchmark.queries.items()}
     scenario = scores["query_id"].map({each: told[each]["scenario"] for each in told})
-    weight = scenario.map(_weights(benchmark))
-    scores = scores.assign(
-        scenario=scenario, weight=weight, metric=scores["metric"] + f"@{k}"
-    ).reset_index(drop=True)
-    both = pd.concat([scores.assign(scenario=OVERALL), scores], ignore_index=True)
-    rows = []
-    for key, part in both.groupby(_KEY, sort=False):
-        found = estimate(part["value"].to_numpy(), part["group"], weights=part["weight"].to_numpy())
-        rows.append((*key, found.value, found.ci_low, found.ci_high, found.n, found.n_failed))
+    scores = scores.assign(scenario=scenario, metric=scores["metric"] + f"@{k}")
+    whole = summarise(scores, ["retriever", "metric"], mix=papers_mix(benchmark))
+    both = [whole.assign(scenario=OVERALL), summarise(scores, _KEY)]
     columns = [*_KEY, "value", "ci_low", "ci_high", "n", "n_failed"]
     left_out = next((each.get("left_out", "") for each in told.values()), "")
-    return pd.DataFrame(rows, columns=columns).assign(left_out=left_out)
+    return pd.concat(both, ignore_index=True)[columns].assign(left_out=left_out)
 
 
 def printed_hits() -> pd.DataFrame:
@@ -70,10 +64,3 @@ def printed_hits() -> pd.DataFrame:
     n = table["scenario"].map({**QUESTIONS, OVERALL: sum(QUESTIONS.values())})
     table = table.assign(metric=f"hit@{TOP}", value=table["value"] / 100, n=n)
     return table[[*_KEY, "value", "n"]]
-
-
-def _weights(benchmark: Benchmark) -> dict[str, float]:
-    """Scenario → what a question of it weighs: all together as many as in the paper."""
-    here = pd.Series([query.metadata["scenario"] for query in benchmark.queries.values()])
-    counts = here.value_counts()
-    return {str(name): QUESTIONS[str(name)] / count for name, count in counts.items()}

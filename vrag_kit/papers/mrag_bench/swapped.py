@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
-from vrag_kit.types import Benchmark, DocId, Query, QueryId
+from vrag_kit.papers.mrag_bench.settings import TOP, shown_of
+from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId
 
 
 def swapped_examples(benchmark: Benchmark, *, seed: int = 0) -> dict[QueryId, tuple[DocId, ...]]:
@@ -33,6 +34,18 @@ def swapped_examples(benchmark: Benchmark, *, seed: int = 0) -> dict[QueryId, tu
         foreign = [doc_id for doc_id in benchmark.relevant(chosen) if doc_id not in own]
         swapped[query_id] = tuple(foreign[: len(own)])
     return swapped
+
+
+def swapped_rag(benchmark: Benchmark, *, k: int = TOP, seed: int = 0) -> list[Context]:
+    """The first k of the `swapped_examples` of every query, one where the scenario is
+    "incomplete": as `gt_rag`, but for what is shown.
+    """
+    examples = swapped_examples(benchmark, seed=seed)
+    contexts = []
+    for query_id, query in benchmark.queries.items():
+        shown = examples[query_id][: shown_of(query, k)]
+        contexts.append(Context(query_id=query_id, setting="swapped_rag", k=k, doc_ids=shown))
+    return contexts
 
 
 def _may_serve(query: Query, other: Query) -> bool:

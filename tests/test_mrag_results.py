@@ -1,0 +1,157 @@
+"""MRAG-Bench's results by scenario: means over questions as the paper mixes them, whatever
+an edition holds, and gains on the same questions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+import pytest
+
+from vrag_kit.analysis import accuracy, in_percent
+from vrag_kit.papers import published
+from vrag_kit.papers.mrag_bench import (
+    ASPECTS,
+    QUESTIONS,
+    accuracy_by_scenario,
+    gains_by_scenario,
+    is_papers_data,
+    papers_mix,
+    printed_main,
+    printed_range,
+    scenario_table,
+    with_scenarios,
+)
+from vrag_kit.types import Benchmark, Query
+
+
+def edition(counts: Mapping[str, int]) -> Benchmark:
+    """Questions without pictures: so many of each scenario, every second one new."""
+    queries = {}
+    for scenario, count in counts.items():
+        for number in range(count):
+            query_id = f"{scenario}-{number}"
+            source = "new" if number % 2 else "known species"
+            metadata = {"scenario": scenario, "source": source}
+            queries[query_id] = Query(
+                query_id=query_id, text="?", group=query_id, metadata=metadata
+            )
+    return Benchmark(name="e", fingerprint="e", queries=queries, corpus={}, qrels={})
+
+
+def judged(
+    benchmark: Benchmark, right: Mapping[str, float], setting: str = "no_rag"
+) -> pd.DataFrame:
+    """Answers of which in each scenario the first are right, as many as its share says."""
+    rows = []
+    counts: dict[str, int] = {}
+    for query in benchmark.queries.values():
+        scenario = str(query.metadata["scenario"])
+        place = counts[scenario] = counts.get(scenario, 0) + 1
+        of_all = sum(each.metadata["scenario"] == scenario for each in benchmark.queries.values())
+        score = float(place <= round(right[scenario] * of_all))
+        rows.append({"query_id": query.query_id, "group": query.group, "score": score})
+    arm = {"model": "m", "setting": setting, "k": 0, "draw": 0, "status": "ok", "abstained": 0.0}
+    return with_scenarios(pd.DataFrame(rows).assign(**arm), benchmark)
+
+
+def of(table: pd.DataFrame, scenario: str, level: str) -> pd.Series:
+    (row,) = table.query("scenario == @scenario and level == @level").to_dict("records")
+    return pd.Series(row)
+
+
+PAPER = edition(QUESTIONS)
+EVEN = edition(dict.fromkeys(QUESTIONS, 20))
+PRINTED = published("mrag_bench", 3).query("model == 'LLaVA-OneVision' and setting == 'gt_rag'")
+SHARES = (PRINTED.set_index("scenario")["value"] / 100).to_dict()
+
+
+def scores(table: pd.DataFrame) -> pd.DataFrame:
+    return in_percent(table).query("metric == 'accuracy'")
+
+
+def test_on_the_papers_data_overall_is_the_plain_mean_that_the_paper_prints() -> None:
+    assert is_papers_data(PAPER)
+    assert papers_mix(PAPER) is None
+    found = scores(accuracy_by_scenario(judged(PAPER, SHARES), mix=papers_mix(PAPER)))
+    assert of(found, "overall", "overall")["value"] == pytest.approx(58.98, abs=0.005)
+    assert of(found, "overall", "overall")["n"] == 1353
+    for scenario in QUESTIONS:
+        printed = 100 * SHARES[scenario]
+        assert of(found, scenario, "scenario")["value"] == pytest.approx(printed, abs=0.005)
+
+
+def test_with_as_many_questions_in_each_scenario_overall_is_mixed_like_the_paper() -> None:
+    mix = papers_mix(EVEN)
+    assert not is_papers_data(EVEN)
+    answers = judged(EVEN, SHARES)
+    found = scores(accuracy_by_scenario(answers, mix=mix))
+    own = found.query("level == 'scenario'").set_index("scenario")["value"]
+    weights = pd.Series(QUESTIONS)
+    expected = (own * weights).sum() / 1353
+    assert of(found, "overall", "overall")["value"] == pytest.approx(expected)
+    assert abs(expected - 58.98) < abs(scores(accuracy(answers))["value"].iloc[0] - 58.98)
+    four = list(ASPECTS["transformative"])
+    expected = (own * weights)[four].sum() / weights[four].sum()
+    row = of(found, "transformative", "aspect")
+    assert row["value"] == pytest.approx(expected)
+    assert row["ci_low"] < row["value"] < row["ci_high"]
+    assert row["n"] == 80
+
+
+def test_a_part_of_the_paper_counts_as_the_papers_data() -> None:
+    assert is_papers_data(edition({name: QUESTIONS[name] for name in ("angle", "others")}))
+    assert not is_papers_data(edition({"angle": 322, "others": 119}))
+
+
+def test_rows_come_in_the_order_of_table_3_with_aspects_before_scenarios() -> None:
+    found = accuracy_by_scenario(judged(EVEN, SHARES), mix=papers_mix(EVEN))
+    names = found.query("metric == 'accuracy'")["scenario"].tolist()
+    assert names == ["overall", *ASPECTS, *QUESTIONS]
+
+
+def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting() -> None:
+    alone = judged(EVEN, dict.fromkeys(QUESTIONS, 0.3))
+    better = {name: 0.3 + 0.05 * place for place, name in enumerate(QUESTIONS)}
+    answers = pd.concat([alone, judged(EVEN, better, "gt_rag")], ignore_index=True)
+    found = gains_by_scenario(answers, mix=papers_mix(EVEN))
+    apart = found.query("level == 'scenario'")
+    assert apart["value"].tolist() == pytest.approx([0.05 * place for place in range(9)])
+    smallest = apart.loc[apart["p"].idxmin()]
+    assert smallest["p_holm"] == pytest.approx(min(1.0, 9 * smallest["p"]))
+    whole = of(found, "overall", "overall")
+    assert whole["p_holm"] == whole["p"]
+    weights = pd.Series(QUESTIONS) / 1353
+    assert whole["value"] == pytest.approx((apart.set_index("scenario")["value"] * weights).sum())
+
+
+def test_sources_stand_apart_and_failures_are_counted_and_left_out() -> None:
+    answers = judged(EVEN, SHARES)
+    lost = answers.assign(score=answers["score"].mask(answers["query_id"] == "angle-0"))
+    by = ["model", "setting", "source"]
+    found = accuracy_by_scenario(lost, mix=papers_mix(EVEN), by=by)
+    angle = found.query("level == 'scenario' and scenario == 'angle' and metric == 'accuracy'")
+    assert angle.set_index("source")["n"].to_dict() == {"known species": 9, "new": 10}
+    assert angle.set_index("source")["n_failed"].to_dict() == {"known species": 1, "new": 0}
+    cells = scenario_table(scores(found), columns=["source"])
+    row = cells.loc[("scenario", "angle")].iloc[0]
+    assert row["known species"].endswith("(n = 9, 1 failed)")
+
+
+def test_gains_printed_for_gpt_4o_are_those_of_its_own_baseline() -> None:
+    rows = printed_main().set_index(["model", "setting", "scenario"])["gain"]
+    # the paper prints +7.28 and −34.74
+    assert rows["GPT-4o", "retrieved_rag", "deformation"] == pytest.approx(-6.31)
+    assert rows["GPT-4o", "retrieved_rag", "incomplete"] == pytest.approx(-21.15)
+    assert math.isclose(rows["LLaVA-OneVision", "gt_rag", "overall"], 5.69, abs_tol=1e-9)
+
+
+def test_what_the_papers_models_reach_is_told_by_scenario() -> None:
+    told = printed_range()
+    assert told.index.tolist() == ["overall", *QUESTIONS]
+    assert told.loc["overall", "no_rag: 14 models"].startswith("26.8 – ")
+    assert told.loc["overall", "gt_rag: 14 models"].endswith(" – 74.5")
+    assert told.loc["angle", "no_rag: people"] == "25.2"
+    assert not [name for name in printed_range("gain") if name.startswith("no_rag")]
