@@ -27,10 +27,7 @@ from vrag_kit.fieldguide.pages import EDITIONS as GUIDES
 from vrag_kit.fieldguide.scenarios import (
     EDITIONS,
     SCENARIOS,
-    LessonPictures,
     draw_mrag_bench,
-    known_species,
-    lesson,
     open_mrag_bench,
     told_names,
 )
@@ -326,26 +323,6 @@ def test_a_tray_lacks_one_chip_and_no_wrong_option_is_on_it() -> None:
         assert len(question.others) == 3  # so that what is on the tray tells nothing
         changed = differing(about.query("q", 96), about.example("q", 96))
         assert 0 < changed < 0.1
-
-
-def test_lessons_are_fresh_deterministic_and_about_no_species_of_an_edition() -> None:
-    size = LessonPictures(size=32, examples=2, distractors=1)
-    for scenario in SCENARIOS:
-        first, again = lesson(scenario, "7", size), lesson(scenario, "7", size)
-        assert first == again
-        assert first.options["ABCD".index(first.letter)]
-        assert len(first.examples) == (1 if scenario == "incomplete" else 2)
-    names = set()
-    for edition in EDITIONS.values():
-        for about in plan(edition):
-            if isinstance(about.topic, SpeciesTopic):
-                names.add(about.topic.species.scientific_name)
-    names -= {species.scientific_name for species in known_species()}
-    for scenario in SCENARIOS:
-        for number in range(30):
-            taught = topic(scenario, f"lesson/{scenario}/{number}")
-            if isinstance(taught, SpeciesTopic):
-                assert taught.species.scientific_name not in names
 
 
 def test_names_are_asked_of_known_species_only_and_told_by_looks_that_tell_options_apart() -> None:

@@ -1,10 +1,9 @@
 """MRAG-Bench's nine scenarios drawn with the guide's organisms: an edition in the data
-set's own layout, and fresh questions for training.
+set's own layout.
 """
 
 from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
 from vrag_kit.fieldguide.scenarios.edition import EDITIONS
-from vrag_kit.fieldguide.scenarios.lessons import Lesson, LessonPictures, lesson
 from vrag_kit.fieldguide.scenarios.opening import DRAWN_MRAG, open_mrag_bench
 from vrag_kit.fieldguide.scenarios.passages import passage
 from vrag_kit.fieldguide.scenarios.regions import REGIONS
@@ -16,11 +15,8 @@ __all__ = [
     "EDITIONS",
     "REGIONS",
     "SCENARIOS",
-    "Lesson",
-    "LessonPictures",
     "draw_mrag_bench",
     "known_species",
-    "lesson",
     "open_mrag_bench",
     "passage",
     "told_names",

@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.scenarios.lessons import NAMED_SHARE, Options, choices
+from vrag_kit.fieldguide.scenarios.options import Options, choices
 from vrag_kit.fieldguide.scenarios.regions import REGIONS, RegionTopic
-from vrag_kit.fieldguide.scenarios.table import SCENARIOS, nameable, topic
+from vrag_kit.fieldguide.scenarios.table import NAMED_SHARE, SCENARIOS, nameable, topic
 from vrag_kit.fieldguide.scenarios.topics import Topic
 from vrag_kit.fieldguide.traits import stream
 

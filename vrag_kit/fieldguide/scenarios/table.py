@@ -78,6 +78,10 @@ _AFTER = Wording(
 )
 
 
+NAMED_SHARE = 0.25
+"""Share of the questions that ask for a known species' name, where a scenario has such."""
+
+
 @dataclass(frozen=True, slots=True)
 class Painted:
     """How a scenario asks about organisms: what its queries hide, and its examples show."""
@@ -133,6 +137,16 @@ def topic(scenario: str, key: str, *, known: tuple[str, int] | None = None) -> T
     kind = str(rng.choice(list(painted.parts)))
     part = str(rng.choice(list(painted.parts[kind])))
     return _unnamed(painted, key, invent_named(key, kind, 0), part)
+
+
+def other_topic(scenario: str, about: Topic, key: str) -> Topic:
+    """A topic of the same sort with another answer, if a few tries find one."""
+    other = topic(scenario, key)
+    for attempt in range(40):
+        if other.what == about.what and other.asked()[0].answer != about.asked()[0].answer:
+            break
+        other = topic(scenario, f"{key}/{attempt}")
+    return other
 
 
 def _named(painted: Painted, key: str, species: Species) -> SpeciesTopic:

@@ -87,9 +87,12 @@ def _prompt(template: str, question: str, passages: Sequence[str] = ()) -> str:
     return str(render(WORDING.template(template), query, evidence)[0].parts[0])
 
 
-def build_processor(recipe: Recipe, folder: Path) -> LlavaProcessor:
+def build_processor(
+    recipe: Recipe, folder: Path, texts: Sequence[str] | None = None
+) -> LlavaProcessor:
     """Write tokenizer, chat template and image processor to `folder`; returns the
-    processor.
+    processor. The vocabulary is made for `texts`; None: for the guide's language and
+    the paper's wording.
     """
     from transformers import CLIPImageProcessor, LlavaProcessor
 
@@ -102,7 +105,7 @@ def build_processor(recipe: Recipe, folder: Path) -> LlavaProcessor:
     )
     processor = LlavaProcessor(  # type: ignore[no-untyped-call]  # transformers has no types here
         images,
-        _build_tokenizer(recipe),
+        _build_tokenizer(recipe, _texts(recipe) if texts is None else texts),
         patch_size=32,
         vision_feature_select_strategy="full",
         chat_template=CHAT,
@@ -112,8 +115,8 @@ def build_processor(recipe: Recipe, folder: Path) -> LlavaProcessor:
     return processor
 
 
-def _build_tokenizer(recipe: Recipe) -> PreTrainedTokenizerFast:
-    """A byte-pair tokenizer of the guide's language and the paper's wording."""
+def _build_tokenizer(recipe: Recipe, texts: Sequence[str]) -> PreTrainedTokenizerFast:
+    """A byte-pair tokenizer of what the texts say."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -126,7 +129,7 @@ def _build_tokenizer(recipe: Recipe) -> PreTrainedTokenizerFast:
         show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
-    bpe.train_from_iterator(_texts(recipe), trainer)
+    bpe.train_from_iterator(texts, trainer)
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # no types here either
         tokenizer_object=bpe,
         pad_token="<pad>",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from vrag_kit.fieldguide.scenarios import SCENARIOS, known_species
 from vrag_kit.fieldguide.training.lessons import READ_TOKENS, TOLD_SHARE, UNKNOWN, told_species
 from vrag_kit.fieldguide.training.train_tower import ARCHITECTURE, CHANNELS, IMAGE_SIZE
 from vrag_kit.generation.told import TOLD_FILE
@@ -78,6 +79,35 @@ def write_answerer_card(folder: Path) -> None:
         "rows": "\n".join(_row(row) for row in notes["log"]),
     }
     _fill("card_answerer.md", values, folder)
+
+
+def write_chooser_card(folder: Path) -> None:
+    """Write the card of the answerer of choices in `folder`."""
+    notes = _notes(folder)
+    eyes, last = notes["eyes"], notes["log"][-1]
+    sees = eyes["log"][-1]
+    sets = ("none", "1", "5", "mixed", "20", "tells", "say")
+    rows = []
+    for row in notes["log"]:
+        shares = " | ".join(f"{100 * row[name]:.0f}" for name in sets)
+        rows.append(f"| {row['step']} | {row['loss']:.2f} | {shares} |")
+    values = {
+        **notes["recipe"],
+        "name": notes["name"],
+        "torch": notes["torch"],
+        "architecture": ARCHITECTURE,
+        "image_size": IMAGE_SIZE,
+        "size": _megabytes(folder),
+        "pictures": eyes["pictures"],
+        "topics": eyes["topics"],
+        "eyes_minutes": sees["minutes"],
+        **{name: 100 * sees[name] for name in ("color", "pattern", "region", "chips")},
+        "minutes": last["minutes"],
+        "n_known": len(known_species()),
+        "rows": "\n".join(rows),
+        "scenarios": ", ".join(f"{name} {100 * last[name]:.0f}" for name in SCENARIOS),
+    }
+    _fill("card_chooser.md", values, folder)
 
 
 def write_told(folder: Path) -> None:

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -35,6 +35,12 @@ from vrag_kit.fieldguide.training.answerer import (
 from vrag_kit.fieldguide.training.cards import write_answerer_card, write_told
 from vrag_kit.fieldguide.training.lessons import Lesson, Plan, lessons, look, read, told_facts
 from vrag_kit.fieldguide.training.steps import Clock, adamw
+from vrag_kit.fieldguide.training.teaching import (
+    PICTURE_TOKENS,
+    Guesses,
+    encoded,
+    guesses,
+)
 from vrag_kit.fieldguide.training.train_tower import (
     ROUNDS,
     TRAINING,
@@ -98,69 +104,25 @@ class Steps(Dataset[list[Lesson]]):
         return [*seen, *texts]
 
 
-class Encoded(NamedTuple):
-    """Lessons as tokens; all int64, shape (lessons, tokens), padded on the right."""
-
-    ids: torch.Tensor
-    labels: torch.Tensor  # −100 outside the answer
-    mask: torch.Tensor  # 1 for a token, 0 for padding
-
-
-def encode(processor: LlavaProcessor, batch: list[Lesson]) -> Encoded:
-    """Prompts, with nine tokens a photograph, and their answers."""
-    rows = []
-    for lesson in batch:
-        text = words_of(lesson) + "<image>" * (9 * len(lesson.pixels))
-        prompt = processor.tokenizer(f"<|user|>{text}<|end|><|assistant|>")["input_ids"]
-        answer = processor.tokenizer(f"Answer: {lesson.answer}<|end|>")["input_ids"]
-        rows.append((prompt, answer))
-    shape = (len(rows), max(len(prompt) + len(answer) for prompt, answer in rows))
-    ids = torch.zeros(shape, dtype=torch.long)
-    labels = torch.full(shape, -100)
-    mask = torch.zeros(shape, dtype=torch.long)
-    for i, (prompt, answer) in enumerate(rows):
-        n = len(prompt) + len(answer)
-        ids[i, :n] = torch.tensor(prompt + answer)
-        mask[i, :n] = 1
-        labels[i, len(prompt) : n] = torch.tensor(answer)
-    return Encoded(ids, labels, mask)
-
-
-class Guesses(NamedTuple):
-    """What a model says at every token of the answers."""
-
-    logits: torch.Tensor  # shape (tokens, vocabulary)
-    labels: torch.Tensor  # shape (tokens,)
-    lesson: torch.Tensor  # number in the batch, shape (tokens,)
-
-
 def answer_logits(
     model: FastVlmForConditionalGeneration, processor: LlavaProcessor, batch: list[Lesson]
 ) -> Guesses:
     """What the model says of each lesson; the tower is frozen."""
-    encoded = encode(processor, batch)
-    hidden = model.model(
-        input_ids=encoded.ids,
-        attention_mask=encoded.mask,
-        mm_encoder_outputs=_seen(model, batch),
-        use_cache=False,
-    ).last_hidden_state
-    labels = encoded.labels[:, 1:]
-    where = labels >= 0
-    return Guesses(model.lm_head(hidden[:, :-1][where]), labels[where], where.nonzero()[:, 0])
+    prompts = [words_of(each) + "<image>" * (PICTURE_TOKENS * len(each.pixels)) for each in batch]
+    answers = [f"Answer: {each.answer}" for each in batch]
+    return guesses(model, encoded(processor.tokenizer, prompts, answers), _seen(model, batch))
 
 
-def _seen(model: FastVlmForConditionalGeneration, batch: list[Lesson]) -> Json | None:
-    """The photographs as the language model takes them; None without any."""
-    from transformers.modeling_outputs import BaseModelOutputWithPooling
-
+def _seen(model: FastVlmForConditionalGeneration, batch: list[Lesson]) -> torch.Tensor | None:
+    """What the tower sees in the photographs, shape (photographs, 9, 256); None without
+    any.
+    """
     pictures = [lesson.pixels for lesson in batch if len(lesson.pixels)]
     if not pictures:
         return None
     with torch.no_grad():
         seen = model.model.vision_tower(to_input(torch.cat(pictures))).last_hidden_state
-    features = model.model.multi_modal_projector(seen.flatten(2).permute(0, 2, 1))
-    return {"image": BaseModelOutputWithPooling(pooler_output=features)}
+    return torch.as_tensor(seen).flatten(2).permute(0, 2, 1)
 
 
 def halves(batch: list[Lesson]) -> Iterator[list[Lesson]]:
@@ -190,10 +152,7 @@ def validate(
         right = 0
         for start in range(0, len(chosen), 24):
             batch = list(chosen[start : start + 24])
-            said = answer_logits(model, processor, batch)
-            missed = (said.logits.argmax(1) != said.labels).float()
-            wrong = torch.zeros(len(batch)).index_add_(0, said.lesson, missed)
-            right += int((wrong == 0).sum())
+            right += sum(answer_logits(model, processor, batch).right(len(batch)))
         shares[name] = round(right / len(chosen), 3)
     return shares
 

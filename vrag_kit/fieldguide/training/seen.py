@@ -1,0 +1,56 @@
+"""What a vision tower sees in the pictures of the `stock`, computed once and kept."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from vrag_kit.fieldguide.training.exercises import Exercise
+from vrag_kit.fieldguide.training.stock import SHARD, first_pictures, shard_file
+from vrag_kit.fieldguide.training.train_tower import to_input
+from vrag_kit.files import write_file
+
+
+def see(tower: torch.nn.Module, shards: int, folder: Path) -> None:
+    """Write what the tower sees in each file of the stock: float16, shape (pictures, 9,
+    256).
+    """
+    for shard in range(shards):
+        file = seen_file(folder, shard)
+        if file.is_file():
+            continue
+        pixels = np.load(shard_file(folder, shard))
+        parts = []
+        with torch.inference_mode():
+            for start in range(0, len(pixels), 128):
+                part = torch.from_numpy(pixels[start : start + 128]).permute(0, 3, 1, 2)
+                parts.append(tower(to_input(part)).flatten(2).permute(0, 2, 1).half())
+        content = io.BytesIO()
+        np.save(content, torch.cat(parts).numpy())
+        write_file(file, content.getvalue())
+
+
+def seen_file(folder: Path, shard: int) -> Path:
+    """Where what the tower sees in a file of the stock lies."""
+    return folder / f"seen-{shard:04d}.npy"
+
+
+class Seen:
+    """What the tower sees in the pictures of a stock's topics."""
+
+    def __init__(self, seed: str, shards: int, folder: Path) -> None:
+        self.files = [np.load(seen_file(folder, shard), mmap_mode="r") for shard in range(shards)]
+        self.firsts = [first_pictures(seed, shard) for shard in range(shards)]
+
+    def of(self, batch: Sequence[Exercise]) -> torch.Tensor:
+        """float32, shape (pictures of all exercises, 9, 256)."""
+        rows = []
+        for each in batch:
+            shard, place = divmod(each.subject, SHARD)
+            first = self.firsts[shard][place]
+            rows.append(self.files[shard][[first + i for i in each.pictures]])
+        return torch.from_numpy(np.concatenate(rows)).float()

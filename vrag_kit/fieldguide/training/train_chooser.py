@@ -1,0 +1,292 @@
+"""Train the demo's answerer of choices, a small FastVLM model, for MRAG-Bench: `python
+-m vrag_kit.fieldguide.training.train_chooser`.
+
+It goes on from an answerer of the Field Guide: the vision tower sees more kinds of
+pictures first (`train_eyes`), and is frozen; what it sees in the `stock` is computed
+once. Then the language model, with a vocabulary of its own, learns to choose a letter:
+from one passage or picture, from several, at last in the wordings of the paper and its
+code. Stopped and started again, it goes on from its last log line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, Dataset, Subset
+
+from vrag_kit.fieldguide.scenarios.table import SCENARIOS
+from vrag_kit.fieldguide.scenarios.topics import known_species
+from vrag_kit.fieldguide.training.answerer import Recipe, build_model, build_processor, save
+from vrag_kit.fieldguide.training.cards import write_chooser_card
+from vrag_kit.fieldguide.training.exercises import Desk, Exercise, Mix, choose, say, shown
+from vrag_kit.fieldguide.training.lessons import Plan
+from vrag_kit.fieldguide.training.seen import Seen, see
+from vrag_kit.fieldguide.training.steps import Clock, adamw
+from vrag_kit.fieldguide.training.stock import SHARD, subject
+from vrag_kit.fieldguide.training.teaching import PICTURE_TOKENS, Guesses, encoded, guesses
+from vrag_kit.fieldguide.training.train_eyes import (
+    EXAM_SHARDS,
+    SEED,
+    SHARDS,
+    START,
+    WHERE,
+    train_eyes,
+)
+from vrag_kit.fieldguide.training.train_tower import (
+    TRAINING,
+    build_tower,
+    read_notes,
+)
+from vrag_kit.fieldguide.traits import stream
+from vrag_kit.plain import Json
+
+if TYPE_CHECKING:
+    from transformers import FastVlmForConditionalGeneration, LlavaProcessor
+
+NAME = "field-guide-vlm-choices"
+WEIGHTS = Path(__file__).parents[1] / "weights"
+BATCH = 32
+RATE = 8e-4
+LOGGED = 200  # steps
+PHASES = (
+    (400, Mix(say=0.35, tells=0.35, shows=0.3, worded=False, most=1)),
+    (
+        600,
+        Mix(say=0.2, tells=0.15, shows=0.4, mixed=0.15, none=0.05, both=0.05, worded=False, most=3),
+    ),
+    (1500, Mix(say=0.05, tells=0.13, shows=0.38, many=0.07, mixed=0.2, none=0.12, both=0.05)),
+)
+"""Steps, and the exercises of each."""
+STEPS = sum(count for count, _ in PHASES)
+
+
+class Steps(Dataset[list[Exercise]]):
+    """Step number → its exercises, sorted by length."""
+
+    def __init__(self) -> None:
+        self.desk = Desk(SEED, SHARDS * SHARD)
+
+    def __len__(self) -> int:
+        return STEPS
+
+    def __getitem__(self, step: int) -> list[Exercise]:
+        mix = mix_of(step)
+        every = [self.desk.exercise(f"{step}/{i}", mix) for i in range(BATCH)]
+        return sorted(every, key=lambda each: len(each.words) + 40 * len(each.pictures))
+
+
+def mix_of(step: int) -> Mix:
+    """The exercises of a step."""
+    for count, mix in PHASES:
+        if step < count:
+            return mix
+        step -= count
+    raise IndexError(step)
+
+
+def answered(
+    model: FastVlmForConditionalGeneration,
+    processor: LlavaProcessor,
+    batch: Sequence[Exercise],
+    seen: Seen,
+) -> Guesses:
+    """What the model says of each exercise."""
+    prompts = [each.words.replace("<image>", "<image>" * PICTURE_TOKENS) for each in batch]
+    answers = [each.answer for each in batch]
+    return guesses(model, encoded(processor.tokenizer, prompts, answers), seen.of(batch))
+
+
+def parts(batch: list[Exercise]) -> Iterator[list[Exercise]]:
+    """A step's exercises, eight of similar length at a time."""
+    for start in range(0, len(batch), 8):
+        yield batch[start : start + 8]
+
+
+def exams() -> dict[str, list[Exercise]]:
+    """Exercises on held-out topics, in the paper's wordings, by what they show."""
+    seed, mix = f"{SEED}/exam", Mix(say=0)
+    every = [subject(seed, number) for number in range(EXAM_SHARDS * SHARD)]
+    deep = [about for about in every if about.n_examples > 6]
+    sets: dict[str, list[Exercise]] = {}
+    for name, sort, chosen in (
+        ("none", "none", every),
+        ("1", "shows", every),
+        ("5", "shows", every),
+        ("mixed", "mixed", every),
+        ("20", "many", deep),
+        ("tells", "tells", every[: len(every) // 2]),
+    ):
+        rngs = [stream(seed, name, about.number) for about in chosen]
+        most = {"1": 1, "5": 5}.get(name, mix.most)
+        sets[name] = [
+            choose(about, rng, shown(sort, about, rng, most), worded=True)
+            for about, rng in zip(chosen, rngs, strict=True)
+        ]
+    sets["say"] = [say(about, stream(seed, "say", about.number)) for about in every]
+    return sets
+
+
+@torch.inference_mode()
+def validate(
+    model: FastVlmForConditionalGeneration,
+    processor: LlavaProcessor,
+    sets: Mapping[str, Sequence[Exercise]],
+    seen: Seen,
+) -> Json:
+    """Share of answers that are exactly right, by set; with five examples also by
+    scenario.
+    """
+    shares: Json = {}
+    names = list(SCENARIOS)
+    for name, chosen in sets.items():
+        right: list[bool] = []
+        for start in range(0, len(chosen), 25):
+            batch = chosen[start : start + 25]
+            right += answered(model, processor, batch, seen).right(len(batch))
+        shares[name] = round(sum(right) / len(right), 3)
+        if name == "5":
+            for place, scenario in enumerate(names):
+                own = [
+                    ok
+                    for ok, each in zip(right, chosen, strict=True)
+                    if each.subject % len(names) == place
+                ]
+                shares[scenario] = round(sum(own) / len(own), 2)
+    return shares
+
+
+def recipe() -> Recipe:
+    """How its language model is built: as those of the Field Guide."""
+    return Recipe(Plan(told=0, guess=0, single=0, several=0, most=20), seed=SEED, vocabulary=1536)
+
+
+def taught_words() -> list[str]:
+    """What its vocabulary is made for."""
+    steps, texts = Steps(), []
+    for step in range(0, STEPS, STEPS // 60):
+        for each in steps[step]:
+            texts += [each.words, each.answer]
+    return [*texts, *[species.scientific_name for species in known_species()] * 20]
+
+
+def start_model(processor: LlavaProcessor, tower: dict[str, torch.Tensor]) -> Any:
+    """The answerer of the Field Guide with another tower and another vocabulary: a token
+    that it does not know begins as the mean of what it was spelt with.
+    """
+    from safetensors.torch import load_file
+    from transformers import AutoTokenizer
+
+    model = build_model(recipe(), processor.tokenizer)
+    weights = {name: value.float() for name, value in load_file(START).items()}
+    known = AutoTokenizer.from_pretrained(START.parent)
+    name = "model.language_model.embed_tokens.weight"
+    before, rows = weights[name], []
+    for token in range(len(processor.tokenizer)):
+        text = processor.tokenizer.convert_ids_to_tokens(token)
+        same = known.convert_tokens_to_ids(text)
+        spelt = (
+            [same] if same is not None else known(processor.tokenizer.decode([token]))["input_ids"]
+        )
+        rows.append(before[spelt].mean(0) if spelt else before.mean(0))
+    weights[name] = torch.stack(rows)
+    prefix = "model.vision_tower.timm_model."
+    weights |= {prefix + key: value for key, value in tower.items()}
+    weights["lm_head.weight"] = weights[name]  # tied
+    model.load_state_dict(weights)
+    return model
+
+
+def train(folder: Path) -> None:
+    """Train from where the last run stopped; every 200 steps, and at the end, write the
+    checkpoint (half precision), `training.json` and what is needed to go on.
+    """
+    from safetensors.torch import load_file
+
+    eyes = train_eyes(WHERE)
+    tower = build_tower()
+    weights = load_file(eyes)
+    tower.load_state_dict(weights)
+    # torch documents memory_format, but its types leave it out
+    tower.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    see(tower, SHARDS, WHERE)
+    see(tower, EXAM_SHARDS, WHERE / "exam")
+    torch.manual_seed(int(stream(SEED, NAME).integers(2**31)))
+    folder.mkdir(parents=True, exist_ok=True)
+    processor = build_processor(recipe(), folder, taught_words())
+    model = start_model(processor, weights)
+    learn(model, processor, folder, read_notes(eyes))
+
+
+def learn(model: Any, processor: LlavaProcessor, folder: Path, eyes: Json) -> None:
+    """Go through the steps that are left."""
+    model.model.vision_tower.requires_grad_(False)
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = adamw(parameters, RATE, weight_decay=0.05)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, speed)
+    notes: Json = {"name": NAME, "eyes": eyes, "log": []}
+    begun, state = 0, WHERE / "state.pt"
+    if state.is_file():
+        kept = torch.load(state, weights_only=True)
+        model.load_state_dict(kept["model"])
+        optimizer.load_state_dict(kept["optimizer"])
+        schedule.load_state_dict(kept["schedule"])
+        notes, begun = json.loads(kept["notes"]), kept["step"]
+    seen, held_out = Seen(SEED, SHARDS, WHERE), exams()
+    held_seen = Seen(f"{SEED}/exam", EXAM_SHARDS, WHERE / "exam")
+    model.train(False)  # without dropout, also while it learns
+    clock = Clock(notes["log"][-1]["minutes"] if notes["log"] else 0.0)
+    taught = Subset(Steps(), range(begun, STEPS))
+    batches = DataLoader(taught, batch_size=None, num_workers=1, prefetch_factor=8)
+    for step, batch in enumerate(batches, start=begun + 1):
+        optimizer.zero_grad()
+        clock.take(_gradients(model, processor, batch, seen))
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        schedule.step()
+        if step % LOGGED == 0 or step == STEPS:
+            shares = validate(model, processor, held_out, held_seen)
+            notes["log"].append(clock.row(step, shares, digits=4))
+            notes["phases"] = [[count, asdict(mix)] for count, mix in PHASES]
+            notes["recipe"] = {"batch": BATCH, "rate": RATE, "steps": STEPS, "seed": SEED}
+            notes["torch"] = torch.__version__
+            save(model, folder)
+            text = json.dumps(notes, indent=2) + "\n"
+            (folder / "training.json").write_text(text, encoding="utf-8")
+            write_chooser_card(folder)
+            kept = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            rest = {"schedule": schedule.state_dict(), "notes": json.dumps(notes), "step": step}
+            torch.save({**kept, **rest}, state.with_suffix(".part"))
+            os.replace(state.with_suffix(".part"), state)
+
+
+def speed(step: int) -> float:
+    """Share of the highest rate at a step counted from 0: up at once, then a cosine."""
+    return min(1.0, (step + 1) / 60) * (
+        0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(1, step / STEPS)))
+    )
+
+
+def _gradients(model: Any, processor: LlavaProcessor, batch: list[Exercise], seen: Seen) -> float:
+    """Add up the gradients of one step; returns its loss."""
+    total = 0.0
+    for part in parts(batch):
+        said = answered(model, processor, part, seen)
+        loss = F.cross_entropy(said.logits, said.labels) * len(part) / len(batch)
+        torch.autograd.backward(loss)
+        total += loss.item()
+    return total
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    train(TRAINING / NAME)
+    shutil.copytree(TRAINING / NAME, WEIGHTS / NAME, dirs_exist_ok=True)
