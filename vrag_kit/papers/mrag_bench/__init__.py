@@ -48,10 +48,14 @@ from vrag_kit.papers.mrag_bench.settings import (
 )
 from vrag_kit.papers.mrag_bench.spelling import (
     options_spelt_alike,
+    options_spelt_apart,
     spelling_baseline,
+    spelling_by_scenario,
     spelt_alike,
     spelt_apart,
 )
+from vrag_kit.papers.mrag_bench.statistics import distribution, statistics
+from vrag_kit.papers.mrag_bench.statistics_figure import statistics_figure
 from vrag_kit.papers.mrag_bench.swapped import swapped_examples, swapped_rag
 from vrag_kit.papers.mrag_bench.wording import WORDINGS
 
@@ -73,6 +77,7 @@ __all__ = [
     "by_questions",
     "claims",
     "contradictions",
+    "distribution",
     "gains_by_scenario",
     "gt_at_each_place",
     "gt_numbers",
@@ -82,6 +87,7 @@ __all__ = [
     "no_rag",
     "official_reading",
     "options_spelt_alike",
+    "options_spelt_apart",
     "paper_models",
     "paper_tables",
     "papers_mix",
@@ -101,8 +107,11 @@ __all__ = [
     "score_file",
     "smallest_denominator",
     "spelling_baseline",
+    "spelling_by_scenario",
     "spelt_alike",
     "spelt_apart",
+    "statistics",
+    "statistics_figure",
     "swapped_examples",
     "swapped_rag",
     "with_scenarios",

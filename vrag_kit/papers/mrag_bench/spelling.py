@@ -8,15 +8,26 @@ Often only the right option keeps ImageNet's form of a label: "wood_rabbit" amon
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
 
+from vrag_kit.analysis.intervals import summarise
+from vrag_kit.analysis.mix import Mix
+from vrag_kit.analysis.percent import in_percent
 from vrag_kit.errors import VragError
+from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_bench.choice_judge import right_letters
+from vrag_kit.papers.mrag_bench.results import OVERALL
 from vrag_kit.papers.mrag_bench.settings import with_choices, with_queries
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Query
+
+SPOKE = {"right": 24, "wrong": 2, "silent": 14}
+"""Of 40 questions with ImageNet's pictures that were read: how often the option that is
+spelt apart is the right one, a wrong one, and how often there is none.
+"""
 
 
 def spelt_apart(choices: Sequence[str]) -> int | None:
@@ -59,6 +70,22 @@ def spelling_baseline(benchmark: Benchmark) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def spelling_by_scenario(baseline: pd.DataFrame, *, mix: Mix | None) -> pd.DataFrame:
+    """What the guesser of `spelling_baseline` scores, in percent: scenario ("overall"
+    first), value, ci_low, ci_high, n (questions), spoke and right (on how many it spoke,
+    and was right).
+
+    Intervals are over groups; overall is in the proportions of `mix` (`papers_mix`).
+    """
+    rows = baseline.assign(value=baseline["expected"])
+    overall = summarise(rows.assign(whole=OVERALL), ["whole"], mix=mix)
+    means = [overall.rename(columns={"whole": "scenario"}), summarise(rows, ["scenario"])]
+    both = pd.concat([rows.assign(scenario=OVERALL), rows])
+    counts = both.groupby("scenario")[["spoke", "right"]].sum().reset_index()
+    table = pd.concat(means, ignore_index=True).drop(columns="n_failed")
+    return in_percent(table.assign(metric="accuracy by spelling")).merge(counts, on="scenario")
+
+
 def spelt_alike(text: str) -> str:
     """An option in one spelling: spaces for underscores and between words run together,
     lower case; single letters stay.
@@ -86,6 +113,46 @@ def options_spelt_alike(benchmark: Benchmark) -> Benchmark:
         answers = tuple(map(spelt_alike, query.answers))
         queries[query_id] = with_choices(replace(query, answers=answers), choices)
     return with_queries(benchmark, queries, "options spelt alike")
+
+
+def options_spelt_apart(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
+    """A copy of questions whose options are spelt alike, with the trap set: in the shares
+    of `SPOKE` the right option, or a wrong one, has ImageNet's form of a label
+    ("wood_rabbit") and all others that of a name ("Marsh rabbit").
+
+    It is no data of the paper's: it shows what `spelling_baseline` finds, and whether a
+    model follows it. Options that are single letters stay. `seed` says which questions
+    are which.
+    """
+    kinds = list(Counter(SPOKE).elements())
+    shuffled = ordered(benchmark.queries, seed, "spelt apart")
+    queries = dict(benchmark.queries)
+    for place, query_id in enumerate(shuffled):
+        kind = kinds[place * len(kinds) // len(shuffled)]
+        queries[query_id] = _respelt(queries[query_id], kind)
+    return with_queries(benchmark, queries, f"options spelt apart, seed {seed}")
+
+
+def _respelt(query: Query, kind: str) -> Query:
+    """The query with the first option that is right, or that is wrong, as a label."""
+    sought = kind == "right"
+    places = [i for i, text in enumerate(query.choices) if (text in query.answers) == sought]
+    label = places[0] if places and kind != "silent" else None
+    new = {}
+    for place, choice in enumerate(query.choices):
+        new[choice] = _as_label(choice) if place == label else _as_name(choice)
+    answers = tuple(new.get(answer, answer) for answer in query.answers)
+    return with_choices(replace(query, answers=answers), tuple(map(new.__getitem__, query.choices)))
+
+
+def _as_label(text: str) -> str:
+    plain = spelt_alike(text)
+    return plain if len(plain) < 2 else plain.replace(" ", "_")
+
+
+def _as_name(text: str) -> str:
+    plain = spelt_alike(text)
+    return plain if len(plain) < 2 else plain[0].upper() + plain[1:]
 
 
 def _has_underscore(choice: str) -> bool:

@@ -1,0 +1,83 @@
+"""What MRAG-Bench consists of, beside Table 2 and Figure 2, and the copy whose options
+are spelt apart.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from mrag_rows import four_questions
+
+from vrag_kit.analysis import Mix
+from vrag_kit.fieldguide.scenarios import open_mrag_bench
+from vrag_kit.papers.mrag_bench import (
+    QUESTIONS,
+    distribution,
+    options_spelt_alike,
+    options_spelt_apart,
+    spelling_baseline,
+    spelling_by_scenario,
+    statistics,
+)
+from vrag_kit.types import Benchmark
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Benchmark:
+    return open_mrag_bench("mrag-drawn-small")
+
+
+def test_a_benchmark_in_numbers_agrees_with_counting(drawn: Benchmark) -> None:
+    table = statistics(drawn).set_index("statistic")
+    assert table.loc["questions", ["value", "paper"]].tolist() == [63, 1353]
+    words = [len(query.text.split()) for query in drawn.queries.values()]
+    assert table.loc["words of a question, mean", "value"] == pytest.approx(sum(words) / 63)
+    widths = [document.image.open().width for document in drawn.corpus.values()]
+    mean = table.loc["width of a picture, mean", "value"]
+    assert mean == pytest.approx(sum(widths) / len(widths))
+    assert table.loc["options of a question, mean", ["value", "paper"]].tolist() == [4, 4]
+    assert table["value"].notna().all()
+    assert pd.isna(table.loc["ground-truth pictures, different ones", "paper"])
+
+
+def test_shares_stand_beside_figure_2_and_an_absent_scenario_has_none() -> None:
+    table = distribution(four_questions()).set_index("scenario")
+    assert table["n"].to_dict() == {
+        name: int(name in ("angle", "partial", "incomplete", "others")) for name in QUESTIONS
+    }
+    assert table.loc["angle", ["share", "paper"]].tolist() == [25, 23.8]
+    assert table["paper"].sum() == pytest.approx(100, abs=0.2)
+
+
+def test_the_spelling_of_a_copy_speaks_as_often_as_in_40_questions_that_were_read(
+    drawn: Benchmark,
+) -> None:
+    words = [name for name, q in drawn.queries.items() if len(q.choices[0]) > 1]
+    copy = options_spelt_apart(drawn.subset(words[:40]), seed=3)
+    table = spelling_baseline(copy)
+    # 24 of 40 rightly and 2 wrongly; on 14 it draws among four
+    assert (table["spoke"].sum(), table["right"].sum()) == (26, 24)
+    assert table["expected"].mean() == pytest.approx((24 + 14 / 4) / 40)
+    assert spelling_baseline(drawn)["spoke"].sum() == 0
+    plain = spelling_by_scenario(table, mix=None).set_index("scenario")
+    assert plain.loc["overall", "value"] == pytest.approx(68.75)
+    mixed = spelling_by_scenario(table, mix=Mix("scenario", QUESTIONS)).set_index("scenario")
+    parts = plain.drop("overall")["value"]
+    weights = pd.Series(QUESTIONS)[parts.index]
+    assert mixed.loc["overall", "value"] == pytest.approx((parts * weights).sum() / weights.sum())
+
+
+def test_a_copy_asks_the_same_and_spelt_alike_it_is_the_original_again(drawn: Benchmark) -> None:
+    copy = options_spelt_apart(drawn)
+    assert copy.fingerprint != drawn.fingerprint
+    alike, again = options_spelt_alike(drawn), options_spelt_alike(copy)
+    for query_id, query in copy.queries.items():
+        assert query.metadata["letter"] == drawn.queries[query_id].metadata["letter"]
+        assert again.queries[query_id].choices == alike.queries[query_id].choices
+
+
+def test_a_label_is_spelt_as_imagenets_and_a_name_as_people_write_it() -> None:
+    copies = [options_spelt_apart(four_questions(), seed=seed) for seed in range(8)]
+    seen = {copy.queries["0"].choices for copy in copies}
+    assert ("wood_rabbit", "Eastern cottontail", "Marsh rabbit", "Hare") in seen
+    assert {copy.queries["1"].choices for copy in copies} == {("M", "N", "H", "B")}

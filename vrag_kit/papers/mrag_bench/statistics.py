@@ -1,0 +1,117 @@
+"""What the benchmark consists of, beside what the paper prints of its own (Table 2 and
+Figure 2).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+from PIL import Image, UnidentifiedImageError
+
+from vrag_kit.papers.mrag_bench.audit import ASPECTS
+from vrag_kit.papers.published import published
+from vrag_kit.types import Benchmark, LazyImage
+
+_PRINTED = {  # our statistic → the row of Table 2 that it is
+    "questions": "total_questions",
+    "scenarios": "total_scenarios",
+    "different questions": "unique_number_of_questions",
+    "different answers": "unique_number_of_answers",
+    "pictures": "total_number_of_images",
+    "different pictures": "unique_number_of_images",
+    "width of a picture, mean": "average_image_width",
+    "height of a picture, mean": "average_image_height",
+    "words of a question, most": "maximum_question_length",
+    "words of a question, mean": "average_question_length",
+    "words of an answer, most": "maximum_answer_length",
+    "words of an answer, mean": "average_answer_length",
+    "options of a question, mean": "average_choice_number",
+}
+
+
+def statistics(benchmark: Benchmark) -> pd.DataFrame:
+    """The benchmark in numbers: columns statistic, value, unit, and `paper`, what Table 2
+    prints (NaN where it prints nothing).
+
+    Pictures are the documents; different ones differ in a byte. The paper does not say in
+    what it counts lengths: here in words. A mean of nothing is NaN.
+    """
+    queries = list(benchmark.queries.values())
+    asked = [query.text for query in queries]
+    answers = list(chain.from_iterable(query.answers for query in queries))
+    shown = set(chain.from_iterable(map(benchmark.relevant, benchmark.queries)))
+    pictures = _pictures(benchmark)
+    rows = [
+        ("questions", len(queries), "questions"),
+        ("scenarios", len({query.metadata["scenario"] for query in queries}), "scenarios"),
+        (benchmark.groups_are, len(set(benchmark.groups.values())), "sets"),
+        ("different questions", len(set(asked)), "texts"),
+        ("different answers", len(set(answers)), "texts"),
+        ("pictures", len(benchmark.corpus), "pictures"),
+        ("different pictures", pictures["bytes"].nunique(), "pictures"),
+        ("ground-truth pictures, different ones", len(shown), "pictures"),
+        ("width of a picture, mean", pictures["width"].mean(), "pixels"),
+        ("height of a picture, mean", pictures["height"].mean(), "pixels"),
+        *_lengths("a question", asked),
+        *_lengths("an answer", answers),
+        ("options of a question, mean", _mean([len(q.choices) for q in queries]), "options"),
+    ]
+    printed = published("mrag_bench", table=2).set_index("statistic")["value"]
+    table = pd.DataFrame(rows, columns=["statistic", "value", "unit"])
+    return table.assign(paper=table["statistic"].map(_PRINTED).map(printed))
+
+
+def distribution(benchmark: Benchmark) -> pd.DataFrame:
+    """Figure 2: aspect, scenario, n, share (percent), and `paper`, the share that it
+    prints; in the paper's order, scenarios without a question too.
+    """
+    named = [str(query.metadata["scenario"]) for query in benchmark.queries.values()]
+    counts = pd.Series(named, dtype=str).value_counts()
+    printed = published("mrag_bench", "figure02")
+    figure = printed[printed["level"] == "scenario"].set_index("scenario")["value"]
+    rows = []
+    for aspect, scenarios in ASPECTS.items():
+        for scenario in scenarios:
+            n = int(counts.get(scenario, 0))
+            share = 100 * n / len(named) if named else math.nan
+            rows.append((aspect, scenario, n, share, float(figure[scenario])))
+    return pd.DataFrame(rows, columns=["aspect", "scenario", "n", "share", "paper"])
+
+
+def _lengths(what: str, texts: list[str]) -> list[tuple[str, float, str]]:
+    words = [len(text.split()) for text in texts]
+    most = max(words, default=0)
+    return [
+        (f"words of {what}, most", most, "words"),
+        (f"words of {what}, mean", _mean(words), "words"),
+    ]
+
+
+def _mean(values: list[int]) -> float:
+    return float(np.mean(values)) if values else math.nan
+
+
+def _pictures(benchmark: Benchmark) -> pd.DataFrame:
+    """One row a picture of the documents: width, height, bytes (their hash)."""
+    rows = []
+    for document in benchmark.corpus.values():
+        if document.image is not None:
+            data = document.image.data()
+            rows.append((*_size(document.image, data), hashlib.sha256(data).digest()))
+    return pd.DataFrame(rows, columns=["width", "height", "bytes"])
+
+
+def _size(image: LazyImage, data: bytes) -> tuple[int, int]:
+    """Width and height as stored, of which a file's head tells; of a damaged one the
+    error names it.
+    """
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            return picture.size
+    except (UnidentifiedImageError, OSError):
+        return image.open().size
