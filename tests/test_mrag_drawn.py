@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vrag_kit.benchmarks import example_pools, load_mrag_bench, read_labels
+from vrag_kit.benchmarks import example_pools, load_mrag_bench, load_mrag_texts, read_labels
 from vrag_kit.benchmarks.mrag_bench_classes import class_of
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
@@ -173,6 +173,28 @@ def test_the_picture_that_a_partial_query_was_cut_from_is_found_and_can_be_left_
         places = [(y, x) for y in range(height + 1) for x in range(width + 1)]
         gaps = [np.abs(large[y : y + height, x : x + width] - small).mean() for y, x in places]
         assert min(gaps) < 6 < np.median(gaps)
+
+
+def test_each_question_has_a_passage_that_tells_its_answer_among_many_of_its_kind(
+    drawn: Path, benchmark: Benchmark
+) -> None:
+    texts = load_mrag_texts(benchmark, drawn / "texts")
+    told = {name: document.text or "" for name, document in texts.corpus.items()}
+    topics = plan(EDITIONS["small"])
+    assert len(told) == 2 * len(topics)  # of each topic, and of another beside it
+    for query_id, query in texts.queries.items():
+        relevant = texts.relevant(query_id)
+        assert relevant
+        for name in relevant:
+            for word in query.answers[0].split():
+                assert re.search(rf"\b{word}\b", told[name]), told[name]
+        scenario = query.metadata["scenario"]
+        assert len(relevant) == 1 or scenario == "others" or query.metadata["source"] != "new"
+    regions = [query_id for query_id in texts.queries if "region" in texts.queries[query_id].text]
+    for query_id in regions:  # every passage on the region answers
+        region = texts.queries[query_id].answers[0]
+        naming = {name for name, text in told.items() if re.search(rf"\b{region}\b", text)}
+        assert naming == set(texts.relevant(query_id))
 
 
 def test_swapped_examples_are_anothers_of_the_same_scenario_with_another_answer(

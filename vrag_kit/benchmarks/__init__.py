@@ -16,6 +16,7 @@ from vrag_kit.benchmarks.knowledge import (
 )
 from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
 from vrag_kit.benchmarks.mrag_bench_classes import example_pools, read_labels
+from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
 from vrag_kit.benchmarks.other_corpus import load_other_corpus
 from vrag_kit.benchmarks.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.webqa import captions_only, load_webqa
@@ -33,6 +34,7 @@ __all__ = [
     "find_damaged",
     "knowledge_base",
     "load_mrag_bench",
+    "load_mrag_texts",
     "load_other_corpus",
     "load_pages",
     "load_visual_rag",

@@ -5,6 +5,7 @@
     <folder>/image_corpus/…         every picture once, the queries' too; of Partial the
                                     whole pictures in the place of the queries
     <folder>/labels.csv             the class of the pictures whose names do not tell it
+    <folder>/texts/…                passages, and which of them answers what
     <folder>/edition.json           edition and hash of the drawing code; complete once all
                                     is written
 
@@ -40,11 +41,13 @@ from vrag_kit.fieldguide.scenarios.edition import (
     PlannedQuestion,
     PlannedTopic,
     plan,
+    strays,
 )
 from vrag_kit.fieldguide.scenarios.names import encoded, encoded_again, picture_name
 from vrag_kit.fieldguide.scenarios.perspective import whole
 from vrag_kit.fieldguide.scenarios.rows import Row, write_shards
-from vrag_kit.fieldguide.scenarios.table import SCENARIOS, topic
+from vrag_kit.fieldguide.scenarios.table import SCENARIOS
+from vrag_kit.fieldguide.scenarios.texts import TEXTS, write_texts
 from vrag_kit.fieldguide.scenarios.topics import SpeciesTopic
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.files import one_at_a_time, write_file
@@ -109,8 +112,10 @@ def _draw(edition: Edition, folder: Path, note: Json, workers: int) -> None:
     with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
         made = pool.map(partial(_draw_topic, edition, corpus), planned, chunksize=4)
         drawn += track(made, f"drawing MRAG-Bench ({edition.seed})", len(planned), "topics")
-    write_shards(_rows(edition, drawn, corpus), folder / "data", N_SHARDS)
+    rows = _rows(edition, drawn, corpus)
+    write_shards(rows, folder / "data", N_SHARDS)
     write_file(folder / LABELS, _labels(drawn))
+    write_texts(edition, planned, {row.question.name: row.id for row in rows}, folder / TEXTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +169,7 @@ def _draw_topic(edition: Edition, corpus: Path, planned: PlannedTopic) -> _Drawn
     pool = []
     for i in range(planned.pool):
         pool.append(files.write(about.example(f"{about.key}/gt/{i}", size), "gt", i))
-    for i in range(edition.strays):
-        stray = topic(planned.scenario, f"{about.key}/stray/{i}")
+    for i, stray in enumerate(strays(edition, planned)):
         files.write(stray.example(f"{stray.key}/fp", size), "fp", i)
     asked = []
     for i, question in enumerate(planned.questions):

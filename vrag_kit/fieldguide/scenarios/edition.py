@@ -79,6 +79,12 @@ def plan(edition: Edition) -> list[PlannedTopic]:
     return planned
 
 
+def strays(edition: Edition, planned: PlannedTopic) -> list[Topic]:
+    """The other topics of its scenario of which the corpus holds one picture each."""
+    key = planned.topic.key
+    return [topic(planned.scenario, f"{key}/stray/{i}") for i in range(edition.strays)]
+
+
 def _plan_scenario(edition: Edition, scenario: str) -> list[PlannedTopic]:
     """The topics of a scenario: of three, two have two questions and one has one."""
     left = edition.questions

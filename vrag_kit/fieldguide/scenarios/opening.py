@@ -7,8 +7,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
+from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
+from vrag_kit.fieldguide.scenarios.texts import TEXTS
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
@@ -43,3 +45,20 @@ def open_mrag_bench(
     corpus = project_path(mrag_corpus) if mrag_corpus else None
     rows = there if there.is_dir() else mrag_rows
     return load_mrag_bench(rows, corpus, left_out=left_out, cache_dir=cache_dir)
+
+
+def open_mrag_texts(benchmark: Benchmark, mrag_texts: str) -> Benchmark:
+    """The benchmark's questions over passages of text: those of a drawn edition, or those
+    in a folder of `passages.csv` and `ground_truth.csv`.
+
+    Raises `VragError` as `load_mrag_texts` does, and when `mrag_texts` is "".
+    """
+    if not mrag_texts:
+        raise VragError(
+            'mrag_texts is "", but MRAG-Bench comes without texts. Write passages.csv'
+            " (passage,text) and ground_truth.csv (question,passage) into a folder, and name it."
+        )
+    if mrag_texts in DRAWN_MRAG:
+        folder = draw_mrag_bench(DRAWN_MRAG[mrag_texts], project_path(f"data/{mrag_texts}"))
+        return load_mrag_texts(benchmark, folder / TEXTS)
+    return load_mrag_texts(benchmark, project_path(mrag_texts))

@@ -57,6 +57,7 @@ from vrag_kit.papers.mrag_bench.spelling import (
 from vrag_kit.papers.mrag_bench.statistics import distribution, statistics
 from vrag_kit.papers.mrag_bench.statistics_figure import statistics_figure
 from vrag_kit.papers.mrag_bench.swapped import swapped_examples, swapped_rag
+from vrag_kit.papers.mrag_bench.text_settings import gt_image_and_text, gt_text, retrieved_text
 from vrag_kit.papers.mrag_bench.wording import WORDINGS
 
 __all__ = [
@@ -80,8 +81,10 @@ __all__ = [
     "distribution",
     "gains_by_scenario",
     "gt_at_each_place",
+    "gt_image_and_text",
     "gt_numbers",
     "gt_rag",
+    "gt_text",
     "in_reverse",
     "is_papers_data",
     "no_rag",
@@ -98,6 +101,7 @@ __all__ = [
     "readers_compared",
     "retrieval_by_scenario",
     "retrieved_rag",
+    "retrieved_text",
     "retriever_correlations",
     "right_letters",
     "rotated",

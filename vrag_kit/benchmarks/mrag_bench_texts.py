@@ -1,0 +1,91 @@
+"""MRAG-Bench's questions over passages of text instead of pictures (Table 4).
+
+    <folder>/passages.csv        passage,text: a name without white space, and its words
+    <folder>/ground_truth.csv    question,passage: the id of a row and a passage that
+                                 answers it, the one to show before any others
+
+The paper searches a Wikipedia of 2023, and does not tell what its ground-truth text was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from vrag_kit.errors import VragError
+from vrag_kit.tables import read_rows
+from vrag_kit.types import Benchmark, Evidence
+
+PASSAGES = "passages.csv"
+PASSAGE_COLUMNS = ("passage", "text")
+GROUND_TRUTH = "ground_truth.csv"
+GROUND_TRUTH_COLUMNS = ("question", "passage")
+_ADVICE = (
+    f"Expected a folder with {PASSAGES} ({','.join(PASSAGE_COLUMNS)}) and"
+    f" {GROUND_TRUTH} ({','.join(GROUND_TRUTH_COLUMNS)})."
+)
+
+
+def load_mrag_texts(benchmark: Benchmark, folder: Path | str) -> Benchmark:
+    """The benchmark's questions over the passages in a folder, all of which are searched;
+    labels are 1 for passages that answer, in the order of the file.
+
+    A question may have none; rows about questions that the benchmark does not have are
+    passed over. Raises `VragError` naming file and line for a file that is missing or
+    malformed, a passage that is empty, named twice, of no good name or not there, and
+    when the benchmark has none of the questions.
+    """
+    folder = Path(folder).expanduser()
+    corpus = _passages(folder / PASSAGES)
+    qrels = _labels(folder / GROUND_TRUTH, benchmark, corpus)
+    texts = [(name, document.text) for name, document in corpus.items()]
+    labels = [list(qrels[query_id]) for query_id in benchmark.queries]
+    read = json.dumps([benchmark.fingerprint, texts, labels])
+    return replace(
+        benchmark,
+        name=f"{benchmark.name}, texts",
+        fingerprint=hashlib.sha256(read.encode()).hexdigest(),
+        corpus=corpus,
+        qrels=qrels,
+        pools=None,
+        left_out={},
+    )
+
+
+def _passages(path: Path) -> dict[str, Evidence]:
+    corpus: dict[str, Evidence] = {}
+    for line, row in read_rows(path, PASSAGE_COLUMNS, "the passages", _ADVICE):
+        name, text = row["passage"], row["text"].strip()
+        if not name or name.split() != [name] or name in corpus:
+            raise VragError(
+                f"{path} line {line}: the passage is named {name!r}; expected a name without white"
+                " space that stands on no other line."
+            )
+        if not text:
+            raise VragError(f"{path} line {line}: passage {name!r} says nothing; expected text.")
+        corpus[name] = Evidence(doc_id=name, text=text)
+    if not corpus:
+        raise VragError(f"{path}: holds no passage. {_ADVICE}")
+    return corpus
+
+
+def _labels(
+    path: Path, benchmark: Benchmark, corpus: dict[str, Evidence]
+) -> dict[str, dict[str, int]]:
+    qrels: dict[str, dict[str, int]] = {query_id: {} for query_id in benchmark.queries}
+    for line, row in read_rows(path, GROUND_TRUTH_COLUMNS, "the ground truth", _ADVICE):
+        if row["passage"] not in corpus:
+            raise VragError(
+                f"{path} line {line}: passage {row['passage']!r} is not in {PASSAGES}. Write its"
+                " text there."
+            )
+        if row["question"] in qrels:
+            qrels[row["question"]][row["passage"]] = 1
+    if not any(qrels.values()):
+        raise VragError(
+            f"{path}: tells of no question of {benchmark.name}, whose ids are"
+            f" {', '.join(list(qrels)[:3])}, …. The column `question` holds the ids of rows."
+        )
+    return qrels
