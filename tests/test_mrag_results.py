@@ -136,8 +136,16 @@ def test_sources_stand_apart_and_failures_are_counted_and_left_out() -> None:
     assert angle.set_index("source")["n"].to_dict() == {"known species": 9, "new": 10}
     assert angle.set_index("source")["n_failed"].to_dict() == {"known species": 1, "new": 0}
     cells = scenario_table(scores(found), columns=["source"])
-    row = cells.loc[("scenario", "angle")].iloc[0]
+    row = cells.loc[("scenario", "angle", 10)]
     assert row["known species"].endswith("(n = 9, 1 failed)")
+
+
+def test_a_table_has_its_rows_in_the_order_of_the_results() -> None:
+    results = scores(accuracy_by_scenario(judged(EVEN, SHARES), mix=papers_mix(EVEN)))
+    told = scenario_table(results)
+    names = [(level, scenario) for level, scenario, _ in told.index]
+    assert names[0] == ("overall", "overall")
+    assert names[3:] == [("aspect", "others"), *(("scenario", name) for name in QUESTIONS)]
 
 
 def test_gains_printed_for_gpt_4o_are_those_of_its_own_baseline() -> None:

@@ -22,6 +22,10 @@ SETTING_NAMES = {
     "text_rag": "text passages",
     "m_gt": "m clues alone",
     "m_in_k": "m clues among others",
+    "no_rag": "no examples",
+    "gt_rag": "GT examples",
+    "retrieved_rag": "retrieved examples",
+    "swapped_rag": "another question's examples",
 }
 
 

@@ -7,6 +7,7 @@ from vrag_kit.plotting.captions import captions_figure
 from vrag_kit.plotting.cases import cases_figure
 from vrag_kit.plotting.company import company_figure
 from vrag_kit.plotting.detection import detection_figure
+from vrag_kit.plotting.differences import differences_figure
 from vrag_kit.plotting.error_budget import budget_figure
 from vrag_kit.plotting.gcue import gcue_figure
 from vrag_kit.plotting.retrieval import contact_sheet, retrieved_figure, retriever_figure
@@ -28,6 +29,7 @@ __all__ = [
     "company_figure",
     "contact_sheet",
     "detection_figure",
+    "differences_figure",
     "gcue_figure",
     "new_figure",
     "outcomes_figure",

@@ -121,6 +121,18 @@ def printed_main() -> pd.DataFrame:
     return both[columns].assign(gain=both["value"] - both["alone"])
 
 
+def printed_gains() -> pd.DataFrame:
+    """The gains of the paper's 14 models in the columns of `gains_by_scenario`: model,
+    level, setting, scenario, value, in points.
+    """
+    table = printed_main()
+    models = table["model_group"].isin(["open_source", "proprietary"])
+    gains = table[models & (table["setting"] != "no_rag")]
+    levels = gains["scenario"].eq(OVERALL).map({True: OVERALL, False: "scenario"})
+    named = gains.assign(level=levels, value=gains["gain"])
+    return named[["model", "level", "setting", "scenario", "value"]]
+
+
 def printed_range(column: str = "value") -> pd.DataFrame:
     """What the paper's 14 models reach, "lowest – median – highest", and people, in
     columns "<setting>: …", by scenario; of the column value or gain of `printed_main`.
@@ -139,21 +151,27 @@ def printed_range(column: str = "value") -> pd.DataFrame:
     return pd.DataFrame(columns).reindex([OVERALL, *QUESTIONS])
 
 
-def scenario_table(results: pd.DataFrame, *, columns: Sequence[str]) -> pd.DataFrame:
-    """Rows (level, scenario), columns as named, cells "52.1 [43.0, 61.1]" of results in
-    percent, with Holm's p where there is one, n where it is not the largest of its
-    row, and how many answers failed or are empty.
+def scenario_table(
+    results: pd.DataFrame,
+    *,
+    rows: Sequence[str] = ("level", "scenario"),
+    columns: Sequence[str] = ("model", "setting"),
+) -> pd.DataFrame:
+    """`rows` and n down, `columns` across, cells "52.1 [43.0, 61.1]" of results in
+    percent, with Holm's p where there is one, how many answers failed or are empty, and
+    n where it is less than in the rest of the row.
     """
-    most = results.groupby(["level", "scenario"])["n"].transform("max")
+    index = list(rows)
+    most = results.groupby(index, sort=False)["n"].transform("max")
     cells = [
         _cell(row, int(usual)) for row, usual in zip(results.to_dict("records"), most, strict=True)
     ]
     told = results.assign(cell=cells, n=most)
-    index = ["level", "scenario", "n"]
+    order = told[[*index, "n"]].drop_duplicates()
     wide = told.pivot_table(
-        index=index, columns=list(columns), values="cell", aggfunc="first", sort=False
+        index=[*index, "n"], columns=list(columns), values="cell", aggfunc="first", sort=False
     )
-    return wide.fillna("")
+    return wide.reindex(pd.MultiIndex.from_frame(order)).fillna("")
 
 
 def _levels(tables: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:

@@ -1,0 +1,57 @@
+"""Differences by part of the questions: one line a part, one scale for all panels, and
+marks that say where answers failed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.collections import LineCollection
+
+from vrag_kit.plotting import differences_figure
+
+LINES = ["level", "scenario"]
+
+
+def differences() -> pd.DataFrame:
+    rows = []
+    for setting, size in (("gt_rag", 10.0), ("swapped_rag", -2.0)):
+        for level, scenario in (("overall", "overall"), ("aspect", "others"), ("part", "others")):
+            rows.append(
+                {
+                    "model": "m",
+                    "setting": setting,
+                    "level": level,
+                    "scenario": scenario,
+                    "value": size,
+                    "ci_low": size - 30,
+                    "ci_high": size + 4,
+                    "n": 9,
+                    "n_failed": int(level == "part"),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def test_parts_of_one_name_have_lines_of_their_own_and_panels_one_scale() -> None:
+    panels = {"gt_rag": "GT", "swapped_rag": "another's"}
+    first, second = differences_figure(differences(), panels, lines=LINES).axes
+    assert [text.get_text() for text in first.get_yticklabels()] == ["overall", "others", "others"]
+    assert first.get_xlim() == second.get_xlim() == (-1.06 * 32, 1.06 * 32)
+    assert first.get_title() == "GT (n = 9)"
+
+
+def test_a_mark_is_hollow_where_answers_failed() -> None:
+    (axis,) = differences_figure(differences(), {"gt_rag": "GT"}, lines=LINES).axes
+    drawn = {line.get_markerfacecolor(): line.get_ydata() for line in axis.lines}
+    np.testing.assert_allclose(drawn["white"], [2.0])
+
+
+def test_differences_on_other_data_are_ticks_on_the_lines_that_there_are() -> None:
+    others = differences().assign(value=[7.0, 8.0, 9.0] * 2)
+    others.loc[2, "scenario"] = "elsewhere"
+    (axis,) = differences_figure(
+        differences(), {"gt_rag": "GT"}, lines=LINES, others=others, others_are="theirs"
+    ).axes
+    ticks = next(each for each in axis.collections if isinstance(each, LineCollection))
+    assert sorted({float(x) for path in ticks.get_segments() for x in path[:, 0]}) == [7.0, 8.0]

@@ -1,0 +1,118 @@
+"""Paired differences by part of the questions: a line a part, a panel an arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle, product
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from vrag_kit.plotting.answering import panel_title
+from vrag_kit.plotting.marks import apart
+from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
+
+_MARKS = ("o", "s", "^", "D")
+"""Of the values of the column `marks`, in order."""
+
+
+def differences_figure(
+    differences: pd.DataFrame,
+    panels: Mapping[str, str],
+    *,
+    lines: Sequence[str],
+    marks: str = "",
+    others: pd.DataFrame | None = None,
+    others_are: str = "",
+) -> Figure:
+    """Differences in points with 95 % intervals, model by model: a panel for each of
+    `panels` (setting → title), a line for each value of the columns `lines`, whose last
+    one names it, and whose first one groups lines.
+
+    `differences` are `in_percent(compare(…))` with model, setting and `lines`; `marks`
+    names a column whose values stand apart by their mark. `others` are differences on
+    other data, as small grey ticks: setting, value, and `lines`; `others_are` says what
+    they are. A mark is hollow where some answers failed.
+    """
+    names = list(differences[list(lines)].drop_duplicates().itertuples(index=False, name=None))
+    colors = colors_of(differences["model"])
+    kinds = list(dict.fromkeys(differences[marks])) if marks else [""]
+    height = 0.24 + 0.12 * len(colors) * len(kinds)
+    size = (4.3 * len(panels) + 1.6, height * len(names) + 1.9)
+    figure, (axes,) = new_figure(1, len(panels), size, sharey=True)
+    drawn = differences[differences["setting"].isin(list(panels))]
+    ends = np.nan_to_num(drawn[["value", "ci_low", "ci_high"]].to_numpy(float))
+    bound = 1.06 * max(1.0, float(abs(ends).max()))
+    for axis, (setting, title) in zip(axes, panels.items(), strict=True):
+        mine = differences[differences["setting"] == setting]
+        if others is not None:
+            _ticks(axis, others[others["setting"] == setting], names, lines)
+        arms = list(product(colors, kinds))
+        for shift, (model, kind) in zip(apart(len(arms), 0.7 / len(arms)), arms, strict=True):
+            chosen = mine["model"] == model
+            if marks:
+                chosen &= mine[marks] == kind
+            y = _places(mine[chosen], names, lines) + shift
+            _bars(axis, mine[chosen], y, colors[model], _MARKS[kinds.index(kind) % len(_MARKS)])
+        axis.axvline(0, color=DARK, linewidth=1)
+        axis.set(title=panel_title(title, mine), xlim=(-bound, bound))
+        axis.set_xlabel("difference in accuracy (points)")
+        axis.grid(axis="y", visible=False)
+    _name_lines(axes, names)
+    figure.legend(
+        handles=_handles(colors, kinds, others_are), loc="outside upper center", ncols=3, fontsize=9
+    )
+    figure.supxlabel("Bars: 95 % intervals. Hollow: some answers failed.", fontsize=9)
+    return figure
+
+
+def _places(table: pd.DataFrame, names: list[tuple[str, ...]], lines: Sequence[str]) -> np.ndarray:
+    """The line of each row, from 0 at the top."""
+    keys = table[list(lines)].itertuples(index=False, name=None)
+    return np.array([names.index(key) for key in keys], float)
+
+
+def _bars(axis: Axes, table: pd.DataFrame, y: np.ndarray, color: str, marker: str) -> None:
+    axis.hlines(y, table["ci_low"], table["ci_high"], color=color, linewidth=1.4)
+    failed = (table["n_failed"] > 0).to_numpy(bool)
+    for some, face in ((~failed, color), (failed, "white")):
+        (drawn,) = axis.plot(table["value"][some], y[some], marker, color=color, markersize=5)
+        drawn.set(markerfacecolor=face, zorder=3)
+
+
+def _ticks(
+    axis: Axes, others: pd.DataFrame, names: list[tuple[str, ...]], lines: Sequence[str]
+) -> None:
+    """Small grey ticks across the line of each difference on other data."""
+    keys = others[list(lines)].itertuples(index=False, name=None)
+    known = others[np.array([key in names for key in keys], bool)]
+    y = _places(known, names, lines)
+    axis.vlines(known["value"], y - 0.4, y + 0.4, color=GREY, linewidth=0.9, alpha=0.6)
+
+
+def _name_lines(axes: Sequence[Axes], names: list[tuple[str, ...]]) -> None:
+    """The lines' names, and a rule between groups of lines."""
+    axes[0].set_yticks(range(len(names)), [name[-1] for name in names], fontsize=10)
+    axes[0].set_ylim(len(names) - 0.5, -0.5)
+    for place in range(1, len(names)):
+        if len(names[place]) > 1 and names[place][0] != names[place - 1][0]:
+            for axis in axes:
+                axis.axhline(place - 0.5, color=".6", linewidth=1)
+
+
+def _handles(colors: Mapping[str, str], kinds: Sequence[str], others_are: str) -> list[Line2D]:
+    handles = [
+        Line2D([], [], color=color, linewidth=4, label=model) for model, color in colors.items()
+    ]
+    if len(kinds) > 1:
+        handles += [
+            Line2D([], [], color=DARK, linestyle="", marker=marker, label=kind)
+            for marker, kind in zip(cycle(_MARKS), kinds, strict=False)
+        ]
+    if others_are:
+        tick = Line2D([], [], color=GREY, linestyle="", marker="|", markersize=11, label=others_are)
+        handles.append(tick)
+    return handles
