@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from vrag_kit.papers.mrag_bench import (
     QUESTIONS,
     audit,
+    audit_figure,
     audit_summary,
     by_questions,
     contradictions,
@@ -166,3 +167,16 @@ def test_shares_of_n_questions_fit_n_or_fewer(n: int, right: list[int]) -> None:
     smallest = smallest_denominator(shares)
     assert smallest is not None
     assert smallest <= n
+
+
+def test_the_figure_draws_each_contradiction_in_points_once_the_largest_first(
+    checks: pd.DataFrame,
+) -> None:
+    left, right = audit_figure(checks).axes
+    assert left.get_title() == "Of 1167 checks 1124 agree, 37 contradict"
+    lengths = [abs(bar.get_width()) for bar in right.patches]
+    # two differences, five overall columns, two gains and three sentences
+    assert len(lengths) == 2 + 5 + 2 + 3
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[:2] == pytest.approx([13.59, 13.59])
+    assert lengths[2] == pytest.approx(37.4719 - 33.16, abs=1e-3)

@@ -12,6 +12,7 @@ from vrag_kit.papers.mrag_bench.audit import (
     paper_tables,
     smallest_denominator,
 )
+from vrag_kit.papers.mrag_bench.audit_figure import audit_figure
 from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
 from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
 from vrag_kit.papers.mrag_bench.models import paper_models
@@ -75,6 +76,7 @@ __all__ = [
     "accuracy_by_scenario",
     "after_asking",
     "audit",
+    "audit_figure",
     "audit_summary",
     "by_questions",
     "claims",

@@ -1,30 +1,13 @@
-"""What an audit of the paper's tables finds, in one look."""
+"""What the audit of Visual-RAG's tables finds, in one look."""
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.papers.audit_rows import (
-    AGREES,
-    CONTRADICTS,
-    FINDINGS,
-    NOT_COMPARABLE,
-    ROUNDED,
-    audit_summary,
-    contradictions,
-)
-from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
+from vrag_kit.papers import audit_figure as shared
+from vrag_kit.papers.audit_rows import contradictions
 
-_COLORS = dict(zip(FINDINGS, ("#d5dae0", PALETTE[5], GREY, PALETTE[1]), strict=True))
-_WORDS = {  # as the numbers beside the bars say it
-    AGREES: "agree",
-    ROUNDED: "by rounding",
-    NOT_COMPARABLE: "not comparable",
-    CONTRADICTS: "contradict",
-}
 _PERCENT = {  # check → (what is printed, factor to percent): the checks drawn on the right
     "average of the runs": ("average", 1),
     "nDCG@30 under its upper bound": ("nDCG@30", 1),
@@ -39,54 +22,17 @@ def audit_figure(checks: pd.DataFrame) -> Figure:
 
     `checks` as `audit` gives them.
     """
-    figure, (axes,) = new_figure(1, 2, (13.5, 5.6), width_ratios=(1.25, 1))
-    _findings(axes[0], audit_summary(checks))
-    _apart(axes[1], contradictions(checks))
-    return figure
-
-
-def _findings(axis: Axes, summary: pd.DataFrame) -> None:
-    counts = summary[list(FINDINGS)]
-    shares = counts.div(counts.sum(axis=1), axis=0)
-    rows, start = np.arange(len(counts)), np.zeros(len(counts))
-    for finding in FINDINGS:
-        label = f"{finding} ({counts[finding].sum()})"
-        axis.barh(rows, shares[finding], 0.78, start, color=_COLORS[finding], label=label)
-        start += shares[finding].to_numpy()
-    for y, row in enumerate(counts.to_dict("records")):
-        found = [f"{row[finding]} {words}" for finding, words in _WORDS.items() if row[finding]]
-        color = _COLORS[CONTRADICTS] if row[CONTRADICTS] else DARK
-        axis.text(1.02, y, ", ".join(found), fontsize=9, va="center", color=color)
-    names = [f"{check} ({tables})" for check, tables in summary["tables"].items()]
-    axis.set_yticks(rows, names, fontsize=9)
-    axis.invert_yaxis()
-    axis.set_xticks([])
-    total, agree = counts.sum().sum(), counts[AGREES].sum()
-    not_so = counts[CONTRADICTS].sum()
-    axis.set(
-        title=f"Of {total} checks {agree} agree, {not_so} contradict",
-        xlabel="share of each check's rows",
-        xlim=(0, 1),
-    )
-    axis.grid(visible=False)
-    axis.legend(loc="upper center", bbox_to_anchor=(0.15, -0.08), ncols=4, fontsize=9)
-
-
-def _apart(axis: Axes, found: pd.DataFrame) -> None:
-    drawn = found[found["check"].isin(_PERCENT)].reset_index(drop=True)
-    names = []
-    for y, row in enumerate(drawn.to_dict("records")):
+    found = contradictions(checks)
+    rows = []
+    for row in found[found["check"].isin(_PERCENT)].to_dict("records"):
         what, factor = _PERCENT[row["check"]]
-        printed, other = factor * row["printed"], factor * row["recomputed"]
         place = row["where"].replace("one_in_k, k=", "1-in-")
-        names.append(f"{place}\n{what}, Table {row['table']}")
-        axis.barh(y, printed - other, 0.6, color=_COLORS[CONTRADICTS])
-        words = f"{printed:.2f} printed\n{other:.2f} {_OTHERWISE.get(what, 'recomputed')}"
-        at = (max(printed - other, 0), y)
-        axis.annotate(words, at, (5, 0), textcoords="offset points", fontsize=9, va="center")
-    axis.axvline(0, color=DARK, linewidth=1)
-    axis.set_yticks(range(len(names)), names, fontsize=9)
-    axis.invert_yaxis()
-    axis.margins(x=0.25)
-    axis.set(title="Numbers that others contradict", xlabel="printed less recomputed (points)")
-    axis.grid(axis="y", visible=False)
+        rows.append(
+            {
+                "name": f"{place}\n{what}, Table {row['table']}",
+                "printed": factor * row["printed"],
+                "recomputed": factor * row["recomputed"],
+                "otherwise": _OTHERWISE.get(what, "recomputed"),
+            }
+        )
+    return shared.audit_figure(checks, pd.DataFrame(rows, columns=list(shared.APART)))
