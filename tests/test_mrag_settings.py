@@ -14,6 +14,7 @@ from mrag_rows import four_questions
 
 from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_bench import (
+    few_of_each,
     gt_at_each_place,
     gt_numbers,
     gt_rag,
@@ -98,6 +99,26 @@ def test_the_one_true_example_goes_through_all_places_among_the_same_others() ->
         assert doc_ids[place - 1] == "gt0-0"
         others = [each for each in doc_ids if each != "gt0-0"]
         assert others == ["no0-0", "no0-1", "no0-2", "no0-3"]
+
+
+def test_what_shows_the_same_without_being_ground_truth_is_none_of_the_others() -> None:
+    alike = {"0": ("no0-0", "no0-2")}
+    others = shown(gt_at_each_place(FOUR, deep_run(), alike)[1])["0"][1:]
+    assert others == ("no0-1", "no0-3", "no0-4", "no0-5")
+
+
+def test_few_of_each_scenario_are_a_part_that_grows_with_their_number() -> None:
+    queries = {}
+    for number, scenario in enumerate(["angle"] * 9 + ["others"] * 2):
+        metadata = {"scenario": scenario}
+        queries[f"q{number}"] = replace(FOUR.queries["0"], query_id=f"q{number}", metadata=metadata)
+    qrels = dict.fromkeys(queries, FOUR.qrels["0"])
+    many = replace(FOUR, queries=queries, qrels=qrels)
+    three, four = few_of_each(many, 3), few_of_each(many, 4)
+    assert len(three.queries) == 3 + 2
+    assert set(three.queries) < set(four.queries)
+    assert set(few_of_each(many, 3, seed=1).queries) != set(three.queries)
+    assert few_of_each(many, 0) is many
 
 
 def test_a_shallow_run_has_too_few_others() -> None:

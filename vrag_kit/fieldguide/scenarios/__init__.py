@@ -4,7 +4,12 @@ set's own layout.
 
 from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
 from vrag_kit.fieldguide.scenarios.edition import EDITIONS
-from vrag_kit.fieldguide.scenarios.opening import DRAWN_MRAG, open_mrag_bench, open_mrag_texts
+from vrag_kit.fieldguide.scenarios.opening import (
+    DRAWN_MRAG,
+    open_labels,
+    open_mrag_bench,
+    open_mrag_texts,
+)
 from vrag_kit.fieldguide.scenarios.passages import passage
 from vrag_kit.fieldguide.scenarios.regions import REGIONS
 from vrag_kit.fieldguide.scenarios.table import SCENARIOS
@@ -17,6 +22,7 @@ __all__ = [
     "SCENARIOS",
     "draw_mrag_bench",
     "known_species",
+    "open_labels",
     "open_mrag_bench",
     "open_mrag_texts",
     "passage",

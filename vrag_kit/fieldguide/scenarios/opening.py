@@ -7,9 +7,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
+from vrag_kit.benchmarks.mrag_bench_classes import read_labels
 from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
+from vrag_kit.fieldguide.scenarios.drawing import LABELS, draw_mrag_bench
 from vrag_kit.fieldguide.scenarios.texts import TEXTS
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
@@ -62,3 +63,12 @@ def open_mrag_texts(benchmark: Benchmark, mrag_texts: str) -> Benchmark:
         folder = draw_mrag_bench(DRAWN_MRAG[mrag_texts], project_path(f"data/{mrag_texts}"))
         return load_mrag_texts(benchmark, folder / TEXTS)
     return load_mrag_texts(benchmark, project_path(mrag_texts))
+
+
+def open_labels(mrag_rows: str, mrag_labels: str = "") -> dict[str, str]:
+    """File of the corpus → its class, where its name does not tell it: what comes with a
+    drawn edition, or the CSV file `mrag_labels` (`read_labels`); none for "".
+    """
+    if mrag_rows in DRAWN_MRAG and not mrag_labels:
+        return read_labels(project_path(f"data/{mrag_rows}") / LABELS)
+    return read_labels(project_path(mrag_labels)) if mrag_labels else {}

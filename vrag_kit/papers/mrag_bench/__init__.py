@@ -40,6 +40,7 @@ from vrag_kit.papers.mrag_bench.results import (
 )
 from vrag_kit.papers.mrag_bench.retrieval import printed_hits, retrieval_by_scenario, rows_run
 from vrag_kit.papers.mrag_bench.settings import (
+    few_of_each,
     gt_at_each_place,
     gt_numbers,
     gt_rag,
@@ -82,6 +83,7 @@ __all__ = [
     "claims",
     "contradictions",
     "distribution",
+    "few_of_each",
     "gains_by_scenario",
     "gt_at_each_place",
     "gt_image_and_text",

@@ -5,7 +5,7 @@ scenario.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import pandas as pd
 
@@ -75,24 +75,26 @@ def gains_by_scenario(
     judged: pd.DataFrame,
     *,
     mix: Mix | None,
-    baseline: str = "no_rag",
+    arm: str = "setting",
+    baseline: Hashable = "no_rag",
     by: Sequence[str] = ("model",),
 ) -> pd.DataFrame:
     """Paired differences of every setting to `baseline` on the same questions, at the
     levels of `accuracy_by_scenario`: `by`, level, scenario, setting, value, ci_low,
-    ci_high, n, n_failed, p, p_holm (see `compare`), as shares.
+    ci_high, n, n_failed, p, p_holm (see `compare`), as shares. Another column than
+    setting may be the `arm`.
 
     p_holm corrects for the models of one setting, and within a level for its scenarios
     too: in which of them a setting helps is one question with nine answers.
     """
     keys = list(by)
-    values = per_query(judged, by=[*keys, "setting", "aspect", "scenario"])
+    values = per_query(judged, by=[*keys, arm, "aspect", "scenario"])
     tables = []
     for level in LEVELS:
         asked = keys if level == OVERALL else [*keys, level]
         table = compare(
             values,
-            arm="setting",
+            arm=arm,
             by=asked,
             baseline=baseline,
             repeats=(*REPEATS, "scenario", "aspect"),
