@@ -1,4 +1,4 @@
-"""The labelling panel and the case browser as a person meets them: in JupyterLab, in a
+"""The labelling panel, the panel of options and the case browser as a person meets them: in JupyterLab, in a
 browser, by mouse and by keyboard.
 """
 
@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from browser import Lab
 
+from vrag_kit.generation import read_choices
 from vrag_kit.judging import read_labels
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ import pandas as pd
 
 from vrag_kit.analysis import error_cases
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.generation import gt_clue
-from vrag_kit.widgets import browse_cases, cases_page, label_answers, labels_table
+from vrag_kit.generation import gt_clue, people_answers
+from vrag_kit.widgets import (
+    browse_cases, cases_page, choices_page, choose_options, label_answers, labels_table
+)
 
 guide = load_visual_rag({folder!r} + "/annotations.jsonl", {folder!r} + "/images", name="guide")
 ids = list(guide.queries)[:3]
@@ -43,6 +46,13 @@ answers = pd.DataFrame(
     group="g", doc_ids=[context.doc_ids for context in gt_clue(guide, draws=1)][:3],
 )
 cases = error_cases(answers, guide)
+three = guide.subset(ids)
+three = replace(three, queries={{
+    name: replace(query, image=three.corpus[three.relevant(name)[0]].image,
+                  choices=(*query.answers[:1], "pink", "blue"))
+    for name, query in three.queries.items()
+}})
+contexts = gt_clue(three, draws=1)
 labels = answers[["query_id", "answer"]].assign(label="true", labeller="{markup}")
 """
 
@@ -157,6 +167,46 @@ def test_labelling_goes_on_where_it_stopped(desk: Lab) -> None:
     button(desk, "partial").click()
     labels_on_disk(desk, "true", "false", "partial")
     assert size < 10_000  # JupyterLab saves a panel's name, not what it shows
+
+
+def letters_on_disk(lab: Lab, *expected: str) -> None:
+    path = lab.folder / "choices.csv"
+    lab.until(
+        lambda: path.exists() and read_choices(path)["letter"].tolist() == list(expected),
+        f"the letters on disk are {expected}",
+    )
+
+
+def test_options_are_chosen_with_mouse_and_keyboard_and_the_twin_tells_them(desk: Lab) -> None:
+    panel = "choose_options(three, contexts, 'choices.csv', 'Ada')"
+    show(desk, panel)
+    desk.page.get_by_text("1 of 3, 0 answered").wait_for()
+    assert button(desk, "A").is_disabled()
+    button(desk, "begin").click()
+    pictures_are_shown(desk, at_least=2)  # the one that is asked about, and a clue
+    markup_is_but_text(desk)
+    desk.screenshot("choosing")
+    button(desk, "B").click()
+    letters_on_disk(desk, "B")
+    desk.page.keyboard.press("Tab")
+    assert focused(desk) == "C"
+    desk.page.keyboard.press("Enter")
+    letters_on_disk(desk, "B", "C")
+    desk.run_all()  # a new panel, from the file, at rest
+    desk.page.get_by_text("3 of 3, 2 answered").wait_for()
+    button(desk, "begin").click()
+    button(desk, "A").click()
+    letters_on_disk(desk, "B", "C", "A")
+    assert (read_choices(desk.folder / "choices.csv")["seconds"] < 100).all()
+    assert desk.complaints() == []
+    show(desk, "choices_page(three, people_answers(three, contexts, ['choices.csv']))")
+    size = desk.save().stat().st_size
+    desk.open_without_kernel()
+    pictures_are_shown(desk, at_least=6)
+    for words in ("Ada: C", "(right)"):
+        assert desk.page.locator(".jp-OutputArea").get_by_text(words).first.is_visible()
+    desk.screenshot("choosing_twin")
+    assert size < 200_000
 
 
 def test_cases_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:

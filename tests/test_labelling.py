@@ -319,7 +319,7 @@ def test_a_notebook_file_keeps_a_line_about_the_panel_and_no_pictures(
 ) -> None:
     panel = label_answers(benchmark, sample, tmp_path / "l.csv", "Ada")
     click(panel, "true")
-    assert repr(panel) == f"labelling panel: 1 of 3 answers labelled, in {tmp_path / 'l.csv'}"
+    assert repr(panel) == f"labelling panel: 1 of 3 labelled, in {tmp_path / 'l.csv'}"
     assert "base64" not in str(panel._repr_mimebundle_())
 
 

@@ -27,6 +27,7 @@ from vrag_kit.generation.experiment import ask_all, ask_models, prompt_of
 from vrag_kit.generation.generator import Forecast, Generator, Reply
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local.model import LocalGenerator
+from vrag_kit.generation.people import people_answers, read_choices, write_choices
 from vrag_kit.generation.remote.endpoint import EndpointGenerator
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.told import told_facts
@@ -61,11 +62,14 @@ __all__ = [
     "non_clue",
     "one_in_k",
     "one_in_k_easy",
+    "people_answers",
     "prompt_of",
+    "read_choices",
     "read_wording",
     "render",
     "told_facts",
     "top_k",
     "with_blanks",
+    "write_choices",
     "zero_shot",
 ]

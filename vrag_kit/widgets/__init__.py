@@ -4,6 +4,14 @@ The panels are plain ipywidgets; the twins are read without a kernel.
 """
 
 from vrag_kit.widgets.cases import browse_cases, cases_page
+from vrag_kit.widgets.choosing import choices_page, choose_options
 from vrag_kit.widgets.labelling import label_answers, labels_table
 
-__all__ = ["browse_cases", "cases_page", "label_answers", "labels_table"]
+__all__ = [
+    "browse_cases",
+    "cases_page",
+    "choices_page",
+    "choose_options",
+    "label_answers",
+    "labels_table",
+]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +10,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging.labels import COLUMNS, LABELS, read_labels, write_labels
+from vrag_kit.judging.labels import COLUMNS, read_labels, write_labels
 from vrag_kit.types import Benchmark
-from vrag_kit.widgets.panel import Panel
+from vrag_kit.widgets.one_by_one import OneByOne
 from vrag_kit.widgets.pictures import thumbnail
-from vrag_kit.workspace import shown
 
 if TYPE_CHECKING:
     from IPython.display import HTML
@@ -35,16 +33,10 @@ Thing = tuple[str, str]
 """What gets a label: (query_id, answer)."""
 
 
-class Labelling(Panel):
-    """The labelling panel.
+class Labelling(OneByOne[Thing]):
+    """The labelling panel, with the buttons true, partial, false, skip and back."""
 
-    `buttons` maps true, partial, false, skip and back to its buttons; `place` is the
-    answer shown, from 0; at the end it is their number.
-
-    The buttons are above what is judged, so that they stay where they are. With the
-    keyboard: Tab and Shift+Tab walk over them, Enter or Space presses one, and it keeps
-    the focus. Other keys are JupyterLab's.
-    """
+    done_is = "labelled"
 
     def __init__(
         self, benchmark: Benchmark, things: list[Thing], path: Path, labeller: str
@@ -52,92 +44,23 @@ class Labelling(Panel):
         """Opens at the first of `things`, to be labelled in their order, without a label
         in `path`.
         """
-        from ipywidgets import HTML, Button, HBox, VBox
-
         self.benchmark = benchmark
-        self.things = things
-        self.path = path
         self.labeller = labeller
-        self.labels = _labels_of(path, labeller)
+        super().__init__(things, _labels_of(path, labeller), path, HINTS)
         with suppress(OSError):  # the first click will tell
             if not path.exists():  # so that what reads the labels finds that there are none yet
                 write_labels(path, pd.DataFrame(columns=COLUMNS))
 
-        self.progress = HTML()
-        self.message = HTML()
-        self.card = HTML()
-        self.buttons = {
-            name: Button(description=name, tooltip=HINTS[name])
-            for name in (*LABELS, "skip", "back")
-        }
-        for name, button in self.buttons.items():
-            button.on_click(partial(self._clicked, name))
-        self.box = VBox([self.progress, HBox(list(self.buttons.values())), self.message, self.card])
-        self.place = self._next(0)
-        self._show()
+    def keep(self, thing: Thing, name: str) -> dict[Thing, str]:
+        """Put the label into the file."""
+        labels = _labels_of(self.path, self.labeller) | {thing: name}
+        rows = [(*key, value, self.labeller) for key, value in labels.items()]
+        write_labels(self.path, pd.DataFrame(rows, columns=COLUMNS))
+        return labels
 
-    def __repr__(self) -> str:
-        return (
-            f"labelling panel: {self._done()} of {len(self.things)} answers labelled,"
-            f" in {shown(self.path)}"
-        )
-
-    def _clicked(self, name: str, _: object) -> None:
-        self.message.value = ""
-        if name == "back":
-            self.place = max(0, self.place - 1)
-        elif self.place < len(self.things) and (name == "skip" or self._saved(name)):
-            self.place = self._next(self.place + 1)
-        self._show()
-
-    def _saved(self, label: str) -> bool:
-        """Put the label into the file as it is now on disk, where another tab may have
-        written; on failure say so and stay.
-        """
-        try:
-            labels = _labels_of(self.path, self.labeller) | {self.things[self.place]: label}
-            rows = [(*thing, value, self.labeller) for thing, value in labels.items()]
-            write_labels(self.path, pd.DataFrame(rows, columns=COLUMNS))
-        except (OSError, VragError) as error:
-            self.message.value = (
-                f"<b>not saved:</b> {escape(str(error))}. Labels saved before are kept; click again"
-                " once it is mended."
-            )
-            return False
-        self.labels = labels
-        return True
-
-    def _next(self, start: int) -> int:
-        """The first place from `start` on without a label; the end if there is none."""
-        for place in range(start, len(self.things)):
-            if self.things[place] not in self.labels:
-                return place
-        return len(self.things)
-
-    def _done(self) -> int:
-        return sum(thing in self.labels for thing in self.things)
-
-    def _show(self) -> None:
-        done = self._done()
-        total = len(self.things)
-        thing = self.things[self.place] if self.place < total else None
-        where = f"{self.place + 1} of {total}" if thing else "the end"
-        separator = ", " if thing else ": "
-        self.progress.value = (
-            f"{where}{separator}{done} labelled, {total - done} not;"
-            f" saved in {escape(shown(self.path))}"
-        )
-        if thing:
-            self.card.value = _card(self.benchmark, *thing)
-        else:
-            self.card.value = (
-                "Thank you. What was skipped comes again when the panel is opened anew."
-            )
-        for name, button in self.buttons.items():
-            said = thing is not None and self.labels.get(thing) == name
-            button.disabled = self.place == 0 if name == "back" else thing is None
-            button.button_style = "info" if said else ""
-            button.icon = "check" if said else ""
+    def card_of(self, thing: Thing) -> str:
+        """The question, what was accepted, the answer, and clues."""
+        return _card(self.benchmark, *thing)
 
 
 def label_answers(

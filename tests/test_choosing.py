@@ -1,0 +1,200 @@
+"""The panel that asks a person questions with options: letter and seconds are on disk at
+each click, nothing tells the right option, and the file becomes a table of answers.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from mrag_rows import four_questions
+from PIL import Image
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.generation import people_answers, read_choices
+from vrag_kit.judging import judge_all
+from vrag_kit.papers.mrag_bench import ChoiceJudge, gt_rag, no_rag
+from vrag_kit.types import Benchmark
+from vrag_kit.widgets import choices_page, choose_options
+from vrag_kit.widgets.choosing import Choosing
+
+HEADER = "query_id,setting,letter,option,seconds,person\n"
+HARE = "0,no_rag,D,hare,7.5,Ada\n"
+
+
+@pytest.fixture
+def four(tmp_path: Path) -> Benchmark:
+    """The four questions with a picture that can be opened."""
+    from dataclasses import replace
+
+    Image.new("RGB", (40, 30), "red").save(tmp_path / "red.png")
+    picture = ImageFile(tmp_path / "red.png")
+    four = four_questions()
+    queries = {name: replace(query, image=picture) for name, query in four.queries.items()}
+    corpus = {name: replace(document, image=picture) for name, document in four.corpus.items()}
+    return replace(four, queries=queries, corpus=corpus)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, in its first place."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def click(panel: Choosing, *names: str) -> None:
+    for name in names:
+        panel.buttons[name].click()
+
+
+def test_letter_option_and_seconds_are_on_disk_at_each_click(
+    four: Benchmark, tmp_path: Path, clock: list[float]
+) -> None:
+    path = tmp_path / "ada.csv"
+    panel = choose_options(four, no_rag(four) + gt_rag(four), path, "Ada")
+    assert panel.progress.value.startswith("1 of 8, 0 answered, 8 not")
+    clock[0] += 60  # before it begins no time counts
+    click(panel, "begin")
+    clock[0] += 4.25
+    click(panel, "D")
+    assert path.read_text().splitlines()[1] == '"0","no_rag","D","hare","4.2","Ada"'
+    clock[0] += 2
+    click(panel, "A")
+    assert read_choices(path)["seconds"].tolist() == [4.2, 2.0]
+    click(panel, *"CBAAAA")
+    assert panel.progress.value.startswith("the end: 8 answered, 0 not")
+    assert read_choices(path)["setting"].tolist() == ["no_rag"] * 4 + ["gt_rag"] * 4
+
+
+def test_while_it_rests_the_question_is_hidden_and_no_seconds_count(
+    four: Benchmark, tmp_path: Path, clock: list[float]
+) -> None:
+    path = tmp_path / "ada.csv"
+    panel = choose_options(four, no_rag(four), path, "Ada")
+    assert "Which animal" not in panel.card.value
+    assert panel.buttons["A"].disabled
+    click(panel, "begin")
+    assert "Which animal is this?" in panel.card.value
+    assert not panel.buttons["A"].disabled
+    clock[0] += 3
+    click(panel, "begin")  # which says pause now
+    assert "Which animal" not in panel.card.value
+    clock[0] += 1000
+    click(panel, "begin")
+    clock[0] += 2
+    click(panel, "skip", "back")
+    clock[0] += 1
+    click(panel, "B")
+    assert read_choices(path)["seconds"].item() == 6.0  # all that it was on the screen
+
+
+def test_it_goes_on_where_it_stopped_and_a_letter_can_be_changed(
+    four: Benchmark, tmp_path: Path, clock: list[float]
+) -> None:
+    path = tmp_path / "ada.csv"
+    panel = choose_options(four, no_rag(four), path, "Ada")
+    click(panel, "begin", "A", "B")
+    again = choose_options(four, no_rag(four), path, "Ada")
+    assert again.progress.value.startswith("3 of 4, 2 answered")
+    click(again, "begin", "back", "back")
+    assert again.buttons["A"].button_style == "info"
+    clock[0] += 5
+    click(again, "C")
+    assert read_choices(path).set_index("query_id").loc["0", ["letter", "seconds"]].tolist() == [
+        "C",
+        5.0,
+    ]
+    assert len(read_choices(path)) == 2
+
+
+def test_nothing_on_the_screen_tells_which_option_is_right(four: Benchmark, tmp_path: Path) -> None:
+    panel = choose_options(four, gt_rag(four), tmp_path / "ada.csv", "Ada")
+    click(panel, "begin")
+    text = panel.card.value
+    assert "right" not in text
+    assert "gt0-0" not in text
+    assert "asked/0" not in text
+    assert text.count("<img") == 6
+    assert "(A) wood_rabbit<br>(B) Eastern cottontail" in text
+    click(panel, "skip", "skip")
+    assert "Where was {this} taken?" in panel.card.value
+
+
+def test_what_cannot_be_saved_is_said_and_the_question_stays(
+    four: Benchmark, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").write_text("in the way")
+    panel = choose_options(four, no_rag(four), tmp_path / "folder" / "ada.csv", "Ada")
+    click(panel, "begin", "A")
+    assert "not saved" in panel.message.value
+    assert panel.progress.value.startswith("1 of 4, 0 answered")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("0,no_rag,D,hare,7.5,Bo\n", r"choices of 'Bo', expected only those of 'Ada'"),
+        ("0,no_rag,D,toad,7.5,Ada\n", r"\(D\) 'toad' chosen in '0', .* of other questions"),
+        ("0,no_rag,E,hare,7.5,Ada\n", r"\(E\) 'hare'"),
+        ("0,no_rag,d,hare,7.5,Ada\n", r"line 2: found the letter 'd', expected A, B"),
+        ("0,no_rag,D,hare,soon,Ada\n", r"line 2: found 'soon' seconds"),
+        ("0,no_rag,D,hare,-1,Ada\n", r"line 2: found '-1' seconds"),
+        ("0,,D,hare,7.5,Ada\n", r"line 2: the setting is empty"),
+        (HARE + HARE, r"line 3: 'Ada' answered '0' in 'no_rag' already, in line 2"),
+    ],
+)
+def test_a_file_that_is_not_this_persons_or_malformed_is_refused(
+    four: Benchmark, tmp_path: Path, row: str, message: str
+) -> None:
+    (tmp_path / "ada.csv").write_text(HEADER + row)
+    with pytest.raises(VragError, match=message):
+        choose_options(four, no_rag(four), tmp_path / "ada.csv", "Ada")
+
+
+def test_a_person_needs_a_name_and_a_question_its_options(four: Benchmark, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    with pytest.raises(VragError, match="the person is empty"):
+        choose_options(four, no_rag(four), tmp_path / "a.csv", "")
+    open_question = replace(four.queries["0"], choices=())
+    other = replace(four, queries={**four.queries, "0": open_question})
+    with pytest.raises(VragError, match="query '0' has no options"):
+        choose_options(other, no_rag(other), tmp_path / "a.csv", "Ada")
+
+
+def test_choices_are_judged_like_a_models_answers(
+    four: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ada, bo = tmp_path / "ada.csv", tmp_path / "bo.csv"
+    ada.write_text(HEADER + "0,no_rag,A,wood_rabbit,7.5,Ada\n1,gt_rag,B,N,,Ada\n")
+    bo.write_text(HEADER + "0,no_rag,A,hare,1,Bo\n9,no_rag,A,hare,1,Bo\n")
+    answers = people_answers(four, no_rag(four) + gt_rag(four), [ada, bo])
+    told = "2 chose 4 options; 2 of them are to be compared, 2 belong to other questions"
+    assert told in capsys.readouterr().out
+    judged = judge_all(ChoiceJudge(), four, answers)
+    assert judged[["model", "query_id", "score"]].values.tolist() == [
+        ["Ada", "0", 1.0],
+        ["Ada", "1", 0.0],
+    ]
+    assert judged["doc_ids"].tolist() == [(), ("gt1-0",)]
+    with pytest.raises(VragError, match="two files hold choices of 'Ada'"):
+        people_answers(four, no_rag(four), [ada, ada])
+    assert people_answers(four, no_rag(four), []).empty
+
+
+def test_the_twin_shows_who_chose_what_and_escapes_it(four: Benchmark, tmp_path: Path) -> None:
+    evil = tmp_path / "evil.csv"
+    evil.write_text(HEADER + "0,gt_rag,B,Eastern cottontail,7.4,<script>\n1,gt_rag,A,M,,<script>\n")
+    answers = people_answers(four, gt_rag(four), [evil])
+    page = choices_page(four, answers, most=1).data
+    assert "&lt;script&gt;: B in 7 s" in page
+    assert "<script>" not in page
+    assert "(A) wood_rabbit <b>(right)</b>" in page
+    assert page.count("<img") == 6
+    assert "Which key" not in page
+    assert "nobody has answered yet" in choices_page(four, answers.iloc[:0]).data
+    assert isinstance(answers, pd.DataFrame)
