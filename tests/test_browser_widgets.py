@@ -1,5 +1,5 @@
-"""The labelling panel, the panel of options and the case browser as a person meets them: in JupyterLab, in a
-browser, by mouse and by keyboard.
+"""The panels for labels and options and the case browser as a person meets them: in
+JupyterLab, in a browser, by mouse and by keyboard.
 """
 
 from __future__ import annotations
