@@ -15,6 +15,7 @@ from vrag_kit.papers.mrag_bench.audit import (
 from vrag_kit.papers.mrag_bench.audit_figure import audit_figure
 from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
 from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
+from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
 from vrag_kit.papers.mrag_bench.models import paper_models
 from vrag_kit.papers.mrag_bench.official_scorer import (
     Official,
@@ -50,6 +51,7 @@ from vrag_kit.papers.mrag_bench.settings import (
     rotated,
 )
 from vrag_kit.papers.mrag_bench.spelling import (
+    guessed_table,
     options_spelt_alike,
     options_spelt_apart,
     spelling_baseline,
@@ -57,10 +59,16 @@ from vrag_kit.papers.mrag_bench.spelling import (
     spelt_alike,
     spelt_apart,
 )
+from vrag_kit.papers.mrag_bench.spelling_arms import (
+    by_spelling,
+    explained_by_spelling,
+    spelling_arms,
+)
 from vrag_kit.papers.mrag_bench.statistics import distribution, statistics
 from vrag_kit.papers.mrag_bench.statistics_figure import statistics_figure
 from vrag_kit.papers.mrag_bench.swapped import swapped_examples, swapped_rag
 from vrag_kit.papers.mrag_bench.text_settings import gt_image_and_text, gt_text, retrieved_text
+from vrag_kit.papers.mrag_bench.turned import one_of_each, turned
 from vrag_kit.papers.mrag_bench.wording import WORDINGS
 
 __all__ = [
@@ -80,9 +88,12 @@ __all__ = [
     "audit_figure",
     "audit_summary",
     "by_questions",
+    "by_spelling",
     "claims",
     "contradictions",
     "distribution",
+    "examples_figure",
+    "explained_by_spelling",
     "few_of_each",
     "gains_by_scenario",
     "gt_at_each_place",
@@ -90,10 +101,12 @@ __all__ = [
     "gt_numbers",
     "gt_rag",
     "gt_text",
+    "guessed_table",
     "in_reverse",
     "is_papers_data",
     "no_rag",
     "official_reading",
+    "one_of_each",
     "options_spelt_alike",
     "options_spelt_apart",
     "paper_models",
@@ -116,6 +129,7 @@ __all__ = [
     "scenario_table",
     "score_file",
     "smallest_denominator",
+    "spelling_arms",
     "spelling_baseline",
     "spelling_by_scenario",
     "spelt_alike",
@@ -124,5 +138,6 @@ __all__ = [
     "statistics_figure",
     "swapped_examples",
     "swapped_rag",
+    "turned",
     "with_scenarios",
 ]

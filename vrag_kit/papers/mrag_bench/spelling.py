@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -19,8 +19,9 @@ from vrag_kit.analysis.mix import Mix
 from vrag_kit.analysis.percent import in_percent
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
+from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.choice_judge import right_letters
-from vrag_kit.papers.mrag_bench.results import OVERALL
+from vrag_kit.papers.mrag_bench.results import OVERALL, printed_range
 from vrag_kit.papers.mrag_bench.settings import with_choices, with_queries
 from vrag_kit.types import Benchmark, Query
 
@@ -84,6 +85,24 @@ def spelling_by_scenario(baseline: pd.DataFrame, *, mix: Mix | None) -> pd.DataF
     counts = both.groupby("scenario")[["spoke", "right"]].sum().reset_index()
     table = pd.concat(means, ignore_index=True).drop(columns="n_failed")
     return in_percent(table.assign(metric="accuracy by spelling")).merge(counts, on="scenario")
+
+
+def guessed_table(guessed: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """`spelling_by_scenario` of several spellings side by side: scenario → "71.0 [60.1,
+    80.2] (32 of 40)", on how many questions the spelling named the right option, of those
+    on which it spoke; and what the paper's 14 models reach without examples.
+    """
+    columns = {}
+    for name, table in guessed.items():
+        cells = [
+            f"{row['value']:.1f} [{row['ci_low']:.1f}, {row['ci_high']:.1f}]"
+            f" ({row['right']} of {row['spoke']})"
+            for row in table.to_dict("records")
+        ]
+        columns[name] = pd.Series(cells, table["scenario"])
+    table = pd.DataFrame(columns).reindex([OVERALL, *QUESTIONS]).fillna("")
+    printed = "no_rag: 14 models"
+    return table.assign(**{f"{printed} (paper)": printed_range()[printed]})
 
 
 def spelt_alike(text: str) -> str:

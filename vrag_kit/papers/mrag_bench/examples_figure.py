@@ -1,0 +1,69 @@
+"""One question of each scenario in pictures, as in the paper's Figure 3."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
+from typing import cast
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vrag_kit.papers.mrag_bench.turned import SETTINGS, scores_by_setting
+from vrag_kit.plotting.retrieval import ASKED, show_picture
+from vrag_kit.plotting.style import CLUE, GREY, new_figure
+from vrag_kit.types import Benchmark, Query
+
+_WIDTH = 26  # letters of a line below a picture
+
+
+def examples_figure(
+    benchmark: Benchmark, judged: pd.DataFrame, query_ids: Sequence[str], model: str
+) -> Figure:
+    """A column for each question: its picture, a ground-truth one and the first that was
+    retrieved (green frame: ground truth too), its words and options (the right one
+    marked), and how the model fared (✓, ✗, – for none).
+    """
+    scores = scores_by_setting(judged[judged["model"] == model]).set_index("query_id")
+    columns = len(query_ids)
+    figure, axes = new_figure(3, columns, (1.75 * columns, 7.4))
+    for column, query_id in zip(axes.T, query_ids, strict=True):
+        query = benchmark.queries[query_id]
+        relevant = benchmark.relevant(query_id)
+        show_picture(column[0], query.image, f"{query.metadata['scenario']}\n{ASKED}", GREY)
+        _document(column[1], benchmark, relevant[:1], relevant, "ground truth")
+        found = tuple(query.metadata.get("retrieved", ()))[:1]
+        _document(column[2], benchmark, found, relevant, "retrieved first")
+        row = cast(Mapping[str, float], scores.loc[query_id])
+        column[2].set_xlabel(_words(query, row), fontsize=7.5, loc="left")
+    figure.suptitle(f"{benchmark.name}: one question of each scenario, answered by {model}")
+    return figure
+
+
+def _document(
+    axis: Axes, benchmark: Benchmark, shown: tuple[str, ...], relevant: tuple[str, ...], title: str
+) -> None:
+    """The first of the documents, if there is any."""
+    if not shown:
+        axis.set_axis_off()
+        return
+    frame = CLUE if shown[0] in relevant else GREY
+    show_picture(axis, benchmark.corpus[shown[0]].image, title, frame)
+
+
+def _words(query: Query, scores: Mapping[str, float]) -> str:
+    """The question, its options and the model's marks, as lines."""
+    lines = textwrap.wrap(query.text, _WIDTH)
+    for letter, choice in zip(ascii_uppercase, query.choices, strict=False):
+        mark = " ←" if choice in query.answers else ""
+        lines.append(textwrap.shorten(f"({letter}) {choice}", _WIDTH, placeholder="…") + mark)
+    lines += [f"{_mark(scores[setting])} {name}" for setting, name in SETTINGS.items()]
+    return "\n".join(lines)
+
+
+def _mark(score: float) -> str:
+    if pd.isna(score):
+        return "–"
+    return "✓" if score > 0 else "✗"
