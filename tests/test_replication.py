@@ -208,6 +208,22 @@ TABLES = {
 }
 
 
+def test_the_papers_second_corpus_keeps_its_name_beside_ours(guide: Benchmark) -> None:
+    paper = printed(FIVE).query("k == 1")
+    ours = {"iNat21": "Guide", "iNat24": "plates"}
+    theirs = paper.assign(dataset=paper["corpus"]).replace({"corpus": ours})
+    table = replayed(theirs, queries=8)
+    results = in_papers_form(table, theirs)
+    found = beside_printed(results, theirs, guide, table, judge="o4-mini")
+    model = next(iter(table["model"]))
+    assert list(found.columns) == [
+        f"{model}, Guide",
+        f"{model}, plates",
+        "Qwen2.5VL, iNat21 (paper, different data)",
+        "Qwen2.5VL, iNat24 (paper, different data)",
+    ]
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_a_published_table_never_differs_from_itself_and_a_shifted_copy_does(name: str) -> None:
     paper = TABLES[name]

@@ -52,8 +52,10 @@ def _of_metric(results: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
 
 
 def _labelled(table: pd.DataFrame) -> pd.DataFrame:
-    """With the corpus, and one of several metrics, in the model's name."""
-    for column in ("corpus", "metric"):
+    """With one of several corpora and metrics in the model's name; the paper's corpora by
+    the names that it prints (`dataset`), not by those of ours that they stand beside.
+    """
+    for column in ("dataset" if "dataset" in table else "corpus", "metric"):
         if column in table and table[column].nunique() > 1:
             table = table.assign(model=table["model"] + ", " + table[column])
     return table
