@@ -16,6 +16,7 @@ from vrag_kit.analysis.agreement import (
 )
 from vrag_kit.analysis.association import association
 from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
+from vrag_kit.analysis.cells import differences_table, interval_cells
 from vrag_kit.analysis.company import cost_of_company, growth_of_company
 from vrag_kit.analysis.comparison import beside_each, compare, since_smallest_k
 from vrag_kit.analysis.detection import d_prime, detection, risk_coverage, with_evidence
@@ -63,6 +64,7 @@ __all__ = [
     "detection",
     "detector_agreement",
     "differences_in_words",
+    "differences_table",
     "error_budget",
     "error_cases",
     "estimate",
@@ -74,6 +76,7 @@ __all__ = [
     "gcue_table",
     "growth_of_company",
     "in_percent",
+    "interval_cells",
     "kinds_of_answers",
     "load_results",
     "mean_budget",

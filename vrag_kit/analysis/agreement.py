@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from vrag_kit.analysis.cells import interval_cell
 from vrag_kit.analysis.intervals import RESAMPLES, Estimate, estimate, resampled_times
 from vrag_kit.errors import VragError
 from vrag_kit.judging.labels import LABELS, score_of_label
@@ -21,15 +22,15 @@ from vrag_kit.judging.scale import scale_of
 STRICT = "strict"
 READINGS = {
     STRICT: "tt tp tf  pt pp pf  ft fp ff",
-    "any partial matches; kept as the human's label": "tt tt tf  pp pp pp  ft ff ff",
+    "any partial matches; kept as the labeller's label": "tt tt tf  pp pp pp  ft ff ff",
     "any partial matches; kept as the judge's label": "tt pp tf  tt pp ff  ft pp ff",
     "any partial matches; kept as the other label": "tt tt tf  tt pp ff  ft ff ff",
     "any partial matches; both partial left out": "tt tt tf  tt -- ff  ft ff ff",
     "any partial left out": "tt -- tf  -- -- --  ft -- ff",
     "the judge's partial matches": "tt tt tf  pt pp pf  ft ff ff",
-    "the human's partial matches": "tt tp tf  tt pp ff  ft fp ff",
-    "the judge's partial matches; the human's left out": "tt tt tf  -- -- --  ft ff ff",
-    "the human's partial matches; the judge's left out": "tt -- tf  tt -- ff  ft -- ff",
+    "the labeller's partial matches": "tt tp tf  tt pp ff  ft fp ff",
+    "the judge's partial matches; the labeller's left out": "tt tt tf  -- -- --  ft ff ff",
+    "the labeller's partial matches; the judge's left out": "tt -- tf  tt -- ff  ft -- ff",
     "partial is true": "tt tt tf  tt tt tf  ft ft ff",
     "partial is false": "tt tf tf  ft ff ff  ft ff ff",
 }
@@ -126,7 +127,7 @@ def agreement_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def _cell(value: float, low: float, high: float) -> str:
     if not np.isfinite(value):
         return "undefined"
-    return f"{value:.3f}" + (f" [{low:.3f}, {high:.3f}]" if np.isfinite(low) else " (no interval)")
+    return interval_cell(value, low, high, decimals=3)
 
 
 def _right(codes: list[str]) -> np.ndarray:

@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import per_query
+from vrag_kit.analysis.cells import interval_cells, interval_end
 from vrag_kit.analysis.clusters import moments
 from vrag_kit.analysis.intervals import Estimate, estimate
 from vrag_kit.errors import VragError
@@ -202,7 +203,7 @@ def _row(table: pd.DataFrame, lam: float, differences: Scale) -> tuple[object, .
     baseline = lam * table["a_zero_shot"] + (1 - lam) * table["a_non_clue"]
     gained, possible = table["a_k"] - baseline, table["a_gt"] - baseline
     ratio, benefit = share_of_benefit(gained, possible, differences)
-    told_ends = f"[{ratio.ci_low:.2f}, {ratio.ci_high:.2f}]"
+    told_ends = f"[{interval_end(ratio.ci_low, 2)}, {interval_end(ratio.ci_high, 2)}]"
     interval = _why(benefit) if math.isnan(ratio.value) else told_ends
     half = (ratio.ci_high - ratio.ci_low) / 2
     told = (ratio.value, ratio.ci_low, ratio.ci_high, interval, half)
@@ -216,11 +217,8 @@ def gcue_table(curves: pd.DataFrame) -> pd.DataFrame:
     or why there is no ratio.
     """
     by = list(curves.columns[: list(curves.columns).index("k")])
-    ends = ["denominator", "denominator_low", "denominator_high"]
-    benefit = [
-        f"{value:.2f} [{low:.2f}, {high:.2f}]"
-        for value, low, high in curves[ends].itertuples(index=False)
-    ]
+    columns = {"denominator": "value", "denominator_low": "ci_low", "denominator_high": "ci_high"}
+    benefit = interval_cells(curves[list(columns)].rename(columns=columns), decimals=2)
     told = curves["value"].map("{:.2f} ".format).where(curves["value"].notna(), "")
     cells = curves.assign(cell=told + curves["interval"], benefit=benefit)
     cells = cells.rename(columns={"benefit": "A_GT − B"})

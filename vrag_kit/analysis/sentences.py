@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from vrag_kit.analysis.cells import interval_end
 from vrag_kit.analysis.settings_table import SETTING_NAMES
 from vrag_kit.errors import VragError
 
@@ -123,8 +124,8 @@ def _clause(thing: str, verdict: str, rows: Sequence[Row]) -> str:
         return f"{name} {verdict} ({_signed(low)} to {_signed(high)})"
     sizes = [f"{size:.1f}" for size in sorted(abs(row["value"]) for row in rows)]
     size = " to ".join(dict.fromkeys([sizes[0], sizes[-1]]))
-    nearest, furthest = sorted([abs(low), abs(high)])
-    return f"{name} {verdict} by {size} [{nearest:.1f}, {furthest:.1f}]"
+    nearest, furthest = map(interval_end, sorted([abs(low), abs(high)]))
+    return f"{name} {verdict} by {size} [{nearest}, {furthest}]"
 
 
 def _said(column: str, row: Row) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from vrag_kit.analysis.cells import interval_cell
+
 TINY = 1e-9
 """Two means that differ by less are one mean, summed in another order."""
 Row = dict[Hashable, Any]
@@ -68,7 +70,7 @@ def _best(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cell(row: Row) -> str:
-    cell = f"{row['value']:.1f} [{row['ci_low']:.1f}, {row['ci_high']:.1f}]"
+    cell = interval_cell(row["value"], row["ci_low"], row["ci_high"])
     silent = {"empty": row.get("n_empty", 0), "cut off": row.get("n_cut_off", 0)}
     notes = [f"{count} {name}" for name, count in silent.items() if count]
     if row["n_failed"] or "stratum" in row:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.analysis.cells import interval_cell
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -132,7 +133,7 @@ def _in_words(part: pd.DataFrame) -> str:
     """A model's numbers, strata first."""
     numbers = []
     for row in part.to_dict("records"):
-        known = f"{row['value']:.2f} [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
+        known = interval_cell(row["value"], row["ci_low"], row["ci_high"], decimals=2)
         number = "no ratio" if pd.isna(row["value"]) else known
         stratum = f"{row['stratum']} " if len(part) > 1 else ""
         numbers.append(f"{stratum}{number} {row['verdict']}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from vrag_kit.analysis.cells import interval_cell
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.doubt import at_most, with_doubt
 from vrag_kit.papers.visual_rag.statistics import printed_statistics
@@ -98,10 +99,9 @@ def beside_paper(
 
 
 def _cell(row: dict[Hashable, Any]) -> str:  # a row of a table: values of any type
-    value = f"{row['value']:.1f}"
     if row["retriever"].endswith(" order"):  # references are computed, not measured
-        return value
-    return f"{value} [{row['ci_low']:.1f}, {row['ci_high']:.1f}]"
+        return f"{row['value']:.1f}"
+    return interval_cell(row["value"], row["ci_low"], row["ci_high"])
 
 
 def rouge_published() -> pd.DataFrame:

@@ -1,0 +1,85 @@
+"""Numbers with intervals read as what they are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vrag_kit.analysis import differences_in_words, differences_table, interval_cells
+from vrag_kit.analysis.cells import interval_cell, interval_end
+from vrag_kit.errors import VragError
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "cell"),
+    [
+        (80.04, 73.96, 85.96, "80.0 [74.0, 86.0]"),
+        (-0.04, -8.0, 8.0, "0.0 [-8.0, 8.0]"),
+        (-17.24, -33.5, -0.02, "-17.2 [-33.5, -0.02]"),  # 0 is outside, and reads so
+        (13.5, 0.0049, 26.4, "13.5 [0.005, 26.4]"),
+        (13.5, -1e-15, 26.4, "13.5 [0.0, 26.4]"),
+        (80.0, math.nan, math.nan, "80.0 (no interval)"),
+        (math.nan, math.nan, math.nan, "–"),
+    ],
+)
+def test_a_cell_says_what_there_is(value: float, low: float, high: float, cell: str) -> None:
+    assert interval_cell(value, low, high) == cell
+
+
+@given(st.floats(-100, 100).filter(lambda end: abs(end) >= 1e-9), st.integers(0, 3))
+def test_an_end_that_is_not_0_never_reads_as_0(end: float, decimals: int) -> None:
+    told = interval_end(end, decimals)
+    assert np.sign(float(told)) == np.sign(end)
+    assert abs(float(told) - end) <= 0.5 * 10.0**-decimals + 1e-12
+
+
+def test_cells_of_a_table_stand_in_its_rows_with_n_where_asked() -> None:
+    table = pd.DataFrame(
+        {"value": [0.5, math.nan], "ci_low": [0.4, math.nan], "ci_high": 0.6, "n": [12, 0]},
+        index=[7, 3],
+    )
+    assert interval_cells(table, decimals=2).to_dict() == {7: "0.50 [0.40, 0.60]", 3: "–"}
+    assert interval_cells(table, n=True)[7] == "0.5 [0.4, 0.6] (n = 12)"
+
+
+def test_a_difference_that_is_one_does_not_read_as_if_0_were_in_its_interval() -> None:
+    claims = pd.DataFrame(
+        {"model": ["m"], "setting": ["gt_clue"], "value": [-17.2], "ci_low": [-33.5]}
+        | {"ci_high": [-0.02], "n": [29], "p_holm": [0.2], "unit": ["percent"]}
+    )
+    said = str(differences_in_words(claims, than="zero-shot"))
+    assert "lower, but not after correction, by 17.2 [0.02, 33.5]" in said
+
+
+def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> None:
+    claims = pd.DataFrame(
+        {
+            "model": ["ours", "ours", "printed"],
+            "k": [1, 5, 1],
+            "value": [38.02, -1.5, 4.5],
+            "ci_low": [22.4, -9.0, math.nan],
+            "ci_high": [51.7, 6.0, math.nan],
+            "n": [81, 80, math.nan],
+            "n_failed": [0, 1, 0],
+            "p": [1e-12, 0.66449, math.nan],
+            "p_holm": [2e-12, 0.034567, math.nan],
+            "metric": "accuracy",
+            "unit": "percent",
+        }
+    )
+    found = differences_table(claims)
+    cells = ["38.0 [22.4, 51.7]", "-1.5 [-9.0, 6.0]", "4.5 (no interval)"]
+    assert list(found["difference in points"]) == cells
+    assert list(found["p"]) == ["< 0.0001", "0.66", "–"]
+    assert list(found["p_holm"]) == ["< 0.0001", "0.035", "–"]
+    assert list(found["n"]) == ["81", "80", "–"]
+    assert list(found["n_failed"]) == ["0", "1", "0"]
+    assert "n_failed" not in differences_table(claims[:1])
+    assert "difference in points" in differences_table(claims[:0])
+    with pytest.raises(VragError, match="found the units percent and images, expected one"):
+        differences_table(claims.assign(unit=["percent", "percent", "images"]))

@@ -1,0 +1,79 @@
+"""Numbers with their intervals as people read them in a cell: "0.80 [0.74, 0.86]"."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from vrag_kit.errors import VragError
+
+NOTHING = "–"
+"""A cell where there is nothing to measure."""
+
+
+def interval_cells(table: pd.DataFrame, *, decimals: int = 1, n: bool = False) -> pd.Series:
+    """The `interval_cell` of each row's value, ci_low and ci_high; with the row's n
+    behind it where `n`.
+    """
+    columns = ["value", "ci_low", "ci_high"]
+    rows = table[columns].itertuples(index=False)
+    cells = pd.Series([interval_cell(*row, decimals=decimals) for row in rows], table.index)
+    return cells + " (n = " + table["n"].astype(str) + ")" if n else cells
+
+
+def interval_cell(value: float, low: float, high: float, *, decimals: int = 1) -> str:
+    """ "0.8 [0.7, 0.9]"; "0.8 (no interval)" where an end is missing, "–" where the
+    value is.
+
+    An end that is not 0 never reads as 0: it has as many decimals as that takes, since
+    0 decides whether a difference is one.
+    """
+    if math.isnan(value):
+        return NOTHING
+    told = f"{round(value, decimals) + 0.0:.{decimals}f}"  # never −0.0
+    if math.isnan(low) or math.isnan(high):
+        return f"{told} (no interval)"
+    return f"{told} [{interval_end(low, decimals)}, {interval_end(high, decimals)}]"
+
+
+def interval_end(end: float, decimals: int = 1) -> str:
+    """An end of an interval with `decimals`, or as many more as one that is not 0 needs
+    in order not to read as 0; what differs from 0 by less than a billionth is 0.
+    """
+    if abs(end) < 1e-9:
+        return f"{0:.{decimals}f}"
+    while not float(f"{end:.{decimals}f}"):
+        decimals += 1
+    return f"{end:.{decimals}f}"
+
+
+def differences_table(claims: pd.DataFrame) -> pd.DataFrame:
+    """`in_percent(compare(…))` as people read it: what tells its rows apart, the
+    difference with its interval, n, n_failed where some failed, p and p_holm.
+
+    The difference is named by its unit ("points" where that is percent). p has two
+    digits, and reads "< 0.0001" below that; what a row lacks reads "–". Raises
+    `VragError` where the table has more than one unit.
+    """
+    units = list(claims["unit"].unique())
+    if len(units) > 1:
+        raise VragError(
+            f"differences_table: found the units {' and '.join(units)}, expected one. Take one"
+            " measure at a time."
+        )
+    unit = "points" if units in ([], ["percent"]) else units[0]
+    before = list(claims.columns[: claims.columns.get_loc("value")])
+    table = claims[before].assign(**{f"difference in {unit}": interval_cells(claims)})
+    for name in ("n", "n_failed"):
+        if name == "n" or (name in claims and claims[name].any()):
+            table[name] = [NOTHING if pd.isna(count) else f"{count:.0f}" for count in claims[name]]
+    for name in ("p", "p_holm"):
+        table[name] = claims[name].map(_p_cell)
+    return table
+
+
+def _p_cell(p: float) -> str:
+    if math.isnan(p):
+        return NOTHING
+    return "< 0.0001" if p < 1e-4 else f"{p:.2g}"
