@@ -23,7 +23,8 @@ from vrag_kit.papers.mrag_bench import (
 )
 from vrag_kit.types import Benchmark, Query
 
-ROWS = json.loads((Path(__file__).parent / "data/choices_official.json").read_text("utf-8"))
+PAPER = Path(__file__).parents[1] / "vrag_kit/papers/mrag_bench"
+ROWS = json.loads((PAPER / "choices_official.json").read_text("utf-8"))
 OUTCOMES = {"asks": "asks GPT-3.5"}
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")
 ASKED = Query(query_id="q", text="Which lily?", choices=LILIES, answers=("toad",), group="g")

@@ -16,6 +16,7 @@ from vrag_kit.papers.mrag_bench.audit_figure import audit_figure
 from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
 from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
+from vrag_kit.papers.mrag_bench.labelled_choices import labelled_choices, readers_on_labelled
 from vrag_kit.papers.mrag_bench.models import paper_models
 from vrag_kit.papers.mrag_bench.official_scorer import (
     Official,
@@ -27,6 +28,13 @@ from vrag_kit.papers.mrag_bench.official_scorer import (
     score_file,
 )
 from vrag_kit.papers.mrag_bench.printed_text import Claim, claims, retriever_correlations
+from vrag_kit.papers.mrag_bench.readers import (
+    accuracy_by_reading,
+    official_runs,
+    rules_of,
+    with_official,
+)
+from vrag_kit.papers.mrag_bench.readers_figure import readers_figure
 from vrag_kit.papers.mrag_bench.results import (
     CHANCE,
     accuracy_by_scenario,
@@ -82,6 +90,7 @@ __all__ = [
     "Official",
     "Outcome",
     "Reading",
+    "accuracy_by_reading",
     "accuracy_by_scenario",
     "after_asking",
     "audit",
@@ -104,8 +113,10 @@ __all__ = [
     "guessed_table",
     "in_reverse",
     "is_papers_data",
+    "labelled_choices",
     "no_rag",
     "official_reading",
+    "official_runs",
     "one_of_each",
     "options_spelt_alike",
     "options_spelt_apart",
@@ -118,6 +129,8 @@ __all__ = [
     "printed_range",
     "read_choice",
     "readers_compared",
+    "readers_figure",
+    "readers_on_labelled",
     "retrieval_by_scenario",
     "retrieved_rag",
     "retrieved_text",
@@ -125,6 +138,7 @@ __all__ = [
     "right_letters",
     "rotated",
     "rows_run",
+    "rules_of",
     "run_end",
     "scenario_table",
     "score_file",
@@ -139,5 +153,6 @@ __all__ = [
     "swapped_examples",
     "swapped_rag",
     "turned",
+    "with_official",
     "with_scenarios",
 ]

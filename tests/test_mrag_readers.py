@@ -1,0 +1,142 @@
+"""The choice reader beside the official scorer: on answers that people labelled, and on
+a run's own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vrag_kit.judging import judge_all
+from vrag_kit.papers.mrag_bench import (
+    ChoiceJudge,
+    accuracy_by_reading,
+    labelled_choices,
+    official_runs,
+    readers_figure,
+    readers_on_labelled,
+    rules_of,
+    with_official,
+)
+from vrag_kit.types import Benchmark, Query
+
+LILIES = ("turkscap", "toad", "martagon", "tiger lily")
+SAID = ("B", "b", "A cat with a kitten", "The flower is surely a toad lily.", "A or B", "")
+
+
+@pytest.fixture(scope="module")
+def lilies() -> Benchmark:
+    queries = {
+        str(place): Query(
+            query_id=str(place), text="?", choices=LILIES, answers=("toad",), group=str(place)
+        )
+        for place in range(len(SAID) + 1)
+    }
+    qrels = {name: {} for name in queries}
+    return Benchmark(name="lilies", fingerprint="", queries=queries, corpus={}, qrels=qrels)
+
+
+@pytest.fixture(scope="module")
+def read(lilies: Benchmark) -> pd.DataFrame:
+    """What was said, the last call failed."""
+    status = ["ok"] * (len(SAID) - 1) + ["empty", "timeout"]
+    rows = [
+        {
+            "model": "m",
+            "setting": "no_rag",
+            "query_id": str(place),
+            "group": str(place),
+            "answer": said,
+            "status": how,
+            "detail": "",
+        }
+        for place, (said, how) in enumerate(zip((*SAID, None), status, strict=True))
+    ]
+    return with_official(judge_all(ChoiceJudge(), lilies, pd.DataFrame(rows)), lilies)
+
+
+def test_labelled_answers_come_with_their_options_and_what_was_seen_of_the_scorer() -> None:
+    table = labelled_choices()
+    assert table["source"].value_counts().to_dict() == {"adversarial": 68, "rows of the rules": 16}
+    assert (table["official"] != "").tolist() == (table["source"] == "rows of the rules").tolist()
+    assert table["options"].map(len).eq(4).all()
+
+
+def test_ours_reads_all_labelled_answers_and_the_official_scorer_guesses_or_crashes() -> None:
+    table = readers_on_labelled().set_index("raw")
+    assert set(table["ours_is"]) == {"as people read it"}
+    assert table.loc["The answer is B, the toad lily.", "official_is"] == "crash"
+    assert table.loc["**B**", "official_is"] == "asks GPT-3.5"
+    another = "another letter, or one where nobody chose any"
+    for raw in ("A cat with a kitten", "A or B", "Answer is B because A has wings"):
+        assert table.loc[raw, "official_is"] == another
+    assert table.loc["", "official_is"] == "as people read it"
+
+
+def test_a_score_lies_between_all_that_is_unread_as_wrong_and_as_right(
+    read: pd.DataFrame,
+) -> None:
+    assert read["official_is"].tolist()[:-1] == [
+        "right letter",  # B
+        "asks GPT-3.5",  # b
+        "wrong letter",  # A, the article
+        "crash",
+        "right letter",  # B, the last of two
+        "wrong",  # empty
+    ]
+    assert read["ours_is"].tolist()[:-1] == [
+        "right letter",
+        "right letter",
+        "unreadable",
+        "right letter",
+        "ambiguous",
+        "empty",
+    ]
+    table = accuracy_by_reading(read, mix=None).set_index("reading")
+    assert table["value"].tolist() == pytest.approx([100 * 3 / 6, 100 * 2 / 6, 100 * 4 / 6])
+    assert table["n"].tolist() == [6] * 3
+    assert table["n_failed"].tolist() == [1] * 3
+
+
+def test_a_call_that_failed_has_no_reading(read: pd.DataFrame) -> None:
+    last = read.iloc[-1]
+    assert np.isnan(last["official_low"])
+    assert pd.isna(last["rule"])
+    assert rules_of(read)["m"].to_dict() == {
+        "empty": "1 (0 right)",
+        "whole": "2 (2 right)",
+        "tagged": "–",
+        "led": "–",
+        "elsewhere": "1 (0 right)",
+        "named": "1 (1 right)",
+        "declined": "–",
+        "unreadable": "1 (0 right)",
+    }
+
+
+def test_a_run_ends_at_its_first_crash_and_without_a_key_before(read: pd.DataFrame) -> None:
+    (row,) = official_runs(read).to_dict("records")
+    assert row == {
+        "model": "m",
+        "setting": "no_rag",
+        "n": 6,
+        "letter": 3,
+        "wrong": 1,
+        "asks GPT-3.5": 1,
+        "crash": 1,
+        "with_key": "crash at answer 4",
+        "without_key": "hang at answer 2",
+    }
+    assert official_runs(read.head(1))["without_key"].item() == "a score is written"
+
+
+def test_the_figure_shows_each_outcome_as_a_share_of_its_answers(read: pd.DataFrame) -> None:
+    accuracy = accuracy_by_reading(read, mix=None)
+    figure = readers_figure(readers_on_labelled(), read, accuracy, "lilies")
+    middle = figure.axes[1]
+    names = [label.get_text() for label in middle.get_yticklabels()]
+    assert names == ["m (n = 6)\nofficial", "m (n = 6)\nours"]
+    for y in (0, 1):
+        bars = [bar for bar in middle.patches if round(bar.get_y() + bar.get_height() / 2) == y]
+        assert sum(bar.get_width() for bar in bars) == pytest.approx(100)
