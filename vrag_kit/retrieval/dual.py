@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import torch
 
 from vrag_kit.checkpoints import Made
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.parts import Shown
-from vrag_kit.retrieval.pictures import unit_rows
 from vrag_kit.retrieval.source import Source, longest_text
 from vrag_kit.retrieval.towers import TwoTowers
 
@@ -51,25 +49,23 @@ class DualEncoder(TwoTowers):
         with torch.inference_mode():
             return int(_features(self._model.get_text_features(**self._tokens("a"))).shape[-1])
 
-    def _pixels(self, picture: torch.Tensor) -> dict[str, torch.Tensor]:
+    def pixels(self, picture: torch.Tensor) -> dict[str, torch.Tensor]:
         """What the checkpoint's image processor hands to the model, each with one row."""
         return dict(self._images(images=[picture], return_tensors="pt"))
 
-    def _of_texts(self, texts: list[str]) -> np.ndarray:
+    def text_features(self, texts: list[str]) -> torch.Tensor:
         """One at a time, so that company changes nothing."""
-        rows = []
-        for text in texts:
-            features = self._model.get_text_features(**self._tokens(text))
-            rows.append(unit_rows(_features(features)))
-        return np.concatenate(rows)
+        features = [self._model.get_text_features(**self._tokens(text)) for text in texts]
+        return torch.cat([_features(each) for each in features])
 
-    def _of_pictures(self, pictures: list[Mapping[str, torch.Tensor]]) -> np.ndarray:
+    def picture_features(self, pictures: list[Mapping[str, torch.Tensor]]) -> torch.Tensor:
+        """All at once: pictures that stack."""
         batch = {}
         for name in pictures[0]:
             rows = torch.cat([inputs[name] for inputs in pictures])
             batch[name] = rows.to(self._model.device)
         batch["pixel_values"] = batch["pixel_values"].to(self._model.dtype)
-        return unit_rows(_features(self._model.get_image_features(**batch)))
+        return _features(self._model.get_image_features(**batch))
 
     def _tokens(self, text: str) -> dict[str, torch.Tensor]:
         tokens = self._tokenizer(

@@ -17,6 +17,7 @@ from pathlib import Path
 from vrag_kit.checkpoints import DTYPES, Options, files_fingerprint, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry, read_entry
+from vrag_kit.retrieval.own_kinds import base_of, own_kind
 from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS
 from vrag_kit.retrieval.source import name_of
 from vrag_kit.workspace import path as project_path
@@ -62,8 +63,8 @@ class Found:
     folder: Path | None
     """Its files; None for a model that open_clip knows by name and tag."""
     partner: Path | None = None
-    """The files of a second checkpoint that belongs to it: the base of an adapter, or
-    the encoder of the document side.
+    """The files of a second checkpoint that belongs to it: the base of an adapter or
+    head, or the encoder of the document side.
     """
 
     @property
@@ -143,6 +144,8 @@ def _partner(spec: str, folder: Path, options: Options) -> Path | None:
     if "documents" in options:
         other, told = read_entry(options["documents"], ("revision",), "documents")
         return find_checkpoint(other, revision=told.get("revision"))
+    if own_kind(folder) == "magiclens":
+        return find_checkpoint(base_of(folder))
     adapter = folder / "adapter_config.json"
     if not adapter.is_file():
         return None

@@ -36,6 +36,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.finding import OF_OPEN_CLIP, Found, find_encoder
+from vrag_kit.retrieval.own_kinds import own_kind
 from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS, Shown
 from vrag_kit.retrieval.source import Source
 
@@ -49,7 +50,7 @@ class _Family:
     load: Callable[..., Encoder]  # each takes options of its own
     options: tuple[str, ...]
     query: tuple[str, ...]
-    """What it can encode of a question."""
+    """What it can encode of a question, the usual first."""
     document: tuple[str, ...]
     """What it can encode of a document, the usual first."""
 
@@ -61,8 +62,9 @@ def load_encoder(entry: Entry, *, device: str = "cpu") -> Encoder:
     A folder with open_clip_config.json, a name on the hub with that and no config.json,
     and the name of an open_clip model, are open_clip's; everything else is read by
     transformers as the family that its files show: dual encoder, instructed multimodal
-    model (also as LoRA adapter), sentence-transformers folder, plain text encoder. For
-    the models in retrievers.json, the options that their authors give are filled in.
+    model (also as LoRA adapter), sentence-transformers folder, plain text encoder; or it
+    is of a kind that is built here, as its config.json says (`own_kinds`). For the models
+    in retrievers.json, the options that their authors give are filled in.
     Raises `VragError` for anything that cannot be loaded, and for an option that the
     family does not take.
     """
@@ -94,7 +96,6 @@ def _transformers(found: Found, device: str) -> Encoder:
     if found.folder is None:
         raise ValueError(f"{found.spec} has no folder")
     options = dict(found.options)
-    query = options.pop("query", "text")
     document = options.pop("document", "auto")
     source = Source(
         spec=found.spec,
@@ -105,12 +106,13 @@ def _transformers(found: Found, device: str) -> Encoder:
         trust_remote_code=options.pop("trust_remote_code", False),
     )
     family = _family(_kind(source))
-    if strange := sorted(set(options) - set(family.options)):
+    if strange := sorted(set(options) - {*family.options, "query"}):
         known = sorted((*family.options, *_OF_ALL))
         raise VragError(
             f"{source.owner}: the option {strange[0]!r} means nothing to this kind of model;"
             f" expected {', '.join(known)}."
         )
+    query = options.pop("query", family.query[0])
     usual = family.document[0]
     document = usual if document == "auto" else document
     for name, part, parts in (
@@ -122,7 +124,7 @@ def _transformers(found: Found, device: str) -> Encoder:
                 f"{source.owner}: {name} is {part!r}, which this kind of model cannot encode;"
                 f" expected {' or '.join(map(repr, parts))}."
             )
-    shown = Shown(query=query, document=document, usual=usual)
+    shown = Shown(query=query, document=document, usual=usual, usual_query=family.query[0])
     options.pop("documents", None)  # found already: it is the partner
     return family.load(replace(source, shown=shown), **options)
 
@@ -145,6 +147,10 @@ def _family(kind: str) -> _Family:
             QUERY_PARTS,
             ("image", "text", "both"),
         )
+    if kind == "magiclens":
+        from vrag_kit.retrieval.magiclens import load_magiclens
+
+        return _Family(load_magiclens, ("query_prompt",), ("both", "image"), ("image", "both"))
     if kind == "sentence":
         from vrag_kit.retrieval.texts import load_sentence
 
@@ -156,12 +162,15 @@ def _family(kind: str) -> _Family:
 
 
 def _kind(source: Source) -> str:
-    """ "dual", "instructed", "sentence" or "text", by the checkpoint's files.
+    """One of `own_kinds.KINDS`, "dual", "instructed", "sentence" or "text", by the
+    checkpoint's files.
 
     Raises `VragError` for a folder that holds no checkpoint.
     """
     from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
 
+    if own := own_kind(source.folder):
+        return own
     if (source.folder / "adapter_config.json").is_file():
         return "instructed"
     config = source.config()

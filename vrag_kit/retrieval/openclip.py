@@ -66,25 +66,27 @@ class OpenClipEncoder(TwoTowers):
         """Number of components of an embedding."""
         return int(self._model.encode_text(self._tokenizer(["a"]).to(self._device)).shape[-1])
 
-    def _pixels(self, picture: torch.Tensor) -> torch.Tensor:
+    def pixels(self, picture: torch.Tensor) -> torch.Tensor:
         """uint8, shape (3, height, width) of the model's input."""
         mode = self._config.get("resize_mode", "shortest")
         interpolation = self._config.get("interpolation", "bicubic")
         return resize_for(picture, self._size, mode, interpolation)
 
-    def _of_texts(self, texts: list[str]) -> np.ndarray:
+    def text_features(self, texts: list[str]) -> torch.Tensor:
+        """All at once: each is padded to the model's length."""
         tokens = self._tokenizer(texts).to(self._device)
-        return _numbers(self._model.encode_text(tokens, normalize=True))
+        return _rows(self._model.encode_text(tokens))
 
-    def _of_pictures(self, pictures: list[torch.Tensor]) -> np.ndarray:
+    def picture_features(self, pictures: list[torch.Tensor]) -> torch.Tensor:
+        """All at once."""
         batch = torch.stack(pictures).to(self._device).float().div_(255)
         batch = batch.sub_(self._mean).div_(self._std).to(self._dtype)
-        return _numbers(self._model.encode_image(batch, normalize=True))
+        return _rows(self._model.encode_image(batch))
 
 
-def _numbers(rows: torch.Tensor) -> np.ndarray:
-    numbers: np.ndarray = rows.float().cpu().numpy()
-    return numbers
+def _rows(features: Made) -> torch.Tensor:
+    rows: torch.Tensor = features
+    return rows
 
 
 def load_open_clip(

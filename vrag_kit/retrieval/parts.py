@@ -33,11 +33,13 @@ class Shown:
 
     usual: str = "auto"
     """What this kind of encoder encodes of a document unless it is told otherwise."""
+    usual_query: str = "text"
+    """And of a question."""
 
     def told(self) -> dict[str, str]:
         """What is not as usual: part of the fingerprint."""
         told = {}
-        if self.query != "text":
+        if self.query != self.usual_query:
             told["query"] = self.query
         if self.document != self.usual:
             told["document"] = self.document

@@ -38,8 +38,8 @@ class Source:
     folder: Path
     """Its files."""
     partner: Path | None = None
-    """The files of a second checkpoint that belongs to it: the base of an adapter, or
-    the encoder of the document side.
+    """The files of a second checkpoint that belongs to it: the base of an adapter or
+    head, or the encoder of the document side.
     """
     device: str = "cpu"
     dtype: str = "auto"

@@ -11,7 +11,7 @@ import torch
 
 from vrag_kit.retrieval.encoders import Prepared
 from vrag_kit.retrieval.parts import Content, Shown
-from vrag_kit.retrieval.pictures import decode_rgb
+from vrag_kit.retrieval.pictures import decode_rgb, unit_rows
 from vrag_kit.types import Evidence, Query
 
 
@@ -42,16 +42,18 @@ class TwoTowers(ABC):
         """Number of components of an embedding."""
 
     @abstractmethod
-    def _pixels(self, picture: torch.Tensor) -> Prepared:
+    def pixels(self, picture: torch.Tensor) -> Prepared:
         """What the tower takes of a picture: uint8, upright, shape (3, height, width)."""
 
     @abstractmethod
-    def _of_texts(self, texts: list[str]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d); texts are cut at the model's length."""
+    def text_features(self, texts: list[str]) -> torch.Tensor:
+        """Rows of shape (n, d), as long as the model makes them; texts are cut at its
+        length.
+        """
 
     @abstractmethod
-    def _of_pictures(self, pictures: list[Prepared]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d)."""
+    def picture_features(self, pictures: list[Prepared]) -> torch.Tensor:
+        """Rows of shape (n, d), as long as the model makes them."""
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """Unit-length rows, float32, shape (n, d), of what `shown` says; the question
@@ -79,7 +81,7 @@ class TwoTowers(ABC):
         text, image = content
         if image is None:
             return text
-        pixels = self._pixels(decode_rgb(image.data(), image.where))
+        pixels = self.pixels(decode_rgb(image.data(), image.where))
         return pixels if text is None else Both(text, pixels)
 
     @torch.inference_mode()
@@ -97,9 +99,10 @@ class TwoTowers(ABC):
                 pictures[place] = each
         rows: dict[int, np.ndarray] = {}
         if texts:
-            rows = dict(zip(texts, self._of_texts(list(texts.values())), strict=True))
+            found = unit_rows(self.text_features(list(texts.values())))
+            rows = dict(zip(texts, found, strict=True))
         if pictures:
-            found = self._of_pictures(list(pictures.values()))
+            found = unit_rows(self.picture_features(list(pictures.values())))
             for place, row in zip(pictures, found, strict=True):
                 rows[place] = _together(rows[place], row) if place in rows else row
         return np.stack([rows[place] for place in range(len(prepared))])

@@ -1,0 +1,143 @@
+"""MagicLens: weights in the authors' layout, converted and loaded as any retriever, give
+what their arithmetic gives, done here by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import open_clip
+import pytest
+import tiny_magiclens as tiny
+import tiny_retrievers
+from PIL import Image
+from tiny_retrievers import embed
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval import load_encoder
+from vrag_kit.retrieval.convert_magiclens import convert_magiclens
+from vrag_kit.types import Evidence, Query
+
+MEAN = np.array([0.48145466, 0.4578275, 0.40821073])
+STD = np.array([0.26862954, 0.26130258, 0.27577711])
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("magiclens")
+    convert_magiclens(tiny.write(place / "their.npz", tiny.parameters()), place / "tiny-lens")
+    return place / "tiny-lens"
+
+
+@pytest.fixture
+def square(tmp_path: Path) -> Evidence:
+    """A picture of the model's own size, which nothing resizes."""
+    pixels = np.random.default_rng(3).integers(0, 255, (32, 32, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "square.png")
+    return Evidence(doc_id="square", image=ImageFile(tmp_path / "square.png"), text="petals")
+
+
+def by_hand(picture: Evidence, text: str) -> np.ndarray:
+    assert picture.image is not None
+    pixels = (np.asarray(picture.image.open(), dtype=float) / 255 - MEAN) / STD
+    arrays = tiny.parameters()
+    (ids,) = open_clip.get_tokenizer("ViT-B-16")([text]).numpy()
+    return tiny.fused(arrays, tiny.seen(arrays, pixels), tiny.read(arrays, ids))
+
+
+def test_picture_and_instruction_become_the_vector_that_the_authors_arithmetic_gives(
+    converted: Path, square: Evidence
+) -> None:
+    encoder = load_encoder(str(converted))
+    text = "What color are the petals?"
+    query = Query(query_id="q", text=text, image=square.image)
+    np.testing.assert_allclose(encoder.encode_queries([query])[0], by_hand(square, text), atol=2e-5)
+    np.testing.assert_allclose(embed(encoder, [square])[0], by_hand(square, ""), atol=2e-5)
+    assert np.abs(by_hand(square, text) - by_hand(square, "")).max() > 0.01
+
+
+def test_the_picture_alone_is_asked_with_the_documents_empty_text(
+    converted: Path, square: Evidence
+) -> None:
+    alone = load_encoder({"model": str(converted), "query": "image"})
+    usual = load_encoder(str(converted))
+    query = Query(query_id="q", text="What color?", image=square.image)
+    np.testing.assert_allclose(alone.encode_queries([query]), embed(usual, [square]), atol=1e-6)
+    assert (usual.name, alone.name) == ("tiny-lens", "tiny-lens-by-image")
+    assert usual.fingerprint != alone.fingerprint
+    told = load_encoder({"model": str(converted), "document": "both"})
+    np.testing.assert_allclose(embed(told, [square])[0], by_hand(square, "petals"), atol=2e-5)
+
+
+def test_pictures_are_squashed_and_company_changes_nothing(
+    converted: Path, documents: list[Evidence], tmp_path: Path
+) -> None:
+    encoder = load_encoder(str(converted))
+    wide = documents[2]
+    assert wide.image is not None
+    image = wide.image.open()  # 33 high, 91 wide
+    whole = image.resize((32, 32), Image.Resampling.BILINEAR)
+    middle = image.crop((29, 0, 62, 33)).resize((32, 32), Image.Resampling.BILINEAR)
+    rows = embed(encoder, documents)
+    apart = []
+    for picture in (whole, middle):
+        picture.save(tmp_path / "picture.png")
+        same = replace(wide, image=ImageFile(tmp_path / "picture.png"))
+        apart.append(np.abs(by_hand(same, "") - rows[2]).max())
+    assert apart[0] < 1e-3 < apart[1]
+    np.testing.assert_allclose(
+        rows, np.concatenate([embed(encoder, [d]) for d in documents]), atol=1e-5
+    )
+
+
+def test_parameters_that_are_missing_or_left_over_are_named(tmp_path: Path) -> None:
+    arrays = tiny.parameters()
+    extra = tiny.write(tmp_path / "a.npz", {**arrays, "params/t5/wi": np.zeros(2)})
+    with pytest.raises(VragError, match="1 parameters have no place in MagicLens, such as 't5/wi'"):
+        convert_magiclens(extra, tmp_path / "a")
+    del arrays["params/clip/text/ln_final/bias"]
+    fewer = tiny.write(tmp_path / "b.npz", arrays)
+    with pytest.raises(VragError, match="no parameter 'clip/text/ln_final/bias'"):
+        convert_magiclens(fewer, tmp_path / "b")
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_head_on_another_base_or_with_other_weights_is_refused(
+    converted: Path, square: Evidence, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(converted, tmp_path / "lens"))
+    tiny_retrievers.edit_json(folder / "config.json", base="field-guide-clip-32")
+    words = "takes vectors of 12 components, but those of its base field-guide-clip-32 have 128"
+    with pytest.raises(VragError, match=words):
+        load_encoder(str(folder))
+    tiny_retrievers.edit_json(folder / "config.json", base="clip", hidden=40)
+    with pytest.raises(VragError, match=r"8 weights\s+differ|weights differ, such as"):
+        load_encoder(str(folder))
+    tiny_retrievers.edit_json(folder / "config.json", hidden="48")
+    with pytest.raises(VragError, match="hidden: '48'; expected whole numbers for width, layers"):
+        load_encoder(str(folder))
+    stated = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({k: stated[k] for k in stated if k != "base"}))
+    with pytest.raises(VragError, match="base is None; expected the name of a folder"):
+        load_encoder(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"query": "text"}, "query is 'text', which this kind of model cannot encode"),
+        ({"document": "text"}, "document is 'text', which this kind of model cannot encode"),
+        ({"dtype": "float16"}, "always computed in float32"),
+        ({"pooling": "cls"}, "the option 'pooling' means nothing to this kind of model"),
+    ],
+)
+def test_what_it_does_not_take_is_refused(
+    converted: Path, options: dict[str, str], words: str
+) -> None:
+    with pytest.raises(VragError, match=words):
+        load_encoder({"model": str(converted), **options})

@@ -1,0 +1,36 @@
+"""Which checkpoints have an architecture that is built here, by their config.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from vrag_kit.errors import VragError
+
+KINDS = ("magiclens", "vista")
+"""Values of "model_type" in config.json that mean one of ours."""
+
+
+def own_kind(folder: Path) -> str | None:
+    """Which of `KINDS` the checkpoint in a folder is; None for all others."""
+    try:
+        stated = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        kind = stated.get("model_type")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return kind if kind in KINDS else None
+
+
+def base_of(folder: Path) -> str:
+    """The retriever that config.json names as "base": a folder in this one, or a name.
+
+    Raises `VragError` where it names none.
+    """
+    stated = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    base = stated.get("base")
+    if not isinstance(base, str) or not base:
+        raise VragError(
+            f"{folder / 'config.json'}: base is {base!r}; expected the name of a folder in"
+            f" {folder}, or of a retriever."
+        )
+    return str(folder / base) if (folder / base).is_dir() else base
