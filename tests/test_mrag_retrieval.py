@@ -68,6 +68,13 @@ def test_the_rows_own_pictures_are_a_run_in_which_hit_and_recall_are_different_t
     assert value(table, "rows", "angle", "recall@5") == pytest.approx(1 / 5)
     assert value(table, "rows", "incomplete", "recall@5") == 1
     assert value(table, "perfect order", "overall", "recall@5") == 1
+    assert list(table["scenario"].unique()) == [
+        "overall",
+        "angle",
+        "partial",
+        "incomplete",
+        "others",
+    ]
 
 
 def test_overall_weighs_scenarios_as_the_papers_questions(benchmark: Benchmark) -> None:

@@ -14,10 +14,12 @@ from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.scenarios import open_mrag_texts
 from vrag_kit.generation.rendering import rendered
 from vrag_kit.papers.mrag_bench import (
+    TEXT_OR_IMAGE,
     WORDINGS,
     gt_image_and_text,
     gt_rag,
     gt_text,
+    printed_text_or_image,
     retrieved_text,
 )
 from vrag_kit.retrieval import make_run
@@ -125,3 +127,15 @@ def test_a_prompt_holds_pictures_first_and_then_passages(folder: Path, wording: 
     assert "[asked/1.jpg]\nPassage 1: Keyboards have keys." in prompts["gt_text"]
     assert "corpus/" not in prompts["gt_text"]
     assert "Passage" not in prompts["gt_rag"]
+
+
+def test_the_printed_table_gains_by_pictures_and_by_text_as_the_paper_says_in_words() -> None:
+    table = printed_text_or_image()
+    assert len(table) == 2 * 6 * 10  # models, settings, nine scenarios and overall
+    overall = table[table["level"] == "overall"].set_index(["model", "setting"])["gain"].round(2)
+    gpt, llava = "GPT-4-Turbo", "LLaVA-NeXT-Interleave-7B"
+    assert overall[llava, "gt_rag"] == 9.53
+    assert overall[gpt, "retrieved_text"] == -0.6
+    # "an 11.90% improvement with image knowledge over text knowledge" (section 4.1)
+    assert overall[llava, "gt_rag"] - overall[llava, "gt_text"] == pytest.approx(11.90)
+    assert set(table["setting"]) == {"no_rag", *TEXT_OR_IMAGE}

@@ -75,7 +75,13 @@ from vrag_kit.papers.mrag_bench.spelling_arms import (
 from vrag_kit.papers.mrag_bench.statistics import distribution, statistics
 from vrag_kit.papers.mrag_bench.statistics_figure import statistics_figure
 from vrag_kit.papers.mrag_bench.swapped import swapped_examples, swapped_rag
-from vrag_kit.papers.mrag_bench.text_settings import gt_image_and_text, gt_text, retrieved_text
+from vrag_kit.papers.mrag_bench.text_settings import (
+    TEXT_OR_IMAGE,
+    gt_image_and_text,
+    gt_text,
+    printed_text_or_image,
+    retrieved_text,
+)
 from vrag_kit.papers.mrag_bench.turned import one_of_each, turned
 from vrag_kit.papers.mrag_bench.wording import WORDINGS
 
@@ -84,6 +90,7 @@ __all__ = [
     "CHANCE",
     "QUESTIONS",
     "RULES",
+    "TEXT_OR_IMAGE",
     "WORDINGS",
     "ChoiceJudge",
     "Claim",
@@ -127,6 +134,7 @@ __all__ = [
     "printed_hits",
     "printed_main",
     "printed_range",
+    "printed_text_or_image",
     "read_choice",
     "readers_compared",
     "readers_figure",

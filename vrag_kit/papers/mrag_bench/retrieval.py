@@ -33,7 +33,8 @@ def retrieval_by_scenario(
     benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], *, k: int = TOP
 ) -> pd.DataFrame:
     """Hit and true recall of the first k documents: retriever, scenario, metric, value,
-    ci_low, ci_high, n, n_failed, left_out; "random order" and "perfect order" too.
+    ci_low, ci_high, n, n_failed, left_out, in the scenarios' order; "random order" and
+    "perfect order" too.
 
     Values are shares. "hit@5" is 1 where any ground-truth picture is among the five,
     which the paper prints as "Recall@5"; "recall@5" is the share of the ground truth
@@ -50,7 +51,9 @@ def retrieval_by_scenario(
     both = [whole.assign(scenario=OVERALL), summarise(scores, _KEY)]
     columns = [*_KEY, "value", "ci_low", "ci_high", "n", "n_failed"]
     left_out = next((each.get("left_out", "") for each in told.values()), "")
-    return pd.concat(both, ignore_index=True)[columns].assign(left_out=left_out)
+    table = pd.concat(both, ignore_index=True)[columns].assign(left_out=left_out)
+    order = table["scenario"].map([OVERALL, *QUESTIONS].index)
+    return table.iloc[order.argsort(kind="stable")].reset_index(drop=True)
 
 
 def printed_hits() -> pd.DataFrame:

@@ -1,5 +1,6 @@
-"""Text in the place of pictures, or beside them: the settings that Table 4 adds. The
-paper does not tell what its ground-truth text was; here it is one passage.
+"""Text in the place of pictures, or beside them: the settings that Table 4 adds, and the
+table as printed. The paper does not tell what its ground-truth text was; here it is one
+passage.
 """
 
 from __future__ import annotations
@@ -9,8 +10,28 @@ from dataclasses import replace
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.papers.mrag_bench.results import OVERALL
 from vrag_kit.papers.mrag_bench.settings import TOP, gt_rag, retrieved_rag
+from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, Context
+
+TEXT_OR_IMAGE = {
+    "retrieved_text": "retrieved text",
+    "retrieved_rag": "retrieved pictures",
+    "gt_text": "GT text",
+    "gt_rag": "GT pictures",
+    "gt_image_and_text": "GT pictures & text",
+}
+"""The settings of Table 4 beside "no_rag", in its order → what figures call them."""
+_PRINTED = {
+    ("no_rag", "none"): "no_rag",
+    ("retrieved_rag", "text"): "retrieved_text",
+    ("retrieved_rag", "image"): "retrieved_rag",
+    ("gt_rag", "text"): "gt_text",
+    ("gt_rag", "image"): "gt_rag",
+    ("gt_rag", "image_text"): "gt_image_and_text",
+}
+"""(setting, modality) as Table 4 is stored → our setting."""
 
 
 def retrieved_text(texts: Benchmark, run: pd.DataFrame, *, k: int = TOP) -> list[Context]:
@@ -46,3 +67,22 @@ def gt_image_and_text(benchmark: Benchmark, texts: Benchmark, *, k: int = TOP) -
         both = (*context.doc_ids, *passages[context.query_id])
         contexts.append(replace(context, setting="gt_image_and_text", doc_ids=both))
     return contexts
+
+
+def printed_text_or_image() -> pd.DataFrame:
+    """Table 4 as printed, under our names of its settings: model, level ("overall" or
+    "scenario"), setting, scenario, value and gain over "no_rag", in percent and points.
+
+    `gain` is computed from the table. How GPT-4-Turbo's cells come from counts of
+    questions, nine of them do not tell (`audit`).
+    """
+    table = published("mrag_bench", 4)
+    key = ["model", "scenario"]
+    alone = table[table["setting"] == "no_rag"].set_index(key)["value"].rename("alone")
+    both = table.join(alone, on=key)
+    arms = list(zip(both["setting"], both["modality"], strict=True))
+    level = both["scenario"].where(both["scenario"] == OVERALL, "scenario")
+    both = both.assign(
+        level=level, setting=[_PRINTED[arm] for arm in arms], gain=both["value"] - both["alone"]
+    )
+    return both[["model", "level", "setting", "scenario", "value", "gain"]]
