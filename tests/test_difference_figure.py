@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.collections import LineCollection
 
-from vrag_kit.plotting import differences_figure
+from vrag_kit.plotting import differences_figure, levels_figure
 
 LINES = ["level", "scenario"]
 
@@ -55,3 +55,19 @@ def test_differences_on_other_data_are_ticks_on_the_lines_that_there_are() -> No
     ).axes
     ticks = next(each for each in axis.collections if isinstance(each, LineCollection))
     assert sorted({float(x) for path in ticks.get_segments() for x in path[:, 0]}) == [7.0, 8.0]
+
+
+def test_means_without_a_number_stand_above_their_names_with_chance_across() -> None:
+    rows = {"model": "m", "n": 9, "ci_low": 10.0, "ci_high": 40.0, "n_failed": 0}
+    table = pd.DataFrame({"letter": ["A", "B", "none"], "value": [20.0, 30.0, 50.0]})
+    (axis,) = levels_figure(
+        {"chosen": table.assign(**rows)},
+        {"A": "A", "B": "B"},
+        by="letter",
+        xlabel="letter",
+        ylabel="percent",
+        line=25.0,
+    ).axes
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["A", "B"]
+    drawn = [float(line.get_ydata()[0]) for line in axis.lines if len(line.get_ydata())]
+    assert sorted(drawn) == [20.0, 25.0, 30.0]

@@ -130,12 +130,12 @@ def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting() -
 def test_sources_stand_apart_and_failures_are_counted_and_left_out() -> None:
     answers = judged(EVEN, SHARES)
     lost = answers.assign(score=answers["score"].mask(answers["query_id"] == "angle-0"))
-    by = ["model", "setting", "source"]
+    by = ["model", "setting", "stratum"]
     found = accuracy_by_scenario(lost, mix=papers_mix(EVEN), by=by)
     angle = found.query("level == 'scenario' and scenario == 'angle' and metric == 'accuracy'")
-    assert angle.set_index("source")["n"].to_dict() == {"known species": 9, "new": 10}
-    assert angle.set_index("source")["n_failed"].to_dict() == {"known species": 1, "new": 0}
-    cells = scenario_table(scores(found), columns=["source"])
+    assert angle.set_index("stratum")["n"].to_dict() == {"known species": 9, "new": 10}
+    assert angle.set_index("stratum")["n_failed"].to_dict() == {"known species": 1, "new": 0}
+    cells = scenario_table(scores(found), columns=["stratum"])
     row = cells.loc[("scenario", "angle", 10)]
     assert row["known species"].endswith("(n = 9, 1 failed)")
 

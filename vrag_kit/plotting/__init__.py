@@ -10,6 +10,7 @@ from vrag_kit.plotting.detection import detection_figure
 from vrag_kit.plotting.differences import differences_figure
 from vrag_kit.plotting.error_budget import budget_figure
 from vrag_kit.plotting.gcue import gcue_figure
+from vrag_kit.plotting.levels import levels_figure
 from vrag_kit.plotting.retrieval import contact_sheet, retrieved_figure, retriever_figure
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure
@@ -31,6 +32,7 @@ __all__ = [
     "detection_figure",
     "differences_figure",
     "gcue_figure",
+    "levels_figure",
     "new_figure",
     "outcomes_figure",
     "retrieved_figure",

@@ -27,6 +27,7 @@ from vrag_kit.papers.mrag_bench.official_scorer import (
     run_end,
     score_file,
 )
+from vrag_kit.papers.mrag_bench.positions import letters_chosen, over_rotations, with_letters
 from vrag_kit.papers.mrag_bench.printed_text import Claim, claims, retriever_correlations
 from vrag_kit.papers.mrag_bench.readers import (
     accuracy_by_reading,
@@ -121,12 +122,14 @@ __all__ = [
     "in_reverse",
     "is_papers_data",
     "labelled_choices",
+    "letters_chosen",
     "no_rag",
     "official_reading",
     "official_runs",
     "one_of_each",
     "options_spelt_alike",
     "options_spelt_apart",
+    "over_rotations",
     "paper_models",
     "paper_tables",
     "papers_mix",
@@ -161,6 +164,7 @@ __all__ = [
     "swapped_examples",
     "swapped_rag",
     "turned",
+    "with_letters",
     "with_official",
     "with_scenarios",
 ]

@@ -41,14 +41,14 @@ def papers_mix(benchmark: Benchmark) -> Mix | None:
 
 
 def with_scenarios(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """The table of answers with the columns scenario, aspect and source of the query;
-    source is what the row says: "new" or "known species" in the drawn editions.
+    """The table of answers with the columns scenario, aspect and stratum of the query;
+    the stratum is the row's "source": "new" or "known species" in the drawn editions.
     """
     told = {query_id: query.metadata for query_id, query in benchmark.queries.items()}
     scenarios = judged["query_id"].map(lambda query_id: told[query_id]["scenario"])
     sources = judged["query_id"].map(lambda query_id: told[query_id].get("source", ""))
     aspects = scenarios.map(_ASPECT_OF)
-    return judged.assign(scenario=scenarios, aspect=aspects, source=sources)
+    return judged.assign(scenario=scenarios, aspect=aspects, stratum=sources)
 
 
 def accuracy_by_scenario(
@@ -82,11 +82,15 @@ def gains_by_scenario(
     """Paired differences of every setting to `baseline` on the same questions, at the
     levels of `accuracy_by_scenario`: `by`, level, scenario, setting, value, ci_low,
     ci_high, n, n_failed, p, p_holm (see `compare`), as shares. Another column than
-    setting may be the `arm`.
+    setting may be the `arm`, such as the number of examples or a place.
 
     p_holm corrects for the models of one setting, and within a level for its scenarios
-    too: in which of them a setting helps is one question with nine answers.
+    too: in which of them a setting helps is one question with nine answers. So is
+    whether places differ: of another arm than setting it corrects for all values.
     """
+    repeats = [*REPEATS, "scenario", "aspect"]
+    if arm != "setting":
+        repeats.append(arm)
     keys = list(by)
     values = per_query(judged, by=[*keys, arm, "aspect", "scenario"])
     tables = []
@@ -97,7 +101,7 @@ def gains_by_scenario(
             arm=arm,
             by=asked,
             baseline=baseline,
-            repeats=(*REPEATS, "scenario", "aspect"),
+            repeats=repeats,
             mix=None if level == "scenario" else mix,
         )
         name = {level: "scenario"}
@@ -203,6 +207,6 @@ def _cell(row: Row, usual: int) -> str:
     if row["n"] != usual:
         notes.append(f"n = {row['n']}")
     for name, words in (("n_failed", "failed"), ("n_empty", "empty"), ("n_cut_off", "cut off")):
-        if row.get(name):
+        if row.get(name, 0) > 0:
             notes.append(f"{row[name]} {words}")
     return f"{cell} ({', '.join(notes)})" if notes else cell

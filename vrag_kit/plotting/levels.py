@@ -1,0 +1,47 @@
+"""Means without a place on a numeric axis: one above each name, a panel a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from vrag_kit.plotting.answering import panel_title
+from vrag_kit.plotting.marks import draw_levels, note, percent_limits
+from vrag_kit.plotting.style import DARK, colors_of, new_figure
+
+
+def levels_figure(
+    sources: Mapping[str, pd.DataFrame],
+    names: Mapping[str, str],
+    *,
+    by: str,
+    xlabel: str,
+    ylabel: str,
+    line: float | None = None,
+) -> Figure:
+    """One panel a source (title → table with model, `by`, value, ci_low, ci_high, n, in
+    percent): a mean of each model above each of up to four `names` (value of `by` → what
+    it is called), all on one y axis; `line` is drawn across, such as chance.
+
+    Bars are 95 % intervals; a point is hollow where answers failed (`draw_means`).
+    """
+    width = 0.6 * len(names) + 1.6
+    figure, (axes,) = new_figure(1, len(sources), (width * len(sources), 4.2), sharey=True)
+    shown = [table[table[by].isin(list(names))] for table in sources.values()]
+    colors: dict[str, str] = {}
+    for axis, title, table in zip(axes, sources, shown, strict=True):
+        draw_levels(axis, table, names, by)
+        if line is not None:
+            axis.axhline(line, color=DARK, linewidth=1, linestyle=":")
+        axis.set(title=panel_title(title, table), xlabel=xlabel)
+        axis.tick_params(labelleft=True)
+        colors |= colors_of(table["model"])
+    axes[0].set(ylabel=ylabel, ylim=percent_limits(shown))
+    for model, color in colors.items():
+        axes[0].plot([], [], color=color, linewidth=4, label=model)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
+    figure.suptitle(note(shown), fontsize=9)
+    return figure
