@@ -69,11 +69,12 @@ def differences_table(claims: pd.DataFrame) -> pd.DataFrame:
         if name == "n" or (name in claims and claims[name].any()):
             table[name] = [NOTHING if pd.isna(count) else f"{count:.0f}" for count in claims[name]]
     for name in ("p", "p_holm"):
-        table[name] = claims[name].map(_p_cell)
+        table[name] = claims[name].map(p_cell)
     return table
 
 
-def _p_cell(p: float) -> str:
+def p_cell(p: float) -> str:
+    """Two digits of p; "< 0.0001" below that, "–" where there is none."""
     if math.isnan(p):
         return NOTHING
     return "< 0.0001" if p < 1e-4 else f"{p:.2g}"

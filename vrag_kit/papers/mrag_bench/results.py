@@ -11,6 +11,7 @@ import pandas as pd
 
 from vrag_kit.analysis import Mix, accuracy, compare, per_query
 from vrag_kit.analysis.accuracy import ARM
+from vrag_kit.analysis.cells import interval_cell, p_cell
 from vrag_kit.analysis.comparison import REPEATS
 from vrag_kit.analysis.settings_table import Row
 from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
@@ -200,13 +201,18 @@ def _in_words(row: pd.Series) -> str:
 
 def _cell(row: Row, usual: int) -> str:
     """One mean in words."""
-    cell = f"{row['value']:.1f} [{row['ci_low']:.1f}, {row['ci_high']:.1f}]"
+    cell = interval_cell(row["value"], row["ci_low"], row["ci_high"])
     notes = []
-    if "p_holm" in row:
-        notes.append(f"p = {row['p_holm']:.2g}")
+    if pd.notna(row.get("p_holm")):
+        notes.append(f"p {_equals(p_cell(row['p_holm']))}")
     if row["n"] != usual:
         notes.append(f"n = {row['n']}")
     for name, words in (("n_failed", "failed"), ("n_empty", "empty"), ("n_cut_off", "cut off")):
         if row.get(name, 0) > 0:
             notes.append(f"{row[name]} {words}")
     return f"{cell} ({', '.join(notes)})" if notes else cell
+
+
+def _equals(p: str) -> str:
+    """ "= 0.02", "< 0.0001"."""
+    return p if p.startswith("<") else f"= {p}"
