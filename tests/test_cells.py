@@ -67,7 +67,7 @@ def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> 
             "n": [81, 80, math.nan],
             "n_failed": [0, 1, 0],
             "p": [1e-12, 0.66449, math.nan],
-            "p_holm": [2e-12, 0.034567, math.nan],
+            "p_holm": [2e-12, 0.0497, math.nan],
             "metric": "accuracy",
             "unit": "percent",
         }
@@ -76,7 +76,7 @@ def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> 
     cells = ["38.0 [22.4, 51.7]", "-1.5 [-9.0, 6.0]", "4.5 (no interval)"]
     assert list(found["difference in points"]) == cells
     assert list(found["p"]) == ["< 0.0001", "0.66", "–"]
-    assert list(found["p_holm"]) == ["< 0.0001", "0.035", "–"]
+    assert list(found["p_holm"]) == ["< 0.0001", "0.0497", "–"]  # not "0.05", which it is below
     assert list(found["n"]) == ["81", "80", "–"]
     assert list(found["n_failed"]) == ["0", "1", "0"]
     assert "n_failed" not in differences_table(claims[:1])

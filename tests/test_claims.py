@@ -21,6 +21,7 @@ from vrag_kit.papers.visual_rag import (
     claims_table,
     paper_tables,
     printed,
+    show_claims,
 )
 from vrag_kit.papers.visual_rag.cells import (
     Number,
@@ -103,6 +104,15 @@ def test_a_sentence_about_other_models_is_a_row_that_names_them(tmp_path: Path) 
     assert "GPT-4o, Gemini, Claude" in set(claims["of"])
     assert claims["value"].isna().all()
     assert load_results(tmp_path).empty
+
+
+def test_a_claim_reads_in_full_and_without_a_number_where_it_was_not_run(tmp_path: Path) -> None:
+    good = judged({("own", "zero_shot", 0): [0.0] * 20, ("own", "gt_clue", 1): [1.0] * 20})
+    page = show_claims(claims_on("03", good, "Guide", tmp_path)).to_html()
+    assert "a clue lifts every model over zero-shot; number: gain in points" in page
+    assert page.count("100.00 [") == 1
+    assert page.count("not run") == 2
+    assert "nan" not in page.lower()
 
 
 def test_a_gain_has_the_interval_of_the_notebooks_own_table(tmp_path: Path) -> None:

@@ -350,4 +350,4 @@ def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_bot
         "kept (1)",
         "too common (1)",
     ]
-    assert "n = 4 questions written, 2 of them" in figure.get_supxlabel()
+    assert "n = 4 questions written; at right the 2 that both" in figure.get_supxlabel()

@@ -391,6 +391,16 @@ def test_on_other_data_table_2_stands_beside_without_a_verdict(guide: Benchmark)
     assert ("CLIP (paper, different data)", "recall") in found.index
 
 
+def test_figure_3_on_other_data_has_our_intervals_and_no_cell_where_nothing_is_printed(
+    guide: Benchmark,
+) -> None:
+    table = replayed(PAPER.query("model == 'Gemini'"), queries=40)
+    found = gcue_beside_printed(gcue(table), guide, table, judge="o4-mini")
+    assert found.loc[3].iloc[0].startswith("0.86 [")
+    assert found.loc[3, "Gemini (paper, different data)"] == "0.86"
+    assert found.loc[20, "Pixtral (paper, different data)"] == ""
+
+
 def test_figure_3_has_verdicts_with_the_noise_of_its_four_means(papers: Benchmark) -> None:
     table = replayed(PAPER.query("model in ('Gemini', 'Qwen2.5VL')"))
     found = gcue_beside_printed(gcue(table), papers, table, judge="o4-mini")

@@ -8,6 +8,8 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 
+LEVEL = 0.05
+"""Below this p a difference counts as one."""
 NOTHING = "–"
 """A cell where there is nothing to measure."""
 
@@ -53,7 +55,8 @@ def differences_table(claims: pd.DataFrame) -> pd.DataFrame:
     difference with its interval, n, n_failed where some failed, p and p_holm.
 
     The difference is named by its unit ("points" where that is percent). p has two
-    digits, and reads "< 0.0001" below that; what a row lacks reads "–". Raises
+    digits, or as many as tell it from 0.05, and reads "< 0.0001" below that; what a row
+    lacks reads "–". Raises
     `VragError` where the table has more than one unit.
     """
     units = list(claims["unit"].unique())
@@ -77,4 +80,7 @@ def p_cell(p: float) -> str:
     """Two digits of p; "< 0.0001" below that, "–" where there is none."""
     if math.isnan(p):
         return NOTHING
-    return "< 0.0001" if p < 1e-4 else f"{p:.2g}"
+    digits = 2
+    while float(f"{p:.{digits}g}") == LEVEL and abs(p - LEVEL) > 1e-9:
+        digits += 1
+    return "< 0.0001" if p < 1e-4 else f"{p:.{digits}g}"

@@ -219,10 +219,15 @@ def gcue_table(curves: pd.DataFrame) -> pd.DataFrame:
     by = list(curves.columns[: list(curves.columns).index("k")])
     columns = {"denominator": "value", "denominator_low": "ci_low", "denominator_high": "ci_high"}
     benefit = interval_cells(curves[list(columns)].rename(columns=columns), decimals=2)
-    told = curves["value"].map("{:.2f} ".format).where(curves["value"].notna(), "")
-    cells = curves.assign(cell=told + curves["interval"], benefit=benefit)
+    cells = curves.assign(cell=gcue_cells(curves), benefit=benefit)
     cells = cells.rename(columns={"benefit": "A_GT − B"})
     index = [*by, "lambda", "A_GT − B", "n"]
     return cells.pivot_table(
         index=index, columns="k", values="cell", aggfunc="first", sort=False
     ).fillna("")
+
+
+def gcue_cells(curves: pd.DataFrame) -> pd.Series:
+    """Each row's ratio with its interval, "0.84 [0.76, 0.93]", or why there is none."""
+    told = curves["value"].map("{:.2f} ".format).where(curves["value"].notna(), "")
+    return told + curves["interval"]

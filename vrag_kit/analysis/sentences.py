@@ -10,13 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.analysis.cells import interval_end
+from vrag_kit.analysis.cells import LEVEL, interval_end
 from vrag_kit.analysis.settings_table import SETTING_NAMES
 from vrag_kit.errors import VragError
 
 Row = dict[Hashable, Any]
 """A row of a table: values of any type, by column."""
-LEVEL = 0.05
 _NOT_APART = "cannot be told apart"
 _NO_INTERVAL = "has no interval, so nothing can be said"
 _NO_VERDICTS = "has no verdicts to compare, so nothing can be said"

@@ -39,9 +39,11 @@ def building_figure(
         axis.margins(x=0.12)
     labelled = decisions[decisions["estimated"].notna() & decisions["clue_rate"].notna()]
     _rates(axes[2], labelled, limit)
+    dropped = int((labelled["fate"] == "dropped by the filter").sum())
     figure.supxlabel(
-        f"{name}: n = {len(decisions)} questions written, {len(labelled)} of them seen by the"
-        " coarse filter and by annotators",
+        f"{name}: n = {len(decisions)} questions written; at right the {len(labelled)} that both"
+        f" the coarse filter and annotators\nlooked at, {dropped} of them dropped by the filter;"
+        f" dashed: the limit of {100 * limit:g} %",
         fontsize=9,
     )
     return figure

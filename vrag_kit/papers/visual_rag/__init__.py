@@ -7,7 +7,7 @@ from vrag_kit.papers.visual_rag.audit import audit, paper_tables
 from vrag_kit.papers.visual_rag.audit_figure import audit_figure
 from vrag_kit.papers.visual_rag.audit_runs import run_statistics
 from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
-from vrag_kit.papers.visual_rag.claims import claims_on, claims_table
+from vrag_kit.papers.visual_rag.claims import claims_on, claims_table, show_claims
 from vrag_kit.papers.visual_rag.derived import (
     change_printed,
     gains_beside_bias,
@@ -88,5 +88,6 @@ __all__ = [
     "rouge_published",
     "run_statistics",
     "selective_printed",
+    "show_claims",
     "statistics",
 ]

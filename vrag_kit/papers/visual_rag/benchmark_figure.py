@@ -43,7 +43,7 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> 
     axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supxlabel(
         f"{name}: n = {len(queries)} queries on {queries['entity'].nunique()} species; in"
-        " brackets the number of queries",
+        " brackets the number of queries; a bar of the histogram holds three numbers of clues",
         fontsize=9,
     )
     return figure

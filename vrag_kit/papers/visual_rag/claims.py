@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+from pandas.io.formats.style import Styler
 
-from vrag_kit.analysis.cells import interval_cell
+from vrag_kit.analysis.cells import NOTHING, interval_cell, interval_cells
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -81,6 +82,17 @@ def claims_on(
     ]
     shown = pd.DataFrame([*claims.to_dict("records"), *absent], columns=COLUMNS)
     return shown.astype({"value": float, "ci_low": float, "ci_high": float}).round(2)
+
+
+def show_claims(claims: pd.DataFrame) -> Styler:
+    """The table of `claims_on` as people read it: each sentence in full and once, of
+    what it is said, the number with its interval, n and the verdict.
+    """
+    cells = interval_cells(claims, decimals=2)
+    n = [NOTHING if pd.isna(count) else f"{count:.0f}" for count in claims["n"]]
+    table = claims.assign(number=cells, n=n, stratum=claims["stratum"].fillna(""))
+    table = table.sort_values(["says", "of"], kind="stable")
+    return table.set_index(["says", "of", "stratum"])[["number", "n", "verdict"]].style
 
 
 def claims_table(folder: Path) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.gcue import gcue_of
+from vrag_kit.analysis.gcue import gcue_cells, gcue_of
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.derived import gcue_printed
 from vrag_kit.papers.visual_rag.equivalence import MARGIN, NOT_COMPARABLE, with_verdict
@@ -38,10 +38,13 @@ def gcue_beside_printed(
         return gcue_held_against_paper(curves, judged, margin=margin).round(2)
     mark = "paper" if same else "paper, different data"
     paper = gcue_printed(published("visual_rag", table=3), lambdas=[LAMBDA])
-    paper = paper.assign(model=paper["model"] + f" ({mark})")
-    both = pd.concat([curves[curves["lambda"] == LAMBDA], paper])
-    wide = both.pivot_table(index="k", columns="model", values="value", sort=False)
-    return wide.sort_index().round(2)
+    paper = paper.assign(
+        model=paper["model"] + f" ({mark})", cell=paper["value"].map("{:.2f}".format)
+    )
+    ours = curves[curves["lambda"] == LAMBDA]
+    both = pd.concat([ours.assign(cell=gcue_cells(ours)), paper])
+    wide = both.pivot_table(index="k", columns="model", values="cell", aggfunc="first", sort=False)
+    return wide.sort_index().fillna("")
 
 
 def gcue_held_against_paper(
