@@ -96,7 +96,7 @@ class _Taken:
 def _head(taken: _Taken) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     """(weights, sizes) of the head."""
     layers = taken.count(r"multimodal_encoder/x_layers_(\d+)/")
-    weights = {"before": np.ones(2, np.float32)}
+    weights: dict[str, np.ndarray] = {}
     for number in range(layers):
         theirs, ours = f"multimodal_encoder/x_layers_{number}", f"layers.{number}"
         weights |= _norm(taken, f"{theirs}/layer_norm", f"{ours}.before_attention")

@@ -151,6 +151,11 @@ def _family(kind: str) -> _Family:
         from vrag_kit.retrieval.magiclens import load_magiclens
 
         return _Family(load_magiclens, ("query_prompt",), ("both", "image"), ("image", "both"))
+    if kind == "vista":
+        from vrag_kit.retrieval.vista import load_vista
+
+        parts = ("both", "image", "text")
+        return _Family(load_vista, (), parts, ("image", "both", "text"))
     if kind == "sentence":
         from vrag_kit.retrieval.texts import load_sentence
 

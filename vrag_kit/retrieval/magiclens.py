@@ -21,12 +21,12 @@ import torch
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.magiclens_head import HeadSizes, MagicLensHead
-from vrag_kit.retrieval.openclip import load_open_clip
+from vrag_kit.retrieval.openclip import OpenClipEncoder, load_open_clip
 from vrag_kit.retrieval.own_weights import own_config, read_own
 from vrag_kit.retrieval.parts import Content
 from vrag_kit.retrieval.pictures import decode_rgb, unit_rows
 from vrag_kit.retrieval.source import Source
-from vrag_kit.retrieval.towers import Both, TwoTowers
+from vrag_kit.retrieval.towers import Both
 from vrag_kit.types import Evidence, Query
 
 
@@ -37,17 +37,19 @@ class MagicLensEncoder:
 
     def __init__(
         self,
-        towers: TwoTowers,
+        towers: OpenClipEncoder,
         head: MagicLensHead,
         *,
+        stage: int,
         source: Source,
         fingerprint: str,
         query_prompt: str = "{text}",
     ) -> None:
-        """`towers` give the vectors as long as they come; `query_prompt` has "{text}"
-        where the question goes.
+        """`towers` give the vectors as long as they come, or, with a `stage`, that map
+        of a picture; `query_prompt` has "{text}" where the question goes.
         """
         self._towers = towers
+        self._stage = stage
         self._head = head
         self.name = source.name
         self.fingerprint = fingerprint
@@ -84,7 +86,11 @@ class MagicLensEncoder:
     @torch.inference_mode()
     def encode_documents(self, prepared: Sequence[Both]) -> np.ndarray:
         """Unit-length rows, float32, shape (n, d)."""
-        pictures = self._towers.picture_features([each.pixels for each in prepared])
+        pixels = [each.pixels for each in prepared]
+        if self._stage:
+            pictures = self._towers.stage_features(pixels, self._stage)
+        else:
+            pictures = self._towers.picture_features(pixels)
         said = list(dict.fromkeys(each.text for each in prepared))
         texts = self._towers.text_features(said)
         texts = texts[[said.index(each.text) for each in prepared]]
@@ -112,6 +118,7 @@ def load_magiclens(source: Source, *, query_prompt: str = "{text}") -> MagicLens
     return MagicLensEncoder(
         towers,
         head,
+        stage=sizes.stage,
         source=source,
         fingerprint=source.fingerprint(options),
         query_prompt=query_prompt,

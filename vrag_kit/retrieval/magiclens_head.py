@@ -32,12 +32,18 @@ class HeadSizes:
     """Components between a layer's two linear maps; 0: four times the width."""
     pooled: int = 0
     """Components in which the pooling attends; 0: four times the width."""
+    stage: int = 0
+    """The stage of the picture tower whose map is the picture's token, by a linear map
+    of each channel's mean and maximum; 0, as the authors': the tower's vector is.
+    """
+    channels: int = 0
+    """Of that stage."""
 
 
 class MagicLensHead(nn.Module):
-    """(n, width) of pictures and (n, width) of texts → (n, width), as it comes."""
-
-    before: torch.Tensor
+    """(n, width) of pictures and (n, width) of texts → (n, width), as it comes; with a
+    stage, pictures are (n, 2 channels).
+    """
 
     def __init__(self, sizes: HeadSizes) -> None:
         super().__init__()
@@ -45,7 +51,7 @@ class MagicLensHead(nn.Module):
         self.layers = nn.ModuleList(
             [_Layer(sizes.width, sizes.heads, sizes.hidden or wide) for _ in range(sizes.layers)]
         )
-        self.register_buffer("before", torch.ones(2))  # factors of the two; 1 for the authors
+        self.of_map = nn.Linear(2 * sizes.channels, sizes.width) if sizes.stage else nn.Identity()
         self.query = nn.Parameter(torch.randn(1, sizes.width) / math.sqrt(sizes.width))
         self.pooling = _Attention(sizes.width, sizes.pooled or wide, sizes.heads, scale_each=True)
         self.norm = nn.LayerNorm(sizes.width, eps=_EPSILON)
@@ -54,8 +60,7 @@ class MagicLensHead(nn.Module):
         """The picture comes first; no positions are added, so that the vectors alone
         tell which is which.
         """
-        both = [pictures * self.before[0], texts * self.before[1]]
-        tokens = torch.stack(both, dim=1)  # (n, 2, width)
+        tokens = torch.stack([self.of_map(pictures), texts], dim=1)  # (n, 2, width)
         for layer in self.layers:
             tokens = layer(tokens)
         query = self.query.expand(len(tokens), 1, -1)
@@ -113,5 +118,5 @@ class _Attention(nn.Module):
 
     def _split(self, states: torch.Tensor) -> torch.Tensor:
         """(n, t, inner) → (n, heads, t, inner / heads)."""
-        n, length, _ = states.shape
-        return states.view(n, length, self.heads, -1).transpose(1, 2)
+        shape = (*states.shape[:2], self.heads, -1)
+        return states.view(shape).transpose(1, 2)

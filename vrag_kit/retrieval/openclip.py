@@ -79,9 +79,20 @@ class OpenClipEncoder(TwoTowers):
 
     def picture_features(self, pictures: list[torch.Tensor]) -> torch.Tensor:
         """All at once."""
+        return _rows(self._model.encode_image(self._batch(pictures)))
+
+    def stage_features(self, pictures: list[torch.Tensor], stage: int) -> torch.Tensor:
+        """Each channel's mean and maximum in the map of a stage of the picture tower,
+        counted from 1: float32, shape (n, 2 channels).
+        """
+        tower = self._model.visual
+        told = tower.forward_intermediates(self._batch(pictures), [stage], intermediates_only=True)
+        found: torch.Tensor = told["image_intermediates"][0].float()
+        return torch.cat([found.mean((2, 3)), found.amax((2, 3))], dim=1)
+
+    def _batch(self, pictures: list[torch.Tensor]) -> torch.Tensor:
         batch = torch.stack(pictures).to(self._device).float().div_(255)
-        batch = batch.sub_(self._mean).div_(self._std).to(self._dtype)
-        return _rows(self._model.encode_image(batch))
+        return batch.sub_(self._mean).div_(self._std).to(self._dtype)
 
 
 def _rows(features: Made) -> torch.Tensor:

@@ -1,0 +1,141 @@
+"""VISTA: weights in the authors' layout, converted and loaded as any retriever, give what
+their arithmetic gives, done here by hand.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_retrievers
+import tiny_vista as tiny
+import torch
+from PIL import Image
+from tiny_retrievers import embed
+from transformers import AutoTokenizer
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval import load_encoder
+from vrag_kit.retrieval.convert_vista import convert_vista
+from vrag_kit.retrieval.vista import MEAN, STD
+from vrag_kit.types import Evidence, Query
+
+SIDE = tiny.SIDE * tiny.PATCH
+
+
+@pytest.fixture(scope="module")
+def bge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A text encoder's folder: configuration and tokenizer, no weights."""
+    folder = tiny_retrievers.bert(tmp_path_factory.mktemp("bge") / "bge")
+    tiny_retrievers.edit_json(folder / "config.json", **tiny.text_config())
+    (folder / "model.safetensors").unlink()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def arrays(bge: Path) -> tiny.Arrays:
+    return tiny.weights(len(AutoTokenizer.from_pretrained(bge)))
+
+
+@pytest.fixture(scope="module")
+def converted(bge: Path, arrays: tiny.Arrays, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("vista")
+    weights = tiny.write(place / "Visualized_base.pth", arrays)
+    convert_vista(weights, bge, place / "tiny-vista", head=tiny.WIDTH // tiny.HEADS)
+    return place / "tiny-vista"
+
+
+@pytest.fixture
+def square(tmp_path: Path) -> Evidence:
+    """A picture of the model's own size, which nothing resizes."""
+    pixels = np.random.default_rng(3).integers(0, 255, (SIDE, SIDE, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "square.png")
+    text = "The goose has black feet."
+    return Evidence(doc_id="square", image=ImageFile(tmp_path / "square.png"), text=text)
+
+
+@pytest.fixture
+def by_hand(bge: Path, arrays: tiny.Arrays, square: Evidence):
+    """(picture or not, text) → vector."""
+
+    def by_hand(pictured: bool, text: str) -> np.ndarray:
+        assert square.image is not None
+        pixels = (np.asarray(square.image.open(), dtype=float) / 255 - MEAN) / STD
+        ids = AutoTokenizer.from_pretrained(bge)([text])["input_ids"][0]
+        return tiny.fused(arrays, pixels.transpose(2, 0, 1) if pictured else None, ids)
+
+    return by_hand
+
+
+def test_a_picture_before_a_text_becomes_the_vector_that_the_authors_arithmetic_gives(
+    converted: Path, square: Evidence, by_hand
+) -> None:
+    text = "What color are the hindwings of the moth?"
+    query = Query(query_id="q", text=text, image=square.image)
+    for part, told in (("both", (True, text)), ("image", (True, "")), ("text", (False, text))):
+        encoder = load_encoder({"model": str(converted), "query": part})
+        (row,) = encoder.encode_queries([query])
+        np.testing.assert_allclose(row, by_hand(*told), atol=2e-5)
+    for part, told in (("image", (True, "")), ("both", (True, square.text))):
+        encoder = load_encoder({"model": str(converted), "document": part})
+        np.testing.assert_allclose(embed(encoder, [square])[0], by_hand(*told), atol=2e-5)
+
+
+def test_names_and_fingerprints_tell_what_is_asked_with_and_company_changes_nothing(
+    converted: Path, documents: list[Evidence]
+) -> None:
+    every = [
+        load_encoder({"model": str(converted), "query": part}) for part in ("both", "image", "text")
+    ]
+    assert [each.name for each in every] == [
+        "tiny-vista",
+        "tiny-vista-by-image",
+        "tiny-vista-by-text",
+    ]
+    assert len({each.fingerprint for each in every}) == 3
+    for part in ("image", "both", "text"):
+        encoder = load_encoder({"model": str(converted), "document": part})
+        rows = embed(encoder, documents)
+        alone = np.concatenate([embed(encoder, [document]) for document in documents])
+        np.testing.assert_allclose(rows, alone, atol=1e-5)
+
+
+def test_a_long_text_is_cut_where_positions_end(converted: Path, square: Evidence) -> None:
+    encoder = load_encoder(str(converted))
+    words = "a white belly and black feet " * 40
+    queries = [
+        Query(query_id="q", text=text, image=square.image) for text in (words, words + "a moth")
+    ]
+    first, second = encoder.encode_queries(queries)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_what_is_no_vista_is_refused(
+    converted: Path, bge: Path, arrays: tiny.Arrays, tmp_path: Path
+) -> None:
+    other = tiny.write(tmp_path / "other.pth", {**arrays, "t5.wi": np.zeros(2, np.float32)})
+    with pytest.raises(VragError, match=r"the weight 't5\.wi' has no place in VISTA"):
+        convert_vista(other, bge, tmp_path / "x")
+    texts = {name: each for name, each in arrays.items() if name.startswith("bge")}
+    with pytest.raises(VragError, match="no picture tower"):
+        convert_vista(tiny.write(tmp_path / "texts.pth", texts), bge, tmp_path / "x")
+    with (tmp_path / "code.pth").open("wb") as file:
+        pickle.dump({"weight": Path}, file, protocol=2)
+    with pytest.raises(VragError, match="cannot be read as weights alone"):
+        convert_vista(tmp_path / "code.pth", bge, tmp_path / "x")
+    folder = Path(shutil.copytree(converted, tmp_path / "vista"))
+    tiny_retrievers.edit_json(folder / "text" / "config.json", max_position_embeddings=10)
+    with pytest.raises(VragError, match="a picture takes 9 tokens, but the text encoder has 10"):
+        load_encoder(str(folder))
+    tiny_retrievers.edit_json(folder / "text" / "config.json", max_position_embeddings=20)
+    words = r"1 weights differ, such as 'text.embeddings.position_embeddings.weight', of shape"
+    with pytest.raises(VragError, match=words):
+        load_encoder(str(folder))
+    tiny_retrievers.edit_json(folder / "config.json", depth=3)
+    with pytest.raises(VragError, match="depth: 3; expected whole numbers for image_size"):
+        load_encoder(str(folder))
+    assert torch.load(other, weights_only=True)["visual_proj.bias"].shape == (tiny.WIDTH,)

@@ -1,0 +1,131 @@
+"""VISTA: questions and documents as a picture, a text, or a picture before a text.
+
+A checkpoint of this kind is a folder with
+
+    config.json         model_type "vista", and the fields of `TowerSizes`
+    model.safetensors   all weights
+    text/               config.json and tokenizer of the text encoder
+
+The authors' own, which is a pickle of torch, is brought into it by `convert_vista`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+
+import numpy as np
+import torch
+
+from vrag_kit.checkpoints import Made
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval.own_weights import own_config, read_own
+from vrag_kit.retrieval.parts import Content
+from vrag_kit.retrieval.pictures import decode_rgb, resize_for, unit_rows
+from vrag_kit.retrieval.source import Source, longest_text
+from vrag_kit.retrieval.towers import Both
+from vrag_kit.retrieval.vista_model import TowerSizes, Vista
+from vrag_kit.types import Evidence, Query
+
+TEXT = "text"
+"""The folder of the text encoder's configuration and tokenizer."""
+MEAN = (0.48145466, 0.4578275, 0.40821073)
+STD = (0.26862954, 0.26130258, 0.27577711)
+
+
+class VistaEncoder:
+    """The first token's state at unit length; a picture alone is asked with an empty
+    text.
+    """
+
+    normalized = True
+
+    def __init__(
+        self, model: Vista, tokenizer: Made, sizes: TowerSizes, *, source: Source, fingerprint: str
+    ) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._side = sizes.image_size
+        self._device = source.device
+        self.name = source.name
+        self.fingerprint = fingerprint
+        self.shown = source.shown
+        self.prompts: Mapping[str, str] = {}
+
+    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
+        """Unit-length rows, float32, shape (n, d); one at a time, so that company
+        changes nothing.
+        """
+        rows = []
+        for query in queries:
+            content = self.shown.of_query(query, self.name)
+            rows.append(self.encode_documents([self._prepared(content)]))
+        width = self._model.text.config.hidden_size
+        return np.concatenate(rows) if rows else np.empty((0, width), np.float32)
+
+    def prepare(self, document: Evidence) -> Both:
+        """The text, and the picture as the tower takes it, None without one.
+
+        Raises `VragError` naming a document without it, or with a damaged picture.
+        """
+        return self._prepared(self.shown.of_document(document, self.name))
+
+    def _prepared(self, content: Content) -> Both:
+        text, image = content
+        if image is None:
+            return Both(text or "", None)
+        picture = decode_rgb(image.data(), image.where)
+        pixels = resize_for(picture, (self._side, self._side), "shortest", "bicubic")
+        return Both(text or "", pixels)
+
+    @torch.inference_mode()
+    def encode_documents(self, prepared: Sequence[Both]) -> np.ndarray:
+        """Unit-length rows, float32, shape (n, d); pictures without a text all at once,
+        anything else one at a time.
+        """
+        bare = all(each.pixels is not None and not each.text for each in prepared)
+        if len(prepared) > 1 and not bare:
+            return np.concatenate([self.encode_documents([each]) for each in prepared])
+        pictured = prepared[0].pixels is not None
+        ids = self._ids(prepared[0].text, pictured).expand(len(prepared), -1)
+        pixels = self._normalised([each.pixels for each in prepared]) if pictured else None
+        return unit_rows(self._model(pixels, ids))
+
+    def _ids(self, text: str, pictured: bool) -> torch.Tensor:
+        """(1, length): cut where positions end, of which a picture takes its part."""
+        longest = longest_text(self._tokenizer, self._model.text.config)
+        if pictured:
+            longest -= self._model.n_patches
+        tokens = self._tokenizer([text], truncation=True, max_length=longest, return_tensors="pt")
+        ids: torch.Tensor = tokens["input_ids"].to(self._device)
+        return ids
+
+    def _normalised(self, pictures: Sequence[torch.Tensor]) -> torch.Tensor:
+        pixels = torch.stack(list(pictures)).to(self._device).float() / 255
+        mean = torch.tensor(MEAN, device=self._device).view(3, 1, 1)
+        return (pixels - mean) / torch.tensor(STD, device=self._device).view(3, 1, 1)
+
+
+def load_vista(source: Source) -> VistaEncoder:
+    """Load a checkpoint in the layout above; raises `VragError` as `read_own` does, and
+    for a text encoder whose positions end before the picture's tokens do.
+    """
+    import transformers
+
+    auto: Made = transformers
+    sizes = TowerSizes(**own_config(source, [field.name for field in fields(TowerSizes)]))
+    with source.reading():
+        config = auto.AutoConfig.from_pretrained(source.folder / TEXT)
+        tokenizer = auto.AutoTokenizer.from_pretrained(source.folder / TEXT)
+        text = auto.AutoModel.from_config(config, add_pooling_layer=False)
+        model = Vista(text, sizes)
+    room = longest_text(tokenizer, config) - model.n_patches
+    if room < 2:
+        raise VragError(
+            f"{source.owner}: a picture takes {model.n_patches} tokens, but the text encoder has"
+            f" {room + model.n_patches} positions. Correct image_size and patch in"
+            f" {source.folder / 'config.json'}, or the configuration in {source.folder / TEXT}."
+        )
+    model = read_own(model, source)
+    fingerprint = source.fingerprint({"family": "vista"})
+    return VistaEncoder(model, tokenizer, sizes, source=source, fingerprint=fingerprint)
