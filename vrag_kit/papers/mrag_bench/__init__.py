@@ -27,6 +27,7 @@ from vrag_kit.papers.mrag_bench.official_scorer import (
     run_end,
     score_file,
 )
+from vrag_kit.papers.mrag_bench.people import answerers_agree, both_means, printed_people
 from vrag_kit.papers.mrag_bench.positions import letters_chosen, over_rotations, with_letters
 from vrag_kit.papers.mrag_bench.printed_text import Claim, claims, retriever_correlations
 from vrag_kit.papers.mrag_bench.readers import (
@@ -101,9 +102,11 @@ __all__ = [
     "accuracy_by_reading",
     "accuracy_by_scenario",
     "after_asking",
+    "answerers_agree",
     "audit",
     "audit_figure",
     "audit_summary",
+    "both_means",
     "by_questions",
     "by_spelling",
     "claims",
@@ -136,6 +139,7 @@ __all__ = [
     "printed_gains",
     "printed_hits",
     "printed_main",
+    "printed_people",
     "printed_range",
     "printed_text_or_image",
     "read_choice",
