@@ -79,6 +79,8 @@ def test_what_is_wrong_with_the_files_is_said_with_the_line(
 def test_without_texts_one_is_told_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"passages.csv \(passage,text\) and ground_truth.csv"):
         open_mrag_texts(FOUR, "")
+    with pytest.raises(VragError, match="'mrag-drawn-small', but the questions are 'four'"):
+        open_mrag_texts(FOUR, "mrag-drawn-small")
     with pytest.raises(VragError, match="passages cannot be read"):
         load_mrag_texts(FOUR, tmp_path)
 

@@ -52,7 +52,8 @@ def open_mrag_texts(benchmark: Benchmark, mrag_texts: str) -> Benchmark:
     """The benchmark's questions over passages of text: those of a drawn edition, or those
     in a folder of `passages.csv` and `ground_truth.csv`.
 
-    Raises `VragError` as `load_mrag_texts` does, and when `mrag_texts` is "".
+    Raises `VragError` as `load_mrag_texts` does, when `mrag_texts` is "", and for the
+    passages of a drawn edition beside other questions.
     """
     if not mrag_texts:
         raise VragError(
@@ -60,6 +61,11 @@ def open_mrag_texts(benchmark: Benchmark, mrag_texts: str) -> Benchmark:
             " (passage,text) and ground_truth.csv (question,passage) into a folder, and name it."
         )
     if mrag_texts in DRAWN_MRAG:
+        if benchmark.name != mrag_texts:
+            raise VragError(
+                f"mrag_texts is {mrag_texts!r}, but the questions are {benchmark.name!r}, of which"
+                " these passages tell nothing. Name a folder with passages about them."
+            )
         folder = draw_mrag_bench(DRAWN_MRAG[mrag_texts], project_path(f"data/{mrag_texts}"))
         return load_mrag_texts(benchmark, folder / TEXTS)
     return load_mrag_texts(benchmark, project_path(mrag_texts))
