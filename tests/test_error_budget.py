@@ -242,6 +242,27 @@ def test_all_panels_and_ks_are_about_the_same_questions() -> None:
     }
 
 
+@given(st.lists(CASE, min_size=1, max_size=6))
+@settings(max_examples=30, deadline=None)
+def test_where_one_and_several_are_worded_alike_the_parts_add_up_without_that_of_the_wording(
+    cases: list[Case],
+) -> None:
+    for case in cases:  # what is alone is asked once
+        case["scores"] = (case["first_clue"][0] if case["rank"] == 1 else 0.25, case["scores"][1])
+    rows, tables = [], []
+    for i, case in enumerate(cases):
+        found = [(f"q{i}", "first_clue", 1, case["first_clue"][0])] if case["rank"] else []
+        tables += [*found, (f"q{i}", "gt_clue", 1, case["gt_clue"][0])]
+        rows += [(f"q{i}", "top_k", k, score) for k, score in zip(KS, case["scores"], strict=True)]
+    ranks = first_clue_rank(benchmark(len(cases)), ranked([case["rank"] for case in cases]))
+    budget = error_budget(judged(rows), judged(tables), ranks, one_wording=True)
+    assert "won back by the wording" not in " ".join(budget["part"])
+    total = budget.groupby(["query_id", "k"])["value"].sum()
+    for place, k in enumerate(KS):
+        for i, case in enumerate(cases):
+            assert total[f"q{i}", k] == pytest.approx(1 - case["scores"][place])
+
+
 def test_one_wording_is_not_enough() -> None:
     ranks = first_clue_rank(benchmark(1), ranked([1]))
     retrieved, single = judged([("q0", "top_k", 3, 0.0)]), everywhere(1.0)

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from mrag_rows import four_questions
 
 from vrag_kit.errors import VragError
+from vrag_kit.generation import non_clue, one_in_k
 from vrag_kit.papers.mrag_bench import (
+    among_retrieved,
     few_of_each,
     gt_at_each_place,
     gt_numbers,
@@ -28,6 +30,7 @@ from vrag_kit.papers.mrag_bench import (
     spelling_baseline,
     spelt_alike,
     spelt_apart,
+    without_alike,
 )
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Context
@@ -101,10 +104,26 @@ def test_the_one_true_example_goes_through_all_places_among_the_same_others() ->
         assert others == ["no0-0", "no0-1", "no0-2", "no0-3"]
 
 
-def test_what_shows_the_same_without_being_ground_truth_is_none_of_the_others() -> None:
-    alike = {"0": ("no0-0", "no0-2")}
-    others = shown(gt_at_each_place(FOUR, deep_run(), alike)[1])["0"][1:]
-    assert others == ("no0-1", "no0-3", "no0-4", "no0-5")
+def test_pictures_of_the_same_class_are_left_out_unless_rows_hold_them() -> None:
+    pools = {"0": ("gt0-0", "no0-0", "no0-2")}
+    apart = without_alike(FOUR, pools)
+    assert apart.left_out == {"0": {"no0-0", "no0-2"}}
+    assert apart.fingerprint != FOUR.fingerprint
+
+
+def test_among_what_was_retrieved_non_clues_are_the_best_ranked_pictures_without_a_label() -> None:
+    world = among_retrieved(FOUR, deep_run(), depth=3)
+    assert world.candidates("0") == (*FOUR.relevant("0"), "no0-0", "no0-1", "no0-2")
+    drawn = {context.doc_ids[0] for context in non_clue(world, draws=9)}
+    assert {each for each in drawn if each.startswith("no0")} == {"no0-0", "no0-1", "no0-2"}
+    (context,) = [each for each in one_in_k(world, ks=[3], draws=1) if each.query_id == "0"]
+    assert context.doc_ids[0] in FOUR.relevant("0")
+    assert set(context.doc_ids[1:]) < {"no0-0", "no0-1", "no0-2"}
+
+
+def test_too_shallow_a_run_is_no_company() -> None:
+    with pytest.raises(VragError, match=r"query '0': the run holds 6 .* expected 9"):
+        among_retrieved(FOUR, deep_run(), depth=9)
 
 
 def test_few_of_each_scenario_are_a_part_that_grows_with_their_number() -> None:

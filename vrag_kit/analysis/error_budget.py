@@ -47,7 +47,13 @@ def first_clue_rank(benchmark: Benchmark, run: pd.DataFrame) -> pd.Series:
     return best.reindex(list(benchmark.queries)).astype(float)
 
 
-def error_budget(retrieved: pd.DataFrame, alone: pd.DataFrame, ranks: pd.Series) -> pd.DataFrame:
+def error_budget(
+    retrieved: pd.DataFrame,
+    alone: pd.DataFrame,
+    ranks: pd.Series,
+    *,
+    one_wording: bool = False,
+) -> pd.DataFrame:
     """The points that each top-k answer lost, in `PARTS`: model, k, query_id, group,
     part, metric, value; over the parts (metric "lost") they add up to the scale's best
     − score.
@@ -79,14 +85,19 @@ def error_budget(retrieved: pd.DataFrame, alone: pd.DataFrame, ranks: pd.Series)
     A question for which a verdict is missing, for any model and k, is NaN for all: they
     are about the same questions, and what is left out is counted. A model and k without
     any verdict leave the others alone. Raises `VragError` where `alone` lacks a wording.
+
+    Where a protocol words one picture and several alike (`one_wording`), `alone` needs no
+    column of wordings, and there are no rows of `WORDED`.
     """
     JUDGED.check(retrieved, ["setting", *_KEYS, "score", "spread"], "error_budget")
     scale = scale_of(retrieved)
     top_k = retrieved[retrieved["setting"] == "top_k"].groupby(_KEYS, sort=False)
     table = top_k[["score", "spread"]].mean().reset_index()
+    if one_wording:
+        alone = pd.concat([alone.assign(wording=name) for name in WORDINGS])
     table = table.merge(_alone(alone), on=["model", "query_id"], how="left")
     there = table["query_id"].map(ranks) <= table["k"]
-    values = _parts(table, there, scale)
+    values = _parts(table, there, scale, one_wording)
     unknown = _unknown(table, pd.DataFrame(values).isna().any(axis=1))
     rows = [
         table[_KEYS].assign(
@@ -104,7 +115,8 @@ def error_budget(retrieved: pd.DataFrame, alone: pd.DataFrame, ranks: pd.Series)
         rows.append(table[_KEYS].assign(part=DOUBT, metric="spread", value=spread, **ends))
     budget = pd.concat(rows, ignore_index=True)
     nobody = (budget["part"] == COMPANY) & (budget["k"] == 1)
-    return budget[~nobody].reset_index(drop=True)
+    unworded = (budget["part"] == WORDED) & one_wording
+    return budget[~(nobody | unworded)].reset_index(drop=True)
 
 
 def _alone(judged: pd.DataFrame) -> pd.DataFrame:
@@ -127,7 +139,9 @@ def _alone(judged: pd.DataFrame) -> pd.DataFrame:
     return wide.reindex(columns=[*_FOUND, *_ANY]).reset_index()
 
 
-def _parts(table: pd.DataFrame, there: pd.Series, scale: Scale) -> dict[str, pd.Series]:
+def _parts(
+    table: pd.DataFrame, there: pd.Series, scale: Scale, one_wording: bool
+) -> dict[str, pd.Series]:
     """The points in each part, 0 where it does not apply; NaN where a score of it is
     missing.
     """
@@ -135,6 +149,8 @@ def _parts(table: pd.DataFrame, there: pd.Series, scale: Scale) -> dict[str, pd.
     given = table[f"gt_clue in {several}"].mask(single, table[f"gt_clue in {one}"])
     found = table[f"first_clue in {one}"]
     in_words = table[f"first_clue in {several}"].mask(single, table["score"])  # alone already
+    if one_wording:
+        found = in_words
     return {
         WON_BACK: (given - table["score"]).mask(there, 0.0),
         LOST_TOO: (scale.best - given).mask(there, 0.0),

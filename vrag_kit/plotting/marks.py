@@ -124,7 +124,8 @@ def percent_limits(tables: Sequence[pd.DataFrame]) -> tuple[float, float]:
 def note(tables: Sequence[pd.DataFrame], over: str = "") -> str:
     """What bars, hollow points and whiskers of these tables say, for a figure's caption."""
     words = [f"Bars: 95 % intervals{over and f' over {over}'}."]
-    if any(table["ci_low"].isna().all() for table in tables):
+    drawn = [table[table["value"].notna()] for table in tables]
+    if any(table["ci_low"].isna().all() for table in drawn if len(table)):
         words.append("Where there are none, the printed means allow none.")
     printed = [table["runs_low"] for table in tables if "runs_low" in table]
     if printed:

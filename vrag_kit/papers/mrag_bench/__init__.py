@@ -4,6 +4,7 @@ find, and its printed numbers with their audit.
 """
 
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
+from vrag_kit.papers.mrag_bench.across import among_retrieved, without_alike
 from vrag_kit.papers.mrag_bench.audit import (
     ASPECTS,
     QUESTIONS,
@@ -102,6 +103,7 @@ __all__ = [
     "accuracy_by_reading",
     "accuracy_by_scenario",
     "after_asking",
+    "among_retrieved",
     "answerers_agree",
     "audit",
     "audit_figure",
@@ -171,4 +173,5 @@ __all__ = [
     "with_letters",
     "with_official",
     "with_scenarios",
+    "without_alike",
 ]

@@ -5,7 +5,7 @@ Figure 5) as contexts, and questions whose options change places.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from string import ascii_uppercase
@@ -98,25 +98,19 @@ def gt_numbers(
 
 
 def gt_at_each_place(
-    benchmark: Benchmark,
-    run: pd.DataFrame,
-    alike: Mapping[QueryId, Collection[DocId]] | None = None,
-    *,
-    k: int = TOP,
+    benchmark: Benchmark, run: pd.DataFrame, *, k: int = TOP
 ) -> dict[int, list[Context]]:
     """Place from 1 to k → one context a query: its first ground-truth picture at that
     place, among the first k − 1 of the run that are none, in their order.
 
-    Nor are they among those `alike`, which show the same though no row holds them
-    (`example_pools`). Everything but the place is the same. Raises `VragError` for a
-    query without a ground-truth picture, or for which the run holds too few others.
+    Everything but the place is the same. Raises `VragError` for a query without a
+    ground-truth picture, or for which the run holds too few others.
     """
     found = _retrieved(benchmark, run)
     places: dict[int, list[Context]] = {place: [] for place in range(1, k + 1)}
     for query_id in benchmark.queries:
         relevant = benchmark.relevant(query_id)
-        showing = {*relevant, *(alike or {}).get(query_id, ())}
-        others = tuple(each for each in found[query_id] if each not in showing)[: k - 1]
+        others = tuple(each for each in found[query_id] if each not in relevant)[: k - 1]
         if not relevant or len(others) < k - 1:
             raise VragError(
                 f"query {query_id!r} has {len(relevant)} ground-truth pictures and {len(others)}"
