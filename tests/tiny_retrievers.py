@@ -189,6 +189,45 @@ def qwen2_vl(folder: Path, *, seed: int = 0) -> Path:
     )
 
 
+def llava_next(folder: Path, *, seed: int = 0) -> Path:
+    """A LLaVA-NeXT with a Llama, the architecture of E5-V; its processor was saved by an
+    older transformers and does not tell how tokens are counted.
+    """
+    from transformers import (
+        LlavaNextConfig,
+        LlavaNextForConditionalGeneration,
+        LlavaNextImageProcessor,
+        LlavaNextProcessor,
+    )
+
+    marks = ["<image>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
+    tokenizer = _byte_tokenizer(["<|endoftext|>", *marks], length=512)
+    text = {
+        **_SMALL,
+        "model_type": "llama",
+        "num_key_value_heads": 2,
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": 512,
+    }
+    vision = {**_SMALL, "model_type": "clip_vision_model", "image_size": 32, "patch_size": 8}
+    grids = [[32, 64], [64, 32], [64, 64]]
+    config = LlavaNextConfig(
+        text_config=text,
+        vision_config=vision,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_grid_pinpoints=grids,
+        vision_feature_layer=-2,
+    )
+    images = LlavaNextImageProcessor(
+        size={"shortest_edge": 32},
+        crop_size={"height": 32, "width": 32},
+        image_grid_pinpoints=grids,
+    )
+    processor = LlavaNextProcessor(images, tokenizer)
+    build = LlavaNextForConditionalGeneration
+    return _save(folder, seed, lambda: _louder(build(config)), processor)
+
+
 def lora(folder: Path, base: Path, *, seed: int = 0) -> Path:
     """A LoRA adapter of `base` whose weights are not zero, with the base's processor
     beside it, as VLM2Vec ships it.

@@ -94,7 +94,7 @@ def find_encoder(entry: Entry) -> Found:
     has a wrong value, and a checkpoint that is not there.
     """
     spec, given = read_entry(entry, OPTIONS, "retriever")
-    options = {**_known(spec), **given}
+    options = {**_known(spec, given.get("query", "text")), **given}
     _check_values(spec, options)
     revision = options.pop("revision", None)
     if _is_tagged(spec):
@@ -160,10 +160,11 @@ def _partner(spec: str, folder: Path, options: Options) -> Path | None:
     return find_checkpoint(base, revision=revision)
 
 
-def _known(spec: str) -> Options:
-    """The options that a model's authors give."""
+def _known(spec: str, query: object) -> Options:
+    """The options that a model's authors give, for what is encoded of a question."""
     text = files("vrag_kit.retrieval").joinpath("retrievers.json").read_text(encoding="utf-8")
-    return dict(json.loads(text).get(spec, {"options": {}})["options"])
+    stated = json.loads(text).get(spec, {})
+    return {**stated.get("options", {}), **stated.get("by_query", {}).get(query, {})}
 
 
 def _check_values(spec: str, options: Options) -> None:

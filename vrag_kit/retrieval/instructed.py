@@ -168,6 +168,7 @@ def load_instructed(
     processors = ("processor_config.json", "preprocessor_config.json")
     own = any((source.folder / name).is_file() for name in processors)
     processor = (source if own else base).read_part(AutoProcessor, image_size=image_size)
+    _fill_in(processor, model.config)
     _check_prompts(source, prompts, processor)
     options = {
         "family": "instructed",
@@ -197,6 +198,18 @@ def _prompts(source: Source, query: str | None, document: str | None) -> dict[st
             f" token, as its authors give them."
         )
     return {"query": query, "document": document}
+
+
+def _fill_in(processor: Made, config: Made) -> None:
+    """Tell a LLaVA processor saved by an older transformers, as E5-V's, what it counts
+    a picture's tokens by: the model's own patches, features, and CLIP's first token.
+    """
+    if getattr(processor, "patch_size", 0) is not None:
+        return
+    processor.patch_size = config.vision_config.patch_size
+    processor.vision_feature_select_strategy = config.vision_feature_select_strategy
+    has_first = config.vision_config.model_type == "clip_vision_model"
+    processor.num_additional_image_tokens = int(has_first)
 
 
 def _check_prompts(source: Source, prompts: Mapping[str, str], processor: Made) -> None:

@@ -95,12 +95,12 @@ def _tower(width: int, sizes: TowerSizes) -> Made:
     """
     from timm.models.eva import Eva
 
-    return Eva(
-        img_size=sizes.image_size,
-        patch_size=sizes.patch,
-        embed_dim=width,
-        depth=sizes.layers,
-        num_heads=sizes.heads,
-        mlp_ratio=sizes.hidden / width,
-        **_EVA02,
-    )
+    own: Options = {
+        "img_size": sizes.image_size,
+        "patch_size": sizes.patch,
+        "embed_dim": width,
+        "depth": sizes.layers,
+        "num_heads": sizes.heads,
+        "mlp_ratio": sizes.hidden / width,
+    }
+    return Eva(**own, **_EVA02)
