@@ -4,6 +4,7 @@ find, and its printed numbers with their audit.
 """
 
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
+from vrag_kit.papers.claim_rows import show_claims
 from vrag_kit.papers.mrag_bench.across import among_retrieved, without_alike
 from vrag_kit.papers.mrag_bench.audit import (
     ASPECTS,
@@ -16,6 +17,7 @@ from vrag_kit.papers.mrag_bench.audit import (
 from vrag_kit.papers.mrag_bench.audit_figure import audit_figure
 from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
 from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
+from vrag_kit.papers.mrag_bench.claims import claims_on, claims_table
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
 from vrag_kit.papers.mrag_bench.labelled_choices import labelled_choices, readers_on_labelled
 from vrag_kit.papers.mrag_bench.models import paper_models
@@ -112,6 +114,8 @@ __all__ = [
     "by_questions",
     "by_spelling",
     "claims",
+    "claims_on",
+    "claims_table",
     "contradictions",
     "distribution",
     "examples_figure",
@@ -159,6 +163,7 @@ __all__ = [
     "run_end",
     "scenario_table",
     "score_file",
+    "show_claims",
     "smallest_denominator",
     "spelling_arms",
     "spelling_baseline",

@@ -3,11 +3,12 @@ numbers, their audit, and replications held against them.
 """
 
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
+from vrag_kit.papers.claim_rows import show_claims
 from vrag_kit.papers.visual_rag.audit import audit, paper_tables
 from vrag_kit.papers.visual_rag.audit_figure import audit_figure
 from vrag_kit.papers.visual_rag.audit_runs import run_statistics
 from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
-from vrag_kit.papers.visual_rag.claims import claims_on, claims_table, show_claims
+from vrag_kit.papers.visual_rag.claims import claims_on, claims_table
 from vrag_kit.papers.visual_rag.derived import (
     change_printed,
     gains_beside_bias,

@@ -25,13 +25,14 @@ from vrag_kit.papers.audit_rows import (
     Allowed,
     rows_of,
 )
+from vrag_kit.papers.claim_rows import SUPPORTED
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.audit_runs import audit_runs
 from vrag_kit.papers.visual_rag.cells import printed_cells
 from vrag_kit.papers.visual_rag.ndcg_bound import HALF_UNIT, ndcg_bounds
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
 from vrag_kit.papers.visual_rag.query_counts import query_counts
-from vrag_kit.papers.visual_rag.statements import STATEMENTS, SUPPORTED, Tables
+from vrag_kit.papers.visual_rag.statements import STATEMENTS, Tables
 
 RUNS = 5
 """Runs a cell (footnotes 4 and 6)."""

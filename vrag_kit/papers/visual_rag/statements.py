@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.papers.claim_rows import Range
 from vrag_kit.papers.visual_rag.cells import (
     BASELINE,
     MISSED,
@@ -27,11 +28,6 @@ from vrag_kit.papers.visual_rag.cells import (
 Tables = Mapping[int | str, pd.DataFrame]
 OPEN = ("Phi4-MM", "Qwen2.5VL", "InternVL3", "Pixtral", "Llama3.2-V")
 PROPRIETARY = ("GPT-4o", "Gemini", "Claude")
-SUPPORTED = "supported"
-CONTRADICTED = "contradicted"
-COMPATIBLE = "compatible"
-UNDECIDED = "undecided"
-_EXACT = 1e-9  # a printed number on the edge of its range is inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +47,7 @@ class Statement:
     @property
     def expected(self) -> str:
         """The range in words."""
-        if math.isinf(self.high) or math.isinf(self.low):
-            return f"at least {self.low:g}" if math.isinf(self.high) else f"at most {self.high:g}"
-        return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
+        return str(Range(self.low, self.high))
 
     def on(self, cells: Cells) -> dict[str, Number]:
         """Which model or setting → the number, for those that the statement is about and
@@ -63,21 +57,8 @@ class Statement:
         return self.numbers(cells, [name for name in there if not self.of or name in self.of])
 
     def verdict(self, number: Number) -> str:
-        """ "supported" where the whole interval lies in the range, "contradicted" where
-        none of it does, else "undecided".
-
-        A range with two ends may be narrower than any interval. There a number that lies
-        in it with a part of its interval only is "compatible".
-        """
-        if self.low - _EXACT <= number.low and number.high <= self.high + _EXACT:
-            return SUPPORTED
-        if number.high < self.low - _EXACT or number.low > self.high + _EXACT:
-            return CONTRADICTED
-        known = not math.isnan(number.low + number.high)
-        two_ends = math.isfinite(self.low) and math.isfinite(self.high)
-        if known and two_ends and self.low <= number.value <= self.high:
-            return COMPATIBLE
-        return UNDECIDED
+        """What the number says of it (see `Range.verdict`)."""
+        return Range(self.low, self.high).verdict(number.value, number.low, number.high)
 
 
 def _places(cells: Cells, model: str, setting: str) -> list[int]:

@@ -1,0 +1,100 @@
+"""What the text of MRAG-Bench says of models, as data: a difference between two
+settings, and the range in which the sentence puts it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from vrag_kit.papers.claim_rows import Range
+from vrag_kit.papers.mrag_bench.models import paper_models
+from vrag_kit.papers.mrag_bench.results import OVERALL, printed_main
+from vrag_kit.papers.mrag_bench.text_settings import printed_text_or_image
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One sentence of the paper, in our words, and how to look it up."""
+
+    name: str
+    section: str
+    table: int
+    """Where its numbers are printed."""
+    notebook: str
+    """The number of the notebook whose differences it can be looked up in."""
+    of: tuple[str, ...]
+    """The models that it is about, as in Table 3; () where any."""
+    says: str
+    setting: str
+    baseline: str
+    """The number is the accuracy in `setting` less that in this one, in points."""
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def range(self) -> Range:
+        """Where it holds."""
+        return Range(self.low, self.high)
+
+    @property
+    def expected(self) -> str:
+        """The range in words."""
+        return str(self.range)
+
+    def is_about(self, model: str) -> bool:
+        """Whether it speaks of a model, by the name that tables here give it."""
+        return not self.of or paper_name(model) in self.of
+
+    def printed(self) -> list[str]:
+        """The verdicts of the paper's own numbers, one a model; they have no interval."""
+        table = printed_main() if self.table == 3 else printed_text_or_image()
+        table = table[(table["scenario"] == OVERALL) & table["model"].isin(models_of_paper())]
+        values = table.pivot(index="model", columns="setting", values="value")
+        numbers = (values[self.setting] - values[self.baseline]).dropna().round(2)
+        about = [value for model, value in numbers.items() if self.is_about(str(model))]
+        return [self.range.verdict(value, value, value) for value in about]
+
+
+@cache
+def models_of_paper() -> dict[str, str]:
+    """The 14 models as Table 3 calls them → "open_source" or "proprietary"."""
+    table = printed_main().drop_duplicates("model").set_index("model")["model_group"]
+    models = table[table.isin(["open_source", "proprietary"])]
+    return {str(name): str(group) for name, group in models.items()}
+
+
+@cache
+def _names() -> dict[str, str]:
+    """A checkpoint's name in tables → what Table 3 calls it."""
+    names = {}
+    for row in paper_models().to_dict("records"):
+        for checkpoint in (row["checkpoint"], row["instead"].split(" (")[0]):
+            if checkpoint:
+                names[checkpoint.partition("@")[0].replace("/", "-")] = str(row["model"])
+    return names
+
+
+def paper_name(model: str) -> str:
+    """What Table 3 calls a model that tables here name so; itself where it is none."""
+    return _names().get(model, model)
+
+
+def _statements() -> tuple[Statement, ...]:
+    data = json.loads(Path(__file__).with_name("statements.json").read_text(encoding="utf-8"))
+    groups = models_of_paper()
+    statements = []
+    for entry in data:
+        of = tuple(name for name, group in groups.items() if group == entry["of"])
+        statements.append(Statement(**{**entry, "of": of}))
+    return tuple(statements)
+
+
+STATEMENTS = _statements()
+"""In the order of the paper.
+
+"Almost all open models decline" is asked of each: it is contradicted by one that gains.
+"""
