@@ -19,6 +19,13 @@ from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
 from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
 from vrag_kit.papers.mrag_bench.claims import claims_on, claims_table
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
+from vrag_kit.papers.mrag_bench.found_and_right import (
+    found_and_right,
+    how_they_go_together,
+    printed_found_and_right,
+    with_found,
+)
+from vrag_kit.papers.mrag_bench.found_and_right_figure import found_and_right_figure
 from vrag_kit.papers.mrag_bench.labelled_choices import labelled_choices, readers_on_labelled
 from vrag_kit.papers.mrag_bench.models import paper_models
 from vrag_kit.papers.mrag_bench.official_scorer import (
@@ -121,6 +128,8 @@ __all__ = [
     "examples_figure",
     "explained_by_spelling",
     "few_of_each",
+    "found_and_right",
+    "found_and_right_figure",
     "gains_by_scenario",
     "gt_at_each_place",
     "gt_image_and_text",
@@ -128,6 +137,7 @@ __all__ = [
     "gt_rag",
     "gt_text",
     "guessed_table",
+    "how_they_go_together",
     "in_reverse",
     "is_papers_data",
     "labelled_choices",
@@ -142,6 +152,7 @@ __all__ = [
     "paper_models",
     "paper_tables",
     "papers_mix",
+    "printed_found_and_right",
     "printed_gains",
     "printed_hits",
     "printed_main",
@@ -175,6 +186,7 @@ __all__ = [
     "swapped_examples",
     "swapped_rag",
     "turned",
+    "with_found",
     "with_letters",
     "with_official",
     "with_scenarios",

@@ -1,0 +1,95 @@
+"""What retrievers find beside what is right: correlations against SciPy's and counting."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from mrag_rows import four_questions
+from scipy import stats
+
+from vrag_kit.papers.mrag_bench import (
+    found_and_right,
+    found_and_right_figure,
+    how_they_go_together,
+    paper_tables,
+    printed_found_and_right,
+    retriever_correlations,
+    with_found,
+)
+
+PRINTED = printed_found_and_right()
+
+
+def test_the_papers_correlations_are_scipys_with_interval_and_what_24_orders_allow() -> None:
+    table = how_they_go_together(PRINTED).set_index("scenario")
+    for scenario, part in PRINTED.groupby("scenario"):
+        theirs = stats.pearsonr(part["found"], part["right"])
+        row = table.loc[scenario]
+        assert row["pearson"] == pytest.approx(theirs.statistic)
+        interval = theirs.confidence_interval()
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx((interval.low, interval.high))
+        assert row["spearman"] == pytest.approx(stats.spearmanr(part["found"], part["right"])[0])
+        x, y = part["found"].to_numpy(), part["right"].to_numpy()
+        every = [abs(np.corrcoef(x, order)[0, 1]) for order in permutations(y)]
+        strong = sum(r >= abs(theirs.statistic) - 1e-9 for r in every)
+        assert row["p"] == pytest.approx(strong / 24)
+    assert table.loc["overall", "p"] == 3 / 24  # the paper's "strong 95%"
+    assert set(table["n"]) == {4}
+    own = retriever_correlations(paper_tables()).set_index("scenario")["pearson"]
+    assert own.to_dict() == pytest.approx(table["pearson"].drop("within scenarios").to_dict())
+
+
+def test_within_scenarios_each_counts_from_its_own_mean() -> None:
+    """Two scenarios on levels of their own, in each of which found and right rise alike."""
+    rows = []
+    for scenario, low, high in (("overall", 0.0, 0.0), ("angle", 0.1, 0.8), ("scope", 0.6, 0.1)):
+        for place, name in enumerate("abcd"):
+            rows.append(("m", name, scenario, "hit@5", low + place / 20, high + place / 50))
+    columns = ["model", "retriever", "scenario", "metric", "found", "right"]
+    table = how_they_go_together(pd.DataFrame(rows, columns=columns)).set_index("scenario")
+    within = table.loc["within scenarios"]
+    assert within["pearson"] == pytest.approx(1.0)
+    assert within["p"] == within["p_least"] == pytest.approx(2 / 24)  # as found, and reversed
+    assert np.isnan(within["ci_low"])
+
+
+def test_what_never_changes_goes_together_with_nothing() -> None:
+    same = PRINTED.assign(right=0.5)
+    table = how_they_go_together(same)
+    assert table[["pearson", "ci_low", "p", "spearman"]].isna().all(axis=None)
+
+
+def test_hits_and_accuracies_meet_by_retriever_and_scenario_and_are_drawn() -> None:
+    share = {"value": 0.5, "ci_low": 0.4, "ci_high": 0.6, "n": 9, "n_failed": 0}
+    hits = [
+        {"retriever": name, "scenario": scenario, "metric": metric, **share}
+        for name in "ab"
+        for scenario in ("overall", "angle")
+        for metric in ("hit@5", "recall@5")
+    ]
+    levels = (("overall", "overall"), ("aspect", "perspective"), ("scenario", "angle"))
+    results = [
+        {"model": "m", "retriever": name, "level": level, "scenario": scenario, **share}
+        for name in "ab"
+        for level, scenario in levels
+    ]
+    results = pd.DataFrame(results).assign(metric="accuracy", value=0.25)
+    both = found_and_right(pd.DataFrame(hits), results)
+    assert len(both) == 8  # aspects are left out
+    assert set(both["found"]) == {0.5}
+    assert set(both["right"]) == {0.25}
+    figure = found_and_right_figure({"ours": both, "as printed": PRINTED})
+    assert [axis.get_xlabel() for axis in figure.axes] == [
+        "hit@5 (%), n = 9",
+        "recall@5 (%), n = 9",
+        "hit@5 (%), n = 1353",
+    ]
+    assert "r = 0.95 [-0.10, 1.00], 4 retrievers, p = 0.12" in figure.axes[2].get_title()
+
+
+def test_found_says_whether_ground_truth_was_shown() -> None:
+    shown = pd.DataFrame({"query_id": ["0", "0", "1"], "doc_ids": [("gt0-3",), ("gt1-0",), ()]})
+    assert with_found(shown, four_questions())["found"].tolist() == ["found", "missed", "missed"]

@@ -1,0 +1,67 @@
+"""Figure 5, left, with every scenario: what retrievers find, and what is right with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vrag_kit.papers.mrag_bench.found_and_right import how_they_go_together
+from vrag_kit.papers.mrag_bench.results import OVERALL
+from vrag_kit.plotting.style import colors_of, new_figure
+
+_NUMBERS = ["found", "found_low", "found_high", "right", "right_low", "right_high"]
+
+
+def found_and_right_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
+    """A panel for each source (title → `found_and_right`), model and measure: a small
+    point a retriever and scenario, a large one, with 95 % intervals, a retriever overall.
+
+    Above each panel stands how the large points go together.
+    """
+    panels = []
+    for title, table in sources.items():
+        for (model, metric), part in table.groupby(["model", "metric"], sort=False):
+            panels.append((f"{title}, {model}".replace("field-guide-", ""), str(metric), part))
+    figure, (axes,) = new_figure(1, len(panels), (4.5 * len(panels) + 0.6, 5.2), sharey=True)
+    colors = colors_of(pd.concat(sources.values())["retriever"])
+    for axis, (title, metric, part) in zip(axes, panels, strict=True):
+        for retriever, color in colors.items():
+            _points(axis, part[part["retriever"] == retriever], color)
+        axis.set(title=f"{title}\n{_in_words(part)}", xlabel=f"{metric} (%), n = {part['n'].max()}")
+        axis.set(xlim=(-4, 104), ylim=(-4, 104))
+        axis.title.set_fontsize(9.5)
+        axis.tick_params(labelleft=True)
+    axes[0].set_ylabel("accuracy (%)")
+    handles = [
+        axes[0].plot([], [], "o", color=color, label=name)[0] for name, color in colors.items()
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=9)
+    figure.supxlabel(
+        "Large: overall, with 95 % intervals where there are any; small: a scenario each.",
+        fontsize=9,
+    )
+    return figure
+
+
+def _points(axis: Axes, table: pd.DataFrame, color: str) -> None:
+    """One retriever: its scenarios, then overall with its intervals."""
+    whole = table["scenario"] == OVERALL
+    each = 100 * table.loc[~whole, ["found", "right"]]
+    axis.plot(each["found"], each["right"], "o", color=color, markersize=3.5, alpha=0.6)
+    for row in (100 * table.loc[whole, _NUMBERS]).to_dict("records"):
+        axis.hlines(row["right"], row["found_low"], row["found_high"], color=color, linewidth=1.4)
+        axis.vlines(row["found"], row["right_low"], row["right_high"], color=color, linewidth=1.4)
+        axis.plot(row["found"], row["right"], "o", color=color, markersize=9, zorder=3)
+
+
+def _in_words(table: pd.DataFrame) -> str:
+    """How the overall points go together."""
+    row = how_they_go_together(table).query("scenario == @OVERALL").iloc[0]
+    told = f"overall r = {row['pearson']:.2f}"
+    if pd.notna(row["ci_low"]):
+        told += f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
+    told += f", {int(row['n'])} retrievers"
+    return told + (f", p = {row['p']:.2g}" if pd.notna(row["p"]) else "")
