@@ -60,7 +60,7 @@ def differences_of(notebook: str, table: pd.DataFrame) -> dict[str, Any]:
     """
     told = {model: [f"s{each}" for each in range(0, 45, 3)] for model in ("a", "b")}
     names: dict[str, Any] = {
-        **vars(vrag_kit.analysis),
+        "analysis": vrag_kit.analysis,
         "display": display,
         "judged": table,
         "strata": with_strata(table, told),

@@ -49,12 +49,7 @@ def compare(
     `baseline` was not asked; without rows there are none.
     """
     VALUES.check(per_query, ["query_id", "group", "value"], "compare")
-    arms = list(per_query[arm].unique())
-    if arms and baseline not in arms:
-        raise VragError(
-            f"compare: {baseline!r} was not asked, so nothing can be compared with it; found"
-            f" {', '.join(map(str, arms))} in the column {arm!r}. Name one of these as `baseline`."
-        )
+    arms = _arms(per_query, arm, baseline)
     scales = {key: scale_of(part).differences for key, part in per_query.groupby(list(by))}
     parts = [mix.column] if mix else []
     keys = list(dict.fromkeys([*by, *parts, "query_id", "group"]))
@@ -71,6 +66,17 @@ def compare(
     table = pd.DataFrame(rows, columns=[arm, *by, *numbers])
     asking = [column for column in (arm, *by) if column not in repeats]
     return table.assign(p_holm=_by_question(table, asking))
+
+
+def _arms(per_query: pd.DataFrame, arm: str, baseline: Hashable) -> list[Hashable]:
+    """The arms that were asked, in order; raises `VragError` when `baseline` is none."""
+    arms = list(per_query[arm].unique())
+    if arms and baseline not in arms:
+        raise VragError(
+            f"compare: {baseline!r} was not asked, so nothing can be compared with it; found"
+            f" {', '.join(map(str, arms))} in the column {arm!r}. Name one of these as `baseline`."
+        )
+    return arms
 
 
 def _difference(pairs: pd.DataFrame, scale: Scale, mix: Mix | None) -> tuple[float, ...]:

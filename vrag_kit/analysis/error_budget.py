@@ -21,6 +21,17 @@ MISREAD = "clue retrieved: lost with it alone too"
 WORDED = "clue retrieved: won back by the wording of one image, net"
 COMPANY = "clue retrieved: won back by showing it alone, net"
 PARTS = (WON_BACK, LOST_TOO, MISREAD, WORDED, COMPANY)
+"""What an answer among k images lost. Where no clue is among them:
+
+* `WON_BACK`: a clue alone in this k's wording − the answer;
+* `LOST_TOO`: best − a clue alone in this k's wording.
+
+Where there is one, the best ranked clue is held against it:
+
+* `MISREAD`: best − that clue alone as one image;
+* `WORDED`: that − the same clue alone in this k's wording;
+* `COMPANY`: that − the answer.
+"""
 NET = (WON_BACK, WORDED, COMPANY)
 """The parts that are differences of two answers, and may be negative."""
 DOUBT = "apart: spread of the judge's verdicts"
@@ -61,18 +72,7 @@ def error_budget(
     `retrieved` are the judged top-k answers, `alone` those to one clue: the best ranked
     one (setting first_clue) and, in the mean over draws, any (gt_clue), each asked about
     in both of `WORDINGS`, as its column wording says. `ranks` are those of
-    `first_clue_rank`. Where no clue is among the first k, the parts are
-
-    * `WON_BACK`: a clue alone in this k's wording − the answer;
-    * `LOST_TOO`: best − a clue alone in this k's wording.
-
-    Where there is one, the best ranked clue is held against it:
-
-    * `MISREAD`: best − that clue alone as one image;
-    * `WORDED`: that − the same clue alone in this k's wording;
-    * `COMPANY`: that − the answer.
-
-    Those in `NET` keep their sign, so that chance, which helps either answer alike,
+    `first_clue_rank`. Those in `NET` keep their sign, so that chance, which helps either answer alike,
     cancels in the mean: a negative one says that the answer earns more than what it is
     held against. At k = 1 there is no company, and no row of it: the answer is itself
     that to a clue alone in this k's wording, and the clue that might help is asked about
@@ -99,24 +99,24 @@ def error_budget(
     there = table["query_id"].map(ranks) <= table["k"]
     values = _parts(table, there, scale, one_wording)
     unknown = _unknown(table, pd.DataFrame(values).isna().any(axis=1))
-    rows = [
-        table[_KEYS].assign(
-            part=part,
-            metric="lost",
-            value=values[part].mask(unknown),
-            worst=-scale.width if part in NET else 0.0,
-            best=scale.width,
-        )
-        for part in PARTS
-    ]
     if table["spread"].notna().any():
-        spread = table["spread"].mask(unknown)
-        ends = {"worst": 0.0, "best": scale.width}
-        rows.append(table[_KEYS].assign(part=DOUBT, metric="spread", value=spread, **ends))
+        values[DOUBT] = table["spread"]
+    rows = [_rows(table, part, value.mask(unknown), scale) for part, value in values.items()]
     budget = pd.concat(rows, ignore_index=True)
     nobody = (budget["part"] == COMPANY) & (budget["k"] == 1)
     unworded = (budget["part"] == WORDED) & one_wording
     return budget[~(nobody | unworded)].reset_index(drop=True)
+
+
+def _rows(table: pd.DataFrame, part: str, value: pd.Series, scale: Scale) -> pd.DataFrame:
+    """The rows of one part of the budget."""
+    return table[_KEYS].assign(
+        part=part,
+        metric="spread" if part == DOUBT else "lost",
+        value=value,
+        worst=-scale.width if part in NET else 0.0,
+        best=scale.width,
+    )
 
 
 def _alone(judged: pd.DataFrame) -> pd.DataFrame:

@@ -63,9 +63,7 @@ def load_mrag_bench(
     store = Path(cache_dir) if cache_dir else project_path(STORE)
     folder = corpus_folder(corpus) if corpus else None
     found = _find(find_shards(rows), folder, store, cuts=left_out != "own")
-    documents = found.documents
-    if left_out == "inputs":
-        documents = _without_inputs(found)
+    documents = _without_inputs(found) if left_out == "inputs" else found.documents
     groups = _groups(found.rows)
     return Benchmark(
         name=name,

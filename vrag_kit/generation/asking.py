@@ -37,6 +37,10 @@ class _Question:
     prompt: Prompt
     stored: StoredPrompt
 
+    def answer_id(self, generator: Generator, sample: int) -> str:
+        """The key under which the answer of one sample is kept."""
+        return answer_key(generator.fingerprint, self.stored, generator.decoding, sample)
+
 
 def ask_prompts(
     generator: Generator,
@@ -59,14 +63,10 @@ def ask_prompts(
     how, this = how or Asking(), this or Round()
     began = time.monotonic()
     pictures = store.pictures(all_images(prompts))
-    asked: dict[str, _Question] = {}
-    answer_ids = []
-    for owner, prompt in zip(owners or [""] * len(prompts), prompts, strict=True):
-        stored = stored_prompt(prompt, pictures)
-        answer_id = answer_key(generator.fingerprint, stored, generator.decoding, this.sample)
-        asked[answer_id] = _Question(owner, prompt, stored)
-        answer_ids.append(answer_id)
-
+    owned = zip(owners or [""] * len(prompts), prompts, strict=True)
+    questions = [_Question(owner, each, stored_prompt(each, pictures)) for owner, each in owned]
+    answer_ids = [each.answer_id(generator, this.sample) for each in questions]
+    asked = dict(zip(answer_ids, questions, strict=True))
     answers = store.read(list(asked))
     again = store.failures(asked) if how.retry_failures else {}
     again = {each: when for each, when in again.items() if not _stands(answers[each], this)}
