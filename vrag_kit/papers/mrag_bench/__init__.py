@@ -19,6 +19,7 @@ from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
 from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
 from vrag_kit.papers.mrag_bench.claims import claims_on, claims_table
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
+from vrag_kit.papers.mrag_bench.extraction import TABLE_5, extraction_prompt, with_extracted
 from vrag_kit.papers.mrag_bench.found_and_right import (
     found_and_right,
     how_they_go_together,
@@ -102,6 +103,7 @@ __all__ = [
     "CHANCE",
     "QUESTIONS",
     "RULES",
+    "TABLE_5",
     "TEXT_OR_IMAGE",
     "WORDINGS",
     "ChoiceJudge",
@@ -127,6 +129,7 @@ __all__ = [
     "distribution",
     "examples_figure",
     "explained_by_spelling",
+    "extraction_prompt",
     "few_of_each",
     "found_and_right",
     "found_and_right_figure",
@@ -186,6 +189,7 @@ __all__ = [
     "swapped_examples",
     "swapped_rag",
     "turned",
+    "with_extracted",
     "with_found",
     "with_letters",
     "with_official",
