@@ -320,6 +320,7 @@ def test_the_budget_figure_stacks_parts_on_their_side_of_0_and_marks_their_sum()
     assert axis.get_title() == "m (n = 9)"
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [*parts[:3], sums.get_label()]
+    assert f"Not drawn, since its mean is 0 at every k: {PARTS[3]}." in figure.get_supxlabel()
 
 
 def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_both() -> None:

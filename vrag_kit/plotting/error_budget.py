@@ -51,11 +51,13 @@ def budget_figure(budget: pd.DataFrame) -> Figure:
     handles: list[Artist] = [Patch(color=_COLORS[part], label=part) for part in parts]
     handles += axes.flat[0].get_legend_handles_labels()[0]  # that of the sum
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9)
-    figure.supxlabel(
+    note = (
         "A whisker is the 95 % interval of its own segment, counted from the segment's base.\n"
-        "Below 0: the answer earns more than the clue alone that it is held against.",
-        fontsize=9,
+        "Below 0: the answer earns more than the clue alone that it is held against."
     )
+    if not_drawn := [part for part in PARTS if part in largest and part not in parts]:
+        note += f"\nNot drawn, since its mean is 0 at every k: {'; '.join(not_drawn)}."
+    figure.supxlabel(note, fontsize=9)
     return figure
 
 
