@@ -20,6 +20,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from vrag_kit.errors import VragError
+from vrag_kit.papers.mrag_bench import claims_on as mrag_claims
 from vrag_kit.papers.visual_rag import claims_on
 from vrag_kit.papers.visual_rag.statements import STATEMENTS
 from vrag_kit.runner.cleaning import clean
@@ -68,13 +69,13 @@ BAD = [
 DYING = ["# What dies", "import os\nos._exit(9)", "## What to notice\n\nNothing that lives."]
 
 
-def save(path: Path, cells: list[str]) -> None:
+def save(path: Path, cells: list[str], parameters: str = PARAMETERS) -> None:
     first, *others = [
         new_markdown_cell(text) if text.startswith(("# W", "## ")) else new_code_cell(text)
         for text in cells
     ]
     book = new_notebook(
-        cells=[first, new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}), *others]
+        cells=[first, new_code_cell(parameters, metadata={"tags": ["parameters"]}), *others]
     )
     book.metadata["kernelspec"] = {
         "name": "python3",
@@ -281,6 +282,29 @@ def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> 
     assert "made with other parameters than the parameter file now gives" in article(
         report()[0], "guide/01_good"
     )
+
+
+def test_two_papers_stand_on_one_page_each_with_its_data_and_what_it_says(
+    project: Path,
+) -> None:
+    (project / "notebooks" / "mrag_bench").mkdir()
+    notebook = project / "notebooks" / "mrag_bench" / "31_letters.ipynb"
+    parameters = 'mrag_rows = "mrag-drawn"  # rows\nfigures_dir = "figures"  # here'
+    save(notebook, ["# Who chooses?", "mrag_rows"], parameters)
+    copies = project / "runs" / "mrag_bench" / "p" / "mrag_bench"
+    copies.mkdir(parents=True)
+    shutil.copy(notebook, copies)
+    (project / "params" / "mrag_bench").mkdir()
+    (project / "params" / "mrag_bench" / "p.yaml").write_text("{}\n", encoding="utf-8")
+    gain = {"model": "own", "setting": "gt_rag", "scenario": "overall", "value": 9, "n": 60}
+    table = pd.DataFrame([{**gain, "ci_low": 5, "ci_high": 13}])
+    mrag_claims("31", table, "mrag-drawn", project / "figures")
+    plans = [Path("params/guide/p.yaml"), Path("params/mrag_bench/p.yaml")]
+    html = write_report(plans)[0].read_text(encoding="utf-8")
+    assert "<h1>Visual RAG: Little guide, mrag-drawn</h1>" in html
+    assert "all models improve with ground-truth examples" in html
+    assert "own: 9.00 [5.00, 13.00] supported" in html
+    assert "<code>mrag_bench/31_letters</code>" in html
 
 
 def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) -> None:

@@ -72,11 +72,11 @@ def error_budget(
     `retrieved` are the judged top-k answers, `alone` those to one clue: the best ranked
     one (setting first_clue) and, in the mean over draws, any (gt_clue), each asked about
     in both of `WORDINGS`, as its column wording says. `ranks` are those of
-    `first_clue_rank`. Those in `NET` keep their sign, so that chance, which helps either answer alike,
-    cancels in the mean: a negative one says that the answer earns more than what it is
-    held against. At k = 1 there is no company, and no row of it: the answer is itself
-    that to a clue alone in this k's wording, and the clue that might help is asked about
-    as one image.
+    `first_clue_rank`. Those in `NET` keep their sign, so that chance, which helps either
+    answer alike, cancels in the mean: a negative one says that the answer earns more
+    than what it is held against. At k = 1 there is no company, and no row of it: the
+    answer is itself that to a clue alone in this k's wording, and the clue that might
+    help is asked about as one image.
 
     Where the judge gave several verdicts (judge_samples > 1), rows with the part `DOUBT`
     and the metric "spread" tell the standard deviation of those on each top-k answer; it

@@ -69,8 +69,9 @@ def _page(plans: Sequence[Plan], chapters: Sequence[Chapter]) -> str:
     for plan in plans:
         for notebook, given in plan.given.items():
             settings = {**declared(notebook), **given}
-            if "data" in settings:
-                benchmarks[title_of(settings["data"])] = None
+            for name in _DATA:
+                if name in settings:
+                    benchmarks[title_of(settings[name])] = None
             if "figures_dir" in settings:
                 figures = project_path(settings["figures_dir"])
                 results[settings["figures_dir"]] = _results(figures)
@@ -93,6 +94,8 @@ def _page(plans: Sequence[Plan], chapters: Sequence[Chapter]) -> str:
     )
 
 
+_DATA = ("data", "mrag_rows")
+"""Parameters that name the benchmark of a notebook."""
 Rows = list[dict[Hashable, Any]]
 """The rows of a table: cells of any kind by their columns."""
 
