@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from mrag_rows import four_questions
+from PIL import Image
 
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.papers.mrag_bench import (
     QUESTIONS,
     printed_hits,
     retrieval_by_scenario,
     rows_run,
 )
-from vrag_kit.retrieval import make_run
+from vrag_kit.retrieval import embed_documents, load_encoder, make_run, search_all
+from vrag_kit.retrieval.openclip import OpenClipEncoder
 from vrag_kit.types import Benchmark
 
 OVERLAPS = {  # questions whose `retrieved_images` hold ground truth, byte for byte
@@ -28,6 +34,25 @@ OVERLAPS = {  # questions whose `retrieved_images` hold ground truth, byte for b
     "biological": 41,
     "others": 98,
 }
+
+
+CLIP = "field-guide-clip-64"
+ASKED = {
+    "text": CLIP,
+    "image": {"model": CLIP, "query": "image"},
+    "both": {"model": CLIP, "query": "both"},
+}
+NAMES = [CLIP, f"{CLIP}-by-image", f"{CLIP}-by-both"]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    """Nine questions of the small edition, over their own pictures and examples."""
+    whole = open_mrag_bench("mrag-drawn-small", cache_dir=tmp_path_factory.mktemp("matching"))
+    few = whole.subset(list(whole.queries)[::7])
+    wanted = set().union(*few.qrels.values(), *few.left_out.values())
+    corpus = {doc_id: each for doc_id, each in whole.corpus.items() if doc_id in wanted}
+    return replace(few, corpus=corpus)
 
 
 @pytest.fixture
@@ -93,3 +118,67 @@ def test_overall_weighs_scenarios_as_the_papers_questions(benchmark: Benchmark) 
     assert set(overall["n"]) == {5}
     assert (overall["ci_low"] <= overall["value"]).all()
     assert (overall["value"] <= overall["ci_high"]).all()
+
+
+def test_clip_is_asked_by_text_picture_or_both_and_never_finds_the_querys_own_picture(
+    drawn: Benchmark, tmp_path: Path
+) -> None:
+    """Against a plain loop over cosines; both is the sum of the two unit vectors."""
+    runs = search_all(drawn, list(ASKED.values()), k=5, cache_dir=tmp_path)
+    assert list(runs) == NAMES
+    encoders = [load_encoder(each) for each in ASKED.values()]
+    assert len({each.fingerprint for each in encoders}) == 3
+    found = embed_documents(encoders[0], drawn.corpus.values(), tmp_path)
+    documents = found.vectors(found.doc_ids)
+    text, image, both = (each.encode_queries(list(drawn.queries.values())) for each in encoders)
+    total = text + image
+    np.testing.assert_allclose(both, total / np.linalg.norm(total, axis=1)[:, None], atol=1e-6)
+    for run, asked in zip(runs.values(), (text, image, both), strict=True):
+        for row, query_id in zip(asked, drawn.queries, strict=True):
+            own = drawn.left_out.get(query_id, frozenset())
+            pairs = zip(documents @ row, found.doc_ids, strict=True)
+            ranked = sorted((pair for pair in pairs if pair[1] not in own), reverse=True)
+            hits = run[run["query_id"] == query_id]
+            assert list(hits["doc_id"]) == [doc_id for _, doc_id in ranked[:5]]
+            assert not own & set(hits["doc_id"])
+
+
+def test_a_querys_picture_is_embedded_once_and_again_when_it_changes(
+    drawn: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    encode = OpenClipEncoder.encode_queries
+
+    def counted(self: OpenClipEncoder, queries: list) -> np.ndarray:
+        asked.append([query.query_id for query in queries])
+        return encode(self, queries)
+
+    monkeypatch.setattr(OpenClipEncoder, "encode_queries", counted)
+    few = drawn.subset(list(drawn.queries)[:3])
+    first = search_all(few, [ASKED["both"]], k=2, cache_dir=tmp_path)[NAMES[2]]
+    deeper = search_all(few, [ASKED["both"]], k=4, cache_dir=tmp_path)[NAMES[2]]
+    assert asked == [list(few.queries)]
+    assert deeper[deeper["rank"] <= 2].reset_index(drop=True).equals(first)
+    (changed, *_) = few.queries
+    picture = tmp_path / "other.png"
+    Image.new("RGB", (96, 96), (200, 40, 40)).save(picture)
+    query = replace(few.queries[changed], image=ImageFile(picture))
+    other = replace(few, queries={**few.queries, changed: query})
+    search_all(other, [ASKED["both"]], k=4, cache_dir=tmp_path)
+    assert asked[1:] == [[changed]]
+
+
+def test_a_picture_that_is_in_no_corpus_is_asked_all_the_same_and_leaves_nothing_out(
+    drawn: Benchmark, tmp_path: Path
+) -> None:
+    """Partial's queries are crops: no file of the corpus is theirs."""
+    crops = [
+        query_id
+        for query_id, query in drawn.queries.items()
+        if query.metadata["scenario"] == "partial"
+    ]
+    some = drawn.subset(crops)
+    assert crops
+    assert not some.left_out
+    (run,) = search_all(some, [ASKED["image"]], k=3, cache_dir=tmp_path).values()
+    assert list(run["rank"]) == [1, 2, 3] * len(crops)

@@ -6,6 +6,7 @@
         <shard>.npy      float32, shape (rows, d)
         <shard>.json     doc_id and stamp of each row; written last, it makes the shard
                          count
+        queries/         shards of questions asked by their picture (`query_vectors`)
 
 An interrupted run goes on from its last shard. A damaged shard is set aside as
 <shard>.npy.damaged and <shard>.json.damaged, and its documents are embedded again.
@@ -119,13 +120,13 @@ def embed_documents(
     keys = [(document.doc_id, encoder.shown.stamp(document)) for document in documents]
     try:
         with one_at_a_time(folder, "embedding"):
-            known, dim = _shards(folder)
+            known, dim = read_shards(folder)
             pairs = zip(documents, keys, strict=True)
             todo = [(document, key) for document, key in pairs if key not in known]
             if todo:
                 write_manifest(folder, encoder)
                 _embed(encoder, todo, folder, batch_size, workers or os.cpu_count() or 1)
-                known, dim = _shards(folder)
+                known, dim = read_shards(folder)
     except OSError as error:
         raise VragError(
             f"{folder}: embeddings cannot be stored ({error.strerror or error}). Free space or"
@@ -188,10 +189,10 @@ def _embed(
         done.extend(islice(keys, len(documents)))
         rows.append(vectors)
         if len(done) >= SHARD or len(done) + batch_size > SHARD:
-            _write_shard(folder, done, rows)
+            write_shard(folder, done, rows)
             done, rows = [], []
     if done:
-        _write_shard(folder, done, rows)
+        write_shard(folder, done, rows)
     _tell_changed(encoder, todo)
 
 
@@ -261,7 +262,7 @@ def check_vectors(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -
         )
 
 
-def _shards(folder: Path) -> tuple[dict[Key, Place], int]:
+def read_shards(folder: Path) -> tuple[dict[Key, Place], int]:
     """Where each vector is, and its number of components (0 without any); damaged
     shards are set aside.
 
@@ -316,7 +317,8 @@ def _set_aside(index: Path, error: Exception) -> None:
     )
 
 
-def _write_shard(folder: Path, keys: Sequence[Key], rows: Sequence[np.ndarray]) -> None:
+def write_shard(folder: Path, keys: Sequence[Key], rows: Sequence[np.ndarray]) -> None:
+    """Add rows, each an array of some of them, under their keys."""
     shard = folder / f"shard-{secrets.token_hex(6)}"
     vectors = io.BytesIO()
     np.save(vectors, np.concatenate(rows), allow_pickle=False)

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.embeddings import Embeddings, check_vectors
+from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.query_vectors import query_vectors
 from vrag_kit.retrieval.run import make_run
 from vrag_kit.types import Query
 
@@ -54,8 +55,7 @@ class FlatRetriever:
                 f"nothing to search: {len(queries)} queries, k = {k}; expected at least one query"
                 " and k of 1 or more."
             )
-        vectors = self._encoder.encode_queries(queries)
-        check_vectors(vectors, [query.query_id for query in queries], self._encoder)
+        vectors = query_vectors(self._encoder, queries, self._embeddings.folder)
         pools: dict[tuple[str, ...] | None, list[int]] = defaultdict(list)
         for position, query in enumerate(queries):
             pools[self._candidates(query.query_id)].append(position)
