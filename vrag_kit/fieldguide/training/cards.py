@@ -46,6 +46,26 @@ def write_retriever_card(folder: Path) -> None:
     _fill("card_retriever.md", values, folder)
 
 
+def write_fused_card(folder: Path) -> None:
+    """Write the card of the fused retriever in `folder`."""
+    notes = _notes(folder)
+    recipe, last = notes["recipe"], notes["log"][-1]
+    names = [name for name in last if name not in ("step", "loss", "minutes", "all")]
+    values = {
+        "name": notes["name"],
+        "torch": notes["torch"],
+        "recipe": recipe,
+        "sizes": notes["sizes"],
+        "size": _megabytes(folder),
+        "n_pictures": recipe["topics"] * (1 + recipe["examples"]),
+        "n_found": recipe["held_out"] * recipe["pool"],
+        "minutes": last["minutes"],
+        "all": 100 * last["all"],
+        "rows": "\n".join(f"| {name} | {100 * last[name]:.0f} |" for name in names),
+    }
+    _fill("card_fused.md", values, folder)
+
+
 def write_answerer_card(folder: Path) -> None:
     """Write the card of the answerer in `folder`."""
     notes = _notes(folder)
