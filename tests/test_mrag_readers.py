@@ -1,6 +1,4 @@
-"""The choice reader beside the official scorer: on answers that people labelled, and on
-a run's own.
-"""
+"""The choice reader beside the official scorer: on labelled answers, and on a run's own."""
 
 from __future__ import annotations
 
@@ -65,13 +63,13 @@ def test_labelled_answers_come_with_their_options_and_what_was_seen_of_the_score
 
 def test_ours_reads_all_labelled_answers_and_the_official_scorer_guesses_or_crashes() -> None:
     table = readers_on_labelled().set_index("raw")
-    assert set(table["ours_is"]) == {"as people read it"}
+    assert set(table["ours_is"]) == {"as labelled"}
     assert table.loc["The answer is B, the toad lily.", "official_is"] == "crash"
     assert table.loc["**B**", "official_is"] == "asks GPT-3.5"
-    another = "another letter, or one where nobody chose any"
+    another = "another letter, or one where none is labelled"
     for raw in ("A cat with a kitten", "A or B", "Answer is B because A has wings"):
         assert table.loc[raw, "official_is"] == another
-    assert table.loc["", "official_is"] == "as people read it"
+    assert table.loc["", "official_is"] == "as labelled"
 
 
 def test_a_score_lies_between_all_that_is_unread_as_wrong_and_as_right(

@@ -13,11 +13,14 @@ from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.papers.mrag_bench import (
     QUESTIONS,
     distribution,
+    guessed_table,
     options_spelt_alike,
     options_spelt_apart,
+    spelling_arms,
     spelling_baseline,
     spelling_by_scenario,
     statistics,
+    statistics_figure,
 )
 from vrag_kit.types import Benchmark
 
@@ -81,3 +84,24 @@ def test_a_label_is_spelt_as_imagenets_and_a_name_as_people_write_it() -> None:
     seen = {copy.queries["0"].choices for copy in copies}
     assert ("wood_rabbit", "Eastern cottontail", "Marsh rabbit", "Hare") in seen
     assert {copy.queries["1"].choices for copy in copies} == {("M", "N", "H", "B")}
+
+
+def test_the_figure_has_a_panel_for_each_spelling_and_the_table_a_column(
+    drawn: Benchmark,
+) -> None:
+    arms = spelling_arms(drawn)
+    guessed = {
+        name: spelling_by_scenario(spelling_baseline(arm), mix=None) for name, arm in arms.items()
+    }
+    shares = distribution(drawn)
+    for names in (["as they are"], list(arms)):
+        figure = statistics_figure(shares, {name: guessed[name] for name in names}, drawn)
+        assert [axis.get_title() for axis in figure.axes] == ["What is asked", *names]
+    labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    assert labels[0] == "angle (7)"
+    table = guessed_table(guessed)
+    assert list(table.columns)[:-1] == list(arms)
+    assert table.index[0] == "overall"
+    spoke = spelling_baseline(arms["a copy, spelt apart"])
+    told = f"({spoke['right'].sum()} of {spoke['spoke'].sum()})"
+    assert table.loc["overall", "a copy, spelt apart"].endswith(told)

@@ -1,5 +1,5 @@
-"""Raw answers to choices that people labelled before there was a reader, and what both
-readers make of them.
+"""Raw answers to choices that were labelled before there was a reader, by the kit's
+makers, and what both readers make of them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _FILES = {
     "rows of the rules": "choices_official.json",
     "adversarial": "choices_adversarial.json",
 }
-AS_LABELLED = "as people read it"
-ANOTHER = "another letter, or one where nobody chose any"
-NO_LETTER = "no letter where there is one"
+AS_LABELLED = "as labelled"
+ANOTHER = "another letter, or one where none is labelled"
+NO_LETTER = "no letter where one is labelled"
 
 
 def labelled_choices() -> pd.DataFrame:
@@ -42,7 +42,7 @@ def readers_on_labelled() -> pd.DataFrame:
     in words, and ours_is and official_is: `AS_LABELLED`, `ANOTHER`, `NO_LETTER`, or the
     official scorer's "crash" or "asks GPT-3.5".
 
-    The official scorer knows no more than four outcomes: where people find no letter, a
+    The official scorer knows no more than four outcomes: where no letter is labelled, a
     wrong answer is as labelled.
     """
     table = labelled_choices().drop(columns="official")

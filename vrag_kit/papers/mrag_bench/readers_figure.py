@@ -39,14 +39,14 @@ _READERS = {"official_is": "official", "ours_is": "ours"}
 def readers_figure(
     labelled: pd.DataFrame, read: pd.DataFrame, accuracy: pd.DataFrame, name: str
 ) -> Figure:
-    """Left: what both readers make of answers that people labelled (`readers_on_labelled`).
+    """Left: what both readers make of labelled answers (`readers_on_labelled`).
     Middle: of each model's answers (`with_official`). Right: accuracy under each reading
     (`accuracy_by_reading`), with 95 % intervals.
     """
     models = list(read["model"].unique())
     height = 2.6 + 0.62 * max(3, len(models))
     figure, (axes,) = new_figure(1, 3, (16.5, height), width_ratios=(1, 1.2, 1))
-    _bars(axes[0], _parts(labelled, "source"), "Answers that people read")
+    _bars(axes[0], _parts(labelled, "source"), "Labelled answers")
     _bars(axes[1], _parts(read.dropna(subset="rule"), "model"), f"Answers to {name}")
     _accuracy(axes[2], accuracy)
     return figure
