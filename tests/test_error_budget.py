@@ -120,11 +120,8 @@ def test_the_parts_add_up_to_what_is_lost(cases: list[Case]) -> None:
         assert means[k] == pytest.approx(1 - accuracy)
 
 
-@given(CASE, st.sampled_from([0, 1]))
-@settings(max_examples=200, deadline=None)
-def test_each_part_is_one_answer_less_another_as_a_slow_tale_tells_it(
-    case: Case, place: int
-) -> None:
+def as_a_slow_tale_tells_it(case: Case, place: int) -> dict[str, float]:
+    """What each part of one answer is, told step by step."""
     k, score = KS[place], case["scores"][place]
     lost = dict.fromkeys(PARTS, 0.0)
     if case["rank"] is None or case["rank"] > k:
@@ -140,9 +137,17 @@ def test_each_part_is_one_answer_less_another_as_a_slow_tale_tells_it(
         lost["clue retrieved: won back by showing it alone, net"] = several - score
     if k == 1:
         del lost["clue retrieved: won back by showing it alone, net"]  # it is no company
-    budget = budget_of([case])
-    found = budget[budget["k"] == k].set_index("part")["value"]
-    assert found.to_dict() == pytest.approx(lost)
+    return lost
+
+
+@given(st.lists(CASE, min_size=1, max_size=20))
+@settings(max_examples=30, deadline=None)
+def test_each_part_is_one_answer_less_another_as_a_slow_tale_tells_it(cases: list[Case]) -> None:
+    found = dict(list(budget_of(cases).groupby(["query_id", "k"])))
+    for i, case in enumerate(cases):
+        for place, k in enumerate(KS):
+            parts = found[f"q{i}", k].set_index("part")["value"]
+            assert parts.to_dict() == pytest.approx(as_a_slow_tale_tells_it(case, place))
 
 
 def by_chance(seed: int) -> pd.DataFrame:

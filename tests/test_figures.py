@@ -18,6 +18,7 @@ from scipy.stats import binomtest
 
 from vrag_kit.analysis.error_budget import DOUBT, PARTS
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import forecasting
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import (
     PAPER_NAMES,
@@ -52,6 +53,12 @@ def simple() -> tuple[plt.Figure, pd.DataFrame]:
     return figure, pd.DataFrame(
         {"n": [5], "k": [1], "retriever": ["r"], "unit": ["percent"], "value": [0.123456789]}
     )
+
+
+def test_in_a_forecast_no_figure_is_drawn(tmp_path: Path) -> None:
+    with forecasting(tmp_path):
+        save_figure(simple()[0], tmp_path / "new", "02_x", simple()[1])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_figure_is_saved_as_png_svg_and_csv_with_columns_in_the_papers_order(

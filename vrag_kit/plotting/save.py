@@ -13,6 +13,7 @@ from vrag_kit.analysis.accuracy import BOUNDS
 from vrag_kit.analysis.results import COLUMNS
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
+from vrag_kit.forecast import current_forecast
 
 LAST = (*COLUMNS, *BOUNDS)
 """Columns of the papers' tables and ours, in this order; others come before them."""
@@ -31,8 +32,11 @@ def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFram
     the same bytes.
 
     Each file is replaced only when its new version is complete. Raises `VragError` when
-    the folder cannot be written.
+    the folder cannot be written. In a forecast nothing is drawn and written, since it is
+    thrown away.
     """
+    if current_forecast():
+        return
     folder = Path(folder)
     picture, drawing = io.BytesIO(), io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "vrag_kit", "savefig.dpi": 130}):
