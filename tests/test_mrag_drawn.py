@@ -28,6 +28,7 @@ from vrag_kit.fieldguide.scenarios import (
     EDITIONS,
     SCENARIOS,
     draw_mrag_bench,
+    open_labels,
     open_mrag_bench,
     told_names,
 )
@@ -229,6 +230,12 @@ def test_the_swapped_arm_differs_from_ground_truth_in_what_is_shown_alone(
         assert not set(foreign.doc_ids) & set(own.doc_ids)
         own_words = WORDINGS["paper"].template_of(own).name
         assert WORDINGS["paper"].template_of(foreign).name == own_words
+
+
+def test_labels_of_real_data_are_those_of_the_file_that_is_named(drawn: Path) -> None:
+    assert open_labels("data/mrag-bench") == {}
+    file = str(drawn / "labels.csv")
+    assert open_labels("data/mrag-bench", file) == read_labels(file) != {}
 
 
 def test_pools_of_examples_are_of_the_class_that_the_ground_truth_is_of(

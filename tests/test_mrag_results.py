@@ -127,6 +127,20 @@ def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting() -
     assert whole["value"] == pytest.approx((apart.set_index("scenario")["value"] * weights).sum())
 
 
+def test_whether_places_differ_is_one_question_with_as_many_answers_as_places() -> None:
+    shares = {1: 0.3, 2: 0.35, 3: 0.5}
+    tables = [
+        judged(EVEN, dict.fromkeys(QUESTIONS, share)).assign(place=place)
+        for place, share in shares.items()
+    ]
+    found = gains_by_scenario(
+        pd.concat(tables, ignore_index=True), mix=papers_mix(EVEN), arm="place", baseline=1
+    )
+    whole = found.query("level == 'overall'").set_index("place")
+    assert whole["value"].to_dict() == pytest.approx({2: 0.05, 3: 0.2})
+    assert whole["p_holm"][3] == pytest.approx(2 * whole["p"][3])
+
+
 def test_sources_stand_apart_and_failures_are_counted_and_left_out() -> None:
     answers = judged(EVEN, SHARES)
     lost = answers.assign(score=answers["score"].mask(answers["query_id"] == "angle-0"))
