@@ -4,6 +4,8 @@ what was retrieved (Figures 3 and 4).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from vrag_kit.analysis import in_percent
@@ -22,9 +24,11 @@ TURNED = {
 """What is counted → (the setting that is right, the one that is wrong)."""
 
 
-def turned(judged: pd.DataFrame, *, mix: Mix | None) -> pd.DataFrame:
+def turned(
+    judged: pd.DataFrame, *, mix: Mix | None, by: Sequence[str] = ("model",)
+) -> pd.DataFrame:
     """How often examples turn answers round, in percent of the questions that have a
-    verdict in both settings: model, metric (of `TURNED`), value, ci_low, ci_high, n,
+    verdict in both settings: `by`, metric (of `TURNED`), value, ci_low, ci_high, n,
     n_failed. `judged` comes from `with_scenarios`; `mix` is `papers_mix`.
     """
     scores = scores_by_setting(judged)
@@ -33,8 +37,8 @@ def turned(judged: pd.DataFrame, *, mix: Mix | None) -> pd.DataFrame:
         known = scores[[right, wrong]].notna().all(axis=1)
         is_turned = (scores[right] > 0) & ~(scores[wrong] > 0)
         value = is_turned.astype(float).where(known)
-        rows.append(scores[["model", "group", "scenario"]].assign(metric=name, value=value))
-    return in_percent(summarise(pd.concat(rows, ignore_index=True), ["model", "metric"], mix=mix))
+        rows.append(scores[[*by, "group", "scenario"]].assign(metric=name, value=value))
+    return in_percent(summarise(pd.concat(rows, ignore_index=True), [*by, "metric"], mix=mix))
 
 
 def one_of_each(judged: pd.DataFrame, model: str) -> list[str]:
@@ -49,10 +53,10 @@ def one_of_each(judged: pd.DataFrame, model: str) -> list[str]:
 
 
 def scores_by_setting(judged: pd.DataFrame) -> pd.DataFrame:
-    """One row a model and question: model, query_id, group, scenario, and the score in
+    """One row a model and question: model, query_id, group, scenario, stratum, and the score in
     each of `SETTINGS`.
     """
     rows = judged[judged["setting"].isin(list(SETTINGS))]
-    keys = ["model", "query_id", "group", "scenario"]
+    keys = ["model", "query_id", "group", "scenario", "stratum"]
     wide = rows.groupby([*keys, "setting"], sort=False)["score"].mean().unstack("setting")
     return wide.reindex(columns=list(SETTINGS)).reset_index()
