@@ -31,12 +31,12 @@ def test_the_letter_to_say_is_that_of_the_truth_and_other_options_are_false() ->
         asked = subject("choices", each.subject).topic.asked()
         options = dict(OPTION.findall(each.words))
         if not options:
-            assert each.answer.removeprefix("Answer: ") in {question.answer for question in asked}
+            assert each.answer.removeprefix("It is ") in {question.answer for question in asked}
             continue
         question = next(question for question in asked if question.text in each.words)
         right = [letter for letter, option in options.items() if option == question.answer]
-        assert right == [each.answer]
-        letters.append(each.answer)
+        assert [f"It is {question.answer}, answer {letter}" for letter in right] == [each.answer]
+        letters.append(right[0])
     assert min(np.unique(letters, return_counts=True)[1]) > 0.15 * len(letters)
 
 

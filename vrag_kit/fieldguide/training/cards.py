@@ -106,6 +106,7 @@ def write_chooser_card(folder: Path) -> None:
     notes = _notes(folder)
     eyes, last = notes["eyes"], notes["log"][-1]
     sees = eyes["log"][-1]
+    text = json.loads((folder / "config.json").read_text(encoding="utf-8"))["text_config"]
     sets = ("none", "1", "5", "mixed", "20", "tells", "say")
     rows = []
     for row in notes["log"]:
@@ -118,6 +119,8 @@ def write_chooser_card(folder: Path) -> None:
         "architecture": ARCHITECTURE,
         "image_size": IMAGE_SIZE,
         "size": _megabytes(folder),
+        "layers": text["num_hidden_layers"],
+        "vocabulary": text["vocab_size"],
         "pictures": eyes["pictures"],
         "topics": eyes["topics"],
         "eyes_minutes": sees["minutes"],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vrag_kit.fieldguide.scenarios.options import choices
+from vrag_kit.fieldguide.scenarios.options import LETTERS, choices
 from vrag_kit.fieldguide.scenarios.passages import passage
 from vrag_kit.fieldguide.scenarios.table import other_topic
 from vrag_kit.fieldguide.scenarios.topics import Asked
@@ -51,7 +51,8 @@ class Shown:
 class Mix:
     """How often each sort of exercise comes, in shares of a step."""
 
-    say: float  # one picture, answered in words instead of a letter
+    say: float = 0.0  # one picture, answered in words instead of a letter
+    find: float = 0.0  # options alone, whose letters are to be found
     none: float = 0.0  # no evidence
     shows: float = 0.0  # one to five examples
     many: float = 0.0  # six to twenty
@@ -64,7 +65,7 @@ class Mix:
     @property
     def shares(self) -> dict[str, float]:
         """Sort → share; they add up to 1."""
-        sorts = ("say", "none", "shows", "many", "mixed", "tells", "both")
+        sorts = ("say", "find", "none", "shows", "many", "mixed", "tells", "both")
         return {sort: getattr(self, sort) for sort in sorts}
 
 
@@ -100,6 +101,8 @@ class Desk:
         about = self._subject(rng, many=sort == "many")
         if sort == "say":
             return say(about, rng)
+        if sort == "find":
+            return find(about, rng)
         return choose(about, rng, shown(sort, about, rng, mix.most), mix.worded)
 
     def _subject(self, rng: np.random.Generator, *, many: bool) -> Subject:
@@ -173,7 +176,7 @@ def choose(about: Subject, rng: np.random.Generator, evidence: Shown, worded: bo
     words = _words(render(template, query, documents)[0].parts)
     if not worded:
         words = words[words.index("<image>") :]
-    return Exercise(words, pictures, about.number, letter)
+    return Exercise(words, pictures, about.number, said(question.answer, letter))
 
 
 def say(about: Subject, rng: np.random.Generator) -> Exercise:
@@ -184,7 +187,24 @@ def say(about: Subject, rng: np.random.Generator) -> Exercise:
     example = N_QUERIES + int(rng.integers(about.n_examples))
     pictures = (0, example) if question.asks == "chip" else (example,)
     words = f"{'<image>' * len(pictures)}\nQuestion: {question.text}\nAnswer:"
-    return Exercise(words, pictures, about.number, f"Answer: {question.answer}")
+    return Exercise(words, pictures, about.number, said(question.answer))
+
+
+def said(answer: str, letter: str = "") -> str:
+    """How an answer is worded: what is seen first, then its letter if there are options."""
+    return f"It is {answer}, answer {letter}" if letter else f"It is {answer}"
+
+
+def find(about: Subject, rng: np.random.Generator) -> Exercise:
+    """Options alone, and each of them with its letter in another order: how letters are
+    found is learned faster so than from questions, of which each has one.
+    """
+    options, _ = choices(_question(about, rng), rng)
+    form = "({}) {}" if rng.random() < 0.5 else "{}: {}"
+    listed = [form.format(*pair) for pair in zip(LETTERS, options, strict=True)]
+    order = rng.permutation(np.tile(np.arange(len(options)), 2))
+    answer = "\n".join(said(options[i], LETTERS[i]) for i in order)
+    return Exercise("Choices:\n" + "\n".join(listed), (), about.number, answer)
 
 
 def _question(about: Subject, rng: np.random.Generator) -> Asked:

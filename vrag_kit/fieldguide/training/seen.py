@@ -46,11 +46,12 @@ class Seen:
         self.files = [np.load(seen_file(folder, shard), mmap_mode="r") for shard in range(shards)]
         self.firsts = [first_pictures(seed, shard) for shard in range(shards)]
 
-    def of(self, batch: Sequence[Exercise]) -> torch.Tensor:
-        """float32, shape (pictures of all exercises, 9, 256)."""
+    def of(self, batch: Sequence[Exercise]) -> torch.Tensor | None:
+        """float32, shape (pictures of all exercises, 9, 256); None without any."""
         rows = []
         for each in batch:
             shard, place = divmod(each.subject, SHARD)
             first = self.firsts[shard][place]
-            rows.append(self.files[shard][[first + i for i in each.pictures]])
-        return torch.from_numpy(np.concatenate(rows)).float()
+            if each.pictures:
+                rows.append(self.files[shard][[first + i for i in each.pictures]])
+        return torch.from_numpy(np.concatenate(rows)).float() if rows else None

@@ -15,7 +15,7 @@ import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,13 @@ import torch
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset, Subset
 
+from vrag_kit.fieldguide.scenarios.options import LETTERS
 from vrag_kit.fieldguide.scenarios.table import SCENARIOS
 from vrag_kit.fieldguide.scenarios.topics import known_species
 from vrag_kit.fieldguide.training.answerer import Recipe, build_model, build_processor, save
 from vrag_kit.fieldguide.training.cards import write_chooser_card
 from vrag_kit.fieldguide.training.exercises import Desk, Exercise, Mix, choose, say, shown
+from vrag_kit.fieldguide.training.first_layers import LAYERS, give_first_layers
 from vrag_kit.fieldguide.training.lessons import Plan
 from vrag_kit.fieldguide.training.seen import Seen, see
 from vrag_kit.fieldguide.training.steps import Clock, adamw
@@ -55,18 +57,39 @@ if TYPE_CHECKING:
 NAME = "field-guide-vlm-choices"
 WEIGHTS = Path(__file__).parents[1] / "weights"
 BATCH = 32
-RATE = 8e-4
-LOGGED = 200  # steps
+RATE = 1.5e-3
+LOGGED = 100  # steps
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of the training."""
+
+    steps: int
+    mix: Mix
+    letters: float = 5.0  # weight of a letter in the loss, where another token has 1
+
+
 PHASES = (
-    (400, Mix(say=0.35, tells=0.35, shows=0.3, worded=False, most=1)),
-    (
-        600,
-        Mix(say=0.2, tells=0.15, shows=0.4, mixed=0.15, none=0.05, both=0.05, worded=False, most=3),
+    Phase(300, Mix(find=1.0, worded=False), letters=50.0),
+    Phase(250, Mix(say=0.5, find=0.5, worded=False)),
+    Phase(
+        450,
+        Mix(
+            say=0.1,
+            find=0.1,
+            none=0.02,
+            shows=0.45,
+            mixed=0.1,
+            tells=0.2,
+            both=0.03,
+            worded=False,
+            most=3,
+        ),
     ),
-    (1500, Mix(say=0.05, tells=0.13, shows=0.38, many=0.07, mixed=0.2, none=0.12, both=0.05)),
+    Phase(700, Mix(say=0.05, none=0.1, shows=0.41, many=0.07, mixed=0.2, tells=0.12, both=0.05)),
 )
-"""Steps, and the exercises of each."""
-STEPS = sum(count for count, _ in PHASES)
+STEPS = sum(phase.steps for phase in PHASES)
 
 
 class Steps(Dataset[list[Exercise]]):
@@ -79,17 +102,17 @@ class Steps(Dataset[list[Exercise]]):
         return STEPS
 
     def __getitem__(self, step: int) -> list[Exercise]:
-        mix = mix_of(step)
+        mix = phase_of(step).mix
         every = [self.desk.exercise(f"{step}/{i}", mix) for i in range(BATCH)]
         return sorted(every, key=lambda each: len(each.words) + 40 * len(each.pictures))
 
 
-def mix_of(step: int) -> Mix:
-    """The exercises of a step."""
-    for count, mix in PHASES:
-        if step < count:
-            return mix
-        step -= count
+def phase_of(step: int) -> Phase:
+    """The part of the training that a step, counted from 0, is in."""
+    for phase in PHASES:
+        if step < phase.steps:
+            return phase
+        step -= phase.steps
     raise IndexError(step)
 
 
@@ -165,8 +188,9 @@ def validate(
 
 
 def recipe() -> Recipe:
-    """How its language model is built: as those of the Field Guide."""
-    return Recipe(Plan(told=0, guess=0, single=0, several=0, most=20), seed=SEED, vocabulary=1536)
+    """How its language model is built: as those of the Field Guide, and two layers more."""
+    plan = Plan(told=0, guess=0, single=0, several=0, most=20)
+    return Recipe(plan, seed=SEED, vocabulary=1536, layers=4 + LAYERS)
 
 
 def taught_words() -> list[str]:
@@ -179,8 +203,9 @@ def taught_words() -> list[str]:
 
 
 def start_model(processor: LlavaProcessor, tower: dict[str, torch.Tensor]) -> Any:
-    """The answerer of the Field Guide with another tower and another vocabulary: a token
-    that it does not know begins as the mean of what it was spelt with.
+    """The answerer of the Field Guide with another tower, two layers before its own and
+    another vocabulary: a token that it does not know begins as the mean of what it was
+    spelt with.
     """
     from safetensors.torch import load_file
     from transformers import AutoTokenizer
@@ -200,9 +225,23 @@ def start_model(processor: LlavaProcessor, tower: dict[str, torch.Tensor]) -> An
     weights[name] = torch.stack(rows)
     prefix = "model.vision_tower.timm_model."
     weights |= {prefix + key: value for key, value in tower.items()}
+    weights = _moved_up(weights, LAYERS)
     weights["lm_head.weight"] = weights[name]  # tied
-    model.load_state_dict(weights)
+    model.load_state_dict({**model.state_dict(), **weights})
+    give_first_layers(model, seed=0)
     return model
+
+
+def _moved_up(weights: dict[str, torch.Tensor], by: int) -> dict[str, torch.Tensor]:
+    """The weights with layer 0 as layer `by`, and so on."""
+    prefix = "model.language_model.layers."
+    moved = {}
+    for key, value in weights.items():
+        if key.startswith(prefix):
+            number, rest = key.removeprefix(prefix).split(".", 1)
+            key = f"{prefix}{int(number) + by}.{rest}"
+        moved[key] = value
+    return moved
 
 
 def train(folder: Path) -> None:
@@ -248,14 +287,14 @@ def learn(model: Any, processor: LlavaProcessor, folder: Path, eyes: Json) -> No
     batches = DataLoader(taught, batch_size=None, num_workers=1, prefetch_factor=8)
     for step, batch in enumerate(batches, start=begun + 1):
         optimizer.zero_grad()
-        clock.take(_gradients(model, processor, batch, seen))
+        clock.take(_gradients(model, processor, batch, seen, phase_of(step - 1).letters))
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         schedule.step()
         if step % LOGGED == 0 or step == STEPS:
             shares = validate(model, processor, held_out, held_seen)
             notes["log"].append(clock.row(step, shares, digits=4))
-            notes["phases"] = [[count, asdict(mix)] for count, mix in PHASES]
+            notes["phases"] = [asdict(phase) for phase in PHASES]
             notes["recipe"] = {"batch": BATCH, "rate": RATE, "steps": STEPS, "seed": SEED}
             notes["torch"] = torch.__version__
             save(model, folder)
@@ -275,18 +314,24 @@ def speed(step: int) -> float:
     )
 
 
-def _gradients(model: Any, processor: LlavaProcessor, batch: list[Exercise], seen: Seen) -> float:
+def _gradients(
+    model: Any, processor: LlavaProcessor, batch: list[Exercise], seen: Seen, letters: float
+) -> float:
     """Add up the gradients of one step; returns its loss."""
     total = 0.0
+    counted = torch.ones(len(processor.tokenizer))
+    counted[processor.tokenizer.convert_tokens_to_ids([f"Ġ{letter}" for letter in LETTERS])] = (
+        letters
+    )
     for part in parts(batch):
         said = answered(model, processor, part, seen)
-        loss = F.cross_entropy(said.logits, said.labels) * len(part) / len(batch)
+        loss = F.cross_entropy(said.logits, said.labels, counted) * len(part) / len(batch)
         torch.autograd.backward(loss)
         total += loss.item()
     return total
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
+    torch.set_num_threads(2)
     train(TRAINING / NAME)
     shutil.copytree(TRAINING / NAME, WEIGHTS / NAME, dirs_exist_ok=True)
