@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import current_forecast
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.asking_options import Asking, Round
@@ -144,7 +145,8 @@ def ask_models(
             chosen = _few_enough(entry, generator.name, benchmark, contexts, wording)
             tables.append(ask_all(generator, benchmark, chosen, store, wording=wording, how=how))
             del generator  # before the next one is loaded: two large models may not fit together
-            gc.collect()
+            if not current_forecast():  # which loads no weights
+                gc.collect()
     if not tables:
         return pd.DataFrame(columns=list(COLUMNS))
     return pd.concat(tables, ignore_index=True)
