@@ -41,7 +41,7 @@ def differences_figure(
     colors = colors_of(differences["model"])
     kinds = list(dict.fromkeys(differences[marks])) if marks else [""]
     height = 0.24 + 0.12 * len(colors) * len(kinds)
-    size = (4.3 * len(panels) + 1.6, height * len(names) + 1.9)
+    size = (4.3 * len(panels) + 1.6, height * len(names) + 2.1)
     figure, (axes,) = new_figure(1, len(panels), size, sharey=True)
     drawn = differences[differences["setting"].isin(list(panels))]
     ends = np.nan_to_num(drawn[["value", "ci_low", "ci_high"]].to_numpy(float))
@@ -58,7 +58,7 @@ def differences_figure(
             y = _places(mine[chosen], names, lines) + shift
             _bars(axis, mine[chosen], y, colors[model], _MARKS[kinds.index(kind) % len(_MARKS)])
         axis.axvline(0, color=DARK, linewidth=1)
-        axis.set(title=panel_title(title, mine), xlim=(-bound, bound))
+        axis.set(title=panel_title(title, mine).replace(" (n", "\n(n"), xlim=(-bound, bound))
         axis.set_xlabel("difference in accuracy (points)")
         axis.grid(axis="y", visible=False)
     _name_lines(axes, names)
