@@ -38,7 +38,7 @@ def test_parts_of_one_name_have_lines_of_their_own_and_panels_one_scale() -> Non
     first, second = differences_figure(differences(), panels, lines=LINES).axes
     assert [text.get_text() for text in first.get_yticklabels()] == ["overall", "others", "others"]
     assert first.get_xlim() == second.get_xlim() == (-1.06 * 32, 1.06 * 32)
-    assert first.get_title() == "GT (n = 9)"
+    assert first.get_title() == "GT\n(n = 9)"
 
 
 def test_a_mark_is_hollow_where_answers_failed() -> None:
