@@ -30,6 +30,17 @@ WEIGHTS = ROOT / "vrag_kit" / "fieldguide" / "weights"
 _start_kernel = nbval.kernel.start_new_kernel
 
 
+LONGEST = ("test_runner.py", "test_answerers.py", "test_check.py", "test_browser_annotation.py")
+"""Files that take a minute or more: they come first, so that no process is left alone with
+one of them in the end.
+"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first; the others keep their order."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 def start_kernel_again(
     startup_timeout: int = 60, kernel_name: str = "python", **options: object
 ) -> tuple[KernelManager, BlockingKernelClient]:
