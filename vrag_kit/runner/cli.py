@@ -277,9 +277,15 @@ def draw(
     print(f"the {edition} Field Guide is in {draw_field_guide(edition, folder)}")
 
 
+def _end(number: int, _: object) -> None:
+    """End, so that notebooks end with us; told twice, as `timeout` does, end once."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Entry point of `vrag`."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that notebooks end with us
+    signal.signal(signal.SIGTERM, _end)
     try:
         app()
     except VragError as error:

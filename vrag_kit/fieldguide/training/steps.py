@@ -27,10 +27,10 @@ def adamw(
 class Clock:
     """The running mean of a training's loss, and the minutes that it takes."""
 
-    def __init__(self, minutes: float = 0.0) -> None:
-        """Starts now; `minutes` were taken before."""
+    def __init__(self, minutes: float = 0.0, loss: float | None = None) -> None:
+        """Starts now; `minutes` were taken before, and the mean was at `loss`."""
         self._began = time.monotonic() - 60 * minutes
-        self._loss: float | None = None
+        self._loss = loss
 
     def take(self, loss: float) -> None:
         """Add one step."""

@@ -282,7 +282,9 @@ def learn(model: Any, processor: LlavaProcessor, folder: Path, eyes: Json) -> No
     seen, held_out = Seen(SEED, SHARDS, WHERE), exams()
     held_seen = Seen(f"{SEED}/exam", EXAM_SHARDS, WHERE / "exam")
     model.train(False)  # without dropout, also while it learns
-    clock = Clock(notes["log"][-1]["minutes"] if notes["log"] else 0.0)
+    clock = Clock()
+    if notes["log"]:
+        clock = Clock(notes["log"][-1]["minutes"], notes["log"][-1]["loss"])
     taught = Subset(Steps(), range(begun, STEPS))
     batches = DataLoader(taught, batch_size=None, num_workers=1, prefetch_factor=8)
     for step, batch in enumerate(batches, start=begun + 1):
