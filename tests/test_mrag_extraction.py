@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from mrag_rows import four_questions
 
-from vrag_kit.papers.mrag_bench import extraction_prompt, with_extracted
+from vrag_kit.papers.mrag_bench import (
+    extracted_beside_ours,
+    extraction_prompt,
+    with_extracted,
+    with_official,
+)
 
 FOUR = four_questions()
 
@@ -27,16 +34,50 @@ def test_the_prompt_is_that_of_the_paper_and_braces_in_an_answer_stay() -> None:
     )
 
 
+def read_of(said: list[str | None], status: list[str]) -> pd.DataFrame:
+    """Answers of one model to question 0 (and the last to question 1), both readers'."""
+    asked = {"model": "m", "query_id": ["0"] * (len(said) - 1) + ["1"]}
+    return with_official(pd.DataFrame({**asked, "answer": said, "status": status}), FOUR)
+
+
 def test_a_model_is_asked_only_what_the_scorer_asks_and_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = ["B", "b", "**toad**", "The flower in the image is a toad lily.", None]
-    status = ["ok"] * 4 + ["timeout"]
-    answers = pd.DataFrame({"query_id": list("00010"), "answer": said, "status": status})
+    read = read_of(said, ["ok"] * 4 + ["timeout"])
     for _ in range(2):
-        read = with_extracted(FOUR, answers, "field-guide-vlm-few", tmp_path)
-        assert read["asked"].tolist() == [False, True, True, False]
+        told = with_extracted(FOUR, read, "field-guide-vlm-few", tmp_path)
         # that model was never taught to answer with a letter alone
-        assert read["extracted"].tolist() == ["B", "wrong", "wrong", "crash"]
+        assert told["extracted"].tolist()[:-1] == ["wrong letter", "wrong", "wrong", "crash"]
+        assert told["official_extracted"].tolist()[:-1] == [0.0] * 4
+        assert told.iloc[-1][["extracted", "official_extracted"]].isna().all()
     assert "2 from the store, 0 new" in capsys.readouterr().out
-    assert with_extracted(FOUR, answers.iloc[:1], "no-such-model", tmp_path)["asked"].sum() == 0
+    table = extracted_beside_ours(told)
+    assert table.loc[("m", "wrong")].to_dict() == {"wrong letter": 1, "unreadable": 1}
+    only_letters = with_extracted(FOUR, read.iloc[:1], "no-such-model", tmp_path)
+    assert only_letters["extracted"].item() == "wrong letter"
+
+
+def test_a_bare_letter_from_the_extractor_is_the_scorers_letter(tmp_path: Path) -> None:
+    """The replies are put into the store, as if a model that can do it had been asked."""
+    read = read_of(["a", "c", "maybe a toad"], ["ok"] * 3)
+    extractor = "field-guide-vlm-few"
+    with_extracted(FOUR, read, extractor, tmp_path)
+    with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as store, store:
+        for words in ("a", "c"):
+            change = "UPDATE answers SET raw = ? WHERE prompt LIKE ?"
+            store.execute(change, (f" {words.upper()}", f"%Model Response: {words}\\n%"))
+    told = with_extracted(FOUR, read, extractor, tmp_path)
+    assert told["extracted"].tolist() == ["right letter", "wrong letter", "wrong"]
+    assert told["official_extracted"].tolist() == [1.0, 0.0, 0.0]
+
+
+def test_without_an_extractor_nobody_is_asked_and_what_to_set_is_told(tmp_path: Path) -> None:
+    told = with_extracted(FOUR, read_of(["A", "b"], ["ok"] * 2), "", tmp_path)
+    first, second = told["extracted"]
+    assert first == "right letter"
+    assert "`extractor`" in second
+    assert told["official_extracted"].isna().all()
+    assert list(tmp_path.iterdir()) == []
+    assert extracted_beside_ours(told).index.to_list() == [("m", second)]
+    assert extracted_beside_ours(told.iloc[:1]).empty

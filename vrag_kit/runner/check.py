@@ -22,14 +22,26 @@ from vrag_kit.runner.parameters import RARELY, RUN_WITH, declared
 from vrag_kit.runner.plan import Plan, read_plan
 from vrag_kit.workspace import path as project_path
 
-_ASKED = {"answerer": "answerer", "judge": "judge", "writer": "writer", "filter_model": "filter"}
+_ASKED = {
+    "answerer": "answerer",
+    "extractor": "extractor",
+    "judge": "judge",
+    "writer": "writer",
+    "filter_model": "filter",
+}
 """Parameters that each name one model, and what it is called in messages."""
-_NOBODY = {"judge": tuple(JUDGES), "writer": (TEMPLATE,), "filter_model": ("",), "answerer": ()}
+_NOBODY = {
+    "judge": tuple(JUDGES),
+    "writer": (TEMPLATE,),
+    "filter_model": ("",),
+    "extractor": ("",),
+    "answerer": (),
+}
 """Values of theirs that name no model."""
 _SEARCHING = ("retrievers", "retriever", "text_retriever")
 _ANY_RETRIEVER = "field-guide-clip-64"
 """Comes with the kit; stands in for those that are not here, whose order is not known."""
-_INSTEAD = {"judge": "rule", "writer": TEMPLATE, "filter_model": ""}
+_INSTEAD = {"judge": "rule", "writer": TEMPLATE, "filter_model": "", "extractor": ""}
 
 
 @dataclass(slots=True)

@@ -15,7 +15,10 @@ from papermill import inspect_notebook
 
 from vrag_kit.errors import VragError
 
-_ENTRIES = ("answerer", "filter_model", "judge", "retriever", "text_retriever", "writer")
+_ENTRIES = (
+    *("answerer", "extractor", "filter_model", "judge"),
+    *("retriever", "text_retriever", "writer"),
+)
 """Parameters that name a model, and so may be a mapping with "model" and options."""
 _SOURCES = ("articles", "data", "other_corpus", "pictures", "webqa")
 """Parameters that name data, and so may be a mapping of files."""

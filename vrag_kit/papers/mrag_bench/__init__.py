@@ -19,7 +19,12 @@ from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
 from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
 from vrag_kit.papers.mrag_bench.claims import claims_on, claims_table
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
-from vrag_kit.papers.mrag_bench.extraction import TABLE_5, extraction_prompt, with_extracted
+from vrag_kit.papers.mrag_bench.extraction import (
+    TABLE_5,
+    extracted_beside_ours,
+    extraction_prompt,
+    with_extracted,
+)
 from vrag_kit.papers.mrag_bench.found_and_right import (
     found_and_right,
     how_they_go_together,
@@ -129,6 +134,7 @@ __all__ = [
     "distribution",
     "examples_figure",
     "explained_by_spelling",
+    "extracted_beside_ours",
     "extraction_prompt",
     "few_of_each",
     "found_and_right",

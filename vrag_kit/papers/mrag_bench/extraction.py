@@ -1,12 +1,12 @@
 """The letter that a language model makes of an answer which the official scorer cannot
-read: the prompt of Table 5, and asking it.
+read: the prompt of Table 5, asking it, and what it makes beside our reader.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from string import ascii_uppercase
@@ -16,7 +16,9 @@ import pandas as pd
 
 from vrag_kit.generation import AnswerStore, Asking, Round, ask_prompts, load_generator
 from vrag_kit.options import Entry
+from vrag_kit.papers.mrag_bench.choice_judge import right_letters
 from vrag_kit.papers.mrag_bench.official_scorer import Outcome, after_asking, official_reading
+from vrag_kit.papers.mrag_bench.readers import RIGHT, outcome_of
 from vrag_kit.types import Benchmark, Message, Prompt, Query
 
 TABLE_5 = json.loads(
@@ -26,6 +28,8 @@ TABLE_5 = json.loads(
 printed, and "examples" is empty.
 """
 
+NOT_ASKED = "not asked: `extractor` names no model"
+"""What becomes of an answer that nobody was asked about."""
 _SHARED = ("device", "batch_size", "retry_failures")
 """What of a notebook's `run_with` counts here too."""
 
@@ -46,39 +50,64 @@ def extraction_prompt(query: Query, response: str) -> Prompt:
 
 def with_extracted(
     benchmark: Benchmark,
-    answers: pd.DataFrame,
-    model: Entry,
+    read: pd.DataFrame,
+    extractor: Entry,
     answers_dir: Path | str,
     *,
     run_with: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """The answers that have words, with what the official scorer makes of each when
-    `model` stands for its GPT-3.5: extracted ("A" to "D", "wrong" or "crash") and asked
-    (whether the model was).
+    """The answers of `with_official`, with what the official scorer makes of each when
+    `extractor` stands for its GPT-3.5: extracted (as `official_is`), and
+    official_extracted, its score; what crashes it earns nothing.
 
     Only what the scorer would ask about is asked, once, and kept in `answers_dir`. As
     with it, any reply but a bare letter is wrong; a reply that failed ends as it would
-    there, as a "hang". Raises `VragError` as `load_generator` does.
+    there, as a "hang", and has no score. Calls that failed have neither. With "" for the
+    extractor nobody is asked, which `extracted` then says, and there are no scores.
+    Raises `VragError` as `load_generator` does.
     """
-    rows = answers[answers["status"] == "ok"]
-    found = [official_reading(raw) for raw in rows["answer"]]
-    asked = [each.outcome is Outcome.ASKS for each in found]
+    rows = read[read["official"].notna()]
+    asked = rows[rows["official"] == str(Outcome.ASKS)]
     prompts = []
-    for query_id, raw in rows.loc[asked, ["query_id", "answer"]].itertuples(index=False):
+    for query_id, raw in asked[["query_id", "answer"]].itertuples(index=False):
         prompts.append(extraction_prompt(benchmark.queries[query_id], raw))
-    replies = iter(_replies(model, prompts, Path(answers_dir), run_with or {}))
-    told = []
-    for each, is_asked in zip(found, asked, strict=True):
-        told.append(str(after_asking(each, next(replies)) if is_asked else each))
-    return rows.assign(extracted=told, asked=asked)
+    replies: dict[Hashable, str | None] = {}
+    if extractor and prompts:
+        told = _replies(extractor, prompts, Path(answers_dir), run_with or {})
+        replies = dict(zip(asked.index, told, strict=True))
+    extracted: dict[Hashable, str] = {}
+    scores: dict[Hashable, float] = {}
+    for place, query_id, raw in rows[["query_id", "answer"]].itertuples(name=None):
+        found = official_reading(raw)
+        if found.outcome is Outcome.ASKS and not extractor:
+            extracted[place] = NOT_ASKED
+            continue
+        found = after_asking(found, replies.get(place))
+        right = right_letters(benchmark.queries[query_id])
+        extracted[place] = outcome_of(found, right)
+        if extractor and found.outcome is not Outcome.HANG:
+            scores[place] = float(extracted[place] == RIGHT)
+    columns = {
+        "extracted": pd.Series(extracted, read.index, dtype=object),
+        "official_extracted": pd.Series(scores, read.index, dtype=float),
+    }
+    return read.assign(**columns)
+
+
+def extracted_beside_ours(read: pd.DataFrame) -> pd.DataFrame:
+    """Of the answers about which the official scorer asks a model: how many end how with
+    it (rows: model, extracted) and with our reader (columns); without rows where it asks
+    about none.
+    """
+    asked = read[read["official"] == str(Outcome.ASKS)]
+    counts = asked.groupby(["model", "extracted"], sort=False)["ours_is"].value_counts()
+    return counts.unstack("ours_is", fill_value=0).rename_axis(columns="ours")
 
 
 def _replies(
     model: Entry, prompts: list[Prompt], answers_dir: Path, run_with: Mapping[str, Any]
 ) -> list[str | None]:
     """What the model says; None where it failed."""
-    if not prompts:
-        return []
     ours = {name: value for name, value in run_with.items() if name in _SHARED}
     how = Asking(decoding="greedy", max_new_tokens=TABLE_5["max_new_tokens"])
     how = Asking.of(ours, how)

@@ -23,8 +23,9 @@ READINGS = {
     "score": "ours",
     "official_low": "official, the rest as wrong",
     "official_high": "official, the rest as right",
+    "official_extracted": "official, the rest as extracted",
 }
-"""Column of `with_official` → the reading that it scores by."""
+"""Column of `with_official`, or of `with_extracted` → the reading that it scores by."""
 RIGHT, WRONG = "right letter", "wrong letter"
 _ARM = ["model", "setting"]
 
@@ -52,7 +53,7 @@ def with_official(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
                 "rule": ours.rule,
                 "ours_is": _outcome(ours.letter or "", right, _why_not(ours.letters, ours.rule)),
                 "official": str(theirs),
-                "official_is": _outcome(theirs.letter, right, str(theirs)),
+                "official_is": outcome_of(theirs, right),
                 "official_low": float(is_right),
                 "official_high": float(is_right or _is_open(theirs)),
             }
@@ -62,14 +63,21 @@ def with_official(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
 
 
 def accuracy_by_reading(read: pd.DataFrame, *, mix: Mix | None) -> pd.DataFrame:
-    """Accuracy of each model under each of `READINGS`, in percent, over the settings
-    together: model, reading, metric, value, ci_low, ci_high, n, n_failed.
+    """Accuracy of each model under each of `READINGS` that has scores, in percent, over
+    the settings together: model, reading, metric, value, ci_low, ci_high, n, n_failed.
 
-    `read` comes from `with_official`; with a `mix` (`papers_mix`) it needs its column.
+    `read` comes from `with_official`, and may have gone through `with_extracted`; with a
+    `mix` (`papers_mix`) it needs its column.
     """
-    means = column_means(read, list(READINGS), by=["model"], mix=mix)
+    scored = [column for column in READINGS if column in read and read[column].notna().any()]
+    means = column_means(read, scored, by=["model"], mix=mix)
     table = means.assign(reading=means["metric"].map(READINGS), metric="accuracy")
     return in_percent(table)
+
+
+def outcome_of(found: Official, right: str) -> str:
+    """`RIGHT`, `WRONG`, or why there is no letter; `right` are the letters that are."""
+    return _outcome(found.letter, right, str(found))
 
 
 def rules_of(read: pd.DataFrame) -> pd.DataFrame:

@@ -92,16 +92,13 @@ def _bar(axis: Axes, y: int, counts: pd.Series) -> None:
 def _accuracy(axis: Axes, accuracy: pd.DataFrame) -> None:
     """The readings side by side, models beside one another."""
     colors = colors_of(accuracy["model"])
+    readings = [reading for reading in READINGS.values() if reading in set(accuracy["reading"])]
     for shift, (model, color) in zip(apart(len(colors), 0.16), colors.items(), strict=True):
-        rows = (
-            accuracy[accuracy["model"] == model]
-            .set_index("reading")
-            .reindex(list(READINGS.values()))
-        )
-        x = np.arange(len(READINGS)) + shift
+        rows = accuracy[accuracy["model"] == model].set_index("reading").reindex(readings)
+        x = np.arange(len(readings)) + shift
         draw_means(axis, x, rows, Look(color))
         axis.plot([], [], "o", color=color, label=f"{model} (n = {rows['n'].max():.0f})")
-    words = [reading.replace(", ", ",\n") for reading in READINGS.values()]
+    words = [reading.replace(", ", ",\n") for reading in readings]
     axis.set_xticks(range(len(words)), words, fontsize=9)
     axis.set_xlim(-0.6, len(words) - 0.4)
     axis.set(title="Accuracy under each reading", ylabel="accuracy (%)", ylim=(0, 103))
