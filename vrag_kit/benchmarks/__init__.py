@@ -5,6 +5,7 @@ for each entity) and `other_corpus` (the same questions over other images).
 """
 
 from vrag_kit.benchmarks.articles import Article, chunk_article, parse_article, read_articles
+from vrag_kit.benchmarks.crag_mm_index import read_image_index, read_web_index
 from vrag_kit.benchmarks.images import ImageFile, decode, find_damaged
 from vrag_kit.benchmarks.knowledge import (
     Page,
@@ -43,6 +44,8 @@ __all__ = [
     "match_table",
     "parse_article",
     "read_articles",
+    "read_image_index",
     "read_labels",
     "read_species",
+    "read_web_index",
 ]

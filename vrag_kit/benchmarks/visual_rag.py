@@ -11,7 +11,8 @@ from itertools import count
 from pathlib import Path
 
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, no_rows, parse_row, read_lines
+from vrag_kit.benchmarks.json_lines import read_lines
+from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, no_rows, parse_row
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Evidence, Query
 

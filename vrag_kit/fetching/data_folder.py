@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, read_lines
+from vrag_kit.benchmarks.json_lines import read_lines
+from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row
 from vrag_kit.errors import VragError
 
 _BY_HAND = (

@@ -8,8 +8,9 @@ from typing import TypeGuard
 
 import pandas as pd
 
+from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.visual_rag import Folders, file_names, name_problem
-from vrag_kit.benchmarks.visual_rag_rows import CHANGES_V2, Row, no_rows, parse_row, read_lines
+from vrag_kit.benchmarks.visual_rag_rows import CHANGES_V2, Row, no_rows, parse_row
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.pictures import examine
 from vrag_kit.progress import track

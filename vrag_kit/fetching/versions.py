@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.benchmarks.json_lines import parse_object, read_lines
 from vrag_kit.benchmarks.visual_rag_rows import (
     CHANGES_V2,
+    KEYS,
     KEYS_V2,
     check_labels,
     no_rows,
-    parse_object,
-    read_lines,
 )
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import claim_problems
@@ -145,7 +145,7 @@ def _read(path: Path) -> tuple[list[_Row], dict[int, str]]:
 
 
 def _row(text: str, where: str, number: int) -> _Row:
-    row = parse_object(text, where)
+    row = parse_object(text, where, KEYS)
     for key, kind in _FIELDS.items():
         if not isinstance(row.get(key), kind):
             found = f"a {type(row[key]).__name__}" if key in row else "missing"

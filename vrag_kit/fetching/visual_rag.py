@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.visual_rag import name_problem
-from vrag_kit.benchmarks.visual_rag_rows import no_rows, parse_row, read_lines
+from vrag_kit.benchmarks.visual_rag_rows import no_rows, parse_row
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.fetching import Fetched, fetch_images
 from vrag_kit.fetching.filling import is_image_name
