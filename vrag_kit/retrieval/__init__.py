@@ -9,6 +9,7 @@ from vrag_kit.retrieval.metrics import CUTOFFS, METRICS, evaluate, mean_metrics
 from vrag_kit.retrieval.reference import perfect_run, random_reference
 from vrag_kit.retrieval.run import make_run, read_qrels, read_run, write_qrels, write_run
 from vrag_kit.retrieval.search import FlatRetriever
+from vrag_kit.retrieval.services import SearchService, image_service, text_service
 from vrag_kit.retrieval.tfidf import word_run
 
 __all__ = [
@@ -20,8 +21,10 @@ __all__ = [
     "Embeddings",
     "Encoder",
     "FlatRetriever",
+    "SearchService",
     "embed_documents",
     "evaluate",
+    "image_service",
     "load_encoder",
     "make_run",
     "mean_metrics",
@@ -31,6 +34,7 @@ __all__ = [
     "read_run",
     "score_runs",
     "search_all",
+    "text_service",
     "word_run",
     "write_qrels",
     "write_run",

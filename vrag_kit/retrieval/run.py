@@ -8,9 +8,10 @@ trec_eval does. It may be shallow: a query for which nothing was found has no ro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
@@ -36,6 +37,19 @@ def make_run(rows: Iterable[tuple[str, str, float]] | pd.DataFrame) -> pd.DataFr
     )
     frame["rank"] = frame.groupby("_query").cumcount() + 1
     return frame[RUN_COLUMNS].reset_index(drop=True)
+
+
+def best_scores(scores: np.ndarray, names: Sequence[str], k: int) -> list[tuple[float, str]]:
+    """The k best (score, name), best first; equal scores by name descending, also at the
+    cut. All where there are fewer than k.
+
+    `scores`: shape (n,), the score of each name.
+    """
+    k = min(k, len(names))
+    if k < 1:
+        return []
+    reached = np.flatnonzero(scores >= np.partition(scores, -k)[-k]).tolist()
+    return sorted(((float(scores[place]), names[place]) for place in reached), reverse=True)[:k]
 
 
 def write_run(run: pd.DataFrame, path: Path | str, tag: str) -> None:

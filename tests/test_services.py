@@ -1,0 +1,260 @@
+"""Whatever lies behind a search service, it is asked in one way and answers alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_retrievers as tiny
+
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval import SearchService, image_service, load_encoder, text_service
+from vrag_kit.retrieval.bm25 import Bm25Index
+from vrag_kit.types import Evidence, Query
+
+FULL = " ".join(f"word{number}" for number in range(1100))
+PAGES = [
+    ("https://a.org/heron", "Heron", "A grey bird of the fen.", "It eats fish. " + FULL),
+    ("https://a.org/owl", "Owl", "A brown bird of the night.", ""),
+    ("https://b.org/http", "HTTP", "A http link is no bird.", None),
+    ("https://b.org/moth", "Moth", "A red moth, banded with white.", "Larvae eat nettles."),
+]
+
+
+@dataclass(frozen=True)
+class Small:
+    """A small index of pictures, one of pages, and what searches them."""
+
+    entries: dict[str, Evidence]
+    pages: dict[str, Evidence]
+    clip: str
+    bert: dict[str, object]
+    cache: Path
+
+
+Make = Callable[[Small], SearchService]
+BY_IMAGE: dict[str, Make] = {"pictures": lambda it: image_service(it.entries, it.clip, it.cache)}
+BY_TEXT: dict[str, Make] = {
+    "vectors": lambda it: text_service(it.pages, it.bert, it.cache),
+    "bm25": lambda it: text_service(it.pages, "bm25", it.cache),
+    "words": lambda it: text_service(it.pages, "words", it.cache),
+}
+ALL = {**BY_IMAGE, **BY_TEXT}
+every_service = pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
+
+
+@pytest.fixture(scope="module")
+def small(documents: list[Evidence], tmp_path_factory: pytest.TempPathFactory) -> Small:
+    root = tmp_path_factory.mktemp("services")
+    tiny.clip(root / "clip")
+    tiny.bert(root / "bert")
+    entries = {
+        f"kg-{number}": Evidence(doc_id=f"kg-{number}", image=document.image)
+        for number, document in enumerate(documents)
+    }
+    pages = {
+        url: Evidence(
+            doc_id=url,
+            text=snippet,
+            metadata={"page_name": name, "page_url": url, "page_result": full},
+        )
+        for url, name, snippet, full in PAGES
+    }
+    bert = {"model": str(root / "bert"), "pooling": "mean", "normalize": True}
+    return Small(entries, pages, str(root / "clip"), bert, root / "cache")
+
+
+def queries(small: Small) -> list[Query]:
+    """Each has a text and a picture."""
+    texts = ["grey bird", "brown bird at night", "http link", "nettles"]
+    pictures = [entry.image for entry in small.entries.values()]
+    return [
+        Query(query_id=f"q{number}", text=text, image=picture)
+        for number, (text, picture) in enumerate(zip(texts, pictures, strict=True))
+    ]
+
+
+@every_service
+def test_a_run_holds_at_most_k_documents_of_the_corpus_best_first(make: Make, small: Small) -> None:
+    service = make(small)
+    run = service.search(queries(small), 3)
+    assert list(run.columns) == ["query_id", "doc_id", "rank", "score"]
+    assert set(run["doc_id"]) <= set(service.corpus)
+    for _, hits in run.groupby("query_id"):
+        assert list(hits["rank"]) == list(range(1, len(hits) + 1))
+        assert len(hits) <= 3
+        assert hits["score"].is_monotonic_decreasing
+        assert hits["doc_id"].is_unique
+
+
+@every_service
+def test_a_service_reads_one_part_of_a_query_and_company_changes_nothing(
+    make: Make, small: Small
+) -> None:
+    service = make(small)
+    asked = queries(small)
+    run = service.search(asked, 4)
+    other = {"text": "hindwings"} if service.reads == "image" else {"image": None}
+    assert service.search([replace(query, **other) for query in asked], 4).equals(run)
+    alone = service.search(asked[1:2], 4)
+    together = run[run["query_id"] == "q1"].reset_index(drop=True)
+    assert together.equals(alone)
+    assert service.search([], 4).empty
+
+
+@every_service
+def test_what_no_service_answers_is_refused_by_name(make: Make, small: Small) -> None:
+    service = make(small)
+    asked = queries(small)
+    with pytest.raises(VragError, match=f"{service.name}: k is 0; expected 1 or more"):
+        service.search(asked, 0)
+    with pytest.raises(VragError, match="query 'q0' is asked twice"):
+        service.search([asked[0], asked[0]], 1)
+    bare = Query(query_id="bare", text=" ")
+    with pytest.raises(VragError, match=f"query 'bare' has no {service.reads}"):
+        service.search([asked[0], bare], 1)
+
+
+@every_service
+def test_the_fingerprint_tells_the_documents_and_how_they_are_compared(
+    make: Make, small: Small
+) -> None:
+    service = make(small)
+    assert make(small).fingerprint == service.fingerprint
+    fewer = replace(
+        small,
+        entries=dict(list(small.entries.items())[1:]),
+        pages=dict(list(small.pages.items())[1:]),
+    )
+    assert make(fewer).fingerprint != service.fingerprint
+
+
+def test_no_two_services_share_a_fingerprint(small: Small) -> None:
+    assert len({make(small).fingerprint for make in ALL.values()}) == len(ALL)
+
+
+def test_a_picture_finds_itself_and_scores_are_products_of_the_encoders_vectors(
+    small: Small,
+) -> None:
+    service = image_service(small.entries, small.clip, small.cache)
+    run = service.search(queries(small), 4)
+    assert list(run[run["rank"] == 1]["doc_id"]) == list(small.entries)
+    vectors = tiny.embed(load_encoder(small.clip), list(small.entries.values()))
+    products = vectors @ vectors.T
+    for query_id, doc_id, _, score in run.itertuples(index=False):
+        expected = products[int(query_id[1:]), int(doc_id[3:])]
+        assert score == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_chunks_are_the_opening_and_runs_of_512_words_and_a_page_has_its_best_chunks_score(
+    small: Small,
+) -> None:
+    service = text_service(small.pages, small.bert, small.cache)
+    encoder = load_encoder(small.bert)
+    words = ("It eats fish. " + FULL).split()
+    heron = ["Heron A grey bird of the fen."]
+    heron += [" ".join(words[start : start + 512]) for start in (0, 512, 1024)]
+    chunks = {
+        "https://a.org/heron": heron,
+        "https://a.org/owl": ["Owl A brown bird of the night."],
+        "https://b.org/http": ["HTTP A http link is no bird."],
+        "https://b.org/moth": ["Moth A red moth, banded with white.", "Larvae eat nettles."],
+    }
+    asked = queries(small)
+    expected = {}
+    for page, texts in chunks.items():
+        vectors = tiny.embed(encoder, [Evidence(doc_id="c", text=text) for text in texts])
+        best = (encoder.encode_queries(asked) @ vectors.T).max(axis=1)
+        expected |= {(f"q{number}", page): score for number, score in enumerate(best)}
+    run = service.search(asked, 7)  # as many as there are chunks
+    assert len(run) == len(expected) == 16
+    for query_id, doc_id, _, score in run.itertuples(index=False):
+        assert score == pytest.approx(float(expected[query_id, doc_id]), abs=1e-5)
+
+
+def test_hits_are_cut_to_k_chunks_before_pages_are_made_unique(small: Small) -> None:
+    text = "red moth"
+    twice = Evidence(doc_id="twice", text=text, metadata={"page_result": text})
+    other = Evidence(doc_id="other", text="red owl")
+    pages = {"twice": twice, "other": other}
+    service = text_service(pages, "bm25", small.cache)
+    asked = [Query(query_id="q", text="red moth")]
+    assert list(service.search(asked, 2)["doc_id"]) == ["twice"]
+    assert list(service.search(asked, 3)["doc_id"]) == ["twice", "other"]
+
+
+def test_bm25_agrees_with_a_case_worked_by_hand(small: Small) -> None:
+    """n = 2 of N = 3 for both words: ln(1 + 1.5 / 2.5) = 0.470004; 2, 3 and 2 words, 7/3
+    in the mean: 1.5 · (0.25 + 0.75 · 2 · 3/7) = 1.339286, of three words 1.821429.
+    """
+    texts = {"d1": "red moth", "d2": "red red bird", "d3": "blue bird"}
+    short = 0.470004 * 1 / (1 + 1.339286)
+    long = 0.470004 * (2 / (2 + 1.821429) + 1 / (1 + 1.821429))
+    index = Bm25Index(texts.values())
+    assert index.scores("red bird") == pytest.approx([short, long, short], abs=1e-6)
+    assert index.scores("red bird") == pytest.approx([0.200918, 0.412567, 0.200918], abs=1e-6)
+    pages = {doc_id: Evidence(doc_id=doc_id, text=text) for doc_id, text in texts.items()}
+    service = text_service(pages, "bm25", small.cache)
+    run = service.search([Query(query_id="q", text="Red bird")], 3)
+    assert list(run["doc_id"]) == ["d2", "d3", "d1"]  # of equal scores the later id first
+
+
+def test_bm25_agrees_with_its_definition_written_out() -> None:
+    rng = np.random.default_rng(3)
+    texts = [" ".join(rng.choice(list("abcdefgh"), size)) for size in rng.integers(1, 12, 30)]
+    questions = ["a b", "h", "a a c", "nothing here"]
+    mean = np.mean([len(text.split()) for text in texts])
+    index = Bm25Index(texts)
+    for question in questions:
+        for text, score in zip(texts, index.scores(question), strict=True):
+            words = text.split()
+            expected = 0.0
+            for word in question.split():
+                holding = sum(word in other.split() for other in texts)
+                weight = math.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
+                count = words.count(word)
+                expected += weight * count / (count + 1.5 * (0.25 + 0.75 * len(words) / mean))
+            assert score == pytest.approx(expected, abs=1e-5)
+
+
+def test_words_of_one_letter_and_common_words_are_words_and_unmatched_pages_are_no_hits(
+    small: Small,
+) -> None:
+    pages = {doc: Evidence(doc_id=doc, text=doc) for doc in ("a", "the", "x y")}
+    for entry in ("bm25", "words"):
+        service = text_service(pages, entry, small.cache)
+        asked = [Query(query_id=text, text=text) for text in ("a", "The?", "y", "zebra", "...")]
+        run = service.search(asked, 3)
+        assert list(zip(run["query_id"], run["doc_id"], strict=True)) == [
+            ("a", "a"),
+            ("The?", "the"),
+            ("y", "x y"),
+        ]
+
+
+@pytest.mark.parametrize("entry", ["bm25", "words", "vectors"])
+def test_a_question_that_begins_with_http_is_a_text(entry: str, small: Small) -> None:
+    told = small.bert if entry == "vectors" else entry
+    service = text_service(small.pages, told, small.cache)
+    asked = Query(query_id="q", text="http link: is it a bird?")
+    run = service.search([asked], 10)
+    assert len(run) == 4 if entry == "vectors" else run["doc_id"][0] == "https://b.org/http"
+
+
+def test_an_empty_page_an_empty_index_and_a_query_side_of_another_part_are_refused(
+    small: Small,
+) -> None:
+    empty = {"p": Evidence(doc_id="p", text=" ", metadata={"page_name": "", "page_result": None})}
+    for entry in ("bm25", "words", small.bert):
+        with pytest.raises(VragError, match="page 'p' is empty"):
+            text_service(empty, entry, small.cache)
+        with pytest.raises(VragError, match="no documents to search"):
+            text_service({}, entry, small.cache)
+    with pytest.raises(VragError, match="no documents to search"):
+        image_service({}, small.clip, small.cache)
+    with pytest.raises(VragError, match="query is 'text', but this search is by the image alone"):
+        image_service(small.entries, {"model": small.clip, "query": "text"}, small.cache)
