@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from vrag_kit.errors import VragError
-from vrag_kit.papers.mrag_bench import claims_on, claims_table, printed_main
+from vrag_kit.papers.mrag_bench import (
+    claims_on,
+    claims_table,
+    gains_said,
+    how_they_go_together,
+    printed_found_and_right,
+    printed_main,
+)
 from vrag_kit.papers.mrag_bench.statements import STATEMENTS, paper_name
 
 OPEN = "llava-hf-llava-onevision-qwen2-7b-ov-hf"
@@ -62,13 +70,15 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
     }
     table = claims_table(tmp_path).set_index("section")
     assert table["verdict"].value_counts().to_dict() == {
-        "not run": 4,
+        "not run": 9,
         "supported": 1,
         "compatible": 1,
         "contradicted": 1,
     }
     assert table["source"].iloc[0] == "Drawn"
     assert table["printed"].iloc[0] == "14 of 14"
+    # what ten examples are ahead of one is drawn in Figure 5, and printed nowhere
+    assert (table["printed"] == "not printed").sum() == 1
 
 
 def test_pictures_are_set_against_texts_where_the_baseline_says_so(tmp_path: Path) -> None:
@@ -77,6 +87,44 @@ def test_pictures_are_set_against_texts_where_the_baseline_says_so(tmp_path: Pat
     claims = claims_on("32", ahead, "Drawn", tmp_path)
     assert claims["verdict"].tolist() == ["undecided", "supported"]
     assert claims_on("32", ahead.drop(columns="baseline"), "Drawn", tmp_path)["n"].isna().all()
+
+
+def answers(k: int, right: list[int]) -> pd.DataFrame:
+    """Ten questions asked with `k` examples, of which these are right."""
+    names = [str(place) for place in range(10)]
+    scores = [float(place in right) for place in range(10)]
+    told = {"model": "mine", "k": k, "setting": "gt_rag" if k else "no_rag", "draw": 0}
+    where = {"scenario": "angle", "aspect": "perspective", "status": "ok", "abstained": 0.0}
+    rows = pd.DataFrame({"query_id": names, "group": names, "score": scores})
+    return rows.assign(**told, **where)
+
+
+def test_numbers_of_examples_are_compared_as_the_sentences_say(tmp_path: Path) -> None:
+    """By hand, of ten questions: 3 right without, 8 with one, 9 with ten examples."""
+    judged = pd.concat([answers(0, [0, 1, 2]), answers(1, [*range(8)]), answers(10, [*range(9)])])
+    said = gains_said("34", judged.reset_index(drop=True), mix=None, arm="k")
+    overall = said[said["scenario"] == "overall"].set_index(["setting", "baseline"])["value"]
+    assert overall.to_dict() == {("1", "0"): 50.0, ("10", "1"): 10.0}
+    claims = claims_on("34", said, "Drawn", tmp_path).set_index("claim")
+    assert claims["verdict"].to_dict() == {
+        "one example": "supported",
+        "ten over one": "undecided",
+        "twenty under ten": "not run",
+    }
+    alone = gains_said("34", answers(0, [0]), mix=None, arm="k")
+    assert set(claims_on("34", alone, "Drawn", tmp_path)["verdict"]) == {"not run"}
+
+
+def test_the_correlation_with_what_is_found_is_held_against_the_papers(tmp_path: Path) -> None:
+    together = how_they_go_together(printed_found_and_right())
+    said = together.assign(value=together["pearson"], setting=together["metric"], baseline="")
+    claims = claims_on("33", said, "as printed", tmp_path).set_index("claim")
+    # r = 0.952; Fisher's interval of four points is tanh(atanh 0.952 ± 1.96)
+    low, high = (math.tanh(math.atanh(0.9519) + side * 1.96) for side in (-1, 1))
+    assert claims["ci_low"].tolist() == pytest.approx([low, low], abs=0.01)
+    assert claims["ci_high"].tolist() == pytest.approx([high, high], abs=0.01)
+    assert claims["verdict"].tolist() == ["undecided", "compatible"]
+    assert [said.printed() for said in STATEMENTS if said.notebook == "33"] == [["supported"]] * 2
 
 
 def test_without_any_there_is_no_table_and_a_folder_that_cannot_be_written_says_so(

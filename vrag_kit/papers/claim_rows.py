@@ -145,7 +145,7 @@ def table_of(
     where there is no number, and `numbers` then says what to run. `source` names the
     benchmark, which may be another from sentence to sentence: notebooks run apart. The
     column printed is how many of the paper's own numbers, whose verdicts the function
-    gives, bear it out.
+    gives, bear it out ("not printed" without any).
     """
     files = sorted(folder.glob("[0-9][0-9]_claims.csv"))
     if not files:
@@ -169,7 +169,7 @@ def _row(statement: Said, found: pd.DataFrame, printed: list[str]) -> dict[str, 
         "verdict": _together([_of_model(part) for part in models]),
         "numbers": "; ".join(map(_in_words, models)) or f"run {_what(statement)}",
         "source": ", ".join(dict.fromkeys(found["source"].astype(str))),
-        "printed": f"{printed.count(SUPPORTED)} of {len(printed)}",
+        "printed": f"{printed.count(SUPPORTED)} of {len(printed)}" if printed else "not printed",
     }
 
 

@@ -17,7 +17,7 @@ from vrag_kit.papers.mrag_bench.audit import (
 from vrag_kit.papers.mrag_bench.audit_figure import audit_figure
 from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
 from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
-from vrag_kit.papers.mrag_bench.claims import claims_on, claims_table
+from vrag_kit.papers.mrag_bench.claims import claims_on, claims_table, gains_said
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
 from vrag_kit.papers.mrag_bench.extraction import (
     TABLE_5,
@@ -140,6 +140,7 @@ __all__ = [
     "found_and_right",
     "found_and_right_figure",
     "gains_by_scenario",
+    "gains_said",
     "gt_at_each_place",
     "gt_image_and_text",
     "gt_numbers",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.analysis import in_percent
+from vrag_kit.analysis.mix import Mix
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.claim_rows import save_claims, table_of
-from vrag_kit.papers.mrag_bench.results import OVERALL
+from vrag_kit.papers.mrag_bench.results import OVERALL, gains_by_scenario
 from vrag_kit.papers.mrag_bench.statements import STATEMENTS
 
 _FOLDER = "mrag_bench"
@@ -20,10 +23,11 @@ def claims_on(notebook: str, differences: pd.DataFrame, source: str, folder: Pat
     verdict; saved below `folder`, a notebook's `figures_dir`, as NN_claims.csv.
 
     `notebook` is its number ("31"); `differences` are `in_percent(gains_by_scenario(…))`,
-    with a column baseline where that is another than "no_rag"; `source` is the
-    benchmark's name. Of a sentence about models that are not there the returned table
-    has a row without numbers. On other data than the paper's a contradiction says that
-    it does not carry over. Raises `VragError` when the folder cannot be written.
+    with a column baseline where that is another than "no_rag" (see `gains_said`), or
+    correlations in the columns of those; `source` is the benchmark's name. Of a sentence
+    about models or numbers that are not there the returned table has a row without
+    numbers. On other data than the paper's a contradiction says that it does not carry
+    over. Raises `VragError` when the folder cannot be written.
     """
     told = differences[differences["scenario"] == OVERALL]
     if "baseline" not in told:
@@ -39,6 +43,36 @@ def claims_on(notebook: str, differences: pd.DataFrame, source: str, folder: Pat
                 first = (statement.name, statement.says, source, row["model"], ALL)
                 rows.append((*first, *number, row["n"], verdict))
     return save_claims(rows, asked, source, folder / _FOLDER / f"{notebook}_claims.csv")
+
+
+def gains_said(
+    notebook: str, judged: pd.DataFrame, *, mix: Mix | None, arm: str = "setting"
+) -> pd.DataFrame:
+    """The differences that the sentences of a notebook speak of, of those arms that
+    `judged` has: `gains_by_scenario` in points, `arm` as text in the column setting, and
+    baseline. `arm` may be "k", the number of examples.
+    """
+    arms = judged[arm].map(_in_words)
+    pairs = dict.fromkeys(
+        (statement.setting, statement.baseline)
+        for statement in STATEMENTS
+        if statement.notebook == notebook
+    )
+    tables = []
+    for pair in pairs:
+        both = judged.assign(**{arm: arms})[arms.isin(pair)]
+        if both[arm].nunique() == len(pair):
+            table = gains_by_scenario(both, mix=mix, arm=arm, baseline=pair[1])
+            table = table.rename(columns={arm: "setting"})
+            tables.append(table.assign(baseline=pair[1], metric="accuracy"))
+    if not tables:
+        return pd.DataFrame(columns=["scenario", "setting", "baseline"])
+    return in_percent(pd.concat(tables, ignore_index=True))
+
+
+def _in_words(arm: Hashable) -> str:
+    """A setting as it is called, a number without its decimal point."""
+    return arm if isinstance(arm, str) else f"{arm:g}"
 
 
 def claims_table(folder: Path) -> pd.DataFrame:

@@ -1,19 +1,27 @@
 """What the text of MRAG-Bench says of models, as data: a difference between two
-settings, and the range in which the sentence puts it.
+settings, or a correlation, and the range in which the sentence puts it.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+import pandas as pd
 
 from vrag_kit.papers.claim_rows import Range
 from vrag_kit.papers.mrag_bench.models import paper_models
 from vrag_kit.papers.mrag_bench.results import OVERALL, printed_main
 from vrag_kit.papers.mrag_bench.text_settings import printed_text_or_image
+
+_TABLES: dict[int | str, Callable[[], pd.DataFrame]] = {
+    3: printed_main,
+    4: printed_text_or_image,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,18 +30,23 @@ class Statement:
 
     name: str
     section: str
-    table: int
-    """Where its numbers are printed."""
+    table: int | str
+    """Where its numbers are printed, or drawn."""
     notebook: str
     """The number of the notebook whose differences it can be looked up in."""
     of: tuple[str, ...]
     """The models that it is about, as in Table 3; () where any."""
     says: str
     setting: str
+    """Also a number of examples; or what is correlated with accuracy."""
     baseline: str
-    """The number is the accuracy in `setting` less that in this one, in points."""
+    """The number is the accuracy in `setting` less that in this one, in points; "" where
+    it is a correlation.
+    """
     low: float = -math.inf
     high: float = math.inf
+    told: float | None = None
+    """The number of the sentence itself, where no table has it."""
 
     @property
     def range(self) -> Range:
@@ -51,7 +64,11 @@ class Statement:
 
     def printed(self) -> list[str]:
         """The verdicts of the paper's own numbers, one a model; they have no interval."""
-        table = printed_main() if self.table == 3 else printed_text_or_image()
+        if self.told is not None:
+            return [self.range.verdict(self.told, self.told, self.told)]
+        if self.table not in _TABLES:
+            return []
+        table = _TABLES[self.table]()
         table = table[(table["scenario"] == OVERALL) & table["model"].isin(models_of_paper())]
         values = table.pivot(index="model", columns="setting", values="value")
         numbers = (values[self.setting] - values[self.baseline]).dropna().round(2)
