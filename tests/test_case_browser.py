@@ -81,10 +81,10 @@ def test_the_browser_turns_pages_and_filters(wrong: tuple[Benchmark, pd.DataFram
     browser.forward.click()
     assert browser.count.value == "3 of 3"
     assert browser.forward.disabled
-    browser.model.value = "b"
+    browser.filters["model"].value = "b"
     assert browser.count.value == "1 of 1"
     assert "green" in browser.card.value
-    browser.kind.value = "partly right"
+    browser.filters["kind"].value = "partly right"
     assert browser.count.value == "no such case"
     assert browser.card.value == ""
 

@@ -21,6 +21,7 @@ from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.log import AnnotationLog, LogFile, Vote
 from vrag_kit.errors import VragError
 from vrag_kit.plain import Json, JsonView
+from vrag_kit.widgets.cards import facts, page_of
 from vrag_kit.widgets.pictures import figure, jpeg
 
 if TYPE_CHECKING:
@@ -128,14 +129,11 @@ def annotation_page(
     """The first `questions` of each log below one another, each with at most `clues` of
     its clues, to read without a kernel; all text is escaped.
     """
-    from IPython.display import HTML
-
     cards = []
     for log in logs:
         for vote in list(log.votes.values())[:questions]:
             cards.append(_card(log.annotator, vote, Path(image_root), clues))
-    page = "<hr>".join(cards) or "<p>no question was opened yet</p>"
-    return HTML(page)  # type: ignore[no-untyped-call]  # IPython has no types here
+    return page_of(cards, "no question was opened yet")
 
 
 def _card(annotator: str, vote: Vote, root: Path, most: int) -> str:
@@ -152,13 +150,7 @@ def _card(annotator: str, vote: Vote, root: Path, most: int) -> str:
         "suggested": vote.suggestion,
         "clues": f"{len(clues)} of {len(vote.shown)} images shown{unread}",
     }
-    cells = [
-        f"<tr><td style='text-align:left;padding-right:1em'>{name}</td><td"
-        f" style='text-align:left'><b style='white-space:pre-wrap'>{escape(text)}</b></td></tr>"
-        for name, text in rows.items()
-        if text
-    ]
-    table = "".join(cells)
+    told = {name: text for name, text in rows.items() if text}
     shown = [
         figure(ImageFile(root / doc_id), caption="clue", frame=CLUE) for doc_id in clues[:most]
     ]
@@ -166,4 +158,4 @@ def _card(annotator: str, vote: Vote, root: Path, most: int) -> str:
     left = len(clues) - most
     plural = "" if left == 1 else "s"
     more = f"<p>and {left} more clue{plural}</p>" if left > 0 else ""
-    return f"<p><b>{escape(vote.question)}</b></p><table>{table}</table><div>{pictures}</div>{more}"
+    return f"<p><b>{escape(vote.question)}</b></p>{facts(told)}<div>{pictures}</div>{more}"

@@ -2,80 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from vrag_kit.types import Benchmark
-from vrag_kit.widgets.panel import Panel
+from vrag_kit.widgets.browsing import Browsing
+from vrag_kit.widgets.cards import facts, page_of
 from vrag_kit.widgets.pictures import thumbnail
 
 if TYPE_CHECKING:
     from IPython.display import HTML
 
-ALL = "all"
+FILTERS = ("model", "kind")
 
 
-class CaseBrowser(Panel):
-    """A panel that shows one case at a time.
+class CaseBrowser(Browsing[int]):
+    """A panel that shows one case at a time, of a model or kind or of all."""
 
-    `model` and `kind` choose cases, `back` and `forward` turn pages; `place` is the
-    case shown, from 0, among `chosen`.
-
-    With the keyboard: Tab and Shift+Tab walk over the four; Space opens `model` or
-    `kind`, the arrow keys choose there and Enter takes; Enter or Space turns the page
-    and keeps the focus. Other keys are JupyterLab's.
-    """
+    thing = "case"
 
     def __init__(self, benchmark: Benchmark, cases: pd.DataFrame) -> None:
         """`cases` as `error_cases` gives them."""
-        from ipywidgets import HTML, Button, Dropdown, HBox, VBox
-
         self.benchmark = benchmark
         self.cases = cases
-        self.chosen = cases
-        self.place = 0
-        whole = {"description_width": "initial"}
-        models, kinds = ([ALL, *dict.fromkeys(cases[name])] for name in ("model", "kind"))
-        self.model = Dropdown(options=models, description="model", style=whole)
-        self.kind = Dropdown(options=kinds, description="kind", style=whole)
-        self.back = Button(description="back", tooltip="to the case before")
-        self.forward = Button(description="forward", tooltip="to the case after")
-        self.count = HTML()
-        self.card = HTML()
-        choosing = HBox([self.model, self.kind])
-        turning = HBox([self.back, self.forward, self.count])
-        self.box = VBox([choosing, turning, self.card])
-
-        self.model.observe(self._choose, "value")
-        self.kind.observe(self._choose, "value")
-        self.back.on_click(lambda _: self._turn(-1))
-        self.forward.on_click(lambda _: self._turn(1))
-        self._choose()
+        super().__init__({name: list(dict.fromkeys(cases[name])) for name in FILTERS})
 
     def __repr__(self) -> str:
         return f"case browser: {len(self.cases)} cases"
 
-    def _choose(self, _: object = None) -> None:
-        self.chosen = self.cases
-        for column, wanted in (("model", self.model.value), ("kind", self.kind.value)):
-            if wanted != ALL:
-                self.chosen = self.chosen[self.chosen[column] == wanted]
-        self.place = 0
-        self._turn(0)
+    def matching(self, wanted: Mapping[str, str]) -> Sequence[int]:
+        """The rows of such cases."""
+        fits = pd.Series(True, index=self.cases.index)
+        for name, value in wanted.items():
+            fits &= self.cases[name] == value
+        return [int(row) for row in fits.to_numpy().nonzero()[0]]
 
-    def _turn(self, step: int) -> None:
-        last = len(self.chosen) - 1
-        self.place = min(max(0, self.place + step), max(0, last))
-        self.back.disabled = self.place == 0
-        self.forward.disabled = self.place >= last
-        if self.chosen.empty:
-            self.count.value = "no such case"
-            self.card.value = ""
-        else:
-            self.count.value = f"{self.place + 1} of {len(self.chosen)}"
-            self.card.value = _card(self.benchmark, self.chosen.iloc[self.place])
+    def card_of(self, thing: int) -> str:
+        """The case in that row."""
+        return _card(self.benchmark, self.cases.iloc[thing])
 
 
 def browse_cases(benchmark: Benchmark, cases: pd.DataFrame) -> CaseBrowser:
@@ -85,11 +52,7 @@ def browse_cases(benchmark: Benchmark, cases: pd.DataFrame) -> CaseBrowser:
 
 def cases_page(benchmark: Benchmark, cases: pd.DataFrame) -> HTML:
     """The cases below one another, to read without a kernel; all text is escaped."""
-    from IPython.display import HTML
-
-    cards = [_card(benchmark, case) for _, case in cases.iterrows()]
-    page = "<hr>".join(cards) or "<p>no such case</p>"
-    return HTML(page)  # type: ignore[no-untyped-call]  # IPython's own lacks types
+    return page_of([_card(benchmark, case) for _, case in cases.iterrows()], "no such case")
 
 
 def _card(benchmark: Benchmark, case: pd.Series) -> str:
@@ -100,16 +63,9 @@ def _card(benchmark: Benchmark, case: pd.Series) -> str:
         "verdict": f"{case['verdict']} ({case['kind']})",
         "model": f"{case['model']}, draw {case['draw']}",
     }
-    table = "".join(
-        "<tr style='vertical-align:top'>"
-        f"<td style='text-align:left;padding-right:1em'>{name}</td>"
-        f"<td style='text-align:left'><b style='white-space:pre-wrap'>{escape(str(text))}</b></td>"
-        "</tr>"
-        for name, text in rows.items()
-    )
     return (
         f"<div style='line-height:1.5'><p><b>{escape(case['question'])}</b></p>"
-        f"<div>{pictures}</div><table>{table}</table></div>"
+        f"<div>{pictures}</div>{facts(rows)}</div>"
     )
 
 

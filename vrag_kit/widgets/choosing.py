@@ -16,6 +16,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.generation.people import COLUMNS, option_of, read_choices, write_choices
 from vrag_kit.types import Benchmark, Context, DocId, Query
+from vrag_kit.widgets.cards import page_of
 from vrag_kit.widgets.one_by_one import OneByOne
 from vrag_kit.widgets.pictures import figure
 
@@ -125,8 +126,6 @@ def choices_page(benchmark: Benchmark, answers: pd.DataFrame, *, most: int = 6) 
     with what it was asked with, its options, the right one marked, and who chose which
     in how many seconds; to read without a kernel, all text is escaped.
     """
-    from IPython.display import HTML
-
     cards = []
     for (query_id, setting), part in list(answers.groupby(["query_id", "setting"], sort=False)):
         query = benchmark.queries[str(query_id)]
@@ -138,8 +137,7 @@ def choices_page(benchmark: Benchmark, answers: pd.DataFrame, *, most: int = 6) 
         cards.append(f"<p>{escape(str(setting))}</p>{card}<p>{escape('; '.join(said))}</p>")
         if len(cards) == most:
             break
-    page = "<hr>".join(cards) or "<p>nobody has answered yet</p>"
-    return HTML(page)  # type: ignore[no-untyped-call]  # IPython has no types here
+    return page_of(cards, "nobody has answered yet")
 
 
 def _card(

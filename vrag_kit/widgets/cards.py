@@ -1,0 +1,30 @@
+"""Pieces of HTML that cards are made of, and a page of cards; all text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from IPython.display import HTML
+
+
+def facts(rows: Mapping[str, object]) -> str:
+    """A table of names and what they are, in the text's own lines."""
+    cells = [
+        "<tr style='vertical-align:top'>"
+        f"<td style='text-align:left;padding-right:1em'>{escape(name)}</td>"
+        f"<td style='text-align:left'><b style='white-space:pre-wrap'>{escape(text)}</b></td>"
+        "</tr>"
+        for name, text in zip(rows, map(str, rows.values()), strict=True)
+    ]
+    return f"<table>{''.join(cells)}</table>"
+
+
+def page_of(cards: Sequence[str], nothing: str) -> HTML:
+    """Cards below one another, to read without a kernel; `nothing` where there are none."""
+    from IPython.display import HTML
+
+    page = "<hr>".join(cards) or f"<p>{escape(nothing)}</p>"
+    return HTML(page)  # type: ignore[no-untyped-call]  # IPython's own lacks types
