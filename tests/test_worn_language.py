@@ -1,0 +1,191 @@
+"""The worn Field Guide's language: entities with facts that agree everywhere, questions
+whose answers follow from the facts that are shown, conversations that depend on what was
+said before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vrag_kit.fieldguide.worn.asks import FORMS, FactAsk, Longer, That
+from vrag_kit.fieldguide.worn.conversations import TYPE_SHARES, Depends, Turn
+from vrag_kit.fieldguide.worn.entities import ATTRIBUTES, WEB_FACTS, Entity, Names, World
+from vrag_kit.fieldguide.worn.scenes import Scene, fresh_scene
+from vrag_kit.fieldguide.worn.taught import Shown, chain, rewriting
+
+SCENES = [fresh_scene(f"test/{number}") for number in range(60)]
+TURNS = [turn for scene in SCENES for turn in scene.turns]
+
+
+def everything(scene: Scene, *, answers: tuple[str, ...] = ()) -> Shown:
+    """All entities and pages of a scene."""
+    entities = (scene.pictured, *scene.look_alikes, *scene.others)
+    return Shown(entities, scene.pages, answers)
+
+
+def test_the_same_name_gives_the_same_scene_and_another_name_another() -> None:
+    again = fresh_scene("test/0")
+    assert again.turns == SCENES[0].turns
+    assert again.pages == SCENES[0].pages
+    assert SCENES[1].pictured.name != SCENES[0].pictured.name
+
+
+def test_no_name_of_an_edition_can_occur_in_a_scene() -> None:
+    training, editions = Names("a"), Names("a", editions=True)
+    assert {training.new() for _ in range(3000)}.isdisjoint(editions.new() for _ in range(3000))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers())
+def test_in_a_world_names_and_looks_are_distinct_and_years_make_sense(number: int) -> None:
+    world = World(f"world/{number}")
+    entities = [world.entity() for _ in range(30)]
+    entities += [each for of in entities[:10] if (each := world.look_alike(of))]
+    assert len({each.name for each in entities}) == len(entities)
+    assert len({each.look for each in entities}) == len(entities)
+    for each in entities:
+        assert set(each.facts) == {*ATTRIBUTES, *WEB_FACTS}
+        assert 30 <= each.number("year") - each.number("born") <= 50
+        assert each.number("width") <= each.number("length")
+        assert each.facts["capital"] == world.capitals[each.facts["region"]]
+
+
+def test_a_look_alike_differs_in_the_second_colour_or_in_its_kind() -> None:
+    for scene in SCENES:
+        look = scene.pictured.species.outside
+        for other in scene.look_alikes:
+            seen = other.species.outside
+            assert seen.color == look.color
+            if other.kind == scene.pictured.kind:
+                assert seen.second != look.second or look.pattern == "plain"
+            else:
+                assert seen == look
+
+
+def test_pages_tell_what_is_true_and_snippets_are_their_beginnings() -> None:
+    for scene in SCENES:
+        entities = {each.name: each for each in everything(scene).entities}
+        for page in scene.pages:
+            assert page.result.startswith(page.snippet)
+            assert page.told <= page.told_in_full
+            for about, key in page.told:
+                if about in entities:
+                    assert entities[about].facts[key] in page.snippet
+            for about, key in page.told_in_full:
+                if about in entities:
+                    assert entities[about].facts[key] in page.result
+
+
+def test_some_facts_stand_only_outside_the_snippets() -> None:
+    later = [page.told_in_full - page.told for scene in SCENES for page in scene.pages]
+    assert 0.3 < sum(map(bool, later)) / len(later) < 0.9
+
+
+def test_conversations_have_two_to_six_turns_and_ask_nothing_twice() -> None:
+    assert {len(scene.turns) for scene in SCENES} == {2, 3, 4, 5, 6}
+    for scene in SCENES:
+        asked = [(turn.search_query, type(turn.ask)) for turn in scene.turns]
+        assert len(set(asked)) == len(asked)
+        assert f"this {scene.pictured.kind}" in scene.turns[0].question
+
+
+def test_every_dependence_and_every_type_occurs() -> None:
+    assert {turn.depends for turn in TURNS} == set(Depends)
+    assert {turn.category for turn in TURNS} == set(TYPE_SHARES)
+    needs = sum(turn.needs_history for turn in TURNS) / len(TURNS)
+    assert 0.2 < needs < 0.5
+
+
+@pytest.mark.parametrize("category", TYPE_SHARES)
+def test_single_questions_are_of_the_type_that_was_asked_for(category: str) -> None:
+    (turn,) = fresh_scene(f"single/{category}", length=1, category=category).turns
+    assert turn.category == category
+    assert not turn.needs_history
+
+
+def test_yes_and_no_are_about_equally_frequent() -> None:
+    values = Counter(
+        fresh_scene(f"yes/{i}", length=1, category=category).turns[0].reply.value
+        for i in range(60)
+        for category in ("comparison", "reasoning")
+    )
+    assert 0.35 < values["yes"] / (values["yes"] + values["no"]) < 0.65
+
+
+def test_with_everything_shown_the_chain_ends_in_the_reference_answer() -> None:
+    for scene in SCENES:
+        own: list[str] = []
+        for turn in scene.turns:
+            said = chain(turn, everything(scene, answers=tuple(own)))
+            own.append(said)
+            told = {fact for page in scene.pages for fact in page.told}
+            if FORMS.get(turn.ask.key) and turn.ask.key in ATTRIBUTES:
+                assert "I don't know" not in said, (turn.question, told)
+            if "I don't know" not in said:
+                assert said.endswith(f"{turn.reply.value}.")
+                if turn.reply.value not in ("yes", "no"):
+                    assert turn.reply.value in turn.reply.sentence
+
+
+def test_with_nothing_shown_only_what_is_seen_is_answered() -> None:
+    for turn in TURNS:
+        said = chain(turn, Shown())
+        assert ("I don't know" in said) == (turn.category != "simple-recognition")
+
+
+def test_the_chain_goes_from_the_look_over_the_name_to_the_fact() -> None:
+    scene = fresh_scene("chain", length=1, category="simple-knowledge")
+    of = scene.pictured
+    turn = one(FactAsk("region"), of)
+    look = f"A {of.look}".replace("A o", "An o")
+    assert chain(turn, Shown([of])) == f"{look}, {of.name}: {of.facts['region']}."
+    assert chain(turn, Shown([scene.look_alikes[0]])) == f"{look}: I don't know."
+    assert chain(one(FactAsk("name"), of), Shown([of])) == f"{look}: {of.name}."
+    missing = chain(one(FactAsk("smell"), of), Shown([of]))
+    assert missing == f"{look}, {of.name}: I don't know."
+
+
+def one(ask: FactAsk | Longer | That, of: Entity, **more: object) -> Turn:
+    depends = Depends.ANSWER if isinstance(ask, That) else Depends.NOTHING
+    return Turn(ask.question(f"this {of.kind}"), ask, of, of, depends)
+
+
+def test_what_needs_the_previous_answer_is_unknown_without_it() -> None:
+    scene = SCENES[0]
+    of = scene.pictured
+    turn = one(That("length", of.number("length") - 1), of)
+    shown = everything(scene)
+    assert chain(turn, shown) == "I don't know."
+    for earlier in (f"It is {of.facts['length']} long.", f"{of.name}: {of.facts['length']}."):
+        assert chain(turn, everything(scene, answers=(earlier,))).endswith(": yes.")
+    assert chain(turn, everything(scene, answers=("I don't know.",))).endswith("I don't know.")
+
+
+def test_after_a_change_of_subject_it_is_the_other_one_only_for_who_knows_the_history() -> None:
+    seen = 0
+    for scene in SCENES:
+        for before, turn in pairwise(scene.turns):
+            if turn.depends is Depends.SUBJECT and not turn.named:
+                seen += 1
+                with_history = chain(turn, everything(scene, answers=(before.reply.sentence,)))
+                assert with_history.startswith(turn.subject.name)
+                alone = chain(turn, everything(scene))
+                assert turn.subject.name not in alone.split(",")[0]
+    assert seen > 10
+
+
+def test_a_rewritten_question_names_whom_it_means_or_says_how_that_one_looks() -> None:
+    scene = fresh_scene("rewrite", length=1, category="multi-hop")
+    (turn,) = scene.turns
+    known = json.loads(rewriting(turn, Shown([scene.pictured])))
+    assert known["entity_name"] == scene.pictured.name
+    assert known["updated_question"] == turn.search_query
+    unknown = json.loads(rewriting(turn, Shown()))
+    assert scene.pictured.name not in unknown["updated_question"]
+    assert scene.pictured.look in unknown["updated_question"]

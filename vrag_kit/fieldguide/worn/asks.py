@@ -1,0 +1,315 @@
+"""What can be asked of an entity: the question's words, the facts that settle it, and the
+answer, for whichever entity it is asked of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from vrag_kit.fieldguide.traits import PATTERNS
+from vrag_kit.fieldguide.worn.entities import ATTRIBUTES, Entity
+from vrag_kit.fieldguide.worn.vocab import GROUNDS, MONTHS, REGIONS, pick
+
+RECOGNITION = "simple-recognition"
+KNOWLEDGE = "simple-knowledge"
+MULTI_HOP = "multi-hop"
+COMPARISON = "comparison"
+AGGREGATION = "aggregation"
+REASONING = "reasoning"
+
+Need = tuple[Entity, str]
+"""A fact that settles a question: of whom, and a key of its facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is to be said."""
+
+    steps: tuple[str, ...]  # facts on the way
+    value: str  # the answer in as few words as can be
+    sentence: str  # the whole answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a fact is asked for and told."""
+
+    category: str
+    question: str  # {it}: "this moth", "it", a name or "that one"
+    sentence: str
+
+
+FORMS: Mapping[str, _Form] = {
+    "color": _Form(RECOGNITION, "What is the main color of {it}?", "It is {value}."),
+    "pattern": _Form(RECOGNITION, "Which pattern does {it} have?", "It is {value}."),
+    "second": _Form(
+        RECOGNITION, "In which color is {it} patterned?", "It is patterned in {value}."
+    ),
+    "name": _Form(KNOWLEDGE, "What is the name of {it}?", "It is {value}."),
+    "family": _Form(KNOWLEDGE, "To which family does {it} belong?", "It belongs to {value}."),
+    "describer": _Form(KNOWLEDGE, "Who described {it}?", "{value} described it."),
+    "year": _Form(KNOWLEDGE, "In which year was {it} described?", "It was described in {value}."),
+    "region": _Form(KNOWLEDGE, "In which region does {it} live?", "It lives in {value}."),
+    "length": _Form(KNOWLEDGE, "How long is {it}?", "It is {value} long."),
+    "width": _Form(KNOWLEDGE, "How wide is {it}?", "It is {value} wide."),
+    "eaten": _Form(KNOWLEDGE, "By which animals is {it} eaten?", "It is eaten by {value}."),
+    "smell": _Form(KNOWLEDGE, "Of what does {it} smell?", "It smells of {value}."),
+    "months": _Form(AGGREGATION, "In which months is {it} seen?", "It is seen in {value}."),
+    "found": _Form(AGGREGATION, "On which grounds is {it} found?", "It is found on {value}."),
+    "capital": _Form(
+        MULTI_HOP,
+        "What is the capital of the region in which {it} lives?",
+        "The capital is {value}.",
+    ),
+    "born": _Form(
+        MULTI_HOP,
+        "In which year was the person born who described {it}?",
+        "That person was born in {value}.",
+    ),
+}
+"""Fact → how it is asked for; by `category`."""
+MEASURES = {"length": "long", "width": "wide"}
+_SEEN = ("color", "pattern", "second")
+_ON_THE_WAY = {"capital": "region", "born": "describer"}
+
+
+@dataclass(frozen=True, slots=True)
+class FactAsk:
+    """For one fact."""
+
+    key: str  # of FORMS
+
+    @property
+    def category(self) -> str:
+        """One of the six types."""
+        return FORMS[self.key].category
+
+    def question(self, it: str) -> str:
+        """The question about `it`."""
+        return FORMS[self.key].question.format(it=it)
+
+    def needs(self, of: Entity) -> tuple[Need, ...]:
+        """The facts that settle it; of what is seen, none; of the name, the look."""
+        if self.key in _SEEN:
+            return ()
+        if self.key == "name":
+            return ((of, "look"),)
+        if self.key in _ON_THE_WAY:
+            return ((of, _ON_THE_WAY[self.key]), (of, self.key))
+        return ((of, self.key),)
+
+    def reply(self, of: Entity) -> Reply:
+        """The answer."""
+        look = of.species.outside
+        seen = {"color": look.color, "pattern": look.pattern, "second": look.second}
+        told = {**of.facts, **seen, "name": of.name}
+        first = _ON_THE_WAY.get(self.key)
+        value = told[self.key]
+        sentence = FORMS[self.key].sentence.format(value=value)
+        return Reply((of.facts[first],) if first else (), value, sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class MoreThan:
+    """Whether a measure is more than so many millimetres."""
+
+    key: str  # of MEASURES
+    n: int
+
+    @property
+    def category(self) -> str:
+        """One of the six types."""
+        return COMPARISON
+
+    def question(self, it: str) -> str:
+        """The question about `it`."""
+        return f"Is {it} more than {self.n} mm {MEASURES[self.key]}?"
+
+    def needs(self, of: Entity) -> tuple[Need, ...]:
+        """The facts that settle it."""
+        return ((of, self.key),)
+
+    def reply(self, of: Entity) -> Reply:
+        """The answer."""
+        said = f"it is {of.facts[self.key]} {MEASURES[self.key]}"
+        return _yes_or_no(of.number(self.key) > self.n, (of.facts[self.key],), said)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """Whether the year of its description is before another."""
+
+    n: int
+    key: str = "year"
+
+    @property
+    def category(self) -> str:
+        """One of the six types."""
+        return COMPARISON
+
+    def question(self, it: str) -> str:
+        """The question about `it`."""
+        return f"Was {it} described before {self.n}?"
+
+    def needs(self, of: Entity) -> tuple[Need, ...]:
+        """The facts that settle it."""
+        return ((of, "year"),)
+
+    def reply(self, of: Entity) -> Reply:
+        """The answer."""
+        year = of.facts["year"]
+        return _yes_or_no(of.number("year") < self.n, (year,), f"it was described in {year}")
+
+
+@dataclass(frozen=True, slots=True)
+class Longer:
+    """Which of two is longer; `which`: the name is asked for, otherwise yes or no."""
+
+    other: Entity
+    which: bool = False
+    key: str = "length"
+
+    @property
+    def category(self) -> str:
+        """One of the six types."""
+        return COMPARISON
+
+    def question(self, it: str) -> str:
+        """The question about `it`."""
+        if self.which:
+            return f"Which is longer, {it} or {self.other.name}?"
+        return f"Is {it} longer than {self.other.name}?"
+
+    def needs(self, of: Entity) -> tuple[Need, ...]:
+        """The facts that settle it."""
+        return ((of, "length"), (self.other, "length"))
+
+    def reply(self, of: Entity) -> Reply:
+        """The answer."""
+        steps = (of.facts["length"], self.other.name, self.other.facts["length"])
+        longer = of.number("length") > self.other.number("length")
+        if self.which:
+            name = of.name if longer else self.other.name
+            return Reply(steps, name, f"{name} is longer.")
+        said = f"it is {steps[0]} long and {self.other.name} {steps[2]}"
+        return _yes_or_no(longer, steps, said)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenThere:
+    """Whether it could be seen somewhere in a month."""
+
+    key: str  # "region" or "found"
+    place: str
+    month: str
+
+    @property
+    def category(self) -> str:
+        """One of the six types."""
+        return REASONING
+
+    def question(self, it: str) -> str:
+        """The question about `it`."""
+        where = "in" if self.key == "region" else "on"
+        return f"Could one see {it} {where} {self.place} in {self.month}?"
+
+    def needs(self, of: Entity) -> tuple[Need, ...]:
+        """The facts that settle it."""
+        return ((of, self.key), (of, "months"))
+
+    def reply(self, of: Entity) -> Reply:
+        """The answer."""
+        steps = (of.facts[self.key], of.facts["months"])
+        right = self.place in of.words(self.key) and self.month in of.words("months")
+        where = "lives in" if self.key == "region" else "is found on"
+        return _yes_or_no(right, steps, f"it {where} {steps[0]} and is seen in {steps[1]}")
+
+
+@dataclass(frozen=True, slots=True)
+class That:
+    """Whether the number just answered is more than so many millimetres, or before a
+    year; the question does not say which number it was.
+    """
+
+    key: str  # of the number: one of MEASURES, "year" or "born"
+    n: int
+
+    @property
+    def category(self) -> str:
+        """One of the six types."""
+        return COMPARISON
+
+    def question(self, it: str) -> str:
+        """The question; it names nothing."""
+        return (
+            f"Is that more than {self.n} mm?"
+            if self.key in MEASURES
+            else f"Is that before {self.n}?"
+        )
+
+    def needs(self, of: Entity) -> tuple[Need, ...]:
+        """The facts that settle it."""
+        return FactAsk(self.key).needs(of)
+
+    def reply(self, of: Entity) -> Reply:
+        """The answer."""
+        number = of.number(self.key)
+        yes = number > self.n if self.key in MEASURES else number < self.n
+        return _yes_or_no(yes, (of.facts[self.key],), f"it is {of.facts[self.key]}")
+
+
+Ask = FactAsk | MoreThan | Before | Longer | SeenThere | That
+
+
+def _yes_or_no(yes: bool, steps: tuple[str, ...], said: str) -> Reply:
+    value = "yes" if yes else "no"
+    return Reply(steps, value, f"{value.capitalize()}, {said}.")
+
+
+def from_web(ask: Ask, of: Entity) -> bool:
+    """Whether the knowledge graph alone does not settle it."""
+    return any(key not in ATTRIBUTES for _, key in ask.needs(of))
+
+
+def more_than(of: Entity, key: str, rng: np.random.Generator) -> MoreThan:
+    """A threshold near the measure: yes and no are equally likely."""
+    return MoreThan(key, max(2, _near(of.number(key), 12, rng)))
+
+
+def that(of: Entity, key: str, rng: np.random.Generator) -> That:
+    """A number near the one just answered: yes and no are equally likely."""
+    if key in MEASURES:
+        return That(key, max(2, _near(of.number(key), 12, rng)))
+    return That(key, _near(of.number(key), 25, rng) + 1)
+
+
+def before(of: Entity, rng: np.random.Generator) -> Before:
+    """A year near the description's: yes and no are equally likely."""
+    return Before(_near(of.number("year"), 25, rng) + 1)
+
+
+def _near(number: int, most: int, rng: np.random.Generator) -> int:
+    """Up to `most` less than the number, or equal to it or more."""
+    away = int(rng.integers(1, most + 1))
+    return number - away if rng.random() < 0.5 else number + away - 1
+
+
+def seen_there(of: Entity, key: str, rng: np.random.Generator) -> SeenThere:
+    """Yes and no are equally likely; no in turn because of the place or the month."""
+    place = pick(of.words(key), rng)
+    month = pick(of.words("months"), rng)
+    draw = rng.random()
+    if draw < 0.25:
+        places = REGIONS if key == "region" else GROUNDS
+        place = pick([each for each in places if each not in of.words(key)], rng)
+    elif draw < 0.5:
+        month = pick([each for each in MONTHS if each not in of.words("months")], rng)
+    return SeenThere(key, place, month)
+
+
+def is_patterned(of: Entity) -> bool:
+    """Whether one can ask for the colour of its pattern."""
+    return of.species.outside.pattern != PATTERNS[0]

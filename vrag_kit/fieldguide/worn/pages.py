@@ -1,0 +1,129 @@
+"""Web pages about entities, regions and describers, in short regular sentences: what
+their snippets tell, and what only the full page tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vrag_kit.fieldguide.traits import stream
+from vrag_kit.fieldguide.worn.entities import WEB_FACTS, Entity, World, with_article
+from vrag_kit.fieldguide.worn.vocab import DESCRIBERS, REGIONS
+
+Told = frozenset[tuple[str, str]]
+"""Facts: of whom (an entity's name, a region or a describer), and the key."""
+
+_SENTENCES = {
+    "look": "{name} is {look}.",
+    "found": "It is found on {found}.",
+    "eaten": "It is eaten by {eaten}.",
+    "smell": "It smells of {smell}.",
+    "capital": "It lives in {region}, whose capital is {capital}.",
+    "born": "It was described by {describer}, who was born in {born}.",
+    "family": "It belongs to {family}.",
+    "year": "It was described in {year}.",
+    "region": "It lives in {region}.",
+    "months": "It is seen in {months}.",
+    "length": "It is {length} long.",
+    "width": "It is {width} wide.",
+}
+_REPEATED = ("family", "year", "region", "months", "length", "width")
+_TITLES = ("{name}", "Notes on {name}", "A day with {name}")
+_LATER = 0.12
+"""Chance that a fact of a snippet stands only further down."""
+_IN_SNIPPET = 3
+"""Most facts of a snippet beside the look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of the small web."""
+
+    url: str  # percent-encoded; its place in the world
+    name: str
+    about: str  # an entity's name, a region or a describer
+    snippet: str
+    result: str  # the full page, which begins with the snippet
+    told: Told  # by the snippet
+    told_in_full: Told
+
+
+def pages_about(entity: Entity, count: int, name: str) -> list[Page]:
+    """`count` pages about an entity, each told facts of its own; the same name gives the
+    same words.
+
+    Facts that only the web tells are dealt to the pages in turn; a page with few of
+    them repeats some of the graph's. What does not fit the snippet comes further down.
+    """
+    rng = stream(name, "pages", entity.name)
+    keys = [WEB_FACTS[i] for i in rng.permutation(len(WEB_FACTS))]
+    return [_page(entity, i, keys[i::count], rng) for i in range(count)]
+
+
+def _page(entity: Entity, number: int, keys: Sequence[str], rng: np.random.Generator) -> Page:
+    others = [_REPEATED[i] for i in rng.permutation(len(_REPEATED))]
+    first = [key for key in keys[:_IN_SNIPPET] if rng.random() >= _LATER]
+    fill = int(rng.integers(1, _IN_SNIPPET + 1)) - len(first)
+    shown = [*first, *others[: max(0, fill)]]
+    later = [key for key in (*keys, *others[max(0, fill) :][:1]) if key not in shown]
+    if number == 0:  # the first page about something tells all of it further down
+        later = [key for key in (*WEB_FACTS, *others) if key not in shown]
+    title = _TITLES[number % len(_TITLES)].format(name=entity.name)
+    return _written(entity, title, number, (["look", *shown], later))
+
+
+def _written(entity: Entity, title: str, number: int, keys: tuple[list[str], list[str]]) -> Page:
+    words = {**entity.facts, "name": entity.name, "look": with_article(entity.look)}
+    first, later = (" ".join(_SENTENCES[key].format(**words) for key in part) for part in keys)
+    told = [_facts(entity, key) for key in keys[0]]
+    more = [_facts(entity, key) for key in keys[1]]
+    at = entity.name.lower().replace(" ", "-")
+    return Page(
+        url=f"https://worn.example/{at}/{number}",
+        name=title,
+        about=entity.name,
+        snippet=first,
+        result=f"{first} {later}".strip(),
+        told=frozenset().union(*told),
+        told_in_full=frozenset().union(*told, *more),
+    )
+
+
+def _facts(entity: Entity, key: str) -> Told:
+    """What the sentence for a key tells."""
+    region, describer = entity.facts["region"], entity.facts["describer"]
+    if key == "capital":
+        return frozenset({(entity.name, "region"), (region, "capital")})
+    if key == "born":
+        return frozenset({(entity.name, "describer"), (describer, "born")})
+    return frozenset({(entity.name, key)})
+
+
+GENERAL = (*REGIONS, *DESCRIBERS)
+"""What general pages are about."""
+
+
+def general_page(world: World, about: str) -> Page:
+    """The page about a region or a describer of a world."""
+    if about in REGIONS:
+        words = f"One travels to {about}, whose capital is {world.capitals[about]}."
+        told = frozenset({(about, "capital")})
+    else:
+        words = f"One remembers {about}, who was born in {world.births[about]}."
+        told = frozenset({(about, "born")})
+    url = f"https://worn.example/general/{about.lower()}"
+    return Page(url, about, about, words, words, told, told)
+
+
+def tells(told: Told, entity: Entity, key: str) -> bool:
+    """Whether told facts hold this one of an entity; a capital is its region's, a birth
+    its describer's.
+    """
+    if key == "capital":
+        return (entity.facts["region"], key) in told
+    if key == "born":
+        return (entity.facts["describer"], key) in told
+    return (entity.name, key) in told
