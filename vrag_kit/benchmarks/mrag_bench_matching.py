@@ -16,7 +16,7 @@ from PIL import Image
 
 from vrag_kit.benchmarks.crops import originals
 from vrag_kit.benchmarks.images import decode, list_images, pixel_hash
-from vrag_kit.benchmarks.mrag_bench_rows import MragRow, parse_row, read_shard
+from vrag_kit.benchmarks.mrag_bench_rows import MragRow, parse_row, read_rows
 from vrag_kit.errors import VragError
 from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.plain import Json
@@ -63,7 +63,7 @@ def all_rows(shards: Iterable[Path]) -> Iterator[MragRow]:
     """
     seen: dict[str, str] = {}
     for path in shards:
-        for where, values in read_shard(path):
+        for where, values in read_rows(path):
             row = parse_row(values, where)
             if row.id in seen:
                 raise VragError(

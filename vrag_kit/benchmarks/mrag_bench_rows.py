@@ -8,10 +8,11 @@ id; nothing else orders them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
 from vrag_kit.errors import VragError, short
 from vrag_kit.plain import Json
 
@@ -33,7 +34,6 @@ LABELS = {
     "others": "others",
 }
 """A label of the column `scenario` in lower case → the paper's name."""
-_SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
 _FETCH = "Fetch it again; `vrag check` lists all that is wrong."
 
 
@@ -78,7 +78,8 @@ def find_shards(rows: Path | str) -> list[Path]:
 
 def list_shards(rows: Path | str) -> list[Path]:
     """As `find_shards`, be they all there or not."""
-    folder = _local(rows)
+    patterns = ("*.parquet", "data/*.parquet")
+    folder = local_folder(rows, "MRAG-Bench's shards", patterns)
     found = list(folder.glob("*.parquet")) or list(folder.glob("data/*.parquet"))
     if not found:
         raise VragError(
@@ -86,85 +87,15 @@ def list_shards(rows: Path | str) -> list[Path]:
             " (test-00000-of-000028.parquet, …) in it or in its folder 'data'. Get them by `vrag"
             " fetch mrag-bench`."
         )
-    return sorted(found, key=_number)
+    return by_number(found)
 
 
-def shards_problem(shards: Sequence[Path]) -> str:
-    """What the numbers in the names of shards tell to be missing or too many; "" when
-    they are complete, or have no numbers.
-    """
-    counts = {_number(path)[1] for path in shards}
-    numbers = [_number(path)[0] for path in shards]
-    if 0 in counts:
-        return ""
-    told = max(counts)
-    expected = f"{len(shards)} shards of {told}"
-    if missing := [number for number in range(told) if number not in numbers]:
-        more = " and others are" if missing[1:] else " is"
-        return f"{expected}; number {missing[0]}{more} missing. Fetch the data set again."
-    if len(shards) > told or len(counts) > 1:
-        return f"{expected}; remove those that belong to another data set, or an older one."
-    return ""
-
-
-def _number(path: Path) -> tuple[int, int, str]:
-    """(number of a shard, how many its name tells of, name); 0, 0 without numbers."""
-    match = _SHARD.fullmatch(path.name)
-    return (int(match[2]), int(match[3]), path.name) if match else (0, 0, path.name)
-
-
-def _local(rows: Path | str) -> Path:
-    """The folder; that of the hub's cache for the name of a data set."""
-    folder = Path(rows).expanduser()
-    name = str(rows)
-    if folder.is_dir():
-        return folder
-    if name.count("/") != 1 or name.startswith((".", "/", "~")):
-        raise VragError(f"{folder}: no such folder; expected the one with MRAG-Bench's shards.")
-    from huggingface_hub import snapshot_download
-
-    try:
-        fetched = snapshot_download(
-            name.partition("@")[0],
-            repo_type="dataset",
-            revision=name.partition("@")[2] or None,
-            allow_patterns=["*.parquet", "data/*.parquet"],
-        )
-    except (OSError, ValueError) as error:
-        raise VragError(
-            f"{name!r} is no folder here and no data set that can be fetched from the Hugging Face"
-            f" hub: {str(error).strip().splitlines()[0]} Check name and network, or give a folder"
-            " of shards."
-        ) from error
-    return Path(fetched)
-
-
-def read_shard(path: Path) -> Iterator[tuple[str, Json]]:
-    """(where, row as it stands) of every row; memory holds a few at a time.
+def read_rows(path: Path) -> Iterator[tuple[str, Json]]:
+    """(where, row as it stands) of every row of a shard; memory holds a few at a time.
 
     Raises `VragError` for a file that is cut short or damaged, and for missing columns.
     """
-    import pyarrow as pa  # heavy
-    import pyarrow.parquet as pq
-
-    number = 0
-    try:
-        with pq.ParquetFile(path) as shard:
-            if lacking := [name for name in COLUMNS if name not in shard.schema_arrow.names]:
-                raise VragError(
-                    f"{path}: no column {lacking[0]!r}; found"
-                    f" {', '.join(shard.schema_arrow.names)}. Is this MRAG-Bench?"
-                )
-            for batch in shard.iter_batches(batch_size=4):
-                for row in batch.to_pylist():
-                    yield f"{path.name} row {number}", row
-                    number += 1
-    except (pa.ArrowException, OSError) as error:
-        size = path.stat().st_size if path.exists() else 0
-        raise VragError(
-            f"{path}: cannot be read behind row {number}: {str(error).splitlines()[0]} The file"
-            f" has {size:,} bytes and is cut short or damaged. {_FETCH}"
-        ) from error
+    return read_shard(path, COLUMNS, "MRAG-Bench")
 
 
 def parse_row(row: Json, where: str) -> MragRow:

@@ -18,10 +18,10 @@ from vrag_kit.benchmarks.mrag_bench_rows import (
     MragRow,
     list_shards,
     parse_row,
-    read_shard,
+    read_rows,
     row_oddities,
-    shards_problem,
 )
+from vrag_kit.benchmarks.shards import shards_problem
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import COLUMNS, KINDS, Finding
 from vrag_kit.fetching.pictures import examine
@@ -93,7 +93,7 @@ class _Reading:
         """The rows that can be used."""
         for path in shards:
             try:
-                for where, values in read_shard(path):
+                for where, values in read_rows(path):
                     if row := self._good(where, values):
                         yield row
             except VragError as error:
