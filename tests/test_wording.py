@@ -1,13 +1,13 @@
 """Wording is data: the prompts of three protocols come out of JSON files alone, as they
 are printed.
 
-`tests/data/wording_crag_mm.json` holds the prompts of CRAG-MM (appendix A.4) for these
-tests; those of MRAG-Bench (appendix B.1) are the kit's.
+CRAG-MM's are in its appendix A.4, those of MRAG-Bench in B.1.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,12 +20,13 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import read_wording, render
 from vrag_kit.generation.rendering import rendered
 from vrag_kit.generation.wording import Slot, Template
+from vrag_kit.papers.crag_mm.wording import WORDINGS as WORDINGS_CRAG
+from vrag_kit.papers.crag_mm.wording import wording
 from vrag_kit.papers.mrag_bench import WORDINGS
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Context, Evidence, Message, Prompt, Query, Turn
 
-DATA = Path(__file__).parent / "data"
-CRAG = read_wording(DATA / "wording_crag_mm.json")
+CRAG = WORDINGS_CRAG["paper"]
 SYSTEM = """\
 You are a helpful assistant that truthfully answers the user question given an image.
 Please follow these guidelines when formulating your response:
@@ -48,11 +49,13 @@ def car(photo: ImageFile) -> Query:
 
 def entity(doc_id: str, *entities: tuple[str, object]) -> Evidence:
     listed = [{"entity_name": name, "entity_attributes": about} for name, about in entities]
-    return Evidence(doc_id=doc_id, metadata={"source": "image_kg", "entities": listed})
+    return Evidence(doc_id=doc_id, metadata={"source": "image_search", "entities": listed})
 
 
 def page(doc_id: str, title: str, snippet: str) -> Evidence:
-    return Evidence(doc_id=doc_id, text=snippet, metadata={"source": "web", "page_name": title})
+    return Evidence(
+        doc_id=doc_id, text=snippet, metadata={"source": "web_search", "page_name": title}
+    )
 
 
 def text_of(prompt: Prompt, role: str = "user") -> str:
@@ -122,13 +125,14 @@ def test_a_slot_without_items_vanishes_with_its_header(car: Query) -> None:
 
 def test_earlier_turns_stand_as_text_or_as_messages(car: Query) -> None:
     said = [Turn("What is it?", "A car."), Turn("Whose?", "Mine.")]
-    prompt = render(CRAG.template("mm_llm multi-turn"), car, history=said)
+    turn = replace(car, conversation_id="c", turn=2)
+    prompt = render(CRAG.template("mm_llm"), turn, history=said)
     assert text_of(prompt) == (
-        "Image: <image>\nConversation history: What is it? A car. Whose? Mine.\n"
-        "Query: How fast is {it}?"
+        "Image: <image>\nConversation history: User: What is it?\nAssistant: A car.\n"
+        "User: Whose?\nAssistant: Mine.\nQuery: How fast is {it}?"
     )
     assert "multi-turn conversations" in text_of(prompt, "system")
-    spoken = render(CRAG.template("as the code"), car, [page("w", "T", "s")], said)
+    spoken = render(CRAG.template("task_3 as the code"), turn, [page("w", "T", "s")], said)
     assert [message.role for message in spoken] == [
         *("system", "user", "user"),
         *("user", "assistant", "user", "assistant"),
@@ -233,6 +237,8 @@ def test_a_document_that_no_slot_shows_is_an_error(car: Query) -> None:
         ({"kind": "documents"}, "its item shows nothing"),
         ({"kind": "question", "header": "{number}"}, "header or footer holds {number}"),
         ({"kind": "question", "role": "assistant"}, "role is 'assistant'"),
+        ({"kind": "question", "when": "never"}, "when is 'never'; expected one of alone, talk"),
+        ({"like": "picture", "item": "{image}"}, "no slot 'picture'; expected a mapping"),
         ("picture", "no slot 'picture'; expected a mapping, or one of"),
     ],
 )

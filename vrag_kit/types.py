@@ -255,6 +255,10 @@ class Status(StrEnum):
     """A picture could not be opened, so that nothing was asked."""
     EARLIER_TURN = "earlier_turn"
     """An earlier turn of the conversation failed, so that nothing was asked."""
+    STOPPED = "stopped"
+    """The conversation was over before this turn, by its protocol's rule, so that
+    nothing was asked: no failure.
+    """
 
     @property
     def is_answer(self) -> bool:

@@ -23,13 +23,15 @@ from vrag_kit.generation.contexts import (
     top_k,
     zero_shot,
 )
-from vrag_kit.generation.experiment import ask_all, ask_models, prompt_of
+from vrag_kit.generation.cutting import Cut
+from vrag_kit.generation.experiment import ask_all, ask_conversations, ask_models, prompt_of
 from vrag_kit.generation.generator import Forecast, Generator, Reply
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local.model import LocalGenerator
 from vrag_kit.generation.people import people_answers, read_choices, write_choices
 from vrag_kit.generation.remote.endpoint import EndpointGenerator
 from vrag_kit.generation.rendering import render
+from vrag_kit.generation.talk import EarlyStop, Found, Search, Talk
 from vrag_kit.generation.told import told_facts
 from vrag_kit.generation.wording import Wording, read_wording
 
@@ -40,14 +42,20 @@ __all__ = [
     "TOP_K",
     "AnswerStore",
     "Asking",
+    "Cut",
+    "EarlyStop",
     "EndpointGenerator",
     "Forecast",
+    "Found",
     "Generator",
     "LocalGenerator",
     "Reply",
     "Round",
+    "Search",
+    "Talk",
     "Wording",
     "ask_all",
+    "ask_conversations",
     "ask_models",
     "ask_prompts",
     "clue_among",

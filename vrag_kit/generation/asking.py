@@ -261,6 +261,8 @@ def _read(answer: Answer, this: Round) -> Answer:
         return answer
     fields = {**answer.fields, **this.read(answer.raw or "")}
     failure = answer.failure
+    if failure is not None and failure.kind == Status.TRUNCATED and fields.get("enough"):
+        failure = None
     if failure is None and fields.get("answer") == "":
         failure = Failure(Status.EMPTY, "no answer in its words")
     return replace(answer, fields=fields, failure=failure)

@@ -56,7 +56,9 @@ class Round:
     what: str = "answers"
     """In messages: "answers", "verdicts"."""
     read: Reader = read_tagged
-    """Finds an answer's fields in its words; the field "answer" must not be empty."""
+    """Finds an answer's fields in its words; the field "answer" must not be empty. Where
+    it says that there is "enough", the end of a cut-off reply is not missed.
+    """
     sample: int = 0
     """Which repetition this is, from 0."""
     samples: int = 1

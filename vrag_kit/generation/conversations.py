@@ -8,56 +8,92 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 
 from vrag_kit.errors import VragError
-from vrag_kit.types import Answer, Benchmark, Context, Failure, Status, Turn
+from vrag_kit.types import Answer, Benchmark, Context, Failure, Query, Status, Turn
 
 History = tuple[Turn, ...]
-Talk = tuple[str, str, int, int | None, int]
+Thread = tuple[str, str, int, int | None, int]
 """What the turns of one conversation have in common: its id, setting, k, m, draw."""
+HISTORIES = ("own", "reference", "none")
+"""What a turn may be told of earlier ones: the model's own answers, the accepted ones,
+or nothing.
+"""
+Ask = Callable[[Sequence[Context], Sequence[History]], Sequence[Answer]]
+Over = Callable[[Sequence[Context], Sequence[Answer]], Sequence[bool]]
 
 
 def turn_by_turn(
     benchmark: Benchmark,
     contexts: Sequence[Context],
-    ask: Callable[[Sequence[Context], Sequence[History]], Sequence[Answer]],
+    ask: Ask,
+    *,
+    history: str = "own",
+    over: Over | None = None,
 ) -> list[Answer]:
     """The answer to each context, in order.
 
     `ask` answers some contexts, each after its history: first turns and questions that
     stand alone together, then second turns, and so on. A history are the turns before
-    in the same setting, k, m and draw; an empty answer is an empty turn of it. After a
-    turn whose call failed a conversation is not asked on: its later turns fail with
-    `Status.EARLIER_TURN`. Raises `VragError`, before anything is asked, for a turn
-    whose earlier turn in the benchmark is not among the contexts.
+    in the same setting, k, m and draw, with the answers that `history` says (one of
+    `HISTORIES`); an empty answer is an empty turn of it. `over` is given the turns of
+    conversations that go on, as they are answered, and says which end there: their
+    later turns are not asked, and have `Status.STOPPED`. Nor is one asked on after a
+    turn whose call failed: its later turns fail with `Status.EARLIER_TURN`.
+
+    Raises `VragError`, before anything is asked, for a turn without an earlier one, for
+    one that is there twice, and where a reference is to be told that is hidden.
     """
     _check_whole(benchmark, contexts)
+    if history == "reference":
+        _check_told(benchmark, contexts)
+    threads = [thread_of(benchmark, context) for context in contexts]
     places: dict[int, list[int]] = defaultdict(list)
     for place, context in enumerate(contexts):
         query = benchmark.queries[context.query_id]
-        places[query.turn if query.conversation_id is not None else 0].append(place)
-    said: dict[Talk, History] = {}
-    ended: set[Talk] = set()
+        places[query.turn if threads[place] is not None else 0].append(place)
+    going = _Going(history)
     answers: dict[int, Answer] = {}
     for turn in sorted(places):
-        talks = {place: talk_of(benchmark, contexts[place]) for place in places[turn]}
-        for place, talk in talks.items():
-            if talk in ended:
-                answers[place] = _not_asked()
-        asked = [place for place, talk in talks.items() if talk not in ended]
-        histories = [said.get(talk, ()) if (talk := talks[place]) else () for place in asked]
-        found = ask([contexts[place] for place in asked], histories)
-        for place, history, answer in zip(asked, histories, found, strict=True):
+        asked = [place for place in places[turn] if threads[place] not in going.ended]
+        for place in set(places[turn]) - set(asked):
+            answers[place] = going.ended[threads[place]]
+        histories = [going.said.get(threads[place], ()) for place in asked]
+        found = ask([contexts[place] for place in asked], histories) if asked else []
+        for place, answer in zip(asked, found, strict=True):
             answers[place] = answer
-            talk = talks[place]
-            if talk is None:
-                continue
-            if not answer.status.is_answer:
-                ended.add(talk)
-            question = benchmark.queries[contexts[place].query_id].text
-            words = str(answer.fields.get("answer") or answer.raw or "")
-            said[talk] = (*history, Turn(question, words))
+            if (thread := threads[place]) is not None:
+                going.on(thread, benchmark.queries[contexts[place].query_id], answer)
+        if over is not None:
+            later = {threads[place] for after in places if after > turn for place in places[after]}
+            open_ = [place for place in asked if threads[place] in later - going.ended.keys()]
+            ends = over([contexts[place] for place in open_], [answers[place] for place in open_])
+            for place, end in zip(open_, ends, strict=True):
+                if end:
+                    going.ended[threads[place]] = _STOPPED
     return [answers[place] for place in range(len(contexts))]
+
+
+@dataclass(slots=True)
+class _Going:
+    """Where each conversation has got to."""
+
+    history: str
+    said: dict[Thread | None, History] = field(default_factory=dict)
+    """What its next turn is told."""
+    ended: dict[Thread | None, Answer] = field(default_factory=dict)
+    """What stands for the answers to its later turns, which are not asked."""
+
+    def on(self, thread: Thread, query: Query, answer: Answer) -> None:
+        """Go on after an answer."""
+        if not answer.status.is_answer:
+            self.ended[thread] = _FAILED
+        if self.history == "none":
+            return
+        words = str(answer.fields.get("answer") or answer.raw or "")
+        told = words if self.history == "own" else query.answers[0]
+        self.said[thread] = (*self.said.get(thread, ()), Turn(query.text, told))
 
 
 def without_later_turns(
@@ -66,21 +102,21 @@ def without_later_turns(
     """The contexts but for those that are `dropped`, and for the turns that come after
     one of them in its conversation.
     """
-    ends: dict[Talk, int] = {}
+    ends: dict[Thread, int] = {}
     for context in dropped:
-        if talk := talk_of(benchmark, context):
+        if thread := thread_of(benchmark, context):
             turn = benchmark.queries[context.query_id].turn
-            ends[talk] = min(turn, ends.get(talk, turn))
+            ends[thread] = min(turn, ends.get(thread, turn))
     kept = []
     for context in contexts:
-        talk, turn = talk_of(benchmark, context), benchmark.queries[context.query_id].turn
-        over = talk is not None and talk in ends and turn >= ends[talk]
+        thread, turn = thread_of(benchmark, context), benchmark.queries[context.query_id].turn
+        over = thread is not None and thread in ends and turn >= ends[thread]
         if context not in dropped and not over:
             kept.append(context)
     return kept
 
 
-def talk_of(benchmark: Benchmark, context: Context) -> Talk | None:
+def thread_of(benchmark: Benchmark, context: Context) -> Thread | None:
     """The conversation that a context is a turn of; None for a question alone."""
     conversation = benchmark.queries[context.query_id].conversation_id
     if conversation is None:
@@ -88,27 +124,51 @@ def talk_of(benchmark: Benchmark, context: Context) -> Talk | None:
     return (conversation, context.setting, context.k, context.m, context.draw)
 
 
-def _not_asked() -> Answer:
-    """What stands for the answer to a turn after a failed one; no store holds it."""
-    why = Failure(Status.EARLIER_TURN, "its call failed, so that this turn was not asked")
-    return Answer(answer_id="", raw=None, failure=why)
+def _not_asked(kind: Status, why: str) -> Answer:
+    """What stands for the answer to a turn that is not asked; no store holds it."""
+    return Answer(answer_id="", raw=None, failure=Failure(kind, why))
+
+
+_FAILED = _not_asked(Status.EARLIER_TURN, "its call failed, so that this turn was not asked")
+_STOPPED = _not_asked(Status.STOPPED, "the conversation was over before this turn")
 
 
 def _check_whole(benchmark: Benchmark, contexts: Sequence[Context]) -> None:
-    """Raise `VragError` for a turn without one that the benchmark has before it."""
-    turns: dict[str, set[int]] = defaultdict(set)
-    for query in benchmark.queries.values():
-        if query.conversation_id is not None:
-            turns[query.conversation_id].add(query.turn)
-    present: dict[Talk, set[int]] = defaultdict(set)
+    """Raise `VragError` for a turn without all that come before it, and for one that is
+    there twice.
+    """
+    present: dict[Thread, dict[int, str]] = defaultdict(dict)
     for context in contexts:
-        if talk := talk_of(benchmark, context):
-            present[talk].add(benchmark.queries[context.query_id].turn)
-    for (conversation, setting, k, _, _), there in present.items():
-        earlier = {turn for turn in turns[conversation] if turn < max(there)}
-        if missing := sorted(earlier - there):
+        thread = thread_of(benchmark, context)
+        if thread is None:
+            continue
+        turn = benchmark.queries[context.query_id].turn
+        if turn in present[thread]:
             raise VragError(
-                f"conversation {conversation!r}, {setting} with k = {k}: turn {missing[0]} is not"
-                f" among the contexts, but the later turn {max(there)} is. Add a context for each"
-                " earlier turn, or leave the later ones out."
+                f"{_named(thread)}: turn {turn} is there twice, as query"
+                f" {present[thread][turn]!r} and {context.query_id!r}. Keep one of them."
             )
+        present[thread][turn] = context.query_id
+    for thread, there in present.items():
+        if missing := sorted(set(range(max(there))) - set(there)):
+            raise VragError(
+                f"{_named(thread)}: turn {missing[0]} is not among the contexts, but the later"
+                f" turn {max(there)} is. Add a context for each earlier turn, or leave the later"
+                " ones out."
+            )
+
+
+def _check_told(benchmark: Benchmark, contexts: Sequence[Context]) -> None:
+    """Raise `VragError` for a turn whose accepted answer is hidden."""
+    for context in contexts:
+        query = benchmark.queries[context.query_id]
+        if query.conversation_id is not None and not query.answers:
+            raise VragError(
+                f'query {query.query_id!r} has no accepted answer to tell; set history to "own" or'
+                ' "none".'
+            )
+
+
+def _named(thread: Thread) -> str:
+    conversation, setting, k = thread[:3]
+    return f"conversation {conversation!r}, {setting} with k = {k}"

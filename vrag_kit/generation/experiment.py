@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +12,16 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import current_forecast
 from vrag_kit.generation.answers import AnswerStore
-from vrag_kit.generation.asking import ask_prompts
-from vrag_kit.generation.asking_options import Asking, Round
-from vrag_kit.generation.conversations import History, turn_by_turn, without_later_turns
+from vrag_kit.generation.asking_options import Asking
+from vrag_kit.generation.conversations import without_later_turns
 from vrag_kit.generation.generator import Generator, images_of
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.rendering import Rendered, rendered
+from vrag_kit.generation.rendering import render
+from vrag_kit.generation.talk import Talk
+from vrag_kit.generation.talking import COLUMNS, TALK_COLUMNS, Inquiry
 from vrag_kit.generation.wording import Wording
 from vrag_kit.options import Entry
-from vrag_kit.types import Answer, Benchmark, Context, Prompt, Turn
-
-COLUMNS = (
-    "benchmark",
-    "model",
-    "setting",
-    "k",
-    "m",
-    "draw",
-    "sample",
-    "query_id",
-    "group",
-    "doc_ids",
-    "template",
-    "answer",
-    "status",
-    "detail",
-    "answer_id",
-)
+from vrag_kit.types import Benchmark, Context, Prompt, Turn
 
 
 def prompt_of(
@@ -48,16 +30,9 @@ def prompt_of(
     """What a model is sent for a context, after what was said before; raises as
     `render` does.
     """
-    return _rendered(benchmark, context, wording, history).prompt
-
-
-def _rendered(
-    benchmark: Benchmark, context: Context, wording: Wording, history: Sequence[Turn]
-) -> Rendered:
-    """The prompt of a context, and the documents that it shows."""
     evidence = [benchmark.corpus[doc_id] for doc_id in context.doc_ids]
     query = benchmark.queries[context.query_id]
-    return rendered(wording.template_of(context), query, evidence, history)
+    return render(wording.template_of(context), query, evidence, history)
 
 
 def ask_all(
@@ -80,35 +55,14 @@ def ask_all(
     what is printed and raised; raises `VragError` also for several samples of a model
     that decodes greedily.
     """
-    how = how or Asking()
-    if how.samples > 1 and generator.deterministic:
-        raise VragError(
-            f"{generator.name}: {how.samples} samples are asked for, but it decodes greedily, so"
-            " that they would be copies. Set samples to 1, or another `decoding`."
-        )
-    rows: list[tuple[object, ...]] = []
-    sent: dict[Context, tuple[str, ...]] = {}
-    for sample in range(how.samples):
-        this = Round(sample=sample, samples=how.samples, read=wording.read, silence_counts=True)
-
-        def ask(
-            asked: Sequence[Context], histories: Sequence[History], this: Round = this
-        ) -> Sequence[Answer]:
-            prompts = []
-            for context, history in zip(asked, histories, strict=True):
-                made = _rendered(benchmark, context, wording, history)
-                prompts.append(made.prompt)
-                sent[context] = made.doc_ids
-            owners = [context.query_id for context in asked]
-            return ask_prompts(generator, prompts, store, owners=owners, how=how, this=this)
-
-        answers = turn_by_turn(benchmark, contexts, ask)
-        for context, answer in zip(contexts, answers, strict=True):
-            template = wording.template_of(context).name
-            shown = replace(context, doc_ids=sent.get(context, ()))
-            answer = replace(answer, sample=sample)
-            rows.append((benchmark.name, generator.name, *_row(benchmark, shown, template, answer)))
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"m": "Int64"})
+    inquiry = Inquiry(
+        generator=generator,
+        benchmark=benchmark,
+        store=store,
+        talk=Talk(wording=wording),
+        how=how or Asking(),
+    )
+    return inquiry.table(contexts)[list(COLUMNS)]
 
 
 def ask_models(
@@ -128,6 +82,28 @@ def ask_models(
     more images, as Visual-RAG did with two models. Raises `VragError`, before any is
     asked, for an entry that cannot be read, and when two models have the same name.
     """
+    talk = Talk(wording=wording)
+    table = ask_conversations(
+        models, benchmark, contexts, answers_dir, talk=talk, run_with=run_with
+    )
+    return table[list(COLUMNS)]
+
+
+def ask_conversations(
+    models: Sequence[Entry],
+    benchmark: Benchmark,
+    contexts: Sequence[Context],
+    answers_dir: Path | str,
+    *,
+    talk: Talk,
+    run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+) -> pd.DataFrame:
+    """As `ask_models`, turn by turn as `talk` says: with a history, a search for every
+    turn, an early stop, answers cut.
+
+    The columns are those of `ask_all`, and `TALK_COLUMNS`. The status of a turn that was
+    not asked is "stopped" after an early stop and "earlier_turn" after a failed call.
+    """
     how = Asking.of(run_with or {})
     generators = [_load(entry, how) for entry in models]
     _check_names([generator.name for generator in generators])
@@ -141,14 +117,15 @@ def ask_models(
     tables = []
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         for entry in models:
-            generator = generators.pop(0)
-            chosen = _few_enough(entry, generator.name, benchmark, contexts, wording)
-            tables.append(ask_all(generator, benchmark, chosen, store, wording=wording, how=how))
-            del generator  # before the next one is loaded: two large models may not fit together
+            model = generators.pop(0)
+            chosen = _few_enough(entry, model.name, benchmark, contexts, talk.wording)
+            inquiry = Inquiry(generator=model, benchmark=benchmark, store=store, talk=talk, how=how)
+            tables.append(inquiry.table(chosen))
+            del model, inquiry  # before the next is loaded: two large ones may not fit together
             if not current_forecast():  # which loads no weights
                 gc.collect()
     if not tables:
-        return pd.DataFrame(columns=list(COLUMNS))
+        return pd.DataFrame(columns=[*COLUMNS, *TALK_COLUMNS])
     return pd.concat(tables, ignore_index=True)
 
 
@@ -160,17 +137,6 @@ def _load(entry: Entry, how: Asking) -> Generator:
         max_new_tokens=how.max_new_tokens,
         concurrency=how.batch_size,
     )
-
-
-def _row(
-    benchmark: Benchmark, context: Context, template: str, answer: Answer
-) -> tuple[object, ...]:
-    """The columns from setting on."""
-    arm = (context.setting, context.k, context.m, context.draw, answer.sample)
-    group = benchmark.queries[context.query_id].group
-    words = answer.fields.get("answer", "") if answer.status.is_answer else None
-    said = (words, answer.status.value, answer.detail, answer.answer_id)
-    return (*arm, context.query_id, group, context.doc_ids, template, *said)
 
 
 def _check_names(names: Sequence[str]) -> None:

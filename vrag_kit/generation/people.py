@@ -11,7 +11,7 @@ from string import ascii_uppercase
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.experiment import COLUMNS as ANSWER_COLUMNS
+from vrag_kit.generation.talking import COLUMNS as ANSWER_COLUMNS
 from vrag_kit.tables import read_rows, write_rows
 from vrag_kit.types import Benchmark, Context, Query, Status
 

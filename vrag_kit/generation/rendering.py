@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.wording import FIELD, Slot, Template
+from vrag_kit.generation.wording import FIELD, Slot, Template, all_slots
 from vrag_kit.types import Evidence, LazyImage, Message, Prompt, Query, Turn
 
 Part = str | LazyImage
@@ -63,7 +63,7 @@ def rendered(
     filling = _Filling(query, evidence, history)
     _check_taken(template, filling)
     messages: list[tuple[str, list[Part]]] = []
-    for slot in template.slots:
+    for slot in _there(template.slots, filling):
         if slot.kind == "turns":
             for turn in history:
                 messages += [("user", [turn.question]), ("assistant", [turn.answer])]
@@ -76,6 +76,14 @@ def rendered(
         messages[-1][1].extend(parts)
     prompt = tuple(Message(role=role, parts=_joined(parts)) for role, parts in messages)
     return Rendered(prompt, tuple(filling.shown.values()))
+
+
+def _there(slots: Sequence[Slot], filling: _Filling) -> list[Slot]:
+    """The slots that a question like this one has, whatever fills them."""
+    told = bool(filling.history)
+    in_talk = filling.query.conversation_id is not None
+    here = {"": True, "alone": not in_talk, "talk": in_talk, "first": not told, "later": told}
+    return [slot for slot in slots if here[slot.when]]
 
 
 def _fill(slot: Slot, filling: _Filling, room: int | None) -> list[Part]:
@@ -98,7 +106,7 @@ def _section(slot: Slot, filling: _Filling, left: int | None) -> list[Part]:
     """
     parts: list[Part] = []
     full = False
-    for inner in slot.slots:
+    for inner in _there(slot.slots, filling):
         room = _least(left, inner.budget)
         found = _fill(inner, filling, room)
         full = full or (bool(found) and inner.kind != "text")
@@ -195,7 +203,7 @@ def _words(value: object) -> str:
 
 def _check_taken(template: Template, filling: _Filling) -> None:
     """Raise `VragError` for a document that no slot would show."""
-    slots = [slot for slot in _all(template.slots) if slot.kind == "documents"]
+    slots = [slot for slot in all_slots(template.slots) if slot.kind == "documents"]
     for document in filling.evidence:
         alone = _Filling(filling.query, [document], ())
         if not any(_items(slot, alone, None) for slot in slots):
@@ -204,12 +212,6 @@ def _check_taken(template: Template, filling: _Filling) -> None:
                 f" slot of the template {template.name!r}: it has {_has(document)}. Take another"
                 " template, or other documents."
             )
-
-
-def _all(slots: Sequence[Slot]) -> Iterator[Slot]:
-    for slot in slots:
-        yield slot
-        yield from _all(slot.slots)
 
 
 def _has(document: Evidence) -> str:

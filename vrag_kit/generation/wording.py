@@ -6,14 +6,15 @@ A wording is a JSON file:
      "templates": {name: [slot or name of a slot, …], …},
      "settings": {setting: template, or {"1": template at k = 1, "otherwise": template}}}
 
-A slot is a mapping with the fields of `Slot`; `render` fills a template's slots.
+A slot is a mapping with the fields of `Slot`, all of its own or but for some that of a
+named slot: {"like": name, field: value}. `render` fills a template's slots.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -42,6 +43,10 @@ other slots, with one budget.
 FIELD = re.compile(r"\{(\w+)\}")
 """A place in an item that is filled."""
 
+WHEN = ("", "alone", "talk", "first", "later")
+"""When a slot is there: always; where the question stands alone, or is a turn of a
+conversation; where no earlier turn is told, or some are.
+"""
 _IN_HEADERS = {"question"}
 
 
@@ -51,8 +56,12 @@ class Slot:
 
     kind: str
     """One of `KINDS`."""
+    name: str = ""
+    """What the wording's file calls it; "" where it stands within a template."""
     role: str = "user"
     """Who says it: "user" or "system"."""
+    when: str = ""
+    """One of `WHEN`."""
     apart: bool = False
     """Whether a message of its own begins here."""
     text: str = ""
@@ -137,6 +146,31 @@ class Wording:
                 settings[setting] = {None: name}
         return replace(self, settings=settings)
 
+    def within(self, budgets: Mapping[str, int]) -> Wording:
+        """The same templates with other budgets, in characters, for slots by their name
+        in the file. Raises `VragError` for a name that no template uses.
+        """
+        names: set[str] = set()
+        for template in self.templates.values():
+            names |= {slot.name for slot in all_slots(template.slots) if slot.name}
+        if unknown := sorted(set(budgets) - names):
+            raise VragError(
+                f"no slot {unknown[0]!r} to give a budget; expected some of"
+                f" {', '.join(sorted(names))}."
+            )
+        templates = {}
+        for name, template in self.templates.items():
+            slots = [_with_budgets(slot, budgets) for slot in template.slots]
+            templates[name] = replace(template, slots=tuple(slots))
+        return replace(self, templates=templates)
+
+
+def all_slots(slots: Sequence[Slot]) -> Iterator[Slot]:
+    """Slots, each before those within it."""
+    for slot in slots:
+        yield slot
+        yield from all_slots(slot.slots)
+
 
 def read_wording(path: Path | str) -> Wording:
     """The wording in a JSON file.
@@ -149,7 +183,8 @@ def read_wording(path: Path | str) -> Wording:
     where = str(path)
     named: dict[str, Slot] = {}
     for name, value in data.get("slots", {}).items():  # a section may name those before it
-        named[name] = _slot(value, named, f"{where}: slot {name!r}")
+        slot = _slot(value, named, f"{where}: slot {name!r}")
+        named[name] = replace(slot, name=name)
     templates = {}
     for name, values in data["templates"].items():
         slots = tuple(_slot(value, named, f"{where}: template {name!r}") for value in values)
@@ -178,20 +213,28 @@ def _slot(value: str | JsonView, named: Mapping[str, Slot], where: str) -> Slot:
                 f"{where}: no slot {value!r}; expected a mapping, or one of {', '.join(named)}."
             )
         return named[value]
-    known = [field.name for field in fields(Slot)]
-    if unknown := sorted(set(value) - set(known)):
+    known = [field.name for field in fields(Slot) if field.name != "name"]
+    if unknown := sorted(set(value) - {*known, "like"}):
         raise VragError(f"{where}: unknown field {unknown[0]!r}; expected {', '.join(known)}.")
-    kind = value.get("kind")
-    if kind not in KINDS:
-        raise VragError(f"{where}: kind is {kind!r}; expected one of {', '.join(KINDS)}.")
-    inside = tuple(_slot(each, named, where) for each in value.get("slots", ()))
-    slot = Slot(**{**value, "item": value.get("item", KINDS[kind]), "slots": inside})
+    own = {name: each for name, each in value.items() if name != "like"}
+    if "slots" in own:
+        own["slots"] = tuple(_slot(each, named, where) for each in own["slots"])
+    if "like" in value:
+        slot = replace(_slot(str(value["like"]), named, where), **own)
+    else:
+        slot = Slot(**{"kind": "", "item": KINDS.get(value.get("kind", ""), ""), **own})
     _check(slot, where)
     return slot
 
 
 def _check(slot: Slot, where: str) -> None:
     """Raise `VragError` for a slot that could never be filled, or not as it says."""
+    if slot.kind not in KINDS:
+        raise VragError(
+            f"{where}: kind is {slot.kind or None!r}; expected one of {', '.join(KINDS)}."
+        )
+    if slot.when not in WHEN:
+        raise VragError(f"{where}: when is {slot.when!r}; expected one of {', '.join(WHEN[1:])}.")
     if slot.role not in ("user", "system"):
         raise VragError(f"{where}: role is {slot.role!r}; expected 'user' or 'system'.")
     if slot.overflow not in ("skip", "stop"):
@@ -205,9 +248,14 @@ def _check(slot: Slot, where: str) -> None:
         )
 
 
+def _with_budgets(slot: Slot, budgets: Mapping[str, int]) -> Slot:
+    inside = tuple(_with_budgets(each, budgets) for each in slot.slots)
+    return replace(slot, budget=budgets.get(slot.name, slot.budget), slots=inside)
+
+
 def _shows(slots: tuple[Slot, ...]) -> bool:
     """Whether one of the slots, or of those in a section, holds documents."""
-    return any(slot.kind == "documents" or _shows(slot.slots) for slot in slots)
+    return any(slot.kind == "documents" for slot in all_slots(slots))
 
 
 def _by_k(value: str | Mapping[str, str]) -> dict[int | None, str]:

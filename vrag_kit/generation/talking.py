@@ -1,0 +1,187 @@
+"""From contexts to a table of answers, for one model: each turn is searched for, worded
+with what was said before, asked once, and may be the last that is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import STAND_IN
+from vrag_kit.generation.answers import AnswerStore
+from vrag_kit.generation.asking import ask_prompts
+from vrag_kit.generation.asking_options import Asking, Round
+from vrag_kit.generation.conversations import History, Thread, thread_of, turn_by_turn
+from vrag_kit.generation.generator import Generator
+from vrag_kit.generation.rendering import Rendered, rendered
+from vrag_kit.generation.talk import Found, Talk
+from vrag_kit.types import Answer, Benchmark, Context, Prompt
+
+COLUMNS = (
+    "benchmark",
+    "model",
+    "setting",
+    "k",
+    "m",
+    "draw",
+    "sample",
+    "query_id",
+    "group",
+    "doc_ids",
+    "template",
+    "answer",
+    "status",
+    "detail",
+    "answer_id",
+)
+TALK_COLUMNS = (
+    "conversation_id",
+    "turn",
+    "history",
+    "searched",
+    "rewriting",
+    "answer_tokens",
+    "answer_tokenizer",
+    "enough",
+)
+"""Of a conversation: its id (the query's where that stands alone), turn, what was told
+("own", "reference", "none"), searched and rewriting as `Found` has them, where answers
+are cut (missing and "" where they are not), and whether this one was, or is as long.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inquiry:
+    """One model, what it is asked about and how, and where its answers are kept."""
+
+    generator: Generator
+    benchmark: Benchmark
+    store: AnswerStore
+    talk: Talk
+    how: Asking
+
+    def table(self, contexts: Sequence[Context]) -> pd.DataFrame:
+        """One row a context and sample with the columns of `ask_all`, and those of
+        `TALK_COLUMNS`; raises as `ask_all` does.
+        """
+        generator, how = self.generator, self.how
+        if how.samples > 1 and generator.deterministic:
+            raise VragError(
+                f"{generator.name}: {how.samples} samples are asked for, but it decodes greedily,"
+                " so that they would be copies. Set samples to 1, or another `decoding`."
+            )
+        rows: list[tuple[object, ...]] = []
+        for sample in range(how.samples):
+            turns = _Turns(self, sample)
+            over = None if self.talk.stop is None else turns.over
+            history = self.talk.history
+            answers = turn_by_turn(self.benchmark, contexts, turns.ask, history=history, over=over)
+            pairs = zip(contexts, answers, strict=True)
+            rows += [turns.row(context, answer) for context, answer in pairs]
+        return _framed(rows)
+
+
+@dataclass(slots=True)
+class _Turns:
+    """Asks the turns of one sample; remembers what they were asked with and scored."""
+
+    inquiry: Inquiry
+    sample: int
+    found: dict[Context, Found] = field(default_factory=dict)
+    scores: dict[Thread | None, tuple[float, ...]] = field(default_factory=dict)
+
+    def ask(self, contexts: Sequence[Context], histories: Sequence[History]) -> list[Answer]:
+        """Search for some turns, and ask at once those for which nothing failed."""
+        inquiry, search = self.inquiry, self.inquiry.talk.search
+        found: Sequence[Found] = [Found(context=context) for context in contexts]
+        if search is not None:
+            found = search.find(inquiry.benchmark, contexts, histories)
+        prompts: dict[Context, Prompt] = {}
+        for context, history, each in zip(contexts, histories, found, strict=True):
+            self.found[context] = each
+            if each.failure is None:
+                made = self._worded(each.context, history)
+                prompts[context] = made.prompt
+                shown = replace(each.context, doc_ids=made.doc_ids)
+                self.found[context] = replace(each, context=shown)
+        answers = dict(zip(prompts, self._asked(prompts), strict=True))
+        return [answers.get(context) or _unsearched(self.found[context]) for context in contexts]
+
+    def over(self, contexts: Sequence[Context], answers: Sequence[Answer]) -> list[bool]:
+        """Score some answers; which of their conversations end with them. What only
+        stands in for an answer, in a forecast, ends none.
+        """
+        stop = self.inquiry.talk.stop
+        if stop is None or not contexts:
+            return [False] * len(contexts)
+        rows = [
+            self.row(context, answer) for context, answer in zip(contexts, answers, strict=True)
+        ]
+        scores = stop.score(_framed(rows))
+        ends = []
+        for context, answer, score in zip(contexts, answers, scores, strict=True):
+            thread = thread_of(self.inquiry.benchmark, context)
+            known = math.nan if answer.fields.get(STAND_IN) else float(score)
+            self.scores[thread] = (*self.scores.get(thread, ()), known)
+            ends.append(stop.rule(self.scores[thread]) is not None)
+        return ends
+
+    def row(self, context: Context, answer: Answer) -> tuple[object, ...]:
+        """The cells of one context: `COLUMNS` and `TALK_COLUMNS`."""
+        inquiry = self.inquiry
+        query = inquiry.benchmark.queries[context.query_id]
+        found = self.found.get(context, Found(context=replace(context, doc_ids=())))
+        template = inquiry.talk.wording.template_of(context).name
+        words = answer.fields.get("answer", "") if answer.status.is_answer else None
+        said = (words, answer.status.value, answer.detail, answer.answer_id)
+        arm = (context.setting, context.k, context.m, context.draw, self.sample)
+        what = (context.query_id, query.group, found.context.doc_ids, template)
+        cut = inquiry.talk.cut
+        limit = (cut.tokens, cut.tokenizer) if cut else (None, "")
+        enough = bool(answer.fields.get("enough"))
+        place = (query.conversation_id or query.query_id, query.turn, inquiry.talk.history)
+        talk = (*place, found.searched, found.rewriting, *limit, enough)
+        return (inquiry.benchmark.name, inquiry.generator.name, *arm, *what, *said, *talk)
+
+    def _worded(self, context: Context, history: History) -> Rendered:
+        """The prompt of a context, and the documents that it shows."""
+        benchmark, talk = self.inquiry.benchmark, self.inquiry.talk
+        more = {} if talk.search is None else talk.search.corpus
+        evidence = []
+        for doc_id in context.doc_ids:
+            known = doc_id in benchmark.corpus
+            evidence.append(benchmark.corpus[doc_id] if known else more[doc_id])
+        query = benchmark.queries[context.query_id]
+        return rendered(talk.wording.template_of(context), query, evidence, history)
+
+    def _asked(self, prompts: Mapping[Context, Prompt]) -> list[Answer]:
+        inquiry = self.inquiry
+        this = Round(
+            sample=self.sample,
+            samples=inquiry.how.samples,
+            read=inquiry.talk.read,
+            silence_counts=True,
+        )
+        owners = [context.query_id for context in prompts]
+        return ask_prompts(
+            inquiry.generator,
+            list(prompts.values()),
+            inquiry.store,
+            owners=owners,
+            how=inquiry.how,
+            this=this,
+        )
+
+
+def _unsearched(found: Found) -> Answer:
+    """What stands for the answer to a turn that could not be searched for."""
+    return Answer(answer_id="", raw=None, failure=found.failure)
+
+
+def _framed(rows: Sequence[tuple[object, ...]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=[*COLUMNS, *TALK_COLUMNS])
+    return frame.astype({"m": "Int64", "answer_tokens": "Int64"})

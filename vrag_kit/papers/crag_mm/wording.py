@@ -1,0 +1,36 @@
+"""The paper's prompts (A.4, A.5.2), and the same words laid out as its code does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from vrag_kit.errors import VragError
+from vrag_kit.generation.wording import Wording, read_wording
+
+IMAGE_CHARS = 8_000
+WEB_CHARS = 32_000
+"""Longest context, in characters: what the paper calls 2k and 8k tokens, as its code
+counts them.
+"""
+_PAPER = read_wording(Path(__file__).with_name("wording.json"))
+_CODE = replace(_PAPER, settings={arm: {None: f"{arm} as the code"} for arm in _PAPER.settings})
+WORDINGS: Mapping[str, Wording] = {"paper": _PAPER, "code": _CODE}
+"""By the layout that a parameter names. paper: one user message. code: system, image,
+contexts, earlier turns and query as messages of their own. Both know the arms mm_llm,
+task_1, task_2 and task_3, and read answers whole.
+"""
+
+
+def wording(
+    layout: str = "paper", *, image_chars: int = IMAGE_CHARS, web_chars: int = WEB_CHARS
+) -> Wording:
+    """The prompts in a layout, their contexts in so many characters, headings included.
+
+    Raises `VragError` for an unknown layout.
+    """
+    if layout not in WORDINGS:
+        raise VragError(f"layout is {layout!r}; expected one of {', '.join(WORDINGS)}.")
+    budgets = {"image context": image_chars, "web context": web_chars}
+    return WORDINGS[layout].within(budgets)
