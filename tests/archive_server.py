@@ -33,6 +33,8 @@ class ArchiveServer:
         self.replacement: tuple[bytes, str] | None = None  # data and tag after the next cut
         self.sent = 0
         self.asked: list[str] = []
+        self.paths: list[str] = []
+        self.agents: set[str] = set()
         self.starts: list[int] = []
 
     def __enter__(self) -> ArchiveServer:
@@ -60,6 +62,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         state, asked = self.server_state, self.headers.get("Range", "")
         state.asked.append(asked)
+        state.paths.append(self.path)
+        state.agents.add(self.headers.get("User-Agent", ""))
         if "missing" in self.path or state.statuses:
             return self._answer(
                 404 if "missing" in self.path else state.statuses.pop(0),

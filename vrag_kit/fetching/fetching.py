@@ -26,7 +26,9 @@ class Fetched:
     not open them.
     """
     extracted: int = 0
-    """Written by this run."""
+    """Written by this run, out of an archive."""
+    fetched: int = 0
+    """Written by this run, each from its own address."""
     refused: tuple[str, ...] = ()
     """Members of the archive that point outside, or cannot be the image that they are
     named like: "<name>: <why>".
@@ -44,11 +46,9 @@ class Fetched:
         return not self.missing and not self.damaged
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.wanted:,} images wanted: {self.had:,} were there,"
-            f" {self.extracted:,} extracted, {len(self.missing):,} missing, {len(self.damaged):,}"
-            " damaged"
-        ]
+        new = f"{self.fetched:,} fetched" if self.fetched else f"{self.extracted:,} extracted"
+        faults = f"{len(self.missing):,} missing, {len(self.damaged):,} damaged"
+        lines = [f"{self.wanted:,} images wanted: {self.had:,} were there, {new}, {faults}"]
         if self.by_size:
             lines.append(
                 f"{self.by_size:,} of those that were there have the sizes in manifest.csv, and"

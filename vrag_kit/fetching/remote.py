@@ -24,8 +24,9 @@ KEPT = 16 << 20
 """Bytes before the place of reading that stay in memory, so that a short step back asks
 the server for nothing.
 """
+LATER = (408, 425, 429, 500, 502, 503, 504)
+"""Statuses after which another try may help."""
 _PIECE = 1 << 20
-_LATER = (408, 425, 429, 500, 502, 503, 504)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class RemoteFile(io.RawIOBase):
                     return piece
                 reason = "the server ended it early"
             except (OSError, http.client.HTTPException) as error:
-                reason = _words(error)
+                reason = in_words(error)
             self._drop()
             if pause is None:
                 raise VragError(
@@ -176,15 +177,15 @@ class RemoteFile(io.RawIOBase):
                     return _read_head(response, self.name)[0], response.status == 206
             except HTTPError as error:
                 if pause is None:
+                    tries = f"{len(PAUSES) + 1} tries ({in_words(error)})"
                     raise VragError(
-                        f"{self.name}: gave up after {len(PAUSES) + 1} tries ({_words(error)}). Try"
-                        " again later."
+                        f"{self.name}: gave up after {tries}. Try again later."
                     ) from error
-                print(f"{self.name}: {_words(error)}; trying again in {pause:g} s", flush=True)
+                print(f"{self.name}: {in_words(error)}; trying again in {pause:g} s", flush=True)
                 time.sleep(pause)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise VragError(
-                    f"{self.name}: the server cannot be reached ({_words(error)}). Check the"
+                    f"{self.name}: the server cannot be reached ({in_words(error)}). Check the"
                     " address and the network."
                 ) from error
         raise AssertionError("the last try returns or raises")
@@ -202,14 +203,14 @@ class RemoteFile(io.RawIOBase):
             return response
         except HTTPError as error:
             error.close()
-            if error.code in _LATER:
+            if error.code in LATER:
                 raise
             hint = {
                 404: "There is no such file: check the address.",
                 416: "The file is empty, or shorter than before: it was replaced.",
             }
             raise VragError(
-                f"{self.name}: the server refuses it ({_words(error)})."
+                f"{self.name}: the server refuses it ({in_words(error)})."
                 f" {hint.get(error.code, 'Check the address, and whether it is still valid.')}"
             ) from error
 
@@ -274,7 +275,7 @@ def _skip(response: http.client.HTTPResponse, count: int) -> None:
         count -= len(piece)
 
 
-def _words(error: BaseException) -> str:
+def in_words(error: BaseException) -> str:
     """What went wrong, in words that repeat no address: the server may send us on to
     one with a key in it.
     """

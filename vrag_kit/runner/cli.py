@@ -115,7 +115,7 @@ def check(
         typer.Argument(
             help=(
                 "a parameter file (.yaml); or an annotation file (JSON Lines); or a folder of"
-                " annotations and images, or of MRAG-Bench's shards"
+                " annotations and images, of MRAG-Bench's shards, or of CRAG-MM"
             )
         ),
     ],
@@ -245,6 +245,49 @@ def fetch_mrag_bench(
         print(f"no corpus: download {CORPUS_PAGE} in a browser and give it by --corpus")
     there = (to / "image_corpus").is_dir()
     print(load_mrag_bench(to, to if there else None))
+
+
+@fetch.command("crag-mm")
+def fetch_crag_mm(
+    to: Annotated[Path, typer.Option(help="the folder for single-turn, multi-turn and images")],
+    single: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "the single-turn data: <owner>/<name>@<revision> on the hub; or, downloaded by"
+                " hand, a folder or an archive (.zip, .tar.gz, .tar); '' for none"
+            )
+        ),
+    ] = "crag-mm-2025/crag-mm-single-turn-public@v0.1.2",
+    multi: Annotated[
+        str, typer.Option(help="the multi-turn data, likewise")
+    ] = "crag-mm-2025/crag-mm-multi-turn-public@v0.1.2",
+    split: Annotated[str, typer.Option(help="validation or public_test; both unless given")] = "",
+    diagnostic: Annotated[
+        str,
+        typer.Option(
+            help="marks of some questions: McGill-NLP/crag-mm-diagnostic, or a folder of it"
+        ),
+    ] = "",
+    agent: Annotated[
+        str, typer.Option(help="how to name oneself to the servers of the pictures")
+    ] = "",
+) -> None:
+    """Fetch CRAG-MM's rows, and once the pictures that they name by address; run again,
+    it goes on. Exits with 1 when some pictures are missing.
+    """
+    from vrag_kit.fetching.crag_mm import Sources, fetch_all
+
+    try:
+        sources = Sources(single=single, multi=multi, diagnostic=diagnostic)
+        fetched = fetch_all(sources, to, split=split, agent=agent)
+    except KeyboardInterrupt:
+        print(f"interrupted: what was fetched is in {to}; run the command again", file=sys.stderr)
+        raise typer.Exit(130) from None
+    print(fetched)
+    if not fetched.complete:
+        print(f"{to / 'images' / 'missing.txt'} lists the pictures that are missing, with reasons")
+    raise typer.Exit(int(not fetched.complete))
 
 
 @answers.command()

@@ -1,0 +1,171 @@
+"""CRAG-MM's rows come from wherever they lie, its pictures by address once, and what
+cannot be fetched is listed and left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+from archive_server import ArchiveServer
+from crag_rows import MULTI, picture, session, turn, write_rows
+from typer.testing import CliRunner
+
+from vrag_kit.benchmarks import load_crag_mm
+from vrag_kit.benchmarks.crag_mm_images import url_file
+from vrag_kit.errors import VragError
+from vrag_kit.fetching import by_address
+from vrag_kit.fetching.by_address import download, fetch_by_address
+from vrag_kit.fetching.crag_mm import Sources, fetch_all
+from vrag_kit.runner.cli import app
+
+MOTH = picture("red", (60, 80))
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_address, "PAUSES", (0.0, 0.0))
+
+
+def addresses(server: ArchiveServer, *paths: str) -> dict[str, str]:
+    """File → address of these paths on a server."""
+    urls = [server.url.replace("/2021/train.tar.gz", f"/{path}") for path in paths]
+    return {url_file(url): url for url in urls}
+
+
+def listed(folder: Path) -> dict[str, str]:
+    """The manifest: picture → hash."""
+    with (folder / "manifest.csv").open(encoding="utf-8", newline="") as file:
+        return {row["image"]: row["sha256"] for row in csv.DictReader(file)}
+
+
+def test_every_picture_is_fetched_once_and_listed_with_its_hash(tmp_path: Path) -> None:
+    with ArchiveServer(MOTH) as server:
+        wanted = addresses(server, "moth.jpg?size=1", "moth.jpg?size=2", "a moth é.jpg")
+        first = fetch_by_address(wanted, tmp_path, agent="me (me@x.org)")
+        assert (first.fetched, first.had, first.complete) == (3, 0, True)
+        assert server.agents == {"me (me@x.org)"}
+        assert sorted(server.paths) == [
+            "/a%20moth%20%C3%A9.jpg",
+            "/moth.jpg?size=1",
+            "/moth.jpg?size=2",
+        ]
+        again = fetch_by_address(wanted, tmp_path)
+        assert (again.fetched, again.had, len(server.paths)) == (0, 3, 3)
+    assert listed(tmp_path) == dict.fromkeys(wanted, hashlib.sha256(MOTH).hexdigest())
+
+
+def test_a_broken_connection_and_a_busy_server_are_tried_again(tmp_path: Path) -> None:
+    with ArchiveServer(MOTH, cuts=(100,), statuses=(429, 503)) as server:
+        wanted = addresses(server, "a.jpg")
+        assert fetch_by_address(wanted, tmp_path).missing == {
+            url_file(url): f"{url}: gave up after 3 tries (the server ended it early)."
+            for url in wanted.values()
+        }
+        again = fetch_by_address(wanted, tmp_path)
+        assert again.complete
+    assert not (tmp_path / "missing.txt").exists()
+
+
+def test_what_cannot_be_fetched_is_listed_with_its_reason_and_tried_by_the_next_run(
+    tmp_path: Path,
+) -> None:
+    with ArchiveServer(MOTH) as server:
+        wanted = addresses(server, "a.jpg", "missing.jpg")
+        wanted |= {"url/b.jpg": "file:///etc/passwd"}
+        fetched = fetch_by_address(wanted, tmp_path)
+        assert (fetched.fetched, len(fetched.missing), fetched.complete) == (1, 2, False)
+        server.data = b"<html>not here</html>"
+        more = fetch_by_address(wanted | addresses(server, "page.jpg"), tmp_path)
+        assert (more.had, more.fetched, len(more.missing)) == (1, 0, 3)
+    told = (tmp_path / "missing.txt").read_text(encoding="utf-8")
+    assert "missing.jpg: the server refuses it (404 Not Found)." in told
+    assert "file:///etc/passwd: no http(s) address" in told
+    assert "page.jpg: not a readable picture (of no known format; 21 bytes)" in told
+    assert len(list((tmp_path / "url").iterdir())) == 1
+
+
+def test_after_many_failures_in_a_row_the_rest_is_left_for_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_address, "MOST_IN_A_ROW", 2)
+    with ArchiveServer(MOTH, statuses=(503,) * 100) as server:
+        fetched = fetch_by_address(addresses(server, *"abcde"), tmp_path)
+        assert len(server.paths) == 2 * 3
+    assert (
+        sum("not tried, for 2 before it failed" in each for each in fetched.missing.values()) == 3
+    )
+
+
+def test_a_picture_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_address, "LARGEST", 100)
+    with ArchiveServer(MOTH) as server, pytest.raises(VragError, match="more than 100 bytes"):
+        download(server.url)
+
+
+def test_a_fetch_that_was_killed_goes_on_and_asks_for_nothing_twice(tmp_path: Path) -> None:
+    names = [f"{number}.jpg" for number in range(6)]
+    script = "import json, sys; from vrag_kit.fetching.by_address import fetch_by_address;"
+    script += "fetch_by_address(json.loads(sys.argv[1]), sys.argv[2])"
+    with ArchiveServer(MOTH) as server:
+        wanted = addresses(server, *names)
+        server.stall = 3 * len(MOTH)  # the fourth never comes
+        told = str(wanted).replace("'", '"')
+        process = subprocess.Popen([sys.executable, "-c", script, told, str(tmp_path)])
+        while len(server.paths) < 4 and process.poll() is None:
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        server.stall = None
+        fetched = fetch_by_address(wanted, tmp_path)
+        assert (fetched.had, fetched.fetched) == (3, 3)
+        asked_twice = [path for path in set(server.paths) if server.paths.count(path) > 1]
+        assert len(server.paths) == 7
+        assert len(asked_twice) == 1  # the one that was under way
+    assert set(listed(tmp_path)) == set(wanted)
+
+
+def test_the_command_fetches_rows_and_pictures_and_tells_what_is_missing(tmp_path: Path) -> None:
+    with ArchiveServer(MOTH) as server:
+        urls = list(addresses(server, "a.jpg", "missing.jpg").values())
+        rows = [session("a"), session("b", url=urls[0]), session("c", url=urls[1])]
+        by_hand = write_rows(tmp_path / "by_hand", rows, shards=2)
+        talk = session("t", turn("x"), turn("y"), url=urls[0])
+        talks = write_rows(tmp_path / "talks", [talk], names=MULTI)
+        with tarfile.open(tmp_path / "talks.tar.gz", "w:gz") as tar:
+            tar.add(talks, "deep/talks")
+        told = ["--to", str(tmp_path / "to"), "--single", str(by_hand)]
+        told += ["--multi", str(tmp_path / "talks.tar.gz"), "--split", "validation"]
+        result = CliRunner().invoke(app, ["fetch", "crag-mm", *told])
+        assert result.exit_code == 1, result.output
+        assert server.paths.count("/a.jpg") == 1  # both data sets name it
+    assert "2 images wanted: 0 were there, 1 fetched, 1 missing" in result.output
+    assert "missing.txt lists the pictures that are missing" in result.output
+    single = load_crag_mm(tmp_path / "to" / "single-turn")
+    assert list(single.queries) == ["a", "b"]
+    assert list(load_crag_mm(tmp_path / "to" / "multi-turn").queries) == ["x", "y"]
+
+
+def test_an_archive_of_two_data_sets_a_damaged_one_and_a_web_page_are_refused(
+    tmp_path: Path,
+) -> None:
+    rows = write_rows(tmp_path / "rows", [session("a")])
+    with tarfile.open(tmp_path / "both.tar", "w") as tar:
+        tar.add(rows, "single")
+        tar.add(rows, "multi")
+    packed = (tmp_path / "both.tar").read_bytes()
+    (tmp_path / "cut.tar").write_bytes(packed[:1500])
+    (tmp_path / "page.tar").write_bytes(b"<html>")
+    expected = {"both": "holds both single/", "cut": "cut off or damaged", "page": "a web page"}
+    for name, words in expected.items():
+        sources = Sources(single=str(tmp_path / f"{name}.tar"), multi="")
+        with pytest.raises(VragError, match=words):
+            fetch_all(sources, tmp_path / "to", split="validation")

@@ -1,0 +1,232 @@
+"""What is wrong with CRAG-MM's files, as one table: bad rows, shards cut short, pictures
+that are missing or damaged, and what is odd; and how many questions have which label.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from vrag_kit.benchmarks.crag_mm_images import Once, images_folder, picture_url, url_file
+from vrag_kit.benchmarks.crag_mm_index import SPLITS
+from vrag_kit.benchmarks.crag_mm_marks import MARKS
+from vrag_kit.benchmarks.crag_mm_rows import (
+    CragSession,
+    Names,
+    names_in,
+    parse_session,
+    picture_in,
+    read_rows,
+    session_oddities,
+)
+from vrag_kit.benchmarks.images import decode
+from vrag_kit.benchmarks.shards import by_number, shards_problem
+from vrag_kit.errors import VragError
+from vrag_kit.fetching.crag_mm_index_health import index_findings, mark_findings
+from vrag_kit.fetching.health import COLUMNS, KINDS, Finding
+from vrag_kit.plain import Json
+from vrag_kit.progress import track
+
+KIND_FOLDERS = ("single-turn", "multi-turn")
+"""Where `vrag fetch crag-mm` puts the two data sets."""
+TURNS = range(2, 7)
+"""Of a published conversation."""
+QUESTIONS = 1938
+"""Of the published single-turn validation data."""
+PUBLISHED = {
+    "query_category": {
+        "reasoning": 220,
+        "comparison": 313,
+        "aggregation": 223,
+        "simple-recognition": 132,
+        "simple-knowledge": 729,
+        "multi-hop": 321,
+    },
+    "dynamism": {"static": 1559, "slow-changing": 309, "fast-changing": 67, "real-time": 3},
+    "image_quality": {
+        "normal": 1631,
+        "low light": 80,
+        "blurred": 60,
+        "occluded": 31,
+        "rotated": 36,
+        "truncated": 100,
+    },
+    "picture": {"egocentric": 1423, "with an address": 515},
+}
+"""Its questions by label, counted in an export of the hub's rows of v0.1.2."""
+
+
+@dataclass(frozen=True, slots=True)
+class CragCheck:
+    """What `check_crag_mm` found."""
+
+    findings: pd.DataFrame
+    """Columns and kinds are those of `check_visual_rag`."""
+    counts: pd.DataFrame
+    """Questions by data (folder), split, column and label; `published` where that is
+    known, else None.
+    """
+
+
+def check_crag_mm(folder: Path | str, images: Path | str | None = None) -> CragCheck:
+    """Everything that is wrong or odd with a folder of CRAG-MM: rows of both data sets
+    and splits, marks, pictures and indexes, as far as they are there; or with the rows of
+    one data set.
+
+    Faults are `row`: one that `load_crag_mm` would refuse (unknown label, turn without an
+    answer, answer without its turn, turn or session that came before), a shard that is
+    cut short, a line of an index or of marks; `missing`: shards, pictures that were not
+    fetched or that a row lacks; `damaged`: pictures that cannot be decoded. Odd, and no
+    faults: answers in another order than turns, conversations of other lengths than 2 to
+    6, pages that say nothing, an index of a split without rows, marks of no question; of
+    a data set of 1,938 single questions also other counts of labels than published.
+
+    Raises `VragError` when there are no rows.
+    """
+    folder = Path(folder).expanduser()
+    sets = data_sets(folder)
+    if not sets:
+        raise VragError(
+            f"{folder}: no rows of CRAG-MM; expected single-turn or multi-turn, or shards"
+            " (validation-00000-of-00004.parquet, …), in it or in its folder 'data'."
+        )
+    found: list[Finding] = []
+    counts: list[Json] = []
+    for name, rows in sets.items():
+        place = Path(images).expanduser() if images else images_folder(rows)
+        asked: set[str] = set()
+        for split in SPLITS:
+            shards = split_shards(rows, split)
+            if not shards:
+                continue
+            if problem := shards_problem(shards):
+                found.append(("missing", f"{name} {split}", "", problem))
+            walk = _Walk(name, place, found)
+            sessions = list(walk.sessions(shards))
+            asked.update(walk.asked)
+            counts += _counts(name, split, sessions, found)
+        found += mark_findings(rows / MARKS, asked)
+    found += index_findings(folder, [split for split in SPLITS if _has_split(sets, split)])
+    ordered = sorted(found, key=lambda finding: KINDS.index(finding[0]))
+    return CragCheck(pd.DataFrame(ordered, columns=COLUMNS), pd.DataFrame(counts))
+
+
+def data_sets(folder: Path) -> dict[str, Path]:
+    """Name → folder of the data sets of CRAG-MM in a folder, which may be one itself."""
+    below = {name: folder / name for name in KIND_FOLDERS}
+    places = {**below, folder.name: folder}
+    return {name: place for name, place in places.items() if _has_split({name: place}, *SPLITS)}
+
+
+def split_shards(rows: Path, split: str) -> list[Path]:
+    """The shards of a split, by number; none when there are none."""
+    pattern = f"{split}-*.parquet"
+    return by_number(list(rows.glob(pattern)) or list(rows.glob(f"data/{pattern}")))
+
+
+def _has_split(sets: dict[str, Path], *splits: str) -> bool:
+    return any(any(split_shards(rows, split) for split in splits) for rows in sets.values())
+
+
+class _Walk:
+    """A walk over a split's shards that notes what is wrong and passes on what is not."""
+
+    def __init__(self, name: str, images: Path, found: list[Finding]) -> None:
+        self.asked: set[str] = set()
+        self._name = name
+        self._images = images
+        self._found = found
+        self._once = Once()
+        self._checked: dict[str, str] = {}  # fetched file → what is wrong with it
+
+    def sessions(self, shards: Sequence[Path]) -> Iterator[CragSession]:
+        """The rows that can be used, be their pictures there or not."""
+        for shard in track(shards, self._name, len(shards), "shards"):
+            try:
+                names = names_in(shard)
+                for where, row in read_rows(shard):
+                    if session := self._session(row, where, names):
+                        yield session
+            except VragError as error:
+                self._note("row", shard.name, "", str(error))
+
+    def _session(self, row: Json, where: str, names: Names) -> CragSession | None:
+        try:
+            session = parse_session(row, where, names)
+            self._once.check(session)
+        except VragError as error:
+            words = str(error)
+            place = words.partition(": ")[0] if words.startswith(where) else where
+            self._note("row", place, "", words.removeprefix(f"{place}: "))
+            return None
+        self.asked.update(turn.interaction_id for turn in session.turns)
+        for oddity in session_oddities(row, session):
+            self._note("odd", session.where, "", oddity)
+        self._look_at(row, session)
+        return session
+
+    def _look_at(self, row: Json, session: CragSession) -> None:
+        """Whether a row's picture can be opened."""
+        data = picture_in(row)
+        url = picture_url(session)
+        if data:
+            self._note_damage(session.where, "image", self._damage(data, session.where))
+        elif not url:
+            self._note("missing", session.where, "image", "neither a picture nor an address")
+        else:
+            name = url_file(url)
+            path = self._images / name
+            if not path.is_file():
+                words = f"the picture at {url} was not fetched; expected {path}"
+                self._note("missing", session.where, name, words)
+                return
+            if name not in self._checked:
+                self._checked[name] = self._damage(path.read_bytes(), str(path))
+            self._note_damage(session.where, name, self._checked[name])
+
+    @staticmethod
+    def _damage(data: bytes, where: str) -> str:
+        try:
+            decode(data, where)
+        except VragError as error:
+            return str(error)
+        return ""
+
+    def _note_damage(self, where: str, image: str, damage: str) -> None:
+        if damage:
+            self._note("damaged", where, image, damage)
+
+    def _note(self, kind: str, where: str, image: str, words: str) -> None:
+        self._found.append((kind, f"{self._name}/{where}", image, words))
+
+
+def _counts(
+    name: str, split: str, sessions: Sequence[CragSession], found: list[Finding]
+) -> list[Json]:
+    """Questions by label, and what is odd about them."""
+    by_label: Counter[tuple[str, str]] = Counter()
+    for session in sessions:
+        picture = "with an address" if session.image_url else "egocentric"
+        by_label["picture", picture] += len(session.turns)
+        for turn in session.turns:
+            by_label.update(turn.labels.items())
+    lengths = Counter(len(session.turns) for session in sessions)
+    is_multi = any(length > 1 for length in lengths)
+    if is_multi and (odd := sorted(set(lengths) - set(TURNS))):
+        words = f"{lengths[odd[0]]:,} conversations of {odd[0]} turns; published ones have 2 to 6"
+        found.append(("odd", f"{name} {split}", "", words))
+    is_published = not is_multi and split == "validation" and lengths.total() == QUESTIONS
+    rows = []
+    for column, label in sorted(by_label):
+        published = PUBLISHED.get(column, {}).get(label) if is_published else None
+        count = by_label[column, label]
+        if published not in (None, count):
+            words = f"{count:,} questions, published are {published:,}"
+            found.append(("odd", f"{name} {split}", f"{column} {label}", words))
+        told = {"data": name, "split": split, "column": column, "label": label}
+        rows.append({**told, "questions": count, "published": published})
+    return rows
