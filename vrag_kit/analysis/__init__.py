@@ -19,6 +19,13 @@ from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
 from vrag_kit.analysis.cells import differences_table, interval_cells
 from vrag_kit.analysis.company import cost_of_company, growth_of_company
 from vrag_kit.analysis.comparison import beside_each, compare, since_smallest_k
+from vrag_kit.analysis.conversation_means import (
+    conversation_means,
+    conversation_values,
+    slice_means,
+    slice_values,
+)
+from vrag_kit.analysis.conversations import StopRule, with_stop
 from vrag_kit.analysis.detection import d_prime, detection, risk_coverage, with_evidence
 from vrag_kit.analysis.error_budget import (
     accuracy_given_clue,
@@ -44,6 +51,7 @@ __all__ = [
     "Estimate",
     "Mix",
     "Ratio",
+    "StopRule",
     "accuracy",
     "accuracy_given_clue",
     "agreement",
@@ -57,6 +65,8 @@ __all__ = [
     "column_means",
     "compare",
     "confusion",
+    "conversation_means",
+    "conversation_values",
     "corrected_accuracy",
     "cost_of_company",
     "d_prime",
@@ -89,9 +99,12 @@ __all__ = [
     "selective_accuracy",
     "settings_table",
     "since_smallest_k",
+    "slice_means",
+    "slice_values",
     "summarise",
     "swap_effect",
     "swap_outcomes",
     "with_evidence",
+    "with_stop",
     "with_strata",
 ]

@@ -1,0 +1,356 @@
+"""Scores of conversations: the stop, means before and after it, early stops, slices, and
+what failures leave open; against the specification's cases and a slow plain version.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vrag_kit.analysis import (
+    compare,
+    conversation_means,
+    conversation_values,
+    slice_means,
+    slice_values,
+    with_stop,
+)
+from vrag_kit.errors import VragError
+from vrag_kit.papers.crag_mm import two_not_right
+from vrag_kit.types import Benchmark, Query
+
+SCORES = {"R": 1.0, "M": 0.0, "W": -1.0, "?": math.nan}
+BOUNDS = ["if_all_wrong", "if_all_right"]
+
+
+def benchmark(lengths: Sequence[int], *, alone: bool = False) -> Benchmark:
+    """Conversations of so many turns; `alone`: questions without a conversation."""
+    queries = {}
+    for talk, length in enumerate(lengths):
+        for turn in range(length):
+            name = f"c{talk}t{turn}"
+            where = None if alone else f"c{talk}"
+            queries[name] = Query(
+                query_id=name, text="?", group=f"c{talk}", conversation_id=where, turn=turn
+            )
+    return Benchmark(name="toy", fingerprint="", queries=queries, corpus={}, qrels={})
+
+
+def judged(talks: Sequence[str], setting: str = "s") -> pd.DataFrame:
+    """Conversations as letters: R right, M missing, W wrong, ? no verdict, - not asked."""
+    rows = [
+        {
+            "model": "m",
+            "setting": setting,
+            "k": 0,
+            "draw": 0,
+            "sample": 0,
+            "query_id": f"c{talk}t{turn}",
+            "group": f"c{talk}",
+            "status": "ok",
+            "score": SCORES[letter],
+        }
+        for talk, letters in enumerate(talks)
+        for turn, letter in enumerate(letters)
+        if letter != "-"
+    ]
+    return pd.DataFrame(rows).assign(worst=-1.0, best=1.0)
+
+
+def means(talks: Sequence[str]) -> pd.DataFrame:
+    lengths = [len(letters) for letters in talks]
+    found = conversation_means(judged(talks), benchmark(lengths), two_not_right)
+    return found.set_index("metric")
+
+
+def values(talks: Sequence[str]) -> dict[str, float]:
+    return {str(name): value for name, value in means(talks)["value"].items()}
+
+
+def test_case_1_of_the_specification() -> None:
+    found = values(["RWWRR", "RR", "MRMR"])
+    assert found["accuracy"] == pytest.approx(7 / 11)
+    assert found["missing"] == pytest.approx(2 / 11)
+    assert found["hallucination"] == pytest.approx(2 / 11)
+    # (1 − 1 − 1 + 0 + 0) / 5 = −0.2;  2 / 2 = 1;  (0 + 1 + 0 + 1) / 4 = 0.5
+    assert found["truthfulness"] == pytest.approx((-0.2 + 1 + 0.5) / 3)
+    assert round(found["truthfulness"], 4) == 0.4333
+    assert found["early_stop"] == pytest.approx(1 / 3)
+    assert found["successful_turns"] == pytest.approx(5 / 3)
+    stopped = [found[f"{name}_stopped"] for name in ("accuracy", "missing", "hallucination")]
+    assert stopped == pytest.approx([5 / 11, 4 / 11, 2 / 11])
+
+
+def test_case_2_two_wrong_at_the_start_and_one_at_the_end() -> None:
+    found = values(["WWRRRR", "RRW"])
+    assert (found["accuracy"], found["hallucination"]) == pytest.approx((6 / 9, 3 / 9))
+    assert found["truthfulness"] == pytest.approx(0)  # (−2/6 + 1/3) / 2
+
+
+def test_case_3_at_the_last_turn_the_rule_fires_and_changes_nothing() -> None:
+    found = values(["RRRRMW"])
+    assert (found["early_stop"], found["early_stop_with_turns_left"]) == (1, 0)
+    for name in ("accuracy", "missing", "hallucination"):
+        assert found[name] == found[f"{name}_stopped"]
+    assert found["truthfulness"] == pytest.approx(3 / 6)
+
+
+def test_case_4_slices_are_cut_after_the_stop() -> None:
+    talks, names = ["WRRWR"], "abbaa"
+    labels = {f"c0t{turn}": label for turn, label in enumerate(names)}
+    table = judged(talks)
+    found = slice_means(table, benchmark([5]), two_not_right, labels).set_index("slice")
+    assert found["value"].to_dict() == {"a": pytest.approx(-1 / 3), "b": 1.0}
+    assert found["n_turns"].to_dict() == {"a": 3, "b": 2}
+    # cut before, W W R would stop at its second turn: (−1 − 1 + 0) / 3
+    assert two_not_right([-1, -1, 1]) == 1
+    whole = with_stop(table, benchmark([5]), two_not_right)
+    assert whole["after_stop"].tolist() == [-1, 1, 1, -1, 1]
+
+
+def test_case_5_one_wrong_question_alone_is_minus_1_and_no_rule_stops_it() -> None:
+    for alone in (True, False):
+        found = conversation_means(judged(["W"]), benchmark([1], alone=alone), two_not_right)
+        found = found.set_index("metric")
+        assert found.loc["truthfulness", "value"] == -1
+        assert found.loc["early_stop", "value"] == 0
+        assert found["n"].tolist() == [1] * 10
+
+
+def test_of_single_questions_truthfulness_is_accuracy_less_hallucination() -> None:
+    letters = ["R"] * 7 + ["W"] * 3 + ["M"] * 5
+    table = conversation_means(judged(letters), benchmark([1] * 15, alone=True), two_not_right)
+    found = table.set_index("metric")["value"]
+    assert found["truthfulness"] == pytest.approx(7 / 15 - 3 / 15)
+
+
+# -- a slow version, written from the specification's words ---------------------------
+
+
+def slowly_stopped(letters: str) -> tuple[str, int | None]:
+    """The letters after the stop, and the turn at which it fired."""
+    kept, fired = "", None
+    for i, letter in enumerate(letters):
+        kept += letter if fired is None else "M"
+        if fired is None and i >= 1 and letters[i - 1] != "R" and letter != "R":
+            fired = i
+    return kept, fired
+
+
+def slowly(talks: Sequence[str]) -> dict[str, float]:
+    every, stopped = "".join(talks), [slowly_stopped(talk) for talk in talks]
+    kept = "".join(letters for letters, _ in stopped)
+    scores = [(each.count("R") - each.count("W")) / len(each) for each, _ in stopped]
+    fired = [(turn, len(letters)) for letters, turn in stopped if turn is not None]
+    return {
+        "accuracy": every.count("R") / len(every),
+        "missing": every.count("M") / len(every),
+        "hallucination": every.count("W") / len(every),
+        "accuracy_stopped": kept.count("R") / len(every),
+        "missing_stopped": kept.count("M") / len(every),
+        "hallucination_stopped": kept.count("W") / len(every),
+        "truthfulness": sum(scores) / len(scores),
+        "early_stop": len(fired) / len(talks),
+        "early_stop_with_turns_left": sum(turn + 1 < n for turn, n in fired) / len(talks),
+        "successful_turns": kept.count("R") / len(talks),
+    }
+
+
+TALK = st.text("RMW", min_size=1, max_size=6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(TALK, min_size=1, max_size=12))
+def test_the_scores_of_random_conversations_are_those_of_the_slow_version(talks: list[str]) -> None:
+    found = with_stop(judged(talks), benchmark([len(each) for each in talks]), two_not_right)
+    letters = found["after_stop"].map({1.0: "R", 0.0: "M", -1.0: "W"})
+    assert letters.groupby(found["conversation"], sort=False).sum().tolist() == [
+        slowly_stopped(talk)[0] for talk in talks
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    lengths = draw.integers(1, 7, 40)
+    shares = {"own": (0.6, 0.2, 0.2), "none": (0.3, 0.4, 0.3)}
+    arms = {
+        name: ["".join(draw.choice(list("RMW"), p=p, size=length)) for length in lengths]
+        for name, p in shares.items()
+    }
+    both = pd.concat([judged(talks, name) for name, talks in arms.items()])
+    shuffled = both.sample(frac=1, random_state=seed)
+    table = conversation_means(shuffled, benchmark(lengths), two_not_right)
+    for name, talks in arms.items():
+        part = table[table["setting"] == name].set_index("metric")["value"]
+        assert part.to_dict() == pytest.approx(slowly(talks))
+
+
+# -- intervals and comparisons are over conversations ---------------------------------
+
+
+def test_the_interval_is_over_conversations_and_not_over_turns() -> None:
+    few = means(["RRRRRR", "WWWWWW"] * 5)
+    row = few.loc["accuracy"]
+    assert (row["n"], row["n_turns"]) == (10, 60)
+    single = conversation_means(
+        judged(["R", "W"] * 5), benchmark([1] * 10, alone=True), two_not_right
+    )
+    alike = single.set_index("metric").loc["accuracy"]
+    # six equal turns tell no more than one
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((alike["ci_low"], alike["ci_high"]))
+
+
+def test_arms_are_compared_conversation_by_conversation() -> None:
+    lengths = [3] * 8
+    talks = {"own": ["RRR"] * 8, "none": ["RWR"] * 8}
+    table = pd.concat([judged(letters, name) for name, letters in talks.items()])
+    values = conversation_values(table, benchmark(lengths), two_not_right, by=["model", "setting"])
+    row = compare(values, arm="setting", by=["model"], baseline="none").iloc[0]
+    assert (row["value"], row["n"]) == (pytest.approx(2 / 3), 8)
+    # a quarter of the conversations could be at −2 unseen among eight that are all alike
+    assert row["p"] == pytest.approx(2 * 0.75**8)
+    by_turn = conversation_values(
+        table, benchmark(lengths), two_not_right, metric="accuracy", by=["model", "setting"]
+    )
+    row = compare(by_turn, arm="setting", by=["model"], baseline="none").iloc[0]
+    assert (row["value"], row["n"]) == (pytest.approx(1 / 3), 24)
+    labels = {
+        f"c{talk}t{turn}": "later" if turn else "first" for talk in range(8) for turn in range(3)
+    }
+    by_slice = slice_values(
+        table, benchmark(lengths), two_not_right, labels, by=["model", "setting"]
+    )
+    rows = compare(by_slice, arm="setting", by=["model", "slice"], baseline="none")
+    assert rows.set_index("slice")["value"].to_dict() == {"first": 0.0, "later": 1.0}
+
+
+def test_draws_and_samples_go_their_own_ways_and_are_averaged() -> None:
+    table = pd.concat([judged(["RRR"]), judged(["WWR"]).assign(sample=1)])
+    found = conversation_means(table, benchmark([3]), two_not_right).set_index("metric")
+    assert found.loc["truthfulness", "value"] == pytest.approx((1 - 2 / 3) / 2)
+    assert found.loc["early_stop", "value"] == 0.5
+    assert (found["n"].unique().tolist(), found.loc["accuracy", "n_turns"]) == ([1], 3)
+
+
+# -- what failed ----------------------------------------------------------------------
+
+
+def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
+    found = means(["RR?", "RW", "W?RR"])
+    row = found.loc["truthfulness"]
+    assert (row["value"], row["n"], row["n_turns"], row["n_failed"]) == (0, 1, 2, 2)
+    # all wrong: (1/3 + 0 − 2/4) / 3; all right: (3/3 + 0 + (−1 + 3)/4) / 3
+    assert row["if_all_wrong"] == pytest.approx((1 / 3 + 0 - 0.5) / 3)
+    assert row["if_all_right"] == pytest.approx((1 + 0 + 0.5) / 3)
+    shares = found.loc["accuracy"]
+    assert (shares["value"], shares["n_turns"]) == (0.5, 2)
+    assert tuple(shares[BOUNDS]) == pytest.approx((5 / 9, 7 / 9))
+    assert tuple(found.loc["early_stop", BOUNDS]) == pytest.approx((1 / 3, 0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_lost_turns_were_truthfulness_is_within_its_bounds(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    lost = ["".join(draw.choice(list("RMW?"), size=draw.integers(1, 7))) for _ in range(30)]
+    row = means(lost).loc["truthfulness"]
+    assert row["n_failed"] == sum("?" in letters for letters in lost)
+    for _ in range(200):
+        found = ["".join(_filled(letters, draw)) for letters in lost]
+        truth = slowly(found)["truthfulness"]
+        assert row["if_all_wrong"] <= truth <= row["if_all_right"]
+
+
+def _filled(letters: str, draw: np.random.Generator) -> list[str]:
+    return [draw.choice(list("RMW")) if letter == "?" else letter for letter in letters]
+
+
+def test_what_all_failed_has_no_number_and_is_counted() -> None:
+    found = means(["R?", "?"])
+    assert found["value"].isna().all()
+    assert set(found["n"]) == {0}
+    assert set(found["n_failed"]) == {2}
+    assert tuple(found.loc["truthfulness", BOUNDS]) == (-0.5, 1.0)
+
+
+# -- turns that were not asked --------------------------------------------------------
+
+
+def test_turns_after_a_stop_need_not_be_asked_and_truthfulness_is_the_same() -> None:
+    whole, saved = means(["RWMRR", "RR", "MW"]), means(["RWM--", "RR", "MW"])
+    after = [
+        "accuracy_stopped",
+        "missing_stopped",
+        "truthfulness",
+        "early_stop",
+        "successful_turns",
+    ]
+    pd.testing.assert_frame_equal(whole.loc[after], saved.loc[after])
+    assert whole.loc["early_stop_with_turns_left", "value"] == pytest.approx(1 / 3)
+    before = saved.loc[["accuracy", "missing", "hallucination"]]
+    assert before["value"].isna().all()
+    assert set(before["n"]) == {0}
+
+
+def test_a_row_that_says_it_was_stopped_is_as_good_as_none() -> None:
+    table = judged(["RWMRR"])
+    told = table.assign(status=["ok"] * 3 + ["stopped"] * 2)
+    told.loc[3:, "score"] = math.nan
+    found = conversation_means(told, benchmark([5]), two_not_right).set_index("metric")
+    assert found.loc["truthfulness", "value"] == 0
+    assert found.loc["truthfulness", "n_failed"] == 0
+
+
+def test_turns_that_follow_a_failed_one_are_lost_with_it() -> None:
+    row = means(["RR?--", "R"]).loc["truthfulness"]
+    assert (row["n"], row["n_failed"]) == (1, 1)
+    # all wrong: R R W W and stopped, 0 in the mean
+    assert tuple(row[BOUNDS]) == pytest.approx(((0 + 1) / 2, 1.0))
+
+
+# -- bad input ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("letters", "turn"), [("RR-", 2), ("R-R", 1), ("-RR", 0), ("RW-R", 2)])
+def test_a_turn_that_is_missing_is_named(letters: str, turn: int) -> None:
+    with pytest.raises(VragError, match=rf"no answer to turn {turn} \('c0t{turn}'\), and nothing"):
+        means([letters])
+
+
+def test_a_turn_that_is_there_twice_is_named() -> None:
+    with pytest.raises(VragError, match="found two answers to 'c0t1', expected one for each model"):
+        conversation_means(
+            pd.concat([judged(["RR"]), judged(["RR"]).tail(1)]), benchmark([2]), two_not_right
+        )
+
+
+def test_a_benchmark_with_a_gap_in_its_turns_is_refused() -> None:
+    whole = benchmark([4])
+    holes = Benchmark(
+        name="toy",
+        fingerprint="",
+        queries={name: query for name, query in whole.queries.items() if query.turn != 1},
+        corpus={},
+        qrels={},
+    )
+    with pytest.raises(VragError, match="conversation 'c0' has the turns 0, 2, 3; expected each"):
+        conversation_means(judged(["R-RR"]), holes, two_not_right)
+
+
+def test_scores_that_are_neither_right_nor_missing_nor_wrong_are_refused() -> None:
+    with pytest.raises(VragError, match=r"row 1: found the score 0\.5, expected one of -1, 0, 1"):
+        conversation_means(judged(["RR"]).assign(score=[1.0, 0.5]), benchmark([2]), two_not_right)
+    with pytest.raises(VragError, match="does not tell wrong from missing"):
+        conversation_means(judged(["RR"]).assign(worst=0.0), benchmark([2]), two_not_right)
+    with pytest.raises(VragError, match="'c0t1' is no query of toy"):
+        conversation_means(judged(["RR"]), benchmark([1]), two_not_right)
+    with pytest.raises(VragError, match="'c0t1' has no label"):
+        slice_means(judged(["RR"]), benchmark([2]), two_not_right, {"c0t0": "a"})
+    with pytest.raises(VragError, match="metric is 'f1'; expected one of accuracy"):
+        conversation_values(judged(["R"]), benchmark([1]), two_not_right, metric="f1")
