@@ -73,7 +73,8 @@ def conversation_values(
     """
     if metric not in METRICS:
         raise VragError(f"metric is {metric!r}; expected one of {', '.join(METRICS)}.")
-    rows, keys, scale = with_stop(judged, benchmark, stop, by=by), list(by), scale_of(judged)
+    keys, scale = list(by), scale_of(judged)
+    rows = with_stop(judged, benchmark, stop, by=by)
     units = _by_talk if metric in PER_CONVERSATION else _by_turn
     found = _named(units(rows, keys, scale), metric, _scale(metric, rows, scale))
     return found[[*keys, *_UNIT, "value", *_ENDS]]

@@ -12,14 +12,12 @@ from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.errors import VragError
 from vrag_kit.frames import JUDGED
 from vrag_kit.judging.scale import Scale, scale_of
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark, Query, Status
 
 StopRule = Callable[[Sequence[float]], int | None]
 """The scores of a conversation's turns, in order → the turn, from 0, at which it ends;
 None where it does not. That turn keeps its score; all later ones become missing.
 """
-NOT_ASKED = "stopped"
-"""The status of a turn that was not asked, as its conversation had ended."""
 RUN = ["draw", "sample"]
 """What tells the ways apart that one arm went through a conversation."""
 
@@ -67,7 +65,7 @@ def whole_conversations(
     begun = judged[run].assign(conversation=judged["query_id"].map(places)).drop_duplicates()
     every = begun.merge(turns, on="conversation", how="left")
     rows = every.merge(judged[[*keys, *judged.columns.difference([*every, *keys])]], "left", keys)
-    asked = rows["status"].notna() & (rows["status"] != NOT_ASKED)
+    asked = rows["status"].notna() & (rows["status"] != Status.STOPPED)
     talk = rows["turn"].eq(0).cumsum()
     lost = (asked & rows["score"].isna()).groupby(talk).cummax()  # what follows is lost too
     rows = rows.assign(asked=asked | lost)
