@@ -311,12 +311,19 @@ def migrate(
 
 @app.command()
 def draw(
-    edition: Annotated[str, typer.Argument(help="full or small")],
+    edition: Annotated[str, typer.Argument(help="full, small, worn-drawn or worn-drawn-small")],
     folder: Annotated[Path, typer.Argument(help="where to draw it")],
 ) -> None:
-    """Draw an edition of the Field Guide, the bundled benchmark."""
+    """Draw an edition of the Field Guide, the bundled benchmark, or of the worn one, with
+    conversations in CRAG-MM's layout.
+    """
     from vrag_kit.fieldguide import draw_field_guide
+    from vrag_kit.fieldguide.worn import DRAWN_WORN, draw_crag_mm
 
+    if edition in DRAWN_WORN:
+        drawn = draw_crag_mm(DRAWN_WORN[edition], folder)
+        print(f"{edition} is in {drawn}")
+        return
     print(f"the {edition} Field Guide is in {draw_field_guide(edition, folder)}")
 
 

@@ -1,1 +1,22 @@
-"""The drawn edition of CRAG-MM: pictures as from smart glasses, and what is asked about them."""
+"""The drawn edition of CRAG-MM: pictures as from smart glasses, a knowledge graph and a
+small web, and what is asked about them, in the data sets' own layouts.
+"""
+
+from vrag_kit.fieldguide.worn.drawing import draw_crag_mm
+from vrag_kit.fieldguide.worn.edition import EDITIONS
+from vrag_kit.fieldguide.worn.opening import DRAWN_WORN, open_multi_turn, open_single_turn
+from vrag_kit.fieldguide.worn.scenes import Scene, fresh_scene
+from vrag_kit.fieldguide.worn.taught import Shown, chain, rewriting
+
+__all__ = [
+    "DRAWN_WORN",
+    "EDITIONS",
+    "Scene",
+    "Shown",
+    "chain",
+    "draw_crag_mm",
+    "fresh_scene",
+    "open_multi_turn",
+    "open_single_turn",
+    "rewriting",
+]

@@ -53,6 +53,11 @@ class Entity:
         return self.species.scientific_name
 
     @property
+    def address(self) -> str:
+        """The name as a part of addresses."""
+        return self.name.lower().replace(" ", "-")
+
+    @property
     def kind(self) -> str:
         """A key of organisms.KINDS: also the word for it."""
         return self.species.kind

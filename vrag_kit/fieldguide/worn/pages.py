@@ -30,8 +30,8 @@ _SENTENCES = {
     "length": "It is {length} long.",
     "width": "It is {width} wide.",
 }
+SITE = "https://worn.example"
 _REPEATED = ("family", "year", "region", "months", "length", "width")
-_TITLES = ("{name}", "Notes on {name}", "A day with {name}")
 _LATER = 0.12
 """Chance that a fact of a snippet stands only further down."""
 _IN_SNIPPET = 3
@@ -43,8 +43,7 @@ class Page:
     """One page of the small web."""
 
     url: str  # percent-encoded; its place in the world
-    name: str
-    about: str  # an entity's name, a region or a describer
+    name: str  # what it is about: an entity's name, a region or a describer
     snippet: str
     result: str  # the full page, which begins with the snippet
     told: Told  # by the snippet
@@ -71,20 +70,17 @@ def _page(entity: Entity, number: int, keys: Sequence[str], rng: np.random.Gener
     later = [key for key in (*keys, *others[max(0, fill) :][:1]) if key not in shown]
     if number == 0:  # the first page about something tells all of it further down
         later = [key for key in (*WEB_FACTS, *others) if key not in shown]
-    title = _TITLES[number % len(_TITLES)].format(name=entity.name)
-    return _written(entity, title, number, (["look", *shown], later))
+    return _written(entity, number, (["look", *shown], later))
 
 
-def _written(entity: Entity, title: str, number: int, keys: tuple[list[str], list[str]]) -> Page:
+def _written(entity: Entity, number: int, keys: tuple[list[str], list[str]]) -> Page:
     words = {**entity.facts, "name": entity.name, "look": with_article(entity.look)}
     first, later = (" ".join(_SENTENCES[key].format(**words) for key in part) for part in keys)
     told = [_facts(entity, key) for key in keys[0]]
     more = [_facts(entity, key) for key in keys[1]]
-    at = entity.name.lower().replace(" ", "-")
     return Page(
-        url=f"https://worn.example/{at}/{number}",
-        name=title,
-        about=entity.name,
+        url=f"{SITE}/{entity.address}/{number}",
+        name=entity.name,
         snippet=first,
         result=f"{first} {later}".strip(),
         told=frozenset().union(*told),
@@ -114,8 +110,8 @@ def general_page(world: World, about: str) -> Page:
     else:
         words = f"One remembers {about}, who was born in {world.births[about]}."
         told = frozenset({(about, "born")})
-    url = f"https://worn.example/general/{about.lower()}"
-    return Page(url, about, about, words, words, told, told)
+    url = f"{SITE}/general/{about.lower()}"
+    return Page(url, about, words, words, told, told)
 
 
 def tells(told: Told, entity: Entity, key: str) -> bool:

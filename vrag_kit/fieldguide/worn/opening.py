@@ -1,0 +1,97 @@
+"""CRAG-MM as a notebook's parameters name it: a drawn edition, or the real rows and
+indexes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from vrag_kit.benchmarks.crag_mm import load_crag_mm
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.worn.drawing import draw_crag_mm
+from vrag_kit.fieldguide.worn.indexes import index_folders
+from vrag_kit.fieldguide.worn.sessions import MULTI_TURN, SINGLE_TURN
+from vrag_kit.types import Benchmark
+from vrag_kit.workspace import path as project_path
+
+DRAWN_WORN = {"worn-drawn": "full", "worn-drawn-small": "small"}
+"""Name → edition of the drawn CRAG-MM; it is drawn into data/<name>."""
+EgoSize = tuple[int, int] | None
+
+
+def open_single_turn(
+    crag_mm_single: str,
+    crag_mm_split: str = "validation",
+    *,
+    indexes: str = "",
+    images: str = "",
+    ego_size: EgoSize = None,
+) -> Benchmark:
+    """The single-turn questions of a drawn edition ("worn-drawn" or "worn-drawn-small"),
+    drawn when it is not there, over its knowledge graph and its web; or of the rows in a
+    folder or a data set of the hub, over the split's indexes in the folder `indexes` ("":
+    none), which have the names that they have in a drawn edition.
+
+    `images` and `ego_size` as `load_crag_mm` says. Raises `VragError` as drawing and
+    loading do, for indexes or pictures named beside a drawn edition, and for a folder
+    without indexes of the split.
+    """
+    if crag_mm_single in DRAWN_WORN:
+        return _drawn(crag_mm_single, SINGLE_TURN, crag_mm_split, indexes or images, ego_size)
+    return _real(crag_mm_single, crag_mm_split, indexes, images, ego_size)
+
+
+def open_multi_turn(
+    crag_mm_multi: str,
+    crag_mm_split: str = "validation",
+    *,
+    indexes: str = "",
+    images: str = "",
+    ego_size: EgoSize = None,
+) -> Benchmark:
+    """The conversations, as `open_single_turn` opens single questions."""
+    if crag_mm_multi in DRAWN_WORN:
+        return _drawn(crag_mm_multi, MULTI_TURN, crag_mm_split, indexes or images, ego_size)
+    return _real(crag_mm_multi, crag_mm_split, indexes, images, ego_size)
+
+
+def _drawn(name: str, kind: str, split: str, beside: str, ego_size: EgoSize) -> Benchmark:
+    if beside:
+        raise VragError(
+            f"{beside!r} is named beside {name!r}, which is drawn with pictures and indexes of its"
+            ' own; expected "".'
+        )
+    folder = draw_crag_mm(DRAWN_WORN[name], project_path(f"data/{name}"))
+    image_index, web_index = index_folders(folder, split)
+    benchmark = load_crag_mm(
+        folder / kind, split, image_index=image_index, web_index=web_index, ego_size=ego_size
+    )
+    return replace(benchmark, name=f"{name}-{kind}-{split.replace('_', '-')}")
+
+
+def _real(rows: str, split: str, indexes: str, images: str, ego_size: EgoSize) -> Benchmark:
+    there = project_path(rows)
+    image_index, web_index = _indexes(indexes, split)
+    return load_crag_mm(
+        there if there.is_dir() else rows,
+        split,
+        image_index=image_index,
+        web_index=web_index,
+        images=project_path(images) if images else None,
+        ego_size=ego_size,
+    )
+
+
+def _indexes(indexes: str, split: str) -> tuple[Path | None, Path | None]:
+    """The indexes of the split that a folder holds."""
+    if not indexes:
+        return None, None
+    wanted = index_folders(project_path(indexes), split)
+    image_index, web_index = (path if path.is_dir() else None for path in wanted)
+    if image_index is None and web_index is None:
+        raise VragError(
+            f"indexes is {indexes!r}, which holds neither {wanted[0].name!r} nor"
+            f" {wanted[1].name!r}; expected converted indexes of the split in it."
+        )
+    return image_index, web_index

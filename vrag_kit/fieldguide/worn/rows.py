@@ -1,0 +1,121 @@
+"""Rows in the columns of CRAG-MM's hub data sets (v0.1.2), as parquet whose metadata tell
+the names of the labels; single- and multi-turn data number them differently.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vrag_kit.benchmarks.crag_mm_labels import NAMES
+from vrag_kit.fieldguide.worn.edition import Session
+
+_DOMAINS = {"flower": "plants and gardening", "mushroom": "plants and gardening"}
+MULTI = {
+    "domain": NAMES["domain"],
+    "query_category": (
+        "reasoning",
+        "simple-knowledge",
+        "comparison",
+        "simple-recognition",
+        "multi-hop",
+        "aggregation",
+    ),
+    "dynamism": ("fast-changing", "static", "slow-changing", "real-time"),
+    "image_quality": ("rotated", "truncated", "occluded", "low light", "blurred", "normal"),
+}
+"""Names of labels in the order of their numbers, in the multi-turn data."""
+SINGLE = {
+    "domain": NAMES["domain"],
+    "query_category": (
+        "reasoning",
+        "comparison",
+        "aggregation",
+        "simple-recognition",
+        "simple-knowledge",
+        "multi-hop",
+    ),
+    "dynamism": ("static", "fast-changing", "real-time", "slow-changing"),
+    "image_quality": ("normal", "low light", "blurred", "occluded", "rotated", "truncated"),
+}
+"""In the single-turn data."""
+Numbering = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pictured:
+    """A session with its picture, which lies in the row or at an address."""
+
+    session: Session
+    image: bytes  # b"" where there is an address
+    image_url: str
+
+
+def parquet(rows: Sequence[Pictured], numbering: Numbering) -> bytes:
+    """The bytes of a parquet file with these rows, which `datasets` reads with its labels."""
+    import pyarrow as pa  # heavy
+    import pyarrow.parquet as pq
+
+    texts = pa.list_(pa.string())
+    labels = [(column, pa.list_(pa.int64())) for column in numbering]
+    types = [
+        ("session_id", pa.string()),
+        ("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
+        ("image_url", pa.string()),
+        ("turns", pa.struct([("interaction_id", texts), ("query", texts), *labels])),
+        ("answers", pa.struct([("interaction_id", texts), ("ans_full", texts)])),
+    ]
+    metadata = {"huggingface": json.dumps({"info": {"features": _features(numbering)}})}
+    schema = pa.schema(types, metadata=metadata)
+    table = pa.Table.from_pylist([_columns(row, numbering) for row in rows], schema=schema)
+    file = io.BytesIO()
+    pq.write_table(table, file)
+    return file.getvalue()
+
+
+def _features(numbering: Numbering) -> dict[str, object]:
+    """As `datasets` describes the columns."""
+    text: dict[str, object] = {"dtype": "string", "_type": "Value"}
+    texts = {"feature": text, "_type": "List"}
+    turns: dict[str, object] = {"interaction_id": texts, "query": texts}
+    for column, names in numbering.items():
+        turns[column] = {"feature": {"names": list(names), "_type": "ClassLabel"}, "_type": "List"}
+    return {
+        "session_id": text,
+        "image": {"_type": "Image"},
+        "image_url": text,
+        "turns": turns,
+        "answers": {"interaction_id": texts, "ans_full": texts},
+    }
+
+
+def _columns(row: Pictured, numbering: Numbering) -> dict[str, object]:
+    """Column → value, in the data set's order."""
+    session = row.session
+    ids = list(session.interaction_ids)
+    turns: dict[str, list[object]] = {
+        "interaction_id": [*ids],
+        "query": [turn.question for turn in session.turns],
+        **{column: [] for column in numbering},
+    }
+    for turn in session.turns:
+        told = {
+            "domain": _DOMAINS.get(turn.pictured.kind, "animal"),
+            "query_category": turn.category,
+            "dynamism": turn.dynamism,
+            "image_quality": session.quality,
+        }
+        for column, name in told.items():
+            turns[column].append(numbering[column].index(name))
+    return {
+        "session_id": session.session_id,
+        "image": {"bytes": row.image, "path": None} if row.image else None,
+        "image_url": row.image_url or None,
+        "turns": turns,
+        "answers": {
+            "interaction_id": ids,
+            "ans_full": [turn.reply.sentence for turn in session.turns],
+        },
+    }

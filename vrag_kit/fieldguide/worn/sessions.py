@@ -1,0 +1,103 @@
+"""The drawn questions and conversations as rows with their pictures, and the marks of
+what the public data do not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from vrag_kit.benchmarks.crag_mm_images import images_folder, url_file
+from vrag_kit.fieldguide.scenarios.painting import showing_view
+from vrag_kit.fieldguide.shapes import part_map
+from vrag_kit.fieldguide.views import compose
+from vrag_kit.fieldguide.worn.edition import Edition, Session, Split
+from vrag_kit.fieldguide.worn.indexes import encoded
+from vrag_kit.fieldguide.worn.pages import SITE
+from vrag_kit.fieldguide.worn.pictures import Box, usual_picture, worn_picture
+from vrag_kit.fieldguide.worn.rows import MULTI, SINGLE, Pictured, parquet
+from vrag_kit.files import write_file
+from vrag_kit.plain import Json
+from vrag_kit.progress import track
+
+SINGLE_TURN, MULTI_TURN = "single-turn", "multi-turn"
+_SHARDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The picture of a session, drawn."""
+
+    data: bytes  # a JPEG file
+    size: tuple[int, int]
+    region: Box  # what is seen of the asked one
+
+
+def write_sessions(
+    edition: Edition, split: Split, kind: str, folder: Path, pool: Executor
+) -> dict[str, Json]:
+    """Write a split's rows of one kind (`SINGLE_TURN` or `MULTI_TURN`), and the files of
+    their pictures with an address; returns interaction → its marks.
+    """
+    is_single = kind == SINGLE_TURN
+    sessions = split.single if is_single else split.multi
+    drawn = pool.map(partial(draw_asked, edition), sessions, chunksize=8)
+    followed = track(drawn, f"drawing {split.name}, {kind}", len(sessions), "pictures")
+    rows: list[Pictured] = []
+    marks: dict[str, Json] = {}
+    for session, asked in zip(sessions, followed, strict=True):
+        rows.append(_pictured(session, asked, images_folder(folder / kind)))
+        marks |= _marks(session, asked)
+    for number in range(_SHARDS):
+        first, last = (len(rows) * edge // _SHARDS for edge in (number, number + 1))
+        name = f"{split.name}-{number:05d}-of-{_SHARDS:05d}.parquet"
+        data = parquet(rows[first:last], SINGLE if is_single else MULTI)
+        write_file(folder / kind / "data" / name, data)
+    return marks
+
+
+def draw_asked(edition: Edition, session: Session) -> Asked:
+    """As glasses take it, or the photograph at an address, which is in no index."""
+    species = session.entry.entity.species
+    if session.egocentric:
+        size = edition.worn
+        image, region = worn_picture(species, session.quality, session.picture, size)
+        return Asked(encoded(image), size, region)
+    side = edition.worn[0]
+    image = usual_picture(species, session.picture, side)
+    shapes = compose(species, showing_view(species, "", session.picture))
+    organism = [replace(shape, part="organism") for shape in shapes]
+    found = part_map(organism, side)[0].getbbox()
+    return Asked(encoded(image), (side, side), found or (0, 0, side, side))
+
+
+def _pictured(session: Session, asked: Asked, images: Path) -> Pictured:
+    if session.egocentric:
+        return Pictured(session, asked.data, "")
+    url = f"{SITE}/pictures/{session.session_id}.jpg"
+    write_file(images / url_file(url), asked.data)
+    return Pictured(session, b"", url)
+
+
+def _marks(session: Session, asked: Asked) -> dict[str, Json]:
+    """Interaction → marks; the entity is the one that the picture shows."""
+    found: dict[str, Json] = {}
+    for name, turn in zip(session.interaction_ids, session.turns, strict=True):
+        found[name] = {
+            "entity": session.entry.entity.name,
+            "popularity": session.entry.popularity,
+            "needs_history": turn.needs_history,
+            "reference_query": turn.search_query,
+            "region": list(asked.region),
+            "image_size": list(asked.size),
+        }
+    return found
+
+
+def session_folders(folder: Path) -> Sequence[Path]:
+    """The folders that hold rows and pictures."""
+    kinds = [folder / kind for kind in (SINGLE_TURN, MULTI_TURN)]
+    return [*kinds, images_folder(kinds[0])]
