@@ -22,7 +22,7 @@ from vrag_kit.benchmarks import load_crag_mm
 from vrag_kit.benchmarks.crag_mm_images import picture_url, url_file
 from vrag_kit.benchmarks.crag_mm_labels import NAMES, read_label
 from vrag_kit.benchmarks.crag_mm_marks import read_diagnostic, read_marks, write_marks
-from vrag_kit.benchmarks.crag_mm_rows import CragSession
+from vrag_kit.benchmarks.crag_mm_rows import CragSession, parse_session
 from vrag_kit.errors import VragError
 
 TALKS = [
@@ -98,6 +98,41 @@ def test_numbers_without_names_are_refused(tmp_path: Path) -> None:
         load_crag_mm(folder)
 
 
+@st.composite
+def numbered(draw: st.DrawFn) -> tuple[Row, Row, dict[str, list[str]]]:
+    """A conversation as it is, as a file holds it, and the file's own order of names."""
+    names = {column: draw(st.permutations(told)) for column, told in NAMES.items()}
+    turns = []
+    for number in range(draw(st.integers(1, 6))):
+        labels = {column: draw(st.sampled_from(told)) for column, told in names.items()}
+        turns.append(turn(f"i{number}", f"What of {number}?", **labels))
+    answers = [{"interaction_id": each["interaction_id"], "ans_full": "?"} for each in turns]
+    for number, answer in enumerate(answers):
+        answer["ans_full"] = f"It is {number}."
+    row = session("s", *turns, answers=draw(st.permutations(answers)))
+    stored = []
+    for each in turns:
+        numbers = {column: names[column].index(each[column]) for column in NAMES}
+        stored.append({**each, **numbers})
+    published = {**row, "turns": stored}
+    if draw(st.booleans()):
+        for part in ("turns", "answers"):
+            rows = published[part]
+            published[part] = {key: [each[key] for each in rows] for key in rows[0]}
+    return row, published, names
+
+
+@given(numbered())
+def test_however_names_are_numbered_and_answers_ordered_each_turn_gets_its_own(
+    told: tuple[Row, Row, dict[str, list[str]]],
+) -> None:
+    row, published, names = told[0], told[1], told[2]
+    parsed = parse_session(published, "x", names)
+    for number, (before, after) in enumerate(zip(row["turns"], parsed.turns, strict=True)):
+        assert (after.question, after.answer) == (f"What of {number}?", f"It is {number}.")
+        assert after.labels == {column: before[column] for column in NAMES}
+
+
 @given(st.sampled_from([(column, name) for column in NAMES for name in NAMES[column]]))
 def test_a_label_is_known_in_any_usual_spelling(label: tuple[str, str]) -> None:
     column, name = label
@@ -145,9 +180,9 @@ def test_only_egocentric_pictures_are_squeezed(tmp_path: Path) -> None:
 def test_sessions_that_the_authors_drop_are_dropped_and_one_has_another_address(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = write_rows(
-        tmp_path / "rows", [session("a"), session("04d98259-27af-41b1-a7be-5798fd1b8e95")]
-    )
+    gone = session("04d98259-27af-41b1-a7be-5798fd1b8e95")
+    broken = session("695b4b5c-7c65-4f7b-8968-50fe10482a16", answers=gone["answers"])
+    folder = write_rows(tmp_path / "rows", [session("a"), gone, broken])
     assert list(load_crag_mm(folder).queries) == ["a"]
     assert "the authors drop 1" in capsys.readouterr().out
     one = CragSession(

@@ -27,8 +27,8 @@ class Fetched:
     """
     extracted: int = 0
     """Written by this run, out of an archive."""
-    fetched: int = 0
-    """Written by this run, each from its own address."""
+    fetched: int | None = None
+    """Written by this run, each from its own address; None where an archive was read."""
     refused: tuple[str, ...] = ()
     """Members of the archive that point outside, or cannot be the image that they are
     named like: "<name>: <why>".
@@ -46,7 +46,9 @@ class Fetched:
         return not self.missing and not self.damaged
 
     def __str__(self) -> str:
-        new = f"{self.fetched:,} fetched" if self.fetched else f"{self.extracted:,} extracted"
+        new = f"{self.extracted:,} extracted"
+        if self.fetched is not None:
+            new = f"{self.fetched:,} fetched"
         faults = f"{len(self.missing):,} missing, {len(self.damaged):,} damaged"
         lines = [f"{self.wanted:,} images wanted: {self.had:,} were there, {new}, {faults}"]
         if self.by_size:
