@@ -118,7 +118,7 @@ def check_crag_mm(folder: Path | str, images: Path | str | None = None) -> CragC
 def data_sets(folder: Path) -> dict[str, Path]:
     """Name → folder of the data sets of CRAG-MM in a folder, which may be one itself."""
     below = {name: folder / name for name in KIND_FOLDERS}
-    places = {**below, folder.name: folder}
+    places = {**below, folder.absolute().name: folder}
     return {name: place for name, place in places.items() if _has_split({name: place}, *SPLITS)}
 
 
