@@ -4,6 +4,7 @@ belong to models.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
 from vrag_kit.analysis.error_budget import DOUBT, PARTS
@@ -83,6 +85,24 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "a" / f"x.{suffix}").read_bytes() == (
             tmp_path / "b" / f"x.{suffix}"
         ).read_bytes()
+
+
+def test_a_layout_that_differs_in_digits_that_are_not_written_gives_the_same_svg(
+    tmp_path: Path,
+) -> None:
+    """As the solver of constrained layouts does from run to run."""
+    drawings = []
+    for off in (0.0, 3e-14):
+        figure = Figure()
+        for place in (0, 1):
+            axis = figure.add_axes((0.1 + 0.45 * place + off, 0.1, 0.4, 0.8 + off))
+            axis.plot([0, 1], [0, 1])
+        save_figure(figure, tmp_path, "x", simple()[1])
+        drawings.append((tmp_path / "x.svg").read_text(encoding="utf-8"))
+    assert drawings[0] == drawings[1]
+    clips = re.findall(r'<clipPath id="(.*?)"', drawings[0])
+    assert len(set(clips)) == 2  # of two panels
+    assert set(re.findall(r"clip-path=\"url\(#(.*?)\)", drawings[0])) == set(clips)
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_and_older_figures_stay(tmp_path: Path) -> None:

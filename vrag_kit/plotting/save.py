@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import re
 from pathlib import Path
 
 import matplotlib as mpl
@@ -15,6 +17,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_forecast
 
+_CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">\s*(.*?)\s*</clipPath>', re.DOTALL)
 LAST = (*COLUMNS, *BOUNDS)
 """Columns of the papers' tables and ours, in this order; others come before them."""
 
@@ -44,7 +47,8 @@ def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFram
         figure.savefig(
             drawing, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None}
         )
-    lines = "\n".join(line.rstrip() for line in drawing.getvalue().splitlines()) + "\n"
+    drawn = _with_steady_names(drawing.getvalue())
+    lines = "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
     csv = tidy(data).to_csv(index=False, float_format="%.6g", lineterminator="\n")
     try:
         for suffix, content in (
@@ -59,3 +63,13 @@ def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFram
             " `figures_dir`, or free space; older figures are kept."
         ) from error
     print(f"saved {name}.png, .svg and .csv in {folder.name}/", flush=True)
+
+
+def _with_steady_names(svg: str) -> str:
+    """The drawing with each clip path called by what is written of it: matplotlib's names
+    also tell digits that are not written, in which layouts differ from run to run.
+    """
+    names = {}
+    for name, written in _CLIP.findall(svg):
+        names[name] = f"p{hashlib.sha256(written.encode()).hexdigest()[:10]}"
+    return re.sub(r'(?<=[#"])p[0-9a-f]{10}\b', lambda found: names.get(found[0], found[0]), svg)
