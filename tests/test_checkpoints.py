@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from vrag_kit import checkpoints
 from vrag_kit.checkpoints import FILE_KINDS, file_hash, files_fingerprint, find_checkpoint
 from vrag_kit.errors import VragError
+from vrag_kit.generation import load_generator
 from vrag_kit.options import read_entry
+from vrag_kit.retrieval import load_encoder
 
 
 @pytest.fixture
@@ -57,6 +59,40 @@ def test_a_mistyped_folder_is_never_looked_for_on_the_hub(
 def test_a_mistyped_folder_is_answered_with_its_neighbours(folder: Path) -> None:
     with pytest.raises(VragError, match="beside it are mine"):
         find_checkpoint(str(folder.parent / "mnie"))
+
+
+@pytest.mark.parametrize(
+    ("load", "typed", "meant"),
+    [
+        (load_generator, "field-guide-vlm-choises", "field-guide-vlm-choices"),
+        (load_generator, "field-guide-vlm-man", "field-guide-vlm-many"),
+        (load_encoder, "field-guide-clip46", "field-guide-clip-64"),
+    ],
+)
+def test_a_mistyped_model_of_the_kit_is_answered_with_its_name_before_the_hub(
+    load: Callable[[str], object], typed: str, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        huggingface_hub, "snapshot_download", lambda *_, **__: pytest.fail("asked the hub")
+    )
+    with pytest.raises(VragError, match=rf"'{typed}' is not here\. Did you mean '{meant}'\?"):
+        load(typed)
+
+
+def test_a_mistyped_folder_that_might_be_on_the_hub_is_asked_about_first(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_network(*_: Any, **__: Any) -> str:
+        raise LocalEntryNotFoundError("Name or service not known")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", no_network)
+    monkeypatch.chdir(folder.parents[1])
+    with pytest.raises(VragError, match=r"Did you mean 'checkpoints/mine'\? Name or service"):
+        find_checkpoint("checkpoints/mnie")
+    with pytest.raises(VragError, match=r"beside it are mine\. Did you mean '\./checkpoints/mine'"):
+        find_checkpoint("./checkpoints/mnie")
+    with pytest.raises(VragError, match=r"hub\. Name or service"):
+        find_checkpoint("checkpoints/something-else")
 
 
 def test_a_hub_name_is_fetched_at_its_revision_without_pickles(

@@ -13,12 +13,14 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.plain import JsonView
+from vrag_kit.workspace import own_models
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
@@ -77,7 +79,8 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
     else the Hugging Face hub's `revision` of it, fetched once.
 
     Raises `VragError` for a path where there is no folder, naming what lies beside it,
-    for a name that cannot be fetched, and for the revision of a folder.
+    for a name that cannot be fetched, and for the revision of a folder; where a name is
+    nearly another's, with that (`near_name`).
     """
     folder = project_path(spec)
     if folder.is_dir():
@@ -89,7 +92,13 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
         return folder
     if spec.startswith((".", "/", "~")) or spec.count("/") > 1:
         raise VragError(
-            f"checkpoint {spec!r} cannot be loaded: there is no such folder{_beside(folder)}."
+            f"checkpoint {spec!r} cannot be loaded: there is no such"
+            f" folder{_beside(folder)}.{_meant(spec)}"
+        )
+    if "/" not in spec and (meant := _meant(spec)):
+        raise VragError(
+            f"checkpoint {spec!r} is not here.{meant} It is no folder, and no model that comes with"
+            " the kit."
         )
     from huggingface_hub import snapshot_download
 
@@ -106,9 +115,27 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
         version = f" at revision {revision!r}" if revision else ""
         raise VragError(
             f"checkpoint {spec!r}{version} is no folder here and cannot be fetched from the Hugging"
-            f" Face hub: {str(error).strip().splitlines()[0]} Check the name, the network, and for"
-            " gated models `hf auth login`; or give a local folder."
+            f" Face hub.{_meant(spec)} {str(error).strip().splitlines()[0]} Check the name, the"
+            " network, and for gated models `hf auth login`; or give a local folder."
         ) from error
+
+
+def near_name(spec: str) -> str | None:
+    """What may have been meant by a name that nothing here has: a model that comes with
+    the kit, or a folder beside the one that is named.
+    """
+    folder = project_path(spec)
+    names = own_models() if "/" not in spec else []
+    if folder.parent.is_dir():
+        names += [path.name for path in folder.parent.iterdir() if path.is_dir()]
+    near = get_close_matches(folder.name, names, n=1, cutoff=0.75)
+    return f"{spec.rstrip('/').removesuffix(folder.name)}{near[0]}" if near else None
+
+
+def _meant(spec: str) -> str:
+    """The question whether that was meant, "" where there is nothing near."""
+    near = near_name(spec)
+    return f" Did you mean {near!r}?" if near else ""
 
 
 def _beside(folder: Path) -> str:

@@ -33,6 +33,11 @@ def path(name: str) -> Path:
     return bundled if ours else there
 
 
+def own_models() -> list[str]:
+    """The names of the models that come with the kit."""
+    return sorted(folder.name for folder in _WEIGHTS.iterdir() if folder.is_dir())
+
+
 def shown(place: Path) -> str:
     """A path as parameters give it: from the project's root where it lies below that."""
     absolute = place.absolute()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.building.template_writer import NAME as TEMPLATE
-from vrag_kit.checkpoints import check_device, find_checkpoint
+from vrag_kit.checkpoints import check_device, find_checkpoint, near_name
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
@@ -254,7 +254,9 @@ def _not_here(entry: Entry, what: str) -> str:
         if isinstance(try_to_load_from_cache(spec, name, revision=revision), str):
             return ""
     option = f" --revision {revision}" if revision else ""
+    near = near_name(spec)
+    meant = f" (did you mean {near!r}?)" if near else ""
     return (
-        f"{what} {spec!r} is not on this machine yet; the first run fetches it, or `hf download"
-        f" {spec}{option}` does now"
+        f"{what} {spec!r}{meant} is not on this machine yet; the first run fetches it, or `hf"
+        f" download {spec}{option}` does now"
     )
