@@ -16,7 +16,7 @@ from vrag_kit.fieldguide.worn.vocab import DESCRIBERS, REGIONS
 Told = frozenset[tuple[str, str]]
 """Facts: of whom (an entity's name, a region or a describer), and the key."""
 
-_SENTENCES = {
+SENTENCES = {
     "look": "{name} is {look}.",
     "found": "It is found on {found}.",
     "eaten": "It is eaten by {eaten}.",
@@ -27,8 +27,8 @@ _SENTENCES = {
     "year": "It was described in {year}.",
     "region": "It lives in {region}.",
     "months": "It is seen in {months}.",
-    "length": "It is {length} long.",
-    "width": "It is {width} wide.",
+    "length": "Its length is {length}.",
+    "width": "Its width is {width}.",
 }
 SITE = "https://worn.example"
 _REPEATED = ("family", "year", "region", "months", "length", "width")
@@ -75,7 +75,7 @@ def _page(entity: Entity, number: int, keys: Sequence[str], rng: np.random.Gener
 
 def _written(entity: Entity, number: int, keys: tuple[list[str], list[str]]) -> Page:
     words = {**entity.facts, "name": entity.name, "look": with_article(entity.look)}
-    first, later = (" ".join(_SENTENCES[key].format(**words) for key in part) for part in keys)
+    first, later = (" ".join(SENTENCES[key].format(**words) for key in part) for part in keys)
     told = [_facts(entity, key) for key in keys[0]]
     more = [_facts(entity, key) for key in keys[1]]
     return Page(
