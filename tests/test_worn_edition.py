@@ -15,6 +15,7 @@ from PIL import Image
 
 from vrag_kit.benchmarks import load_crag_mm, read_image_index, read_web_index
 from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.scenarios.painting import showing_view
 from vrag_kit.fieldguide.worn import EDITIONS, draw_crag_mm, open_multi_turn, open_single_turn
 from vrag_kit.fieldguide.worn import drawing as drawing_module
 from vrag_kit.fieldguide.worn.conversations import TYPE_SHARES
@@ -28,6 +29,7 @@ from vrag_kit.fieldguide.worn.edition import (
     shuffled,
 )
 from vrag_kit.fieldguide.worn.indexes import index_folders
+from vrag_kit.fieldguide.worn.sessions import draw_asked
 from vrag_kit.types import Benchmark, Query
 
 TINY = Edition(
@@ -250,6 +252,22 @@ def test_no_asked_picture_is_in_the_graph_and_none_comes_twice(
     assert len(set(asked.values())) == len(asked)
     assert len(set(graph)) == len(graph)
     assert set(asked.values()).isdisjoint(graph)
+
+
+def test_the_region_is_as_large_as_the_organism_and_leaves_out_grass_before_it(
+    planned: dict[str, Split],
+) -> None:
+    edition = EDITIONS["full"]
+    found = [each for each in planned["public_test"].single if not each.egocentric][:16]
+    blades = 0
+    for session in found:
+        species = session.entry.entity.species
+        view = showing_view(species, "", session.picture)
+        blades += view.blades
+        left, top, right, bottom = draw_asked(edition, session).region
+        most = 1.3 * view.scale * edition.worn[0]  # an organism spans about 1
+        assert max(right - left, bottom - top) <= most
+    assert blades
 
 
 def test_names_belong_to_one_split_and_looks_to_one_entity(planned: dict[str, Split]) -> None:

@@ -68,8 +68,8 @@ def draw_asked(edition: Edition, session: Session) -> Asked:
         return Asked(encoded(image), size, region)
     side = edition.worn[0]
     image = usual_picture(species, session.picture, side)
-    shapes = compose(species, showing_view(species, "", session.picture))
-    organism = [replace(shape, part="organism") for shape in shapes]
+    alone = replace(showing_view(species, "", session.picture), leaf=False, blades=0)
+    organism = [replace(shape, part="organism") for shape in compose(species, alone)]
     found = part_map(organism, side)[0].getbbox()
     return Asked(encoded(image), (side, side), found or (0, 0, side, side))
 
