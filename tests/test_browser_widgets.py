@@ -1,5 +1,5 @@
-"""The panels for labels and options and the case browser as a person meets them: in
-JupyterLab, in a browser, by mouse and by keyboard.
+"""The panels for labels and options and the browsers of cases and of conversations as a
+person meets them: in JupyterLab, in a browser, by mouse and by keyboard.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import nbformat
 import pytest
+import told_talks
 from browser import Lab
 
 from vrag_kit.generation import read_choices
@@ -17,7 +18,7 @@ from vrag_kit.judging import read_labels
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
-MARKUP = "<script>window.ran = 1</script><img src=nowhere onerror='window.ran = 1'>"
+MARKUP = told_talks.MARKUP
 DATA = """
 from dataclasses import replace
 
@@ -55,13 +56,26 @@ three = replace(three, queries={{
 contexts = gt_clue(three, draws=1)
 labels = answers[["query_id", "answer"]].assign(label="true", labeller="{markup}")
 """
+TALKS = """
+import sys
+from pathlib import Path
+
+sys.path.append({tests!r})
+from told_talks import told_found, told_talks, told_turns
+from vrag_kit.widgets import browse_conversations, conversations_page
+
+talks = told_talks(Path("."))
+turns, found = told_turns(talks), told_found(talks)
+"""
 
 
 @pytest.fixture
 def desk(lab: Lab, tmp_path: Path, guide_folder: Path) -> Lab:
     """A page whose notebooks find a module `data` beside them, made of the small Field
-    Guide, with markup in every text.
+    Guide, and `talks`, of conversations, both with markup in every text.
     """
+    tests = str(Path(told_talks.__file__).parent)
+    (tmp_path / "talks.py").write_text(TALKS.format(tests=tests), encoding="utf-8")
     (tmp_path / "data.py").write_text(
         DATA.format(folder=str(guide_folder), markup=MARKUP), encoding="utf-8"
     )
@@ -237,7 +251,12 @@ def test_cases_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:
 
 
 def test_a_reader_without_a_kernel_sees_the_twins(desk: Lab) -> None:
-    show(desk, "cases_page(guide, cases)", "labels_table(guide, labels)")
+    show(
+        desk,
+        "cases_page(guide, cases)",
+        "labels_table(guide, labels)",
+        "from talks import *; conversations_page(talks, turns, found, most=1)",
+    )
     size = desk.save().stat().st_size
     book = nbformat.read(desk.path, as_version=4)
     book.cells.append(
@@ -246,9 +265,42 @@ def test_a_reader_without_a_kernel_sees_the_twins(desk: Lab) -> None:
     nbformat.write(book, desk.path)
     desk.open_without_kernel()
     desk.page.get_by_text("No Kernel", exact=True).wait_for()
-    pictures_are_shown(desk, at_least=3)
+    pictures_are_shown(desk, at_least=4)
     markup_is_but_text(desk)
-    for words in ("accepted", "partly right", "labeller"):
+    for words in ("accepted", "partly right", "labeller", "stopped at turn 3"):
         assert desk.page.locator(".jp-OutputArea").get_by_text(words).first.is_visible()
     desk.screenshot("twins")
-    assert size < 100_000  # three thumbnails, of some kB each
+    desk.page.locator("summary").first.click()
+    desk.page.get_by_text("passed over").first.wait_for()
+    desk.screenshot("twins_conversation")
+    assert size < 100_000  # four thumbnails, of some kB each
+
+
+def test_conversations_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:
+    desk.open_notebook(["from talks import *; browse_conversations(talks, turns, found)"])
+    desk.run_all()
+    desk.page.get_by_text("1 of 9", exact=True).wait_for()
+    desk.page.get_by_text("stopped at turn 3: what is below counts as missing").wait_for()
+    fold = desk.page.locator("summary").first
+    fold.click()
+    pictures_are_shown(desk, at_least=5)  # the one that is asked about, and what was found
+    markup_is_but_text(desk)
+    desk.screenshot("conversations")
+    passed_over = desk.page.get_by_text("passed over").first
+    fold.press("Enter")
+    passed_over.wait_for(state="hidden")
+    fold.press("Space")
+    passed_over.wait_for()
+    button(desk, "forward").click()
+    desk.page.get_by_text("2 of 9", exact=True).wait_for()
+    assert focused(desk) == "forward"
+    desk.page.keyboard.press("Enter")
+    desk.page.get_by_text("3 of 9", exact=True).wait_for()
+    desk.page.get_by_label("score").select_option("after the stop")
+    desk.page.get_by_text("1 of 1", exact=True).wait_for()
+    desk.page.get_by_label("quality").focus()
+    for key in ("Space", "ArrowDown", "ArrowDown", "Enter"):
+        desk.page.keyboard.press(key)
+    desk.page.get_by_text("no such conversation").wait_for()
+    assert desk.complaints() == []
+    assert desk.save().stat().st_size < 10_000

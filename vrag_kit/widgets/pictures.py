@@ -35,12 +35,14 @@ def thumbnail(
     return "" if image is None else figure(image, caption=caption, frame=frame)
 
 
-def figure(image: LazyImage, *, caption: str = "", frame: str = "transparent") -> str:
-    """An HTML figure of the picture, at most `SIDE` pixels long, with a caption and a
+def figure(
+    image: LazyImage, *, caption: str = "", frame: str = "transparent", side: int = SIDE
+) -> str:
+    """An HTML figure of the picture, at most `side` pixels long, with a caption and a
     coloured frame; its reason instead when it cannot be read.
     """
     try:
-        source = f"data:image/jpeg;base64,{base64.b64encode(jpeg(image)).decode('ascii')}"
+        source = f"data:image/jpeg;base64,{base64.b64encode(jpeg(image, side)).decode('ascii')}"
     except VragError as error:
         return f"<i>no picture: {escape(str(error))}</i>"
     words = ""

@@ -1,0 +1,123 @@
+"""Two conversations and a question alone, with what was searched and found, answered by
+two models in two arms; written by hand, with markup wherever data has text.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from vrag_kit.analysis import with_stop
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.papers.crag_mm import two_not_right
+from vrag_kit.types import Benchmark, Evidence, Query
+
+MARKUP = "<script>window.ran = 1</script><img src=nowhere onerror='window.ran = 1'>"
+LABELS = {"image_quality": "normal", "query_category": "simple-knowledge", "domain": "animal"}
+ASKED = {
+    "long": [
+        ("What is this moth called?", "It is Talia ensis.", {}),
+        ("Where does it live?", "It lives in Norland.", {"query_category": "multi-hop"}),
+        ("How large is it?", "It is 43 mm large.", {}),
+        ("Is that more than 40 mm?", "Yes.", {"query_category": "reasoning"}),
+        ("In which months is it seen?", "In May and June.", {"query_category": "aggregation"}),
+    ],
+    "short": [
+        ("What color is it?", "It is red.", {"image_quality": "blurred"}),
+        (f"Which family {MARKUP} has it?", f"The {MARKUP} Talidae.", {"image_quality": "blurred"}),
+    ],
+}
+SAID = {  # model, setting → the answers' scores, in the order of the questions
+    ("small", "both"): [1, -1, -1, 1, 0, 1, 0, 1],
+    ("small", "picture"): [1, 1, 0, 1, 1, 1, 1, np.nan],
+    (MARKUP, "both"): [1, 1, 0, 1, 1, 1, 0, 1],
+}
+
+
+def picture(path: Path, seed: int, size: tuple[int, int]) -> ImageFile:
+    """A picture of a few large squares."""
+    squares = np.random.default_rng(seed).integers(0, 255, (4, 3, 3), dtype=np.uint8)
+    Image.fromarray(squares).resize(size, Image.Resampling.NEAREST).save(path)
+    return ImageFile(path)
+
+
+def told_talks(folder: Path) -> Benchmark:
+    """Seven turns, whose picture searches find kg-0 to kg-3, and word searches three pages."""
+    queries = {}
+    for number, (talk, turns) in enumerate(ASKED.items()):
+        asked = picture(folder / f"{talk}.png", number, (192, 256))
+        for turn, (text, answer, labels) in enumerate(turns):
+            name = f"{talk}-{turn}"
+            queries[name] = Query(
+                query_id=name,
+                text=text,
+                image=asked,
+                answers=(answer,),
+                group=talk,
+                conversation_id=talk,
+                turn=turn,
+                metadata={**LABELS, **labels},
+            )
+    damaged = ImageFile(folder / "not_there.png")
+    queries["alone"] = Query(
+        query_id="alone", text="Who named it?", image=damaged, answers=("Ada.",), group="alone"
+    )
+    corpus = {}
+    for number in range(4):
+        name = "Talia ensis" if number < 2 else f"Talia {MARKUP} osa"
+        attributes = {"look": "red, banded with white", "size": "43 mm", MARKUP: MARKUP}
+        corpus[f"kg-{number}"] = Evidence(
+            doc_id=f"kg-{number}",
+            image=picture(folder / f"kg-{number}.png", 10 + number, (128, 96)),
+            metadata={
+                "source": "image_search",
+                "entities": [{"entity_name": name, "entity_attributes": attributes}],
+            },
+        )
+    for number in range(3):
+        url = f"https://worn.example/{number}"
+        corpus[url] = Evidence(
+            doc_id=url,
+            text=f"A moth of {MARKUP} Norland. " * (1 + 20 * number),
+            metadata={"source": "web_search", "page_name": f"Moths {number}", "page_url": url},
+        )
+    return Benchmark(name="told", fingerprint="t", queries=queries, corpus=corpus, qrels={})
+
+
+def told_found(benchmark: Benchmark) -> dict[str, pd.DataFrame]:
+    """What each arm's searches found."""
+    rows = []
+    for name in benchmark.queries:
+        hits = enumerate(benchmark.corpus)
+        rows += [(name, doc_id, 1 + place % 4, 0.9 - place / 10) for place, doc_id in hits]
+    run = pd.DataFrame(rows, columns=["query_id", "doc_id", "rank", "score"])
+    return {"both": run, "picture": run[run["doc_id"].str.startswith("kg")]}
+
+
+def told_turns(benchmark: Benchmark) -> pd.DataFrame:
+    """The turns as `with_stop` gives them: two in a row that are not right end a talk."""
+    rows = []
+    for (model, setting), scores in SAID.items():
+        kept = ("kg-0", "https://worn.example/1") if setting == "both" else ("kg-0", "kg-2")
+        for name, score in zip(benchmark.queries, scores, strict=True):
+            known = score == score
+            rows.append(
+                {
+                    "model": model,
+                    "setting": setting,
+                    "query_id": name,
+                    "group": benchmark.queries[name].group,
+                    "doc_ids": kept,
+                    "searched": f"Talia ensis: {benchmark.queries[name].text}",
+                    "answer": f"A red moth {MARKUP}: Norland." if known else None,
+                    "status": "ok" if known else "timeout",
+                    "score": score,
+                    "verdict": f"Result: {MARKUP}" if known else "timeout: no whole answer",
+                    "marks": "abstention" if score == 0 else "",
+                }
+            )
+    table = pd.DataFrame(rows).assign(k=4, draw=0, sample=0, worst=-1.0, best=1.0)
+    return with_stop(table, benchmark, two_not_right)

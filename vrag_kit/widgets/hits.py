@@ -1,0 +1,150 @@
+"""What searches found for a turn, in HTML: by service and rank, kept or passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import pandas as pd
+
+from vrag_kit.frames import RUN
+from vrag_kit.plain import JsonView
+from vrag_kit.types import Benchmark, DocId, Evidence
+from vrag_kit.widgets.pictures import figure
+
+SIDE = 72
+"""Pixels of the longer side of a hit's picture."""
+LONGEST = 400
+"""Characters of a text that are shown, at most."""
+PATH = ("model", "draw", "sample")
+"""Columns of a run whose searches hung on what the model had said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One document that was found."""
+
+    document: Evidence
+    score: float | None
+    """How near it is; None where the run does not say."""
+    kept: bool
+    """Whether it was among what the model was shown."""
+
+
+Hits = Mapping[str, Sequence[Hit]]
+"""Service → what it found, best first."""
+
+
+class Searches:
+    """What was found for each turn, in each arm."""
+
+    def __init__(self, benchmark: Benchmark, found: Mapping[str, pd.DataFrame]) -> None:
+        """`found` is setting → run."""
+        self._corpus = benchmark.corpus
+        self._runs: dict[str, _Run] = {}
+        for setting, run in found.items():
+            RUN.check(run, ["query_id", "doc_id", "rank"], "browse_conversations")
+            self._runs[setting] = _Run(run)
+
+    def of(self, turn: JsonView) -> Hits:
+        """What was found for a row of turns; of an arm that is not among the runs, only
+        what it kept.
+        """
+        # after a failed turn a row may have none
+        kept = turn["doc_ids"] if isinstance(turn["doc_ids"], tuple) else ()
+        run = self._runs.get(turn["setting"])
+        found = {} if run is None else run.of(turn)
+        hits: dict[str, list[Hit]] = {}
+        for doc_id in dict.fromkeys([*found, *kept]):
+            document = self._corpus.get(doc_id) or Evidence(doc_id=doc_id)
+            service = str(document.metadata.get("source", "search")).replace("_", " ")
+            hit = Hit(document, found.get(doc_id), doc_id in kept)
+            hits.setdefault(service, []).append(hit)
+        return hits
+
+
+class _Run:
+    """A run, to look up what was found for a turn."""
+
+    def __init__(self, run: pd.DataFrame) -> None:
+        self.run = run.sort_values("rank", kind="stable")
+        self.keys = [*(name for name in PATH if name in run), "query_id"]
+        self.places = self.run.groupby(self.keys, sort=False).indices
+
+    def of(self, turn: JsonView) -> dict[DocId, float | None]:
+        """Document → its score, best first."""
+        path = [turn[name] for name in self.keys]
+        rows = self.run.iloc[self.places.get(tuple(path) if len(path) > 1 else path[0], [])]
+        scores = rows["score"] if "score" in rows else [None] * len(rows)
+        return dict(zip(rows["doc_id"], scores, strict=True))
+
+
+def hits_html(hits: Hits, before: Hits) -> str:
+    """What each service found, folded, below a line that names what was kept; a service
+    that found the same as `before` only says so.
+    """
+    parts = []
+    for service, found in hits.items():
+        kept = [_title(each.document) for each in found if each.kept]
+        count = f"{service}: {len(found)} found, {len(kept)} kept"
+        if before.get(service) == found:
+            parts.append(f"<div>{escape(count)}, as in the turn before</div>")
+            continue
+        names = "; ".join(dict.fromkeys(kept))
+        told = f"{count}: {_cut(names)}" if names else count
+        items = "".join(_item(rank, each) for rank, each in enumerate(found, start=1))
+        parts.append(
+            f"<details><summary style='cursor:pointer'>{escape(told)}</summary>{items}</details>"
+        )
+    return "".join(parts)
+
+
+def _item(rank: int, hit: Hit) -> str:
+    document = hit.document
+    picture = "" if document.image is None else figure(document.image, side=SIDE)
+    near = "" if hit.score is None else f", {hit.score:.3g}"
+    words = "<b>kept</b>" if hit.kept else "passed over"
+    lines = [f"<div>{rank}. {words}{near}</div>"]
+    for name, told in _entries(document):
+        lines.append(f"<div><b>{escape(name)}</b> {escape(_cut(told))}</div>")
+    if url := _text(document.metadata.get("page_url")):
+        lines.append(f"<div style='opacity:0.75'>{escape(_cut(url))}</div>")
+    return (
+        "<div style='display:flex;column-gap:8px;margin:6px 0 6px 16px'>"
+        f"<div style='flex:none'>{picture}</div><div>{''.join(lines)}</div></div>"
+    )
+
+
+def _title(document: Evidence) -> str:
+    return ", ".join(name for name, _ in _entries(document))
+
+
+def _entries(document: Evidence) -> list[tuple[str, str]]:
+    """What a document is about, and what it tells of that: the entities of a picture with
+    their attributes, the title of a page with its snippet, else the document's name and
+    text.
+    """
+    told = document.metadata
+    if entities := told.get("entities"):
+        return [
+            (_text(each.get("entity_name")), _attributes(each.get("entity_attributes")))
+            for each in entities
+        ]
+    snippet = _text(told.get("page_snippet")) or document.text or ""
+    return [(_text(told.get("page_name")) or document.doc_id, snippet)]
+
+
+def _attributes(attributes: object) -> str:
+    if not isinstance(attributes, Mapping):
+        return _text(attributes)
+    return "; ".join(f"{name}: {value}" for name, value in attributes.items())
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _cut(text: str) -> str:
+    """The text, or its beginning if it is long."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
