@@ -31,6 +31,7 @@ from vrag_kit.generation.local.model import LocalGenerator
 from vrag_kit.generation.people import people_answers, read_choices, write_choices
 from vrag_kit.generation.remote.endpoint import EndpointGenerator
 from vrag_kit.generation.rendering import render
+from vrag_kit.generation.rewriting import Rewriter, load_rewriter
 from vrag_kit.generation.talk import EarlyStop, Found, Search, Talk
 from vrag_kit.generation.told import told_facts
 from vrag_kit.generation.wording import Wording, read_wording
@@ -50,6 +51,7 @@ __all__ = [
     "Generator",
     "LocalGenerator",
     "Reply",
+    "Rewriter",
     "Round",
     "Search",
     "Talk",
@@ -65,6 +67,7 @@ __all__ = [
     "first_clue",
     "gt_clue",
     "load_generator",
+    "load_rewriter",
     "m_gt",
     "m_in_k",
     "non_clue",

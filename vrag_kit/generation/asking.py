@@ -12,7 +12,7 @@ from itertools import groupby, islice
 
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking_options import Asking, Round
-from vrag_kit.generation.generator import Generator, Reply, Size, all_images, images_of
+from vrag_kit.generation.generator import Generator, Reply, Size, all_images, images_of, text_of
 from vrag_kit.generation.keys import StoredPrompt, answer_key, stored_prompt
 from vrag_kit.generation.spending import Purse, check_forecast
 from vrag_kit.progress import Progress
@@ -20,8 +20,10 @@ from vrag_kit.types import Answer, Failure, Prompt, Status
 
 _BLOCK = 16
 """Owners whose prompts are asked together, so that their pictures recur while they are
-remembered.
+remembered; more where a batch is larger.
 """
+_ALIKE = 1_000
+"""Characters by which prompts of one batch may differ with little padding."""
 _SHORTEST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 """Seconds between two looks at what others are asking."""
@@ -205,17 +207,18 @@ def _forecast(
 
 
 def _batches(todo: list[str], asked: Mapping[str, _Question], size: int) -> Iterator[Sequence[str]]:
-    """Prompts of a few owners at a time, those with as many images together: little
-    padding, and pictures that recur while they are remembered.
+    """Prompts of a few owners at a time, those with as many images and about as many
+    words together: little padding, and pictures that recur while they are remembered.
     """
-    owners = dict.fromkeys(question.owner for question in asked.values())
-    block = {owner: place // _BLOCK for place, owner in enumerate(owners)}
+    owners = dict.fromkeys(asked[answer_id].owner for answer_id in todo)
+    block = {owner: place // max(_BLOCK, size) for place, owner in enumerate(owners)}
 
     def block_of(answer_id: str) -> int:
         return block[asked[answer_id].owner]
 
-    def order(answer_id: str) -> tuple[int, int]:
-        return block_of(answer_id), len(images_of(asked[answer_id].prompt))
+    def order(answer_id: str) -> tuple[int, int, int]:
+        prompt = asked[answer_id].prompt
+        return block_of(answer_id), len(images_of(prompt)), len(text_of(prompt)) // _ALIKE
 
     for _, part in groupby(sorted(todo, key=order), key=block_of):
         together = list(part)

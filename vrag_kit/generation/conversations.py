@@ -48,30 +48,30 @@ def turn_by_turn(
     _check_whole(benchmark, contexts)
     if history == "reference":
         _check_told(benchmark, contexts)
-    threads = [thread_of(benchmark, context) for context in contexts]
+    going = _Going(history)
     places: dict[int, list[int]] = defaultdict(list)
     for place, context in enumerate(contexts):
-        query = benchmark.queries[context.query_id]
-        places[query.turn if threads[place] is not None else 0].append(place)
-    going = _Going(history)
+        query, thread = benchmark.queries[context.query_id], thread_of(benchmark, context)
+        places[query.turn if thread else 0].append(place)
+        going.last[thread] = max(query.turn, going.last.get(thread, 0))
     answers: dict[int, Answer] = {}
     for turn in sorted(places):
-        asked = [place for place in places[turn] if threads[place] not in going.ended]
-        for place in set(places[turn]) - set(asked):
-            answers[place] = going.ended[threads[place]]
+        threads = {place: thread_of(benchmark, contexts[place]) for place in places[turn]}
+        for place, thread in threads.items():
+            if thread in going.ended:
+                answers[place] = going.ended[thread]
+        asked = [place for place in threads if place not in answers]
         histories = [going.said.get(threads[place], ()) for place in asked]
         found = ask([contexts[place] for place in asked], histories) if asked else []
         for place, answer in zip(asked, found, strict=True):
             answers[place] = answer
-            if (thread := threads[place]) is not None:
+            if thread := threads[place]:
                 going.on(thread, benchmark.queries[contexts[place].query_id], answer)
         if over is not None:
-            later = {threads[place] for after in places if after > turn for place in places[after]}
-            open_ = [place for place in asked if threads[place] in later - going.ended.keys()]
-            ends = over([contexts[place] for place in open_], [answers[place] for place in open_])
-            for place, end in zip(open_, ends, strict=True):
-                if end:
-                    going.ended[threads[place]] = _STOPPED
+            heard = [place for place in asked if going.has_more(threads[place], turn)]
+            ends = over([contexts[place] for place in heard], [answers[place] for place in heard])
+            stopped = [threads[place] for place, end in zip(heard, ends, strict=True) if end]
+            going.ended.update(dict.fromkeys(stopped, _STOPPED))
     return [answers[place] for place in range(len(contexts))]
 
 
@@ -80,6 +80,8 @@ class _Going:
     """Where each conversation has got to."""
 
     history: str
+    last: dict[Thread | None, int] = field(default_factory=dict)
+    """Its last turn."""
     said: dict[Thread | None, History] = field(default_factory=dict)
     """What its next turn is told."""
     ended: dict[Thread | None, Answer] = field(default_factory=dict)
@@ -94,6 +96,10 @@ class _Going:
         words = str(answer.fields.get("answer") or answer.raw or "")
         told = words if self.history == "own" else query.answers[0]
         self.said[thread] = (*self.said.get(thread, ()), Turn(query.text, told))
+
+    def has_more(self, thread: Thread | None, turn: int) -> bool:
+        """Whether a turn comes after this one, and is to be asked."""
+        return thread is not None and self.last[thread] > turn and thread not in self.ended
 
 
 def without_later_turns(
@@ -170,5 +176,4 @@ def _check_told(benchmark: Benchmark, contexts: Sequence[Context]) -> None:
 
 
 def _named(thread: Thread) -> str:
-    conversation, setting, k = thread[:3]
-    return f"conversation {conversation!r}, {setting} with k = {k}"
+    return f"conversation {thread[0]!r}, {thread[1]} with k = {thread[2]}"

@@ -4,7 +4,7 @@ it, when a conversation is over, and how much of an answer counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,15 +15,15 @@ from vrag_kit.generation.conversations import HISTORIES, History
 from vrag_kit.generation.cutting import Cut
 from vrag_kit.generation.reading import Fields
 from vrag_kit.generation.wording import Wording
-from vrag_kit.types import Benchmark, Context, DocId, Evidence, Failure
+from vrag_kit.types import Benchmark, Context, Evidence, Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What was found for one turn."""
 
-    context: Context
-    """The turn's, with its documents."""
+    documents: tuple[Evidence, ...] = ()
+    """What the turn may be shown, in order."""
     searched: str = ""
     """The words that were searched with; "" where no words were."""
     rewriting: str = ""
@@ -36,10 +36,6 @@ class Found:
 
 class Search(Protocol):
     """Finds the documents of turns, when it is their turn."""
-
-    @property
-    def corpus(self) -> Mapping[DocId, Evidence]:
-        """What it may find, beside the benchmark's own documents."""
 
     def find(
         self, benchmark: Benchmark, contexts: Sequence[Context], histories: Sequence[History]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -19,7 +19,7 @@ from vrag_kit.generation.conversations import History, Thread, thread_of, turn_b
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.rendering import Rendered, rendered
 from vrag_kit.generation.talk import Found, Talk
-from vrag_kit.types import Answer, Benchmark, Context, Prompt
+from vrag_kit.types import Answer, Benchmark, Context, DocId, Prompt
 
 COLUMNS = (
     "benchmark",
@@ -92,22 +92,19 @@ class _Turns:
     inquiry: Inquiry
     sample: int
     found: dict[Context, Found] = field(default_factory=dict)
+    shown: dict[Context, tuple[DocId, ...]] = field(default_factory=dict)
     scores: dict[Thread | None, tuple[float, ...]] = field(default_factory=dict)
 
     def ask(self, contexts: Sequence[Context], histories: Sequence[History]) -> list[Answer]:
         """Search for some turns, and ask at once those for which nothing failed."""
-        inquiry, search = self.inquiry, self.inquiry.talk.search
-        found: Sequence[Found] = [Found(context=context) for context in contexts]
-        if search is not None:
-            found = search.find(inquiry.benchmark, contexts, histories)
         prompts: dict[Context, Prompt] = {}
+        found = self._searched(contexts, histories)
         for context, history, each in zip(contexts, histories, found, strict=True):
             self.found[context] = each
             if each.failure is None:
-                made = self._worded(each.context, history)
+                made = self._worded(context, each, history)
                 prompts[context] = made.prompt
-                shown = replace(each.context, doc_ids=made.doc_ids)
-                self.found[context] = replace(each, context=shown)
+                self.shown[context] = made.doc_ids
         answers = dict(zip(prompts, self._asked(prompts), strict=True))
         return [answers.get(context) or _unsearched(self.found[context]) for context in contexts]
 
@@ -134,12 +131,12 @@ class _Turns:
         """The cells of one context: `COLUMNS` and `TALK_COLUMNS`."""
         inquiry = self.inquiry
         query = inquiry.benchmark.queries[context.query_id]
-        found = self.found.get(context, Found(context=replace(context, doc_ids=())))
+        found = self.found.get(context, Found())
         template = inquiry.talk.wording.template_of(context).name
         words = answer.fields.get("answer", "") if answer.status.is_answer else None
         said = (words, answer.status.value, answer.detail, answer.answer_id)
         arm = (context.setting, context.k, context.m, context.draw, self.sample)
-        what = (context.query_id, query.group, found.context.doc_ids, template)
+        what = (context.query_id, query.group, self.shown.get(context, ()), template)
         cut = inquiry.talk.cut
         limit = (cut.tokens, cut.tokenizer) if cut else (None, "")
         enough = bool(answer.fields.get("enough"))
@@ -147,16 +144,26 @@ class _Turns:
         talk = (*place, found.searched, found.rewriting, *limit, enough)
         return (inquiry.benchmark.name, inquiry.generator.name, *arm, *what, *said, *talk)
 
-    def _worded(self, context: Context, history: History) -> Rendered:
+    def _searched(
+        self, contexts: Sequence[Context], histories: Sequence[History]
+    ) -> Sequence[Found]:
+        """What was found for each turn; the documents of its context where nothing is
+        searched.
+        """
+        benchmark, search = self.inquiry.benchmark, self.inquiry.talk.search
+        if search is not None:
+            return search.find(benchmark, contexts, histories)
+        found = []
+        for context in contexts:
+            documents = tuple(benchmark.corpus[doc_id] for doc_id in context.doc_ids)
+            found.append(Found(documents=documents))
+        return found
+
+    def _worded(self, context: Context, found: Found, history: History) -> Rendered:
         """The prompt of a context, and the documents that it shows."""
-        benchmark, talk = self.inquiry.benchmark, self.inquiry.talk
-        more = {} if talk.search is None else talk.search.corpus
-        evidence = []
-        for doc_id in context.doc_ids:
-            known = doc_id in benchmark.corpus
-            evidence.append(benchmark.corpus[doc_id] if known else more[doc_id])
-        query = benchmark.queries[context.query_id]
-        return rendered(talk.wording.template_of(context), query, evidence, history)
+        query = self.inquiry.benchmark.queries[context.query_id]
+        template = self.inquiry.talk.wording.template_of(context)
+        return rendered(template, query, found.documents, history)
 
     def _asked(self, prompts: Mapping[Context, Prompt]) -> list[Answer]:
         inquiry = self.inquiry

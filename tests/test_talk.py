@@ -1,0 +1,288 @@
+"""Conversations: whose answers a turn is told, in which order turns are asked, where a
+conversation ends, and how much of an answer counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strange_server import StrangeServer, text_in
+from talks import contexts_of, make_talks, question
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import forecasting
+from vrag_kit.generation import Cut, EarlyStop, Talk, ask_conversations
+from vrag_kit.generation.stand_in import StandIn
+from vrag_kit.papers.crag_mm import WORDINGS, two_not_right
+from vrag_kit.types import Benchmark, Context
+
+PAPER = WORDINGS["paper"]
+OWN = Talk(wording=PAPER)
+SCORES = {"right": 1.0, "I don't know": 0.0, "wrong": -1.0}
+
+
+@pytest.fixture
+def server() -> Iterator[StrangeServer]:
+    with StrangeServer() as server:
+        yield server
+
+
+def ask(
+    server: StrangeServer,
+    benchmark: Benchmark,
+    contexts: Sequence[Context],
+    folder: Path,
+    talk: Talk,
+) -> pd.DataFrame:
+    model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+    return ask_conversations([model], benchmark, contexts, folder, talk=talk)
+
+
+def said(server: StrangeServer, *answers: tuple[str, int, str]) -> None:
+    """What the model does at each turn; later turns hold earlier questions, and the
+    first plan that fits counts.
+    """
+    late_first = sorted(answers, key=lambda answer: -answer[1])
+    server.plans = {f"Query: {question(talk, turn)}": [what] for talk, turn, what in late_first}
+
+
+def bodies(server: StrangeServer) -> list[str]:
+    """The user's words of each question, in the order in which they came."""
+    asked = []
+    for body in server.requests:
+        words = text_in({"messages": body["messages"][1:]})
+        if "Query: " in words:
+            asked.append(words)
+    return asked
+
+
+def test_a_turn_is_told_its_own_answers_the_accepted_ones_or_nothing(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    talks = make_talks(tmp_path, {"a": 3}, alone=["s"])
+    said(server, ("a", 0, "say A car."), ("a", 1, "say Answer: blue"), ("a", 2, "say Old."))
+    last = {}
+    for history in ("own", "reference", "none"):
+        talk = Talk(wording=PAPER, history=history)
+        table = ask(server, talks, contexts_of(talks), tmp_path, talk)
+        assert table["answer"].tolist()[:3] == ["A car.", "Answer: blue", "Old."]  # read whole
+        assert set(table["history"]) == {history}
+        assert table["conversation_id"].tolist() == ["a", "a", "a", "s-0"]
+        last[history] = bodies(server)[-1]
+    assert last == {
+        "own": (
+            "Image: \nConversation history: User: turn 0 of a?\nAssistant: A car.\n"
+            "User: turn 1 of a?\nAssistant: Answer: blue\nQuery: turn 2 of a?"
+        ),
+        "reference": (
+            "Image: \nConversation history: User: turn 0 of a?\nAssistant: It is a0.\n"
+            "User: turn 1 of a?\nAssistant: It is a1.\nQuery: turn 2 of a?"
+        ),
+        "none": "Image: \nQuery: turn 2 of a?",
+    }
+    # 4 with own answers; the first turn and the question alone are the same in all three
+    assert len(bodies(server)) == 4 + 2 + 2
+    assert len(set(bodies(server))) == 8
+    with pytest.raises(VragError, match="history is 'gold'; expected one of own, reference, none"):
+        Talk(wording=PAPER, history="gold")
+
+
+def test_turns_come_in_order_whatever_the_order_of_contexts(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    talks = make_talks(tmp_path, {"a": 3, "b": 2, "c": 4})
+    contexts = contexts_of(talks)
+    table = ask(server, talks, contexts[::-1], tmp_path, OWN)
+    turns = [body.split("Query: turn ")[1][0] for body in bodies(server)]
+    assert turns == sorted(turns) == list("000111223")
+    again = ask(server, talks, contexts, tmp_path, OWN)
+    pd.testing.assert_frame_equal(again, table[::-1].reset_index(drop=True))
+    assert len(bodies(server)) == 9
+
+
+def test_a_turn_that_is_missing_or_there_twice_is_refused_before_anything_is_asked(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    talks = make_talks(tmp_path, {"a": 3})
+    first, second, third = contexts_of(talks)
+    with pytest.raises(VragError, match=r"conversation 'a', mm_llm .*: turn 1 is not among"):
+        ask(server, talks, [first, third], tmp_path, OWN)
+    with pytest.raises(VragError, match=r"turn 1 is there twice, as query 'a-1' and 'a-1'"):
+        ask(server, talks, [first, second, second], tmp_path, OWN)
+    assert bodies(server) == []
+
+
+def test_an_empty_answer_in_the_middle_is_an_answer_and_the_conversation_goes_on(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    talks = make_talks(tmp_path, {"a": 3})
+    said(server, ("a", 0, "say A car."), ("a", 1, "empty"), ("a", 2, "say Old."))
+    table = ask(server, talks, contexts_of(talks), tmp_path, OWN)
+    assert table["status"].tolist() == ["ok", "empty", "ok"]
+    assert table["answer"].tolist() == ["A car.", "", "Old."]
+    assert "User: turn 1 of a?\nAssistant: \nQuery: turn 2 of a?" in bodies(server)[-1]
+
+
+def test_a_failed_turn_ends_its_conversation_and_no_other(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    talks = make_talks(tmp_path, {"a": 3, "b": 3})
+    said(server, ("a", 1, "filtered"))
+    table = ask(server, talks, contexts_of(talks), tmp_path, OWN)
+    assert table["status"].tolist() == ["ok", "refused", "earlier_turn", "ok", "ok", "ok"]
+    assert table["answer"].isna().tolist() == [False, True, True, False, False, False]
+
+
+# how far an early stop goes, against the slow and obvious way
+
+
+def stop_at(scores: Sequence[float]) -> int | None:
+    """The first turn that is not right, after one that is not right."""
+    for turn, (before, now) in enumerate(pairwise(scores), start=1):
+        if before < 1 and now < 1:
+            return turn
+    return None
+
+
+def truthfulness(scores: dict[str, list[float]]) -> float:
+    """Turns after the stop are missing, 0; means of conversations, then of all."""
+    means = []
+    for turns in scores.values():
+        stop = stop_at(turns)
+        counted = turns if stop is None else turns[: stop + 1]
+        means.append(sum(counted) / len(turns))
+    return sum(means) / len(means)
+
+
+def scores_of(table: pd.DataFrame) -> dict[str, list[float]]:
+    return {
+        str(talk): [SCORES.get(str(answer), 0.0) for answer in part["answer"]]
+        for talk, part in table.groupby("conversation_id", sort=False)
+    }
+
+
+EARLY = Talk(
+    wording=PAPER,
+    stop=EarlyStop(
+        score=lambda table: [SCORES.get(answer, -1.0) for answer in table["answer"]],
+        rule=two_not_right,
+    ),
+)
+PLAN = {"a": "RWWRR", "b": "RR", "c": "MRMR", "d": "WWRRRR", "e": "RRW", "f": "RRRRMW", "g": "MM"}
+WORDS = {"R": "say right", "M": "say I don't know", "W": "say wrong"}
+
+
+def test_an_early_stop_saves_calls_and_changes_no_truthfulness(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    talks = make_talks(tmp_path, {talk: len(turns) for talk, turns in PLAN.items()})
+    plan = [
+        (talk, turn, WORDS[letter])
+        for talk, turns in PLAN.items()
+        for turn, letter in enumerate(turns)
+    ]
+    said(server, *plan)
+    contexts = contexts_of(talks)
+    early = ask(server, talks, contexts, tmp_path / "early", EARLY)
+    calls = len(bodies(server))
+    # a stops at its third turn and d at its second, of 5 and 6; f and g at their last
+    assert calls == len(talks.queries) - 2 - 4
+    stopped = early[early["status"] == "stopped"]
+    assert stopped["query_id"].tolist() == ["a-3", "a-4", "d-2", "d-3", "d-4", "d-5"]
+    assert stopped["answer"].isna().all()
+    assert (early[early["status"] != "stopped"]["status"] == "ok").all()
+    whole = ask(server, talks, contexts, tmp_path / "whole", OWN)
+    assert len(bodies(server)) - calls == len(talks.queries)
+    assert truthfulness(scores_of(early)) == truthfulness(scores_of(whole)) != 0
+
+
+def test_a_forecast_counts_no_turn_after_a_stop_that_is_known(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    talks = make_talks(tmp_path, {"a": 5, "b": 2})
+    wrong = [(talk, turn, "say wrong") for talk in "ab" for turn in range(5)]
+    said(server, *wrong)
+
+    def foreseen(talk: Talk, folder: Path, scratch: str) -> int:
+        (tmp_path / scratch).mkdir()
+        with forecasting(tmp_path / scratch) as forecast:
+            ask(server, talks, contexts_of(talks), folder, talk)
+        (model,) = forecast.models
+        assert isinstance(model, StandIn)
+        return len(model.prompts)
+
+    assert foreseen(EARLY, tmp_path / "new", "1") == 7  # nobody knows yet where it stops
+    ask(server, talks, contexts_of(talks), tmp_path / "known", EARLY)
+    assert foreseen(EARLY, tmp_path / "known", "2") == 0
+    assert foreseen(OWN, tmp_path / "known", "3") == 3
+
+
+def test_what_cannot_be_scored_stops_nothing(server: StrangeServer, tmp_path: Path) -> None:
+    talks = make_talks(tmp_path, {"a": 3})
+    unknown = EarlyStop(score=lambda table: [math.nan] * len(table), rule=stop_at)
+    table = ask(server, talks, contexts_of(talks), tmp_path, Talk(wording=PAPER, stop=unknown))
+    assert (table["status"] == "ok").all()
+
+
+# how much of an answer counts
+
+
+@pytest.fixture(scope="session")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A word is a token, and one stands before every text and one behind it."""
+    folder = tmp_path_factory.mktemp("tokenizer")
+    words = Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "?": 2}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    words.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
+    )
+    words.save(str(folder / "tokenizer.json"))
+    return str(folder)
+
+
+@given(st.lists(st.text("ab.", min_size=1, max_size=4), max_size=9), st.integers(1, 6))
+@settings(max_examples=60, deadline=None)
+def test_an_answer_is_cut_to_its_first_tokens_the_begin_token_among_them(
+    tokenizer: str, words: list[str], tokens: int
+) -> None:
+    kept, enough = Cut(tokens, tokenizer)("  ".join(words))
+    assert kept == "  ".join(words[: tokens - 1])
+    assert enough == (len(words) >= max(tokens - 1, 1))
+
+
+def test_the_cut_text_is_the_answer_and_enters_the_history(
+    server: StrangeServer, tmp_path: Path, tokenizer: str
+) -> None:
+    talks = make_talks(tmp_path, {"a": 2, "b": 2, "c": 2})
+    said(server, ("a", 0, "say one two three four"), ("b", 0, "truncated"), ("c", 0, "say one two"))
+    talk = Talk(wording=PAPER, cut=Cut(4, tokenizer))
+    table = ask(server, talks, contexts_of(talks), tmp_path, talk).set_index("query_id")
+    # "Answer: the hindwings are" was cut off by its endpoint, with as many tokens as count
+    assert table.loc[["a-0", "b-0", "c-0"], "answer"].tolist() == [
+        "one two three",
+        "Answer: the hindwings",
+        "one two",
+    ]
+    assert table.loc[["a-0", "b-0", "c-0"], "status"].tolist() == ["ok", "ok", "ok"]
+    assert table.loc[["a-0", "b-0", "c-0"], "enough"].tolist() == [True, True, False]
+    assert set(table["answer_tokens"]) == {4}
+    assert set(table["answer_tokenizer"]) == {tokenizer}
+    assert any("Assistant: one two three\n" in body for body in bodies(server))
+    longer = Talk(wording=PAPER, cut=Cut(9, tokenizer))
+    again = ask(server, talks, contexts_of(talks), tmp_path, longer).set_index("query_id")
+    assert again.loc["b-0", "status"] == "truncated"  # fewer than count: it is as bad as cut off
+
+
+def test_a_tokenizer_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match=r"answer_tokenizer .* cannot be read .*tokenizer.json"):
+        Cut(75, str(tmp_path))("words")
+    with pytest.raises(VragError, match="answer_tokens is 0"):
+        Cut(0, str(tmp_path))
