@@ -20,8 +20,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import read_wording, render
 from vrag_kit.generation.rendering import rendered
 from vrag_kit.generation.wording import Slot, Template
-from vrag_kit.papers.crag_mm.wording import WORDINGS as WORDINGS_CRAG
-from vrag_kit.papers.crag_mm.wording import wording
+from vrag_kit.papers.crag_mm import WORDINGS as WORDINGS_CRAG
 from vrag_kit.papers.mrag_bench import WORDINGS
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Context, Evidence, Message, Prompt, Query, Turn

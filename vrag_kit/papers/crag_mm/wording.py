@@ -14,6 +14,7 @@ WEB_CHARS = 32_000
 """Longest context, in characters: what the paper calls 2k and 8k tokens, as its code
 counts them.
 """
+_REWRITING = read_wording(Path(__file__).with_name("rewriting.json"))
 _PAPER = read_wording(Path(__file__).with_name("wording.json"))
 _CODE = replace(_PAPER, settings={arm: {None: f"{arm} as the code"} for arm in _PAPER.settings})
 WORDINGS: Mapping[str, Wording] = {"paper": _PAPER, "code": _CODE}
@@ -23,7 +24,7 @@ task_1, task_2 and task_3, and read answers whole.
 """
 
 
-def wording(
+def wording_of(
     layout: str = "paper", *, image_chars: int = IMAGE_CHARS, web_chars: int = WEB_CHARS
 ) -> Wording:
     """The prompts in a layout, their contexts in so many characters, headings included.
@@ -34,3 +35,10 @@ def wording(
         raise VragError(f"layout is {layout!r}; expected one of {', '.join(WORDINGS)}.")
     budgets = {"image context": image_chars, "web context": web_chars}
     return WORDINGS[layout].within(budgets)
+
+
+def rewriting_wording(*, image_chars: int = IMAGE_CHARS) -> Wording:
+    """How a model is asked to say a question anew, in the kit's own words: the settings
+    image, found, image_history and found_history, with so many characters of entries.
+    """
+    return _REWRITING.within({"image context": image_chars})

@@ -1,0 +1,185 @@
+"""CRAG-MM's arms: what each searches at its turn, what of it is kept, and the question
+that the web is searched for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strange_server import StrangeServer, text_in
+from talking_process import Listed, listed
+from talks import entry, make_talks, page
+
+from vrag_kit.errors import VragError
+from vrag_kit.generation import Talk, ask_conversations, load_rewriter
+from vrag_kit.generation.rewriting import read_rewriting
+from vrag_kit.papers.crag_mm import WORDINGS, Arms, rewriting_wording
+from vrag_kit.types import Benchmark
+
+ENTRIES = (
+    entry("kg-1", ("Van", {"wheels": 4}), ("Bus", "")),
+    entry("kg-2", ("", "")),  # nothing to show
+    entry("kg-3", ("Van", {"wheels": 5})),
+    entry("kg-4", ("Car", "")),  # 0.80
+    entry("kg-5", ("Cart", "")),  # 0.75: not above the threshold
+)
+PAGES = (page("w1", "Vans", "Vans have wheels."), page("w2", "Bare", ""), page("w3", "Cars", "So."))
+
+
+@pytest.fixture
+def server() -> Iterator[StrangeServer]:
+    with StrangeServer() as server:
+        yield server
+
+
+@pytest.fixture
+def talks(tmp_path: Path) -> Benchmark:
+    return make_talks(tmp_path, {"a": 2})
+
+
+def ask(server: StrangeServer, talks: Benchmark, arms: Arms, which: list[str], folder: Path) -> Any:
+    model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+    talk = Talk(wording=WORDINGS["paper"], search=arms)
+    return ask_conversations([model], talks, arms.contexts(talks, which), folder, talk=talk)
+
+
+def told(server: StrangeServer) -> list[str]:
+    """All words of the answerer's questions, in order."""
+    words = [text_in(body) for body in server.requests]
+    return [each for each in words if "Query: " in each]
+
+
+def test_each_arm_searches_and_is_told_what_it_should(
+    server: StrangeServer, talks: Benchmark, tmp_path: Path
+) -> None:
+    arms = Arms(images=listed("image", *ENTRIES), web=listed("text", *PAGES))
+    which = ["mm_llm", "task_1", "task_2", "task_3"]
+    table = ask(server, talks, arms, which, tmp_path)
+    last = table[table["query_id"] == "a-1"].set_index("setting")
+    assert last["k"].to_dict() == {"mm_llm": 0, "task_1": 30, "task_2": 80, "task_3": 80}
+    entries, pages = ("kg-1", "kg-4"), ("w1", "w3")
+    assert {arm: last.loc[arm, "doc_ids"] for arm in which} == {
+        "mm_llm": (),
+        "task_1": entries,  # kg-3 repeats kg-1's entity
+        "task_2": (*entries, *pages),
+        "task_3": (*entries, *pages),
+    }
+    assert last["searched"].tolist() == ["", "", "turn 1 of a?", "turn 1 of a?"]
+    prompts = [each for each in told(server) if each.endswith("Query: turn 1 of a?")]
+    assert len(prompts) == 4
+    histories = ["Conversation history: " in each for each in prompts]
+    assert sorted(histories) == [False, False, True, True]  # mm_llm's and task_3's
+    assert sum("\nVan, Bus, Car\n" in each for each in prompts) == 3
+
+
+def test_where_nothing_is_kept_the_section_is_left_out(
+    server: StrangeServer, talks: Benchmark, tmp_path: Path
+) -> None:
+    arms = Arms(images=listed("image", *ENTRIES), web=listed("text", PAGES[1]), threshold=0.95)
+    table = ask(server, talks, arms, ["task_2"], tmp_path)
+    assert table["doc_ids"].tolist() == [(), ()]
+    assert not any("search" in each for each in told(server))
+
+
+def test_the_web_is_searched_for_the_question_said_anew_and_asked_as_it_was(
+    server: StrangeServer, talks: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    anew = {"entity_name": "Van", "updated_question": "What of the Van?"}
+    server.plans = {
+        "Question: turn 1 of a?": ["say I cannot tell."],
+        "Question: turn 0 of a?": [f"say It is the Van. {json.dumps(anew)}"],
+        "Query: turn 0 of a?": ["say Four."],
+    }
+    scores = {"What of the Van?": {"w1": 1.0}, "turn 1 of a?": {"w3": 1.0}}
+    web = Listed("text", {each.doc_id: each for each in PAGES}, scores)
+    for rewrite in ("image", "found_history"):
+        writer = load_rewriter(f"writer@{server.url}", tmp_path, wording=rewriting_wording())
+        images = listed("image", *ENTRIES)
+        arms = Arms(images=images, web=web, rewrite=rewrite, rewriter=writer)
+        table = ask(server, talks, arms, ["task_3"], tmp_path)
+        assert table["searched"].tolist() == ["What of the Van?", "turn 1 of a?"]
+        assert table["rewriting"].tolist() == ["rewritten", "unreadable"]
+        assert [ids[-1] for ids in table["doc_ids"]] == ["w1", "w3"]
+        counted = "1 of 1 questions are searched as they are (0 without an entity, 1 unreadable)"
+        assert counted in capsys.readouterr().out
+    assert any('based on this question: "turn 0 of a?"' in each for each in told(server))
+    image, _, found, history = [
+        words for words in map(text_in, server.requests) if "Question: " in words
+    ]
+    assert "Van" not in image
+    assert "Van, Bus, Car" in found
+    assert "User: turn 0 of a?\nAssistant: Four.\n" in history
+
+
+def test_a_turn_whose_question_nobody_said_anew_fails_with_that(
+    server: StrangeServer, talks: Benchmark, tmp_path: Path
+) -> None:
+    server.plans = {"Question: turn 0 of a?": ["filtered"]}
+    writer = load_rewriter(f"writer@{server.url}", tmp_path, wording=rewriting_wording())
+    both = {"images": listed("image", *ENTRIES), "web": listed("text", *PAGES)}
+    arms = Arms(**both, rewrite="image", rewriter=writer)
+    table = ask(server, talks, arms, ["task_3"], tmp_path)
+    assert table["status"].tolist() == ["refused", "earlier_turn"]
+    assert told(server) == []
+    given = ask(server, talks, Arms(**both, rewrite="given"), ["task_3"], tmp_path)
+    assert given["searched"].tolist() == ["turn 0 of a?", "what is a1"]
+    assert given["rewriting"].tolist() == ["not given", "given"]
+
+
+def test_what_an_arm_lacks_is_named(talks: Benchmark) -> None:
+    with pytest.raises(VragError, match="rewrite is 'image', but there is no rewriter"):
+        Arms(rewrite="image")
+    with pytest.raises(VragError, match="rewrite is 'all'; expected one of none, given, image"):
+        Arms(rewrite="all")
+    with pytest.raises(VragError, match="unknown arm 'task_4'; expected some of mm_llm"):
+        Arms().contexts(talks, ["task_4"])
+    with pytest.raises(VragError, match="task_2 searches image and web, but there is no web"):
+        Arms(images=listed("image", *ENTRIES)).contexts(talks, ["task_2"])
+
+
+GOOD = '{"entity_name": "Van", "updated_question": "What of the\\n Van?"}'
+
+
+@pytest.mark.parametrize(
+    "raw", [GOOD, f"It is a van.\n{GOOD}\n", f"```json\n{GOOD}\n```", f"<think>{{</think>{GOOD}"]
+)
+def test_one_object_at_the_end_is_read(raw: str) -> None:
+    assert read_rewriting(raw) == {"outcome": "rewritten", "question": "What of the Van?"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "outcome"),
+    [
+        (GOOD.replace('"Van"', '" "'), "unsure"),
+        (GOOD.replace('"Van"', "null"), "unsure"),
+        (GOOD + GOOD, "unreadable"),  # two meanings
+        (GOOD.replace("{", '{"entity_name": "Bus", '), "unreadable"),  # likewise
+        (GOOD + " Or is it a bus?", "unreadable"),
+        ("{maybe} " + GOOD, "unreadable"),
+        (GOOD.replace("}", ', "sure": true}'), "unreadable"),
+        (GOOD.replace('"Van"', '["Van", "Bus"]'), "unreadable"),
+        (GOOD.replace("What of the\\n Van?", " "), "unreadable"),
+        (GOOD.replace("of", "\\ud83d"), "unreadable"),  # half a character
+        (GOOD[:-1], "unreadable"),
+        ("[" * 100_000, "unreadable"),
+        ("What of the Van?", "unreadable"),
+        ("", "unreadable"),
+    ],
+)
+def test_all_else_leaves_the_question_as_it_is(raw: str, outcome: str) -> None:
+    assert read_rewriting(raw) == {"outcome": outcome}
+
+
+@given(st.text(max_size=30), st.text(st.characters(codec="utf-8"), min_size=1, max_size=30))
+def test_any_name_and_question_come_through(before: str, question: str) -> None:
+    told = json.dumps({"entity_name": "x", "updated_question": question})
+    found = read_rewriting(before.replace("{", "").replace("<", "") + told)
+    words = " ".join(question.split())
+    expected = {"outcome": "rewritten", "question": words} if words else {"outcome": "unreadable"}
+    assert found == expected

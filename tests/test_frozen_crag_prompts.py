@@ -1,0 +1,168 @@
+"""CRAG-MM's prompts are the paper's, word for word, and what it leaves open reads as the
+example beside it: `tests/data/crag_mm_prompts.md` holds what the paper prints.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from talks import entry, make_talks, page
+
+from vrag_kit.generation import render
+from vrag_kit.papers.crag_mm import WORDINGS, rewriting_wording, wording_of
+from vrag_kit.types import Evidence, Prompt, Query, Turn
+
+PRINTED = (Path(__file__).parent / "data" / "crag_mm_prompts.md").read_text(encoding="utf-8")
+SINGLE, MULTI, MM_LLM, TASK_1, WEB = [
+    part.split("\n```")[0] for part in PRINTED.split("```text\n")[1:]
+]
+FOUND = (entry("kg", ("<entity_name>", "<meta_data>")), page("w", "<page_name>", "<snippet>"))
+SAID = (Turn("Whose?", "Mine."), Turn("And this?", ""))
+HISTORY = "User: Whose?\nAssistant: Mine.\nUser: And this?\nAssistant: "
+
+
+@pytest.fixture(scope="module")
+def query(tmp_path_factory: pytest.TempPathFactory) -> Query:
+    """A question alone."""
+    talks = make_talks(tmp_path_factory.mktemp("photo"), {}, alone=["s"])
+    return replace(talks.queries["s-0"], text="<query>")
+
+
+def read(prompt: Prompt, role: str = "user") -> str:
+    words = ""
+    for message in prompt:
+        if message.role == role:
+            parts = [part if isinstance(part, str) else "<image>" for part in message.parts]
+            words += "".join(parts)
+    return words
+
+
+def one_of_each(printed: str) -> str:
+    """The printed form with one entity and one page, counted from 1, and the question."""
+    lines = printed.split("\n")
+    if ". . ." in lines:
+        dots = lines.index(". . .")
+        more = 3 if lines[dots + 1].startswith("Entity <n>") else 1
+        del lines[dots : dots + more]
+    words = "\n".join(lines).replace("<list_of_entity_names>", "<entity_name>")
+    return words.replace("<i>", "1").replace("{query}", "<query>")
+
+
+def test_single_turn_prompts_are_as_printed(query: Query) -> None:
+    paper = WORDINGS["paper"]
+    alone = "\n".join(line for line in MM_LLM.split("\n") if "history" not in line)
+    task_1 = one_of_each(TASK_1)
+    before, last = task_1.rsplit("\n", 1)
+    printed = {
+        "mm_llm": (alone, ()),
+        "task_1": (task_1, FOUND[:1]),
+        "task_2": (f"{before}\n{one_of_each(WEB)}\n{last}", FOUND),
+    }
+    for arm, (words, found) in printed.items():
+        prompt = render(paper.template(arm), query, found)
+        assert [message.role for message in prompt] == ["system", "user"]
+        assert read(prompt, "system") == SINGLE
+        assert read(prompt) == words
+
+
+def test_multi_turn_prompts_are_as_printed_and_task_3_is_task_2_with_the_history(
+    query: Query,
+) -> None:
+    turn = replace(query, conversation_id="c", turn=2)
+    prompt = render(WORDINGS["paper"].template("mm_llm"), turn, (), SAID)
+    assert read(prompt, "system") == MULTI
+    assert read(prompt) == MM_LLM.replace("<conversation_history>", HISTORY)
+    task_3 = read(render(WORDINGS["paper"].template("task_3"), turn, FOUND, SAID))
+    line = f"Conversation history: {HISTORY}\n"
+    assert line in task_3
+    task_2 = read(render(WORDINGS["paper"].template("task_2"), turn, FOUND, SAID))
+    assert task_3.replace(line, "") == task_2
+
+
+def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn_2(
+    query: Query,
+) -> None:
+    turn = replace(query, conversation_id="c", turn=2)
+    template = WORDINGS["code"].template("task_3 as the code")
+    assert WORDINGS["code"].settings["task_3"] == {None: "task_3 as the code"}
+    first = render(template, replace(turn, turn=0), FOUND)
+    later = render(template, turn, FOUND, SAID)
+    assert read(first, "system") == SINGLE
+    assert read(later, "system") == MULTI
+    assert [message.role for message in later] == [
+        *("system", "user", "user"),
+        *("user", "assistant", "user", "assistant"),
+        "user",
+    ]
+    assert later[1].parts == (query.image,)
+    contexts = read(later[2:3])
+    assert contexts.startswith("Image search context:\n")
+    assert one_of_each(WEB) in contexts
+    assert [message.parts for message in later[3:]] == [
+        *(("Whose?",), ("Mine.",), ("And this?",), ("",)),
+        ("<query>",),
+    ]
+    bare = render(WORDINGS["code"].template("mm_llm as the code"), query)
+    assert [message.parts for message in bare] == [(SINGLE,), (query.image,), ("<query>",)]
+
+
+def test_what_is_ours_reads_as_its_example(query: Query) -> None:
+    told = json.loads((Path(WORDINGS_FOLDER) / "wording.json").read_text(encoding="utf-8"))
+    examples = [each["example"] for each in told["ours"]]
+    car = (Turn("What is it?", "A car."), Turn("Whose?", "Mine."))
+    found = [entry("kg", ("Rover", "x"), ("Van", ""))]
+    turn = replace(query, conversation_id="c", turn=2)
+    template = WORDINGS["paper"].template("task_3")
+    both = render(template, turn, found, car)
+    short = render(template, turn, found, car[1:])
+    words = read(both, "system") + read(both) + read(short)
+    assert [example for example in examples if example not in words] == []
+
+
+WORDINGS_FOLDER = Path(__file__).parents[1] / "vrag_kit" / "papers" / "crag_mm"
+
+
+def contexts_of(prompt: Prompt) -> tuple[str, str]:
+    """(image context, web context), each with its headings."""
+    words = read(prompt)
+    begin, middle = words.index("Image search context"), words.index("You are given snippets")
+    return words[begin:middle], words[middle : words.index("Query: <query>")]
+
+
+def test_budgets_are_in_characters_names_first_then_attributes_that_fit(query: Query) -> None:
+    about = {"a": {"x": "y" * 900}, "b": {"x": "y" * 5000}, "c": {"x": "z" * 300}}
+    entries = [entry(f"kg-{name}", (name, about[name])) for name in "abc"]
+    pages = [page(f"w{n}", f"T{n}", "w" * size) for n, size in enumerate((900, 2000, 10))]
+    chosen = wording_of("paper", image_chars=2000, web_chars=2500)
+    prompt = render(chosen.template("task_2"), query, [*entries, *pages])
+    image, web = contexts_of(prompt)
+    assert "a, b, c\n" in image  # every name, each once
+    assert ("Entity 1: a\n" in image, "y" * 901 in image) == (True, False)
+    assert "Entity 2: c\n" in image  # b is too long and passed over
+    assert len(image) <= 2000
+    assert ("T0" in web, "T1" in web, "T2" in web) == (True, False, False)  # it ends there
+    assert len(web) <= 2500
+    default = render(wording_of("code").template("task_2 as the code"), query, [*entries, *pages])
+    assert all(title in read(default) for title in ("T0", "T1", "T2", "Entity 2: b"))
+
+
+def test_rewriting_shows_what_its_setting_says(query: Query) -> None:
+    turn = replace(query, conversation_id="c", turn=2)
+    shown = {}
+    for name in ("image", "found", "image_history", "found_history"):
+        found: tuple[Evidence, ...] = FOUND[:1] if "found" in name else ()
+        prompt = render(rewriting_wording().template(name), turn, found, SAID)
+        assert '{"entity_name": ' in read(prompt, "system")
+        words = read(prompt)
+        assert words.startswith("Image: <image>\n")
+        assert words.endswith("Question: <query>")
+        shown[name] = ("<entity_name>" in words, "Assistant: Mine." in words)
+    assert shown == {
+        "image": (False, False),
+        "found": (True, False),
+        "image_history": (False, True),
+        "found_history": (True, True),
+    }
