@@ -1,5 +1,6 @@
 """Retrieval: encode, store, search, and measure."""
 
+from vrag_kit.retrieval.again import search_again
 from vrag_kit.retrieval.comparison import PERFECT, RANDOM, score_runs, search_all, write_runs
 from vrag_kit.retrieval.embeddings import Embeddings, embed_documents
 from vrag_kit.retrieval.encoders import Encoder
@@ -33,6 +34,7 @@ __all__ = [
     "read_qrels",
     "read_run",
     "score_runs",
+    "search_again",
     "search_all",
     "text_service",
     "word_run",

@@ -10,6 +10,7 @@ import pandas as pd
 
 from vrag_kit.frames import RUN
 from vrag_kit.plain import JsonView
+from vrag_kit.retrieval.again import PATH
 from vrag_kit.types import Benchmark, DocId, Evidence
 from vrag_kit.widgets.pictures import figure
 
@@ -17,8 +18,6 @@ SIDE = 72
 """Pixels of the longer side of a hit's picture."""
 LONGEST = 400
 """Characters of a text that are shown, at most."""
-PATH = ("model", "draw", "sample")
-"""Columns of a run whose searches hung on what the model had said."""
 
 
 @dataclass(frozen=True, slots=True)
