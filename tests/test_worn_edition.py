@@ -30,6 +30,7 @@ from vrag_kit.fieldguide.worn.edition import (
 )
 from vrag_kit.fieldguide.worn.indexes import index_folders
 from vrag_kit.fieldguide.worn.sessions import draw_asked
+from vrag_kit.runner import cli
 from vrag_kit.types import Benchmark, Query
 
 TINY = Edition(
@@ -47,8 +48,8 @@ SENTENCES = {  # how pages tell facts, read again by other means
     "family": r"It belongs to (\w+)",
     "year": r"It was described in (\d+)",
     "months": r"It is seen in ([^.]+)\.",
-    "length": r"It is (\d+ mm) long",
-    "width": r"It is (\d+ mm) wide",
+    "length": r"Its length is (\d+ mm)",
+    "width": r"Its width is (\d+ mm)",
     "found": r"It is found on ([^.]+)\.",
     "eaten": r"It is eaten by (\w+)",
     "smell": r"It smells of (\w+)",
@@ -132,6 +133,11 @@ def test_the_same_edition_gives_the_same_bytes_and_goes_on_where_it_was_cut_off(
 def test_a_finished_edition_is_left_alone(drawn: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing_module, "_draw", None)  # would fail
     assert draw_crag_mm("small", drawn) == drawn
+
+
+def test_vrag_draws_it_by_name(drawn: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cli.draw("worn-drawn-small", drawn)
+    assert capsys.readouterr().out == f"worn-drawn-small is in {drawn}\n"
 
 
 def test_a_folder_with_other_data_is_not_touched(tmp_path: Path) -> None:
