@@ -35,7 +35,7 @@ _REPEATED = ("family", "year", "region", "months", "length", "width")
 _LATER = 0.12
 """Chance that a fact of a snippet stands only further down."""
 _IN_SNIPPET = 3
-"""Most facts of a snippet beside the look."""
+"""Facts of a snippet beside the look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,12 @@ class Page:
 
 
 def pages_about(entity: Entity, count: int, name: str) -> list[Page]:
-    """`count` pages about an entity, each told facts of its own; the same name gives the
+    """`count` pages about an entity, each tells facts of its own; the same name gives the
     same words.
 
     Facts that only the web tells are dealt to the pages in turn; a page with few of
-    them repeats some of the graph's. What does not fit the snippet comes further down.
+    them repeats some of the graph's. What does not fit the snippet comes further down,
+    on the first page all.
     """
     rng = stream(name, "pages", entity.name)
     keys = [WEB_FACTS[i] for i in rng.permutation(len(WEB_FACTS))]
@@ -65,11 +66,10 @@ def pages_about(entity: Entity, count: int, name: str) -> list[Page]:
 def _page(entity: Entity, number: int, keys: Sequence[str], rng: np.random.Generator) -> Page:
     others = [_REPEATED[i] for i in rng.permutation(len(_REPEATED))]
     first = [key for key in keys[:_IN_SNIPPET] if rng.random() >= _LATER]
-    fill = int(rng.integers(1, _IN_SNIPPET + 1)) - len(first)
-    shown = [*first, *others[: max(0, fill)]]
-    later = [key for key in (*keys, *others[max(0, fill) :][:1]) if key not in shown]
-    if number == 0:  # the first page about something tells all of it further down
-        later = [key for key in (*WEB_FACTS, *others) if key not in shown]
+    fill = _IN_SNIPPET - len(first)
+    shown = [*first, *others[:fill]]
+    more = (*WEB_FACTS, *others) if number == 0 else (*keys, others[fill])  # the first: all
+    later = [key for key in more if key not in shown]
     return _written(entity, number, (["look", *shown], later))
 
 
