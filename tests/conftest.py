@@ -15,7 +15,9 @@ import browser
 import nbval.kernel
 import numpy as np
 import pytest
+import small_index
 from PIL import Image
+from small_index import Small
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.fieldguide import draw_field_guide
@@ -207,6 +209,12 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
             )
         )
     return found
+
+
+@pytest.fixture(scope="session")
+def small(documents: list[Evidence], tmp_path_factory: pytest.TempPathFactory) -> Small:
+    """A small index of pictures and one of pages, with tiny encoders."""
+    return small_index.build(documents, tmp_path_factory.mktemp("small-index"))
 
 
 @pytest.fixture(scope="session")

@@ -4,84 +4,54 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_retrievers as tiny
+from small_index import FULL, TEXTS, Small, converted_service, program_service
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import SearchService, image_service, load_encoder, text_service
+from vrag_kit.retrieval import (
+    SearchService,
+    cached,
+    image_service,
+    load_encoder,
+    text_service,
+    with_regions,
+)
 from vrag_kit.retrieval.bm25 import Bm25Index
 from vrag_kit.types import Evidence, Query
 
-FULL = " ".join(f"word{number}" for number in range(1100))
-PAGES = [
-    ("https://a.org/heron", "Heron", "A grey bird of the fen.", "It eats fish. " + FULL),
-    ("https://a.org/owl", "Owl", "A brown bird of the night.", ""),
-    ("https://b.org/http", "HTTP", "A http link is no bird.", None),
-    ("https://b.org/moth", "Moth", "A red moth, banded with white.", "Larvae eat nettles."),
-]
-
-
-@dataclass(frozen=True)
-class Small:
-    """A small index of pictures, one of pages, and what searches them."""
-
-    entries: dict[str, Evidence]
-    pages: dict[str, Evidence]
-    clip: str
-    bert: dict[str, object]
-    cache: Path
-
-
 Make = Callable[[Small], SearchService]
-BY_IMAGE: dict[str, Make] = {"pictures": lambda it: image_service(it.entries, it.clip, it.cache)}
-BY_TEXT: dict[str, Make] = {
+PICTURES: dict[str, Make] = {
+    "pictures": lambda it: image_service(it.entries, it.clip, it.cache),
+    "converted pictures": lambda it: converted_service(it, "image"),
+    "a program's pictures": lambda it: program_service(it, "image"),
+}
+VECTORS: dict[str, Make] = {
     "vectors": lambda it: text_service(it.pages, it.bert, it.cache),
+    "converted vectors": lambda it: converted_service(it, "text"),
+    "a program's vectors": lambda it: program_service(it, "text"),
+}
+WORDS: dict[str, Make] = {
     "bm25": lambda it: text_service(it.pages, "bm25", it.cache),
     "words": lambda it: text_service(it.pages, "words", it.cache),
 }
-ALL = {**BY_IMAGE, **BY_TEXT}
+AROUND: dict[str, Make] = {
+    "kept pictures": lambda it: cached(PICTURES["pictures"](it), it.root / "replies"),
+    "kept vectors": lambda it: cached(VECTORS["vectors"](it), it.root / "replies"),
+    "regions": lambda it: with_regions(PICTURES["pictures"](it), lambda query: []),
+}
+ALL = {**PICTURES, **VECTORS, **WORDS, **AROUND}
 every_service = pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
-
-
-@pytest.fixture(scope="module")
-def small(documents: list[Evidence], tmp_path_factory: pytest.TempPathFactory) -> Small:
-    root = tmp_path_factory.mktemp("services")
-    tiny.clip(root / "clip")
-    tiny.bert(root / "bert")
-    entries = {
-        f"kg-{number}": Evidence(doc_id=f"kg-{number}", image=document.image)
-        for number, document in enumerate(documents)
-    }
-    pages = {
-        url: Evidence(
-            doc_id=url,
-            text=snippet,
-            metadata={"page_name": name, "page_url": url, "page_result": full},
-        )
-        for url, name, snippet, full in PAGES
-    }
-    bert = {"model": str(root / "bert"), "pooling": "mean", "normalize": True}
-    return Small(entries, pages, str(root / "clip"), bert, root / "cache")
-
-
-def queries(small: Small) -> list[Query]:
-    """Each has a text and a picture."""
-    texts = ["grey bird", "brown bird at night", "http link", "nettles"]
-    pictures = [entry.image for entry in small.entries.values()]
-    return [
-        Query(query_id=f"q{number}", text=text, image=picture)
-        for number, (text, picture) in enumerate(zip(texts, pictures, strict=True))
-    ]
 
 
 @every_service
 def test_a_run_holds_at_most_k_documents_of_the_corpus_best_first(make: Make, small: Small) -> None:
     service = make(small)
-    run = service.search(queries(small), 3)
+    run = service.search(small.queries(), 3)
     assert list(run.columns) == ["query_id", "doc_id", "rank", "score"]
     assert set(run["doc_id"]) <= set(service.corpus)
     for _, hits in run.groupby("query_id"):
@@ -96,7 +66,7 @@ def test_a_service_reads_one_part_of_a_query_and_company_changes_nothing(
     make: Make, small: Small
 ) -> None:
     service = make(small)
-    asked = queries(small)
+    asked = small.queries()
     run = service.search(asked, 4)
     other = {"text": "hindwings"} if service.reads == "image" else {"image": None}
     assert service.search([replace(query, **other) for query in asked], 4).equals(run)
@@ -109,7 +79,7 @@ def test_a_service_reads_one_part_of_a_query_and_company_changes_nothing(
 @every_service
 def test_what_no_service_answers_is_refused_by_name(make: Make, small: Small) -> None:
     service = make(small)
-    asked = queries(small)
+    asked = small.queries()
     with pytest.raises(VragError, match=f"{service.name}: k is 0; expected 1 or more"):
         service.search(asked, 0)
     with pytest.raises(VragError, match="query 'q0' is asked twice"):
@@ -125,23 +95,38 @@ def test_the_fingerprint_tells_the_documents_and_how_they_are_compared(
 ) -> None:
     service = make(small)
     assert make(small).fingerprint == service.fingerprint
-    fewer = replace(
-        small,
-        entries=dict(list(small.entries.items())[1:]),
-        pages=dict(list(small.pages.items())[1:]),
-    )
-    assert make(fewer).fingerprint != service.fingerprint
+    assert make(small.without_first()).fingerprint != service.fingerprint
 
 
-def test_no_two_services_share_a_fingerprint(small: Small) -> None:
-    assert len({make(small).fingerprint for make in ALL.values()}) == len(ALL)
+def test_no_two_indexes_share_a_fingerprint(small: Small) -> None:
+    made = [make(small).fingerprint for make in {**PICTURES, **VECTORS, **WORDS}.values()]
+    assert len(set(made)) == len(made)
+
+
+@pytest.mark.parametrize("k", [1, 3, 7])
+@pytest.mark.parametrize(
+    "alike",
+    [
+        ["pictures", "converted pictures", "a program's pictures", "kept pictures", "regions"],
+        ["vectors", "converted vectors", "a program's vectors", "kept vectors"],
+    ],
+    ids=["pictures", "vectors"],
+)
+def test_services_over_the_same_vectors_return_equal_runs(
+    alike: list[str], k: int, small: Small
+) -> None:
+    first, *others = [ALL[name](small).search(small.queries(), k) for name in alike]
+    assert len(first)
+    for run in others:
+        assert run.drop(columns="score").equals(first.drop(columns="score"))
+        assert list(run["score"]) == pytest.approx(list(first["score"]), abs=1e-6)
 
 
 def test_a_picture_finds_itself_and_scores_are_products_of_the_encoders_vectors(
     small: Small,
 ) -> None:
     service = image_service(small.entries, small.clip, small.cache)
-    run = service.search(queries(small), 4)
+    run = service.search(small.queries(), 4)
     assert list(run[run["rank"] == 1]["doc_id"]) == list(small.entries)
     vectors = tiny.embed(load_encoder(small.clip), list(small.entries.values()))
     products = vectors @ vectors.T
@@ -155,16 +140,16 @@ def test_chunks_are_the_opening_and_runs_of_512_words_and_a_page_has_its_best_ch
 ) -> None:
     service = text_service(small.pages, small.bert, small.cache)
     encoder = load_encoder(small.bert)
-    words = ("It eats fish. " + FULL).split()
+    words = f"It eats fish. {FULL}".split()
     heron = ["Heron A grey bird of the fen."]
     heron += [" ".join(words[start : start + 512]) for start in (0, 512, 1024)]
     chunks = {
         "https://a.org/heron": heron,
-        "https://a.org/owl": ["Owl A brown bird of the night."],
+        "https://a.org/the%20owl": ["Owl A brown bird of the night."],
         "https://b.org/http": ["HTTP A http link is no bird."],
         "https://b.org/moth": ["Moth A red moth, banded with white.", "Larvae eat nettles."],
     }
-    asked = queries(small)
+    asked = small.queries()
     expected = {}
     for page, texts in chunks.items():
         vectors = tiny.embed(encoder, [Evidence(doc_id="c", text=text) for text in texts])
@@ -236,13 +221,16 @@ def test_words_of_one_letter_and_common_words_are_words_and_unmatched_pages_are_
         ]
 
 
-@pytest.mark.parametrize("entry", ["bm25", "words", "vectors"])
-def test_a_question_that_begins_with_http_is_a_text(entry: str, small: Small) -> None:
-    told = small.bert if entry == "vectors" else entry
-    service = text_service(small.pages, told, small.cache)
-    asked = Query(query_id="q", text="http link: is it a bird?")
-    run = service.search([asked], 10)
-    assert len(run) == 4 if entry == "vectors" else run["doc_id"][0] == "https://b.org/http"
+@pytest.mark.parametrize("make", [*VECTORS.values(), *WORDS.values()], ids=[*VECTORS, *WORDS])
+def test_a_question_that_begins_with_http_is_a_text(make: Make, small: Small) -> None:
+    asked = [query for query in small.queries() if query.text.startswith("http")]
+    (query,) = asked
+    run = make(small).search(asked, 10)
+    again = make(small).search([replace(query, image=None)], 10)
+    assert run.equals(again)
+    assert set(run["doc_id"]) <= set(small.pages)
+    if make in WORDS.values():
+        assert run["doc_id"][0] == "https://b.org/http"
 
 
 def test_an_empty_page_an_empty_index_and_a_query_side_of_another_part_are_refused(
@@ -258,3 +246,15 @@ def test_an_empty_page_an_empty_index_and_a_query_side_of_another_part_are_refus
         image_service({}, small.clip, small.cache)
     with pytest.raises(VragError, match="query is 'text', but this search is by the image alone"):
         image_service(small.entries, {"model": small.clip, "query": "text"}, small.cache)
+
+
+def test_a_sentence_transformers_folder_is_pooled_as_asked(tmp_path: Path) -> None:
+    """An index by mean pooling of a model whose own modules take the first token."""
+    tiny.sentences(tmp_path / "own")
+    plain = {"model": str(tmp_path / "own-bert"), "pooling": "cls", "normalize": True}
+    asked = {"model": str(tmp_path / "own"), "pooling": "cls", "normalize": True}
+    queries = [Query(query_id=text, text=text) for text in TEXTS]
+    vectors = load_encoder(asked).encode_queries(queries)
+    assert np.array_equal(vectors, load_encoder(plain).encode_queries(queries))
+    own = load_encoder(str(tmp_path / "own")).encode_queries(queries)
+    assert not np.allclose(vectors, own, atol=0.01)

@@ -2,15 +2,25 @@
 
 from vrag_kit.retrieval.again import search_again
 from vrag_kit.retrieval.comparison import PERFECT, RANDOM, score_runs, search_all, write_runs
+from vrag_kit.retrieval.converted import converted_service
 from vrag_kit.retrieval.embeddings import Embeddings, embed_documents
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.finding import OPTIONS
 from vrag_kit.retrieval.loading import load_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, METRICS, evaluate, mean_metrics
+from vrag_kit.retrieval.program import Program, ProgramService
 from vrag_kit.retrieval.reference import perfect_run, random_reference
+from vrag_kit.retrieval.regions import marked_region, with_regions
+from vrag_kit.retrieval.replies import cached
 from vrag_kit.retrieval.run import make_run, read_qrels, read_run, write_qrels, write_run
 from vrag_kit.retrieval.search import FlatRetriever
-from vrag_kit.retrieval.services import SearchService, image_service, text_service
+from vrag_kit.retrieval.search_recall import entity_coverage, entity_recall, search_recall
+from vrag_kit.retrieval.services import (
+    SearchService,
+    check_corpus,
+    image_service,
+    text_service,
+)
 from vrag_kit.retrieval.tfidf import word_run
 
 __all__ = [
@@ -22,12 +32,20 @@ __all__ = [
     "Embeddings",
     "Encoder",
     "FlatRetriever",
+    "Program",
+    "ProgramService",
     "SearchService",
+    "cached",
+    "check_corpus",
+    "converted_service",
     "embed_documents",
+    "entity_coverage",
+    "entity_recall",
     "evaluate",
     "image_service",
     "load_encoder",
     "make_run",
+    "marked_region",
     "mean_metrics",
     "perfect_run",
     "random_reference",
@@ -36,7 +54,9 @@ __all__ = [
     "score_runs",
     "search_again",
     "search_all",
+    "search_recall",
     "text_service",
+    "with_regions",
     "word_run",
     "write_qrels",
     "write_run",

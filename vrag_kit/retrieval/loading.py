@@ -18,7 +18,8 @@ image token for a picture |
 its image processor words it |
 | documents | the encoder of the document side, where there are two: a name, or a
 mapping with "model" and "revision" |
-| pooling | which token's state stands for a text: "cls", "mean", "last" |
+| pooling | which token's state stands for a text: "cls", "mean", "last"; of a
+sentence-transformers folder, that its own modules are passed over |
 | normalize | whether text vectors are brought to unit length |
 
 "both" is, in a dual encoder, the sum of the two unit vectors at unit length; an
@@ -105,7 +106,10 @@ def _transformers(found: Found, device: str) -> Encoder:
         dtype=options.pop("dtype", "auto"),
         trust_remote_code=options.pop("trust_remote_code", False),
     )
-    family = _family(_kind(source))
+    kind = _kind(source)
+    if kind == "sentence" and "pooling" in options:
+        kind = "text"  # its weights as asked, not as its modules say
+    family = _family(kind)
     if strange := sorted(set(options) - {*family.options, "query"}):
         known = sorted((*family.options, *_OF_ALL))
         raise VragError(

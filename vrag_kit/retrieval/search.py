@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,22 +33,27 @@ class FlatRetriever:
         embeddings: Embeddings,
         candidates: Callable[[str], tuple[str, ...] | None],
         left_out: Mapping[str, frozenset[str]] | None = None,
+        *,
+        query_folder: Path | None = None,
     ) -> None:
         """`candidates(query_id)` gives the documents a query is searched in, None for
         all; usually `benchmark.candidates`. Those of `left_out` are found, and dropped.
+        Vectors of pictures that are asked about are kept in `query_folder`, by default
+        beside the documents'.
         """
         self._encoder = encoder
         self._embeddings = embeddings
         self._candidates = candidates
         self._left_out = left_out or {}
+        self._query_folder = query_folder or embeddings.folder
 
     def search(self, queries: Iterable[Query], k: int) -> pd.DataFrame:
         """The `k` nearest documents of each query as a run (see `retrieval.run`), all
         of them where it has fewer candidates; ties by doc_id descending, also at the
         cut.
 
-        Raises `VragError` when k is below 1, when no query is given, and for a query
-        whose vector is no direction.
+        Raises `VragError` when k is below 1, when no query is given, for a query whose
+        vector is no direction, and for documents' vectors of another encoder.
         """
         queries = list(queries)
         if not queries or k < 1:
@@ -55,7 +61,13 @@ class FlatRetriever:
                 f"nothing to search: {len(queries)} queries, k = {k}; expected at least one query"
                 " and k of 1 or more."
             )
-        vectors = query_vectors(self._encoder, queries, self._embeddings.folder)
+        vectors = query_vectors(self._encoder, queries, self._query_folder)
+        if vectors.shape[1] != self._embeddings.dim:
+            raise VragError(
+                f"{self._embeddings.folder}: vectors of {self._embeddings.dim} components, but"
+                f" {self._encoder.name} makes {vectors.shape[1]}: another encoder made them. Name"
+                " that one as retriever."
+            )
         pools: dict[tuple[str, ...] | None, list[int]] = defaultdict(list)
         for position, query in enumerate(queries):
             pools[self._candidates(query.query_id)].append(position)

@@ -27,7 +27,7 @@ from vrag_kit.retrieval.page_chunks import page_chunks, page_of
 from vrag_kit.retrieval.run import best_scores, make_run
 from vrag_kit.retrieval.search import FlatRetriever
 from vrag_kit.retrieval.tfidf import WordIndex
-from vrag_kit.types import DocId, Evidence, Query
+from vrag_kit.types import Benchmark, DocId, Evidence, Query
 
 
 class SearchService(Protocol):
@@ -105,7 +105,7 @@ def image_service(
     picture alone, as it encodes the documents. The score is the inner product. Raises
     `VragError` as `load_encoder` does, and for no documents.
     """
-    encoder = open_encoder(_asked_by("image", entry), cache_dir, device=device)
+    encoder = open_encoder(asked_by("image", entry), cache_dir, device=device)
     return _dense(encoder, documents, list(documents.values()), cache_dir, reads="image")
 
 
@@ -122,7 +122,7 @@ def text_service(
     """
     chunks = list(page_chunks(documents.values()))
     if not isinstance(entry, str) or entry not in WORD_INDEXES:
-        encoder = open_encoder(_asked_by("text", entry), cache_dir, device=device)
+        encoder = open_encoder(asked_by("text", entry), cache_dir, device=device)
         return _dense(encoder, documents, chunks, cache_dir, reads="text")
     _check_documents(chunks)
     stamps = ((chunk.doc_id, chunk.text or "") for chunk in chunks)
@@ -162,8 +162,25 @@ def check_asked(service: SearchService, queries: Sequence[Query], k: int) -> Non
             )
 
 
-def _asked_by(part: str, entry: Entry) -> Entry:
-    """The entry with its query side told to encode one part."""
+def check_corpus(service: SearchService, benchmark: Benchmark) -> None:
+    """Raise `VragError` for a service that finds what the benchmark's corpus does not
+    hold, or holds otherwise: the index of another split.
+    """
+    for doc_id, document in service.corpus.items():
+        held = benchmark.corpus.get(doc_id)
+        if held is not document and held != document:
+            found = "is not in" if held is None else "is another one in"
+            raise VragError(
+                f"search by {service.name}: its document {doc_id!r} {found} {benchmark.name}."
+                " Indexes belong to splits: search that of the questions."
+            )
+
+
+def asked_by(part: str, entry: Entry) -> Entry:
+    """The entry with its query side told to encode "image" or "text" alone.
+
+    Raises `VragError` where it says otherwise.
+    """
     options = {"model": entry} if isinstance(entry, str) else dict(entry)
     if options.setdefault("query", part) != part:
         raise VragError(

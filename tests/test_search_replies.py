@@ -1,0 +1,263 @@
+"""Replies are kept under what was asked; crops are asked one by one; recall by hand."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from small_index import Small
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval import (
+    SearchService,
+    cached,
+    check_corpus,
+    entity_coverage,
+    entity_recall,
+    image_service,
+    make_run,
+    marked_region,
+    search_recall,
+    text_service,
+    with_regions,
+)
+from vrag_kit.retrieval.regions import WHOLE, Crop
+from vrag_kit.types import Benchmark, Evidence, Query
+
+
+@dataclass
+class Counted:
+    """A service that notes how many queries it is asked."""
+
+    service: SearchService
+    asked: list[int] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.service, name)
+
+    def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
+        self.asked.append(len(queries))
+        return self.service.search(queries, k)
+
+
+def pages(small: Small) -> Counted:
+    return Counted(text_service(small.pages, "bm25", small.cache))
+
+
+def pictures(small: Small) -> Counted:
+    return Counted(image_service(small.entries, small.clip, small.cache))
+
+
+def test_what_was_asked_is_read_back_the_same_to_the_last_bit(small: Small, tmp_path: Path) -> None:
+    for make in (pages, pictures):
+        first = make(small)
+        run = cached(first, tmp_path).search(small.queries(), 3)
+        second = make(small)
+        assert cached(second, tmp_path).search(small.queries(), 3).equals(run)
+        assert run.equals(make(small).search(small.queries(), 3))
+        assert (first.asked, second.asked) == ([4], [])
+
+
+def test_replies_hold_for_one_k_one_service_and_one_text_or_picture(
+    small: Small, tmp_path: Path
+) -> None:
+    query = small.queries()[0]
+    service = pages(small)
+    kept = cached(service, tmp_path)
+    kept.search([query], 3)
+    kept.search([replace(query, query_id="other", image=None)], 3)  # the same question
+    assert service.asked == [1]
+    kept.search([query], 2)
+    kept.search([replace(query, text=f"{query.text}?")], 3)
+    fewer = pages(small.without_first())
+    cached(fewer, tmp_path).search([query], 3)
+    assert (service.asked, fewer.asked) == ([1, 1, 1], [1])
+    twins = [query, replace(query, query_id="twin"), replace(query, query_id="new", text="owl")]
+    run = cached(pages(small), tmp_path / "new").search(twins, 3)
+    hits = [run[run["query_id"] == name]["doc_id"].tolist() for name in ("q0", "twin")]
+    assert hits[0] == hits[1] != []
+
+
+def test_the_same_pixels_in_another_file_are_the_same_question(
+    small: Small, tmp_path: Path
+) -> None:
+    (query, other, *_) = small.queries()
+    path = tmp_path / "copy.bmp"
+    query.image.open().save(path)  # type: ignore[union-attr]
+    service = pictures(small)
+    kept = cached(service, tmp_path)
+    kept.search([query], 2)
+    kept.search([replace(query, image=ImageFile(path))], 2)
+    assert service.asked == [1]
+    kept.search([replace(query, image=other.image)], 2)
+    assert service.asked == [1, 1]
+
+
+def test_a_question_that_finds_nothing_is_kept_too(small: Small, tmp_path: Path) -> None:
+    service = pages(small)
+    nothing = Query(query_id="q", text="zebra")
+    assert cached(service, tmp_path).search([nothing], 3).empty
+    assert cached(service, tmp_path).search([nothing], 3).empty
+    assert service.asked == [1]
+    assert cached(service, tmp_path).search([], 3).empty
+
+
+def test_a_damaged_file_of_replies_is_named(small: Small, tmp_path: Path) -> None:
+    (tmp_path / "replies.sqlite").write_text("no database, but a text that is long enough " * 50)
+    with pytest.raises(VragError, match=r"replies\.sqlite: replies cannot be read .*remove"):
+        cached(pages(small), tmp_path).search(small.queries(), 3)
+
+
+@pytest.fixture
+def collage(small: Small, tmp_path: Path) -> Query:
+    """A query whose picture holds entry kg-3 at the left and kg-0 at the right."""
+    left = small.entries["kg-3"].image.open().resize((64, 64))  # type: ignore[union-attr]
+    right = small.entries["kg-0"].image.open().resize((60, 40))  # type: ignore[union-attr]
+    whole = Image.new("RGB", (160, 64), "grey")
+    whole.paste(left, (0, 0))
+    whole.paste(right, (100, 24))
+    whole.save(tmp_path / "collage.png")
+    return Query(query_id="c", text="", image=ImageFile(tmp_path / "collage.png"))
+
+
+LEFT, RIGHT = (0.0, 0.0, 0.4, 1.0), (100 / 160, 24 / 64, 1.0, 1.0)
+
+
+def test_a_document_has_its_best_score_over_the_crops(collage: Query, small: Small) -> None:
+    service = image_service(small.entries, small.clip, small.cache)
+    crops = [LEFT, RIGHT, WHOLE]
+    alone = [with_regions(service, lambda query, box=box: [box]) for box in crops]
+    scores = [each.search([collage], 4).set_index("doc_id")["score"] for each in alone]
+    run = with_regions(service, lambda query: crops).search([collage], 4)
+    assert set(run["doc_id"][:2]) == {"kg-3", "kg-0"}
+    for doc_id, score in zip(run["doc_id"], run["score"], strict=True):
+        assert score == max(each[doc_id] for each in scores)
+    for k in (1, 2, 3):
+        cut = with_regions(service, lambda query: crops).search([collage], k)
+        assert cut.equals(run[run["rank"] <= k])
+
+
+def test_a_crop_holds_the_pixels_of_its_region_and_is_another_picture(collage: Query) -> None:
+    assert collage.image is not None
+    crop = Crop(collage.image, RIGHT)
+    expected = collage.image.open().crop((100, 24, 160, 64))
+    assert np.array_equal(np.asarray(crop.open()), np.asarray(expected))
+    assert crop.stamp not in (collage.image.stamp, Crop(collage.image, LEFT).stamp)
+    assert crop.data().startswith(b"\x89PNG")
+    beyond = Crop(collage.image, (-1.0, 0.5, 2.0, 7.0)).open()
+    assert beyond.size == (160, 32)
+    for box in [(0.5, 0.0, 0.5, 1.0), (0.6, 0.0, 0.4, 1.0), (1.2, 0.0, 1.4, 1.0)]:
+        with pytest.raises(VragError, match=r"collage\.png: the region .* holds no pixel"):
+            Crop(collage.image, box).open()
+
+
+def test_replies_to_crops_are_kept_each_so_that_other_regions_are_other_questions(
+    collage: Query, small: Small, tmp_path: Path
+) -> None:
+    service = pictures(small)
+    for regions in ([LEFT], [LEFT, RIGHT], [LEFT, RIGHT]):
+        kept = cached(with_regions(service, lambda query, boxes=regions: boxes), tmp_path)
+        run = kept.search([collage], 2)
+        assert run.equals(
+            with_regions(pictures(small), lambda query, boxes=regions: boxes).search([collage], 2)
+        )
+    assert service.asked == [1, 1]
+
+
+def test_marked_regions_are_pixels_of_the_size_that_they_were_marked_in(collage: Query) -> None:
+    marked = replace(collage, metadata={"region": [100, 24, 160, 64], "image_size": [160, 64]})
+    assert marked_region(marked) == [RIGHT]
+    larger = {"region": [200, 48, 320, 128], "image_size": [320, 128]}
+    assert marked_region(replace(collage, metadata=larger)) == [RIGHT]
+    assert marked_region(replace(collage, metadata={"region": [100, 24, 160, 64]})) == [RIGHT]
+    assert marked_region(collage) == []
+    for wrong in ([1, 2, 3], "left", [1, 2, 3, None]):
+        with pytest.raises(VragError, match="query 'c': its region is"):
+            marked_region(replace(collage, metadata={"region": wrong}))
+
+
+def test_a_search_by_text_has_no_regions(small: Small) -> None:
+    with pytest.raises(VragError, match="bm25 reads the text of a query, which has no regions"):
+        with_regions(pages(small), marked_region)
+
+
+def test_another_splits_index_is_refused(small: Small, tmp_path: Path) -> None:
+    benchmark = Benchmark(
+        name="validation", fingerprint="", queries={}, corpus=small.pages, qrels={}
+    )
+    service = text_service(small.pages, "bm25", small.cache)
+    check_corpus(service, benchmark)
+    check_corpus(text_service(small.without_first().pages, "bm25", small.cache), benchmark)
+    name = next(iter(small.pages))
+    other = {**small.pages, name: replace(small.pages[name], text="another page")}
+    with pytest.raises(VragError, match=f"document '{name}' is another one in validation"):
+        check_corpus(service, replace(benchmark, corpus=other))
+    with pytest.raises(VragError, match=r"is not in validation\. Indexes belong"):
+        check_corpus(service, replace(benchmark, corpus=small.without_first().pages))
+
+
+KG = {
+    f"kg-{number}": Evidence(
+        doc_id=f"kg-{number}",
+        metadata={"entities": [{"entity_name": name} for name in names]},
+    )
+    for number, names in enumerate([["Talia ensis"], ["Talia osa", "Talia  Ensis"], ["Moth"]])
+}
+ASKED = [
+    Query(query_id="first", text="?", entity="Talia ensis", group="g"),
+    Query(query_id="third", text="?", entity="moth"),
+    Query(query_id="never", text="?", entity="Heron"),
+    Query(query_id="nothing found", text="?", entity="Moth"),
+    Query(query_id="not told", text="?"),
+]
+RUN = make_run(
+    [(name, f"kg-{number}", 1.0 - number / 10) for name in ("first", "third", "never", "not told")
+     for number in (1, 0, 2)]
+)  # fmt: skip
+
+
+def test_an_entity_is_found_where_one_of_the_first_k_hits_shows_it() -> None:
+    table = entity_recall(RUN, ASKED, KG, cutoffs=[1, 2, 3])
+    assert list(table.columns[:2]) == ["query_id", "group"]
+    values = table.pivot(index="query_id", columns="k", values="value")
+    assert values.loc["first"].tolist() == [1, 1, 1]
+    assert values.loc["third"].tolist() == [0, 0, 1]
+    assert values.loc["never"].tolist() == [0, 0, 0]
+    assert values.loc["nothing found"].tolist() == [0, 0, 0]
+    assert "not told" not in values.index
+    held = {"first": True, "third": True, "never": False, "nothing found": True}
+    assert entity_coverage(ASKED, KG) == held
+
+
+def test_a_page_that_tells_the_answer_is_found_and_one_that_cannot_be_told_is_no_value() -> None:
+    asked: list[str] = []
+
+    def tells(pairs: Sequence[tuple[Query, Evidence]]) -> list[bool | None]:
+        asked.extend(f"{query.query_id} {page.doc_id}" for query, page in pairs)
+        said = {"kg-0": None, "kg-1": False, "kg-2": True}
+        return [said[page.doc_id] for _, page in pairs]
+
+    table = search_recall(RUN, ASKED[:1], KG, tells, cutoffs=[3, 1, 2])
+    assert asked == ["first kg-0", "first kg-1", "first kg-2"]
+    values = dict(zip(table["k"], table["value"], strict=True))
+    assert values[3] == 1  # a page is known to tell it
+    assert np.isnan(values[1])  # none is, and one could not be told
+    assert np.isnan(values[2])
+    with pytest.raises(VragError, match="cut-offs must be 1 or more"):
+        search_recall(RUN, ASKED, KG, tells, cutoffs=[0])
+    with pytest.raises(VragError, match="the run finds 3 documents that the corpus does not hold"):
+        search_recall(RUN, ASKED, {}, tells, cutoffs=[3])
+
+
+def test_a_search_without_its_cache_folder_makes_one(small: Small, tmp_path: Path) -> None:
+    folder = tmp_path / "not" / "there"
+    cached(pages(small), folder).search(small.queries(), 1)
+    shutil.rmtree(folder)
+    cached(pages(small), folder).search(small.queries(), 1)

@@ -1,0 +1,160 @@
+"""Exact search in an index that `convert_chroma` wrote: vectors of others, our encoder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from vrag_kit.errors import VragError
+from vrag_kit.options import Entry, read_entry
+from vrag_kit.retrieval.embeddings import Embeddings, Place, embeddings_folder
+from vrag_kit.retrieval.finding import OPTIONS
+from vrag_kit.retrieval.known import open_encoder
+from vrag_kit.retrieval.page_chunks import page_of
+from vrag_kit.retrieval.search import FlatRetriever
+from vrag_kit.retrieval.services import Index, IndexService, asked_by
+from vrag_kit.types import DocId, Evidence
+
+
+def converted_service(
+    folder: Path | str,
+    documents: Mapping[DocId, Evidence],
+    entry: Entry,
+    cache_dir: Path | str,
+    *,
+    device: str = "cpu",
+) -> IndexService:
+    """A search by the picture, or by the text, of a query in the converted index in
+    `folder`, whose documents were read from there; of chunks, as `text_service` does.
+
+    `entry` is the retriever (`load_encoder`) that made the vectors; what it makes of the
+    queries' pictures is kept in `cache_dir`. The score is the cosine. Raises `VragError`
+    for a folder without vectors or with damaged ones, and for an index of another encoder
+    or of other documents.
+    """
+    index = _read(Path(folder).expanduser())
+    _check(index, documents, entry)
+    encoder = open_encoder(asked_by(index.by, entry), cache_dir, device=device)
+
+    def make_index() -> Index:
+        places = _places(index)
+        known = Embeddings(index.folder, places, index.dim)
+        own = embeddings_folder(encoder, cache_dir)
+        return FlatRetriever(encoder, known, lambda query_id: None, query_folder=own).search
+
+    told = json.dumps([encoder.fingerprint, index.told])
+    return IndexService(
+        name=encoder.name,
+        fingerprint=hashlib.sha256(told.encode()).hexdigest(),
+        reads=index.by,
+        corpus=documents,
+        make_index=make_index,
+        document_of=index.document_of,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Converted:
+    """What a manifest says."""
+
+    folder: Path
+    by: str
+    encoder: str
+    dim: int
+    file: str
+    """Name and hash of the file of documents, which lies beside the folder."""
+    sha256: str
+    shards: dict[str, int]
+    """Rows of each file."""
+    told: str
+
+    def pieces(self) -> list[str]:
+        """The id of each vector."""
+        path = self.folder / "pieces.txt"
+        try:
+            return path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise _damaged(path, str(error)) from error
+
+    def document_of(self, piece: str) -> DocId:
+        """The document of a vector."""
+        return page_of(piece) if self.by == "text" else piece
+
+
+def _read(folder: Path) -> _Converted:
+    path = folder / "vectors" / "manifest.json"
+    try:
+        text = path.read_text(encoding="utf-8")
+        told = json.loads(text)
+        if told["format"] != 1 or told["by"] not in ("image", "text"):
+            raise ValueError(f"format {told['format']}, searched by {told['by']}")
+        return _Converted(
+            folder=path.parent,
+            by=told["by"],
+            encoder=str(told["encoder"]),
+            dim=int(told["dim"]),
+            file=str(told["documents"]["file"]),
+            sha256=str(told["documents"]["sha256"]),
+            shards={str(each["file"]): int(each["rows"]) for each in told["shards"]},
+            told=text,
+        )
+    except FileNotFoundError as error:
+        raise VragError(
+            f"{path}: not there, so that {folder} holds no converted index. Write one by"
+            " vrag_kit/retrieval/convert_chroma.py, whose first lines say how."
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, str(error)) from error
+
+
+def _check(index: _Converted, documents: Mapping[DocId, Evidence], entry: Entry) -> None:
+    """Raise `VragError` when vectors, documents and encoder do not belong together."""
+    spec = read_entry(entry, OPTIONS, "retriever")[0]
+    if PurePosixPath(spec).name != PurePosixPath(index.encoder).name:
+        raise VragError(
+            f"{index.folder}: {index.encoder} made these vectors, but the retriever is {spec!r}."
+            " Name that one (a folder of its name will do)."
+        )
+    path = index.folder.parent / index.file
+    try:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise _damaged(path, str(error)) from error
+    if found != index.sha256:
+        raise VragError(
+            f"{path}: not the file that was written with the vectors beside it: of another split,"
+            " or edited. Convert the index again."
+        )
+    strange = {index.document_of(piece) for piece in index.pieces()} ^ documents.keys()
+    if strange:
+        raise VragError(
+            f"{index.folder}: {len(strange):,} documents, such as {min(strange)!r}, are in the"
+            f" index or were given, but not both. Read the documents from {path}."
+        )
+
+
+def _places(index: _Converted) -> dict[str, Place]:
+    """Where each piece's vector is."""
+    pieces = index.pieces()
+    places: list[Place] = []
+    for file, count in index.shards.items():
+        path = index.folder / file
+        try:
+            shape = np.load(path, mmap_mode="r", allow_pickle=False).shape
+        except (OSError, ValueError, EOFError) as error:
+            raise _damaged(path, str(error)) from error
+        if shape != (count, index.dim):
+            raise _damaged(path, f"shape {shape}, expected {(count, index.dim)}")
+        places += [(path.stem, row) for row in range(count)]
+    if len(places) != len(set(pieces)):
+        raise _damaged(index.folder, f"{len(places)} vectors for {len(set(pieces))} ids")
+    return dict(zip(pieces, places, strict=True))
+
+
+def _damaged(path: Path, found: str) -> VragError:
+    return VragError(f"{path}: cannot be used ({found}). Convert the index again.")

@@ -1,0 +1,159 @@
+"""Search by parts of a picture: a document's score is its best over the crops."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+from PIL import Image
+
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval.run import make_run
+from vrag_kit.retrieval.services import SearchService, check_asked
+from vrag_kit.types import DocId, Evidence, LazyImage, Query
+
+Box = tuple[float, float, float, float]
+"""Left, upper, right and lower edge, as fractions of the picture's width and height."""
+Regions = Callable[[Query], Sequence[Box]]
+WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Crop:
+    """A region of a picture; implements `LazyImage`."""
+
+    image: LazyImage
+    box: Box
+
+    @property
+    def where(self) -> str:
+        """The picture's, and the region."""
+        return f"{self.image.where} {_told(self.box)}"
+
+    @property
+    def stamp(self) -> str:
+        """The picture's, and the region."""
+        return f"{self.image.stamp} {_told(self.box)}"
+
+    def open(self) -> Image.Image:
+        """The region, with every pixel that it touches; raises `VragError` for one
+        without area or wholly outside.
+        """
+        picture = self.image.open()
+        width, height = picture.size
+        edges = (
+            max(0, math.floor(self.box[0] * width)),
+            max(0, math.floor(self.box[1] * height)),
+            min(width, math.ceil(self.box[2] * width)),
+            min(height, math.ceil(self.box[3] * height)),
+        )
+        if edges[0] >= edges[2] or edges[1] >= edges[3]:
+            raise VragError(
+                f"{self.image.where}: the region {_told(self.box)} holds no pixel of it; expected"
+                " left, upper, right, lower as fractions in [0, 1], left before right."
+            )
+        return picture.crop(edges)
+
+    def data(self) -> bytes:
+        """The region as PNG."""
+        file = io.BytesIO()
+        self.open().save(file, "PNG")
+        return file.getvalue()
+
+
+@dataclass(frozen=True)
+class RegionService:
+    """An image service that is asked by each region of a query's picture."""
+
+    service: SearchService
+    regions: Regions
+
+    @property
+    def name(self) -> str:
+        """The service's, "by region"."""
+        return f"{self.service.name}-by-region"
+
+    @property
+    def fingerprint(self) -> str:
+        """As the service's: which regions a query has is the caller's to know."""
+        return self.service.fingerprint
+
+    @property
+    def reads(self) -> str:
+        """As the service's."""
+        return self.service.reads
+
+    @property
+    def corpus(self) -> Mapping[DocId, Evidence]:
+        """As the service's."""
+        return self.service.corpus
+
+    def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
+        """As `SearchService.search` says; a query without regions is asked by its whole
+        picture. Raises `VragError` for a region that holds no pixel.
+        """
+        check_asked(self, queries, k)
+        crops: list[Query] = []
+        owners: dict[str, str] = {}
+        for query in queries:
+            for number, box in enumerate(self.regions(query) or [WHOLE]):
+                crop = _cropped(query, number, box)
+                crops.append(crop)
+                owners[crop.query_id] = query.query_id
+        run = self.service.search(crops, k)
+        run["query_id"] = run["query_id"].map(owners)
+        best = run.groupby(["query_id", "doc_id"], sort=False, as_index=False)["score"].max()
+        ranked = make_run(best)
+        return ranked[ranked["rank"] <= k].reset_index(drop=True)
+
+
+def with_regions(service: SearchService, regions: Regions) -> RegionService:
+    """The image service, asked by the regions of each query's picture.
+
+    Raises `VragError` for a service that reads texts.
+    """
+    if service.reads != "image":
+        raise VragError(
+            f"search by {service.name} reads the {service.reads} of a query, which has no"
+            " regions. Use a search by image."
+        )
+    return RegionService(service, regions)
+
+
+def marked_region(query: Query) -> list[Box]:
+    """The region that the data mark in a query's picture (`region` in the metadata: left,
+    upper, right, lower in pixels of a picture of `image_size`, by default its own); none
+    where they mark none.
+
+    Raises `VragError` for a mark that is no four numbers.
+    """
+    region = query.metadata.get("region")
+    if not region:
+        return []
+    try:
+        edges = [float(edge) for edge in region]
+        size = query.metadata.get("image_size")
+        if not size and query.image is not None:
+            size = query.image.open().size
+        width, height = (float(side) for side in size or ())
+        return [(edges[0] / width, edges[1] / height, edges[2] / width, edges[3] / height)]
+    except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+        raise VragError(
+            f"query {query.query_id!r}: its region is {region!r} in a picture of"
+            f" {query.metadata.get('image_size')!r}; expected left, upper, right, lower, and width"
+            " and height, in pixels."
+        ) from error
+
+
+def _cropped(query: Query, number: int, box: Box) -> Query:
+    name = f"{query.query_id}#{number}"
+    if box == WHOLE or query.image is None:
+        return replace(query, query_id=name)
+    return replace(query, query_id=name, image=Crop(query.image, box))
+
+
+def _told(box: Box) -> str:
+    return ",".join(f"{edge:.6g}" for edge in box)

@@ -1,0 +1,103 @@
+"""Whether a search finds what is needed: the entity asked about, or a page with the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.types import DocId, Evidence, Query, QueryId
+
+Pair = tuple[Query, Evidence]
+Tells = Callable[[Sequence[Pair]], Sequence[bool | None]]
+"""Whether each document holds what its query needs; None where that could not be told."""
+
+
+def search_recall(
+    run: pd.DataFrame,
+    queries: Iterable[Query],
+    corpus: Mapping[DocId, Evidence],
+    tells: Tells,
+    *,
+    cutoffs: Sequence[int],
+) -> pd.DataFrame:
+    """Whether one of the first k hits of each query holds what it needs: columns query_id,
+    group, metric ("recall"), k, value (1 or 0), worst (0) and best (1).
+
+    Value is NaN, to be left out of means and counted, where no hit is known to hold it
+    and some could not be told. A query without hits has found nothing: 0. Hits are
+    judged once, all in one call. Raises `VragError` for a cut-off below 1, and for hits
+    that are not in the corpus.
+    """
+    asked = {query.query_id: query for query in queries}
+    if not cutoffs or min(cutoffs) < 1:
+        raise VragError(f"cut-offs must be 1 or more, got {list(cutoffs)}.")
+    hits = run[(run["rank"] <= max(cutoffs)) & run["query_id"].isin(asked)]
+    if strange := sorted(set(hits["doc_id"]) - corpus.keys()):
+        raise VragError(
+            f"the run finds {len(strange):,} documents that the corpus does not hold, such as"
+            f" {strange[0]!r}. Give the corpus of the search service that made the run."
+        )
+    pairs = zip(hits["query_id"], hits["doc_id"], strict=True)
+    told = tells([(asked[query_id], corpus[doc_id]) for query_id, doc_id in pairs])
+    verdicts: dict[QueryId, list[tuple[int, bool | None]]] = {each: [] for each in asked}
+    for query_id, rank, verdict in zip(hits["query_id"], hits["rank"], told, strict=True):
+        verdicts[query_id].append((int(rank), verdict))
+    rows = []
+    for query_id, query in asked.items():
+        for k in cutoffs:
+            found = _found([verdict for rank, verdict in verdicts[query_id] if rank <= k])
+            rows.append({"query_id": query_id, "group": query.group, "k": k, "value": found})
+    table = pd.DataFrame(rows, columns=["query_id", "group", "k", "value"])
+    table = table.assign(metric="recall", worst=0.0, best=1.0)
+    return table[["query_id", "group", "metric", "k", "value", "worst", "best"]]
+
+
+def entity_recall(
+    run: pd.DataFrame,
+    queries: Iterable[Query],
+    corpus: Mapping[DocId, Evidence],
+    *,
+    cutoffs: Sequence[int],
+) -> pd.DataFrame:
+    """`search_recall` of the entity that a query asks about, among the entities of its
+    hits (`entities` in the metadata); names are compared without regard to case.
+
+    Queries whose entity the data do not tell are absent.
+    """
+    known = [query for query in queries if query.entity.strip()]
+    return search_recall(run, known, corpus, _shows_entity, cutoffs=cutoffs)
+
+
+def entity_coverage(
+    queries: Iterable[Query], corpus: Mapping[DocId, Evidence]
+) -> dict[QueryId, bool]:
+    """Whether any document of the corpus shows a query's entity: what recall cannot
+    exceed. Queries whose entity the data do not tell are absent.
+    """
+    held: set[str] = set()
+    for document in corpus.values():
+        held |= _entities(document)
+    return {
+        query.query_id: _name(query.entity) in held for query in queries if query.entity.strip()
+    }
+
+
+def _found(verdicts: Sequence[bool | None]) -> float:
+    if True in verdicts:
+        return 1.0
+    return np.nan if None in verdicts else 0.0
+
+
+def _shows_entity(pairs: Sequence[Pair]) -> list[bool | None]:
+    return [_name(query.entity) in _entities(document) for query, document in pairs]
+
+
+def _entities(document: Evidence) -> set[str]:
+    return {_name(each["entity_name"]) for each in document.metadata.get("entities", ())}
+
+
+def _name(entity: str) -> str:
+    return " ".join(entity.split()).casefold()
