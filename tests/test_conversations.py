@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from vrag_kit.analysis import (
     with_stop,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.papers.crag_mm import two_not_right
+from vrag_kit.papers.crag_mm import independent_turns, two_not_right
 from vrag_kit.types import Benchmark, Query
 
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0, "?": math.nan}
@@ -121,6 +122,23 @@ def test_case_5_one_wrong_question_alone_is_minus_1_and_no_rule_stops_it() -> No
         assert found.loc["truthfulness", "value"] == -1
         assert found.loc["early_stop", "value"] == 0
         assert found["n"].tolist() == [1] * 10
+
+
+def test_case_7_turns_that_have_nothing_to_do_with_each_other() -> None:
+    # GPT-5 mini's rates in Table 9; printed there are 43.5, 42.5 and 22.5 before the stop
+    exact = independent_turns((61.0, 22.5, 16.5))
+    assert round(100 * exact["early_stop"], 1) == 40.4
+    assert round(100 * exact["early_stop_with_turns_left"], 1) == 32.2
+    assert round(100 * exact["truthfulness"], 1) == 38.2
+    assert round(100 * exact["missing_stopped"], 1) == 34.2
+
+
+def test_the_exact_expectation_is_what_all_sequences_come_to() -> None:
+    # with equal rates every sequence of three turns is as likely as any other
+    talks = ["".join(letters) for letters in product("RMW", repeat=3)]
+    exact = independent_turns((1, 1, 1), lengths={3: 1})
+    found = slowly(talks)
+    assert {name: found[name] for name in exact} == pytest.approx(exact)
 
 
 def test_of_single_questions_truthfulness_is_accuracy_less_hallucination() -> None:

@@ -16,16 +16,20 @@ from vrag_kit.judging.rouge import rouge_all, rouge_recall
 from vrag_kit.judging.rubric import Rubric, Unreadable, Verdict
 from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.judging.truth_rules import TruthRuleJudge
+from vrag_kit.judging.truthfulness import TRUTH
 
 __all__ = [
     "JUDGES",
     "LABELS",
     "SHARES",
+    "TRUTH",
     "Judge",
     "LLMJudge",
     "Rubric",
     "RuleJudge",
     "Scale",
+    "TruthRuleJudge",
     "Unreadable",
     "Verdict",
     "declines",

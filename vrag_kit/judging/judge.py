@@ -17,6 +17,7 @@ from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.rubric import Rubric
 from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.judging.scale import Scale
+from vrag_kit.judging.truth_rules import TruthRuleJudge
 from vrag_kit.options import Entry
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
 
@@ -38,7 +39,10 @@ class Judge(Protocol):
 
 SILENCE = {Status.EMPTY: "empty", Status.TRUNCATED: "cut off"}
 """How an answer is marked that the model left empty, or that was cut off."""
-JUDGES: dict[str, Callable[[], Judge]] = {RuleJudge.name: RuleJudge}
+JUDGES: dict[str, Callable[[], Judge]] = {
+    RuleJudge.name: RuleJudge,
+    TruthRuleJudge.name: TruthRuleJudge,
+}
 """The judges that are no models, by the name that a parameter gives them."""
 
 
@@ -91,12 +95,12 @@ def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.D
     the readable verdicts of an answer, and NaN where the call failed or no verdict could
     be read: such rows are counted and left out of means. An answer that the model left
     empty, or that was cut off, needs no judge: it earns the worst, and its mark is
-    "empty" or "cut off". spread is the standard
-    deviation over an answer's verdicts, NaN for fewer than two. An answer is marked
-    when the judge says that it declines ("No Answer"); it abstains when it is marked, or
-    when it earns nothing and its words decline. Equal answers to a query are judged
-    once. Raises `VragError` for a row that is no answer to a query, and when not one
-    answer got a verdict.
+    "empty" or "cut off". spread is the standard deviation over an answer's verdicts, NaN
+    for fewer than two. An answer is marked when the judge says that it declines ("No
+    Answer"); it abstains when it is marked, or when it earns nothing and its words
+    decline: what costs was taken as an answer. Equal answers to a query are judged once.
+    Raises `VragError` for a row that is no answer to a query, and when not one answer
+    got a verdict.
     """
     ANSWERS.check(answers, ["query_id", "status"], "judge_all")
     good = answered(benchmark, answers).drop_duplicates(["query_id", "answer"])
@@ -178,8 +182,8 @@ def _said(verdict: Judgment) -> str:
 def _abstains(verdict: Judgment, answer: str, scale: Scale) -> bool:
     if "abstention" in verdict.marks:
         return True
-    earned = verdict.score is not None and verdict.score > scale.nothing
-    return not earned and "hallucination" not in verdict.marks and declines(answer)
+    nothing = verdict.score == scale.nothing
+    return nothing and "hallucination" not in verdict.marks and declines(answer)
 
 
 def _note(name: str, found: Sequence[Sequence[Judgment]]) -> None:

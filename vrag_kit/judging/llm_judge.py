@@ -11,8 +11,8 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.judging.answered import hidden
-from vrag_kit.judging.rubric import Rubric, Unreadable, label_of
-from vrag_kit.types import Answer, Benchmark, Failure, Judgment, Message, Prompt, Status
+from vrag_kit.judging.rubric import Rubric, Unreadable, Verdict, label_of
+from vrag_kit.types import Answer, Benchmark, Failure, Judgment, Message, Prompt, Query, Status
 
 if TYPE_CHECKING:
     from vrag_kit.generation.asking_options import Asking
@@ -55,18 +55,24 @@ class LLMJudge:
         self._path, self._how = Path(answers_dir) / "answers.sqlite", how
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
-        """For each row of answers its verdicts, one a sample; a query whose answers are
-        hidden gets one that says so.
+        """For each row of answers its verdicts, one a sample. What the rubric settles
+        gets that one verdict, and a query whose answers are hidden one that says so.
         """
-        queries = [benchmark.queries[query_id] for query_id in answers["query_id"]]
-        prompts = [
-            self._rubric.prompt(query, answer)
-            for query, answer in zip(queries, answers["answer"], strict=True)
-            if query.answers
-        ]
+        rows = zip(answers["query_id"], answers["answer"], strict=True)
+        pairs = [(benchmark.queries[query_id], answer) for query_id, answer in rows]
+        known = [self._without_asking(query, answer) for query, answer in pairs]
+        asked = [pair for pair, verdict in zip(pairs, known, strict=True) if verdict is None]
+        prompts = [self._rubric.prompt(query, answer) for query, answer in asked]
         rounds = [self._round(prompts, sample) for sample in range(self.samples)] if prompts else []
         verdicts = iter(zip(*rounds, strict=True))
-        return [next(verdicts) if query.answers else (hidden(query),) for query in queries]
+        return [next(verdicts) if verdict is None else (verdict,) for verdict in known]
+
+    def _without_asking(self, query: Query, answer: str) -> Judgment | None:
+        """The verdict that needs no model; None where it is to be asked."""
+        if not query.answers:
+            return hidden(query)
+        verdict = self._rubric.settles(query, answer)
+        return None if verdict is None else self._judgment(verdict, "no judge was asked")
 
     def _round(self, prompts: Sequence[Prompt], sample: int) -> list[Judgment]:
         """One verdict a prompt; what cannot be read is asked once more."""
@@ -112,12 +118,12 @@ class LLMJudge:
                 failure = Failure(Status.UNREADABLE, str(error))
         if failure is not None:
             return Judgment(answer_id="", label="", score=None, raw=reply.raw, failure=failure)
+        return self._judgment(verdict, reply.raw)
+
+    def _judgment(self, verdict: Verdict, raw: str | None) -> Judgment:
+        label = label_of(verdict, self.scale)
         return Judgment(
-            answer_id="",
-            label=label_of(verdict, self.scale),
-            score=verdict.score,
-            marks=verdict.marks,
-            raw=reply.raw,
+            answer_id="", label=label, score=verdict.score, marks=verdict.marks, raw=raw
         )
 
     def _can_repair(self, reply: Answer) -> bool:

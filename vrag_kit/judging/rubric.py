@@ -21,6 +21,11 @@ class Verdict:
     """Remarks such as "hallucination", "redundant", "abstention"."""
 
 
+def settles_nothing(query: Query, answer: str) -> Verdict | None:
+    """None: every answer is for the judge to read."""
+    return None
+
+
 class Unreadable(ValueError):
     """Why a judge's words are no verdict."""
 
@@ -37,6 +42,8 @@ class Rubric:
     """The verdict in the judge's words; raises `Unreadable` with the reason."""
     repair: Callable[[str], str]
     """What is asked once more when a verdict cannot be read, for that reason."""
+    settles: Callable[[Query, str], Verdict | None] = settles_nothing
+    """The verdict of an answer that needs no judge; None for those that do."""
 
 
 def label_of(verdict: Verdict, scale: Scale) -> str:

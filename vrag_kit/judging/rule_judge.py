@@ -38,6 +38,13 @@ def _canonical() -> dict[str, Trait]:
 
 
 _CANONICAL = _canonical()
+
+
+def canonical(word: str) -> str:
+    """The name of the colour or pattern that a word stands for; other words as they are."""
+    return _CANONICAL[word][1] if word in _CANONICAL else word
+
+
 _TRAIT_WORDS = frozenset(_CANONICAL.values())
 _MARKS = {
     "hallucination": "Likely Hallucination",

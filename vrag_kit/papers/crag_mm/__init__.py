@@ -2,18 +2,37 @@
 truthfulness and its judges, and the paper's printed numbers with their audit.
 """
 
+from vrag_kit.papers.crag_mm.abstention import READINGS, with_readings
 from vrag_kit.papers.crag_mm.arms import ARMS, REWRITES, Arms
 from vrag_kit.papers.crag_mm.early_stop import early_stop
+from vrag_kit.papers.crag_mm.independent_turns import independent_turns
+from vrag_kit.papers.crag_mm.judges import PAPER_JUDGE, judged_by_reading, load_truth_judge
+from vrag_kit.papers.crag_mm.labelled_answers import judge_on_labelled, labelled_answers
+from vrag_kit.papers.crag_mm.rubric import FORMS, truth_prompt, truth_rubric
 from vrag_kit.papers.crag_mm.stop_rule import two_not_right
+from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
 from vrag_kit.papers.crag_mm.wording import WORDINGS, rewriting_wording, wording_of
 
 __all__ = [
     "ARMS",
+    "FORMS",
+    "PAPER_JUDGE",
+    "READINGS",
     "REWRITES",
     "WORDINGS",
     "Arms",
     "early_stop",
+    "independent_turns",
+    "judge_on_labelled",
+    "judged_by_reading",
+    "labelled_answers",
+    "load_truth_judge",
+    "read_json",
+    "read_result",
     "rewriting_wording",
+    "truth_prompt",
+    "truth_rubric",
     "two_not_right",
+    "with_readings",
     "wording_of",
 ]

@@ -1,0 +1,141 @@
+"""The rule judge of truthfulness: its agreement with answers that were labelled by hand,
+and with what the drawn edition asks and models are taught to say.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vrag_kit.fieldguide.worn.scenes import fresh_scene
+from vrag_kit.fieldguide.worn.taught import Shown, chain
+from vrag_kit.judging import JUDGES, TruthRuleJudge, judge_all
+from vrag_kit.judging.numbers import numbers_in
+from vrag_kit.judging.truth_rules import RULES
+from vrag_kit.papers.crag_mm import READINGS, judge_on_labelled, labelled_answers
+from vrag_kit.types import Benchmark, Query
+
+JUDGE = TruthRuleJudge(READINGS["code"])
+
+
+def score(question: str, reference: str, answer: str) -> float | None:
+    query = Query(query_id="q", text=question, answers=(reference,))
+    return JUDGE.verdict(query, answer).score
+
+
+@pytest.fixture(scope="module")
+def labelled() -> pd.DataFrame:
+    return judge_on_labelled(JUDGE)
+
+
+def test_of_158_answers_labelled_before_it_one_is_judged_otherwise(labelled: pd.DataFrame) -> None:
+    before = labelled[labelled["written"] == "before the judge"]
+    assert len(before) == 158
+    assert before["label"].value_counts().to_dict() == {"wrong": 78, "right": 73, "missing": 7}
+    assert before[~before["agrees"]]["answer"].tolist() == ["It was described later."]
+
+
+def test_of_60_labelled_after_it_fewer_are_judged_as_labelled(labelled: pd.DataFrame) -> None:
+    after = labelled[labelled["written"] == "after"]
+    assert (len(after), int(after["agrees"].sum())) == (60, 45)
+    assert after[after["label"] == "missing"]["agrees"].all()
+
+
+def test_every_verdict_names_its_rule(labelled: pd.DataFrame) -> None:
+    assert set(labelled["rule"]) == set(RULES)
+    for row in labelled.itertuples():
+        assert row.verdict.startswith(f"{row.judged} by {row.rule}")
+
+
+def test_scores_have_nothing_between_right_missing_and_wrong() -> None:
+    table = labelled_answers().assign(status="ok", detail="")
+    row = table[table["question"] == "How long is it?"].head(3)
+    query = Query(query_id=row["query_id"].iloc[0], text="How long is it?", answers=("43 mm",))
+    benchmark = Benchmark(
+        name="b", fingerprint="", queries={query.query_id: query}, corpus={}, qrels={}
+    )
+    judged = judge_all(JUDGES["truth_rule"](), benchmark, row)
+    assert judged["score"].tolist() == [1, -1, 1]
+    assert judged[["worst", "best"]].drop_duplicates().to_numpy().tolist() == [[-1, 1]]
+
+
+@pytest.fixture(scope="module")
+def turns() -> list[tuple[str, str, str]]:
+    """(question, reference, taught answer) of conversations of the drawn edition."""
+    found = []
+    for number in range(25):
+        scene = fresh_scene(f"judge {number}", length=6)
+        answers: list[str] = []
+        entities = [scene.pictured, *scene.look_alikes, *scene.others]
+        for turn in scene.turns:
+            shown = Shown(entities, scene.pages_for(turn, known=True), answers)
+            said = chain(turn, shown)
+            found.append((turn.question, turn.reply.sentence, said))
+            answers.append(turn.reply.sentence)
+    return found
+
+
+def test_what_models_are_taught_to_say_is_right_or_missing(
+    turns: list[tuple[str, str, str]],
+) -> None:
+    for question, reference, said in turns:
+        wanted = 0.0 if "I don't know" in said else 1.0
+        assert score(question, reference, said) == wanted, (question, reference, said)
+
+
+def test_another_answer_to_the_same_question_is_wrong(turns: list[tuple[str, str, str]]) -> None:
+    others: dict[str, list[tuple[str, str]]] = {}
+    for question, reference, said in turns:
+        others.setdefault(question, []).append((reference, said))
+    compared = 0
+    for question, pairs in others.items():
+        for reference, _ in pairs:
+            for other, said in pairs:
+                if other != reference and "I don't know" not in said:
+                    compared += 1
+                    same = _short(other) == _short(reference)
+                    assert (score(question, reference, said) == 1) == same, (reference, said)
+    assert compared > 50
+
+
+def _short(sentence: str) -> object:
+    """The months of a list in any order."""
+    return frozenset(sentence.replace(" and ", ", ").rstrip(".").replace(", ", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("text", "same", "other"),
+    [
+        ("4.3 cm", "43 mm", "43 cm"),
+        ("2 miles", "3.22 km", "2 km"),
+        ("1,832", "1832", "1,833"),
+        ("three thousand dollars", "$3,000", "€3,000"),
+        ("forty-three", "43", "34"),
+        ("16 oz", "1 pound", "1 kg"),
+        ("1 gallon", "3.79 litres", "4 litres"),
+        ("60 mph", "96.6 km/h", "60 km/h"),
+    ],
+)
+def test_numbers_are_equal_in_any_unit(text: str, same: str, other: str) -> None:
+    one = numbers_in(text, words=True)[0]
+    assert one.equals(numbers_in(same, words=True)[0])
+    assert not one.equals(numbers_in(other, words=True)[0])
+
+
+def test_decades_and_pieces_of_words_are_no_numbers() -> None:
+    assert numbers_in("in the 1830s, B12, 4th, 1.2.3", words=False) == []
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
+def test_any_words_get_a_verdict(question: str, reference: str, answer: str) -> None:
+    assert score(question, reference, answer) in (1, 0, -1)
+
+
+@settings(deadline=None)
+@given(st.integers(10, 5000), st.integers(10, 5000))
+def test_a_number_is_right_exactly_where_it_is_the_accepted_one(a: int, b: int) -> None:
+    said = f"A red moth, plain, Talia ensis: {b} mm."
+    assert score("How long is it?", f"It is {a} mm long.", said) == (1 if a == b else -1)
