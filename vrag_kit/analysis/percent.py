@@ -8,14 +8,16 @@ import pandas as pd
 _SHARES = ("value", "ci_low", "ci_high", "std", "if_all_wrong", "if_all_right", "if_refusals_wrong")
 
 
+_COUNTS = {"hit_count": "images", "successful_turns": "turns"}
+"""Metrics that are numbers of something, and of what."""
+
+
 def in_percent(results: pd.DataFrame) -> pd.DataFrame:
-    """Shares in [0, 1] as percent, as the papers print them; hit_count stays a number
-    of images. A column `unit` says which.
+    """Shares in [0, 1] as percent, and scores in [−1, 1] accordingly, as the papers print
+    them; hit_count stays a number of images, successful_turns one of turns. A column
+    `unit` says which.
     """
-    counts = results["metric"] == "hit_count"
-    scaled = {
-        column: results[column] * np.where(counts, 1.0, 100.0)
-        for column in _SHARES
-        if column in results
-    }
-    return results.assign(**scaled, unit=np.where(counts, "images", "percent"))
+    units = results["metric"].map(_COUNTS).fillna("percent")
+    factor = np.where(units == "percent", 100.0, 1.0)
+    scaled = {column: results[column] * factor for column in _SHARES if column in results}
+    return results.assign(**scaled, unit=units)

@@ -2,12 +2,24 @@
 truthfulness and its judges, and the paper's printed numbers with their audit.
 """
 
+from vrag_kit.papers.audit_rows import audit_summary, contradictions
 from vrag_kit.papers.crag_mm.abstention import READINGS, with_readings
 from vrag_kit.papers.crag_mm.arms import ARMS, REWRITES, Arms
+from vrag_kit.papers.crag_mm.audit import audit, paper_tables
+from vrag_kit.papers.crag_mm.audit_counts import denominators, early_stops
+from vrag_kit.papers.crag_mm.audit_figure import audit_figure
 from vrag_kit.papers.crag_mm.early_stop import early_stop
 from vrag_kit.papers.crag_mm.independent_turns import independent_turns
 from vrag_kit.papers.crag_mm.judges import PAPER_JUDGE, judged_by_reading, load_truth_judge
 from vrag_kit.papers.crag_mm.labelled_answers import judge_on_labelled, labelled_answers
+from vrag_kit.papers.crag_mm.printed import (
+    printed_main,
+    printed_range,
+    printed_recall,
+    printed_systems,
+    truth_table,
+)
+from vrag_kit.papers.crag_mm.printed_text import Claim, claims
 from vrag_kit.papers.crag_mm.rubric import FORMS, truth_prompt, truth_rubric
 from vrag_kit.papers.crag_mm.stop_rule import two_not_right
 from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
@@ -21,17 +33,31 @@ __all__ = [
     "REWRITES",
     "WORDINGS",
     "Arms",
+    "Claim",
+    "audit",
+    "audit_figure",
+    "audit_summary",
+    "claims",
+    "contradictions",
+    "denominators",
     "early_stop",
+    "early_stops",
     "independent_turns",
     "judge_on_labelled",
     "judged_by_reading",
     "labelled_answers",
     "load_truth_judge",
+    "paper_tables",
+    "printed_main",
+    "printed_range",
+    "printed_recall",
+    "printed_systems",
     "read_json",
     "read_result",
     "rewriting_wording",
     "truth_prompt",
     "truth_rubric",
+    "truth_table",
     "two_not_right",
     "with_readings",
     "wording_of",

@@ -1,0 +1,189 @@
+"""The audit of CRAG-MM's printed numbers finds what another, made apart from this code,
+lists (`published/AUDIT.md`, section 2; the specification's section 6), those that are
+planted, and nothing else.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+
+from vrag_kit.papers.crag_mm import (
+    audit,
+    audit_figure,
+    audit_summary,
+    contradictions,
+    denominators,
+    early_stops,
+    independent_turns,
+    paper_tables,
+    printed_main,
+    printed_range,
+    printed_recall,
+    printed_systems,
+)
+
+TABLES = paper_tables()
+
+
+@pytest.fixture(scope="module")
+def checks() -> pd.DataFrame:
+    return audit(TABLES)
+
+
+def found(checks: pd.DataFrame, check: str) -> dict[tuple[str, str], tuple[float, float]]:
+    """The contradictions of one check: (table, where) → (printed, recomputed)."""
+    rows = contradictions(checks).query("check == @check")
+    return {
+        (row.table, row.where): (row.printed, round(row.recomputed, 1)) for row in rows.itertuples()
+    }
+
+
+def counts(checks: pd.DataFrame, check: str) -> list[int]:
+    return audit_summary(checks).loc[check].iloc[1:].tolist()
+
+
+def test_three_rows_do_not_add_up_to_100_beyond_rounding(checks: pd.DataFrame) -> None:
+    assert counts(checks, "shares add up to 100") == [84, 30, 0, 3]
+    assert found(checks, "shares add up to 100") == {
+        ("8", "InternVL3.5 38B, mm_llm"): (100, 99.3),
+        ("10", "Qwen2.5 VL 72B, mm_llm"): (100, 99.7),
+        ("11", "Llama 3.2 11B, mm_llm"): (100, 99.6),
+    }
+
+
+def test_case_6_one_single_turn_row_has_another_truthfulness(checks: pd.DataFrame) -> None:
+    assert counts(checks, "truthfulness, single questions") == [59, 9, 0, 1]
+    assert found(checks, "truthfulness, single questions") == {
+        ("8", "InternVL3.5 38B, mm_llm"): (-7.9, -8.6)
+    }
+    mini = printed_main("single_turn").query("model == 'GPT-5 Mini' and setting == 'task_2'")
+    told = mini.set_index("metric")["value"]
+    # 48.7 − 17.2 = 31.5
+    assert told["accuracy"] - told["hallucination"] == pytest.approx(told["truthfulness"])
+    assert told["truthfulness"] == 31.5
+
+
+def test_conversations_have_other_definitions_and_no_contradiction(checks: pd.DataFrame) -> None:
+    assert counts(checks, "truthfulness, conversations") == [0, 0, 48, 0]
+    rows = checks[checks["check"] == "truthfulness, conversations"]
+    assert (rows["printed"] != rows["recomputed"].round(1)).all()
+    assert rows["note"].unique().tolist() == [
+        "shares are of turns before the stop, truthfulness is after it: other definitions"
+    ]
+
+
+def test_one_early_stop_leaves_the_rest_more_than_100_percent(checks: pd.DataFrame) -> None:
+    place = ("9, 11", "Llama 3.2 90B, task_3, early_stop")
+    assert found(checks, "a whole and its part") == {place: (81.7, 76.1)}
+    (note,) = contradictions(checks).query("check == 'a whole and its part'")["note"]
+    # (81.7 − 0.85 · 71.7) / 0.15
+    assert note == "138.4 of the rest"
+
+
+def test_cells_that_two_tables_print_are_equal(checks: pd.DataFrame) -> None:
+    # 15 rows of Table 4, of four and five cells, and two of Table 5
+    assert counts(checks, "the same cell in two tables") == [9 * 4 + 6 * 5 + 4 + 5, 0, 0, 0]
+
+
+def test_early_stops_are_whole_numbers_of_conversations() -> None:
+    stops = {number: rows["value"].tolist() for number, rows in early_stops(TABLES).items()}
+    assert [len(each) for each in stops.values()] == [18, 17, 4]
+    assert denominators(stops[9], 150, 759) == [586]
+    assert {495, 505} <= set(denominators(stops[11], 450, 550))
+    assert 587 in denominators(stops[5], 580, 590)
+    assert 586 not in denominators(stops[5], 580, 590)
+
+
+def test_the_judges_averages_follow(checks: pd.DataFrame) -> None:
+    assert counts(checks, "average of three labels")[3] == 0
+    assert counts(checks, "F1 from precision and recall")[3] == 0
+
+
+def test_32_sums_of_tables_2_and_3_hold(checks: pd.DataFrame) -> None:
+    assert counts(checks, "sum over a column") == [21, 0, 0, 0]
+    assert counts(checks, "sum over a row") == [11, 0, 0, 0]
+
+
+def test_whole_image_recall_is_of_62_percent_egocentric_images(checks: pd.DataFrame) -> None:
+    assert counts(checks, "recall from its two kinds") == [6, 1, 0, 0]
+    (row,) = checks[checks["check"] == "share of egocentric images"].itertuples()
+    assert (round(row.printed, 1), row.recomputed, row.finding) == (78.7, 62, "not comparable")
+    kept = {("10, figure 3", "at k=30"): (65.0, 51.9)}
+    assert found(checks, "share whose entity was found") == kept
+
+
+def test_seven_statements_do_not_follow_from_the_tables(checks: pd.DataFrame) -> None:
+    assert found(checks, "text against tables") == {
+        ("5", "most hallucination, single_turn"): (49, 52.9),
+        ("5", "most hallucination, multi_turn"): (35, 50.1),
+        ("2", "low-quality egocentric images"): (15, 13.9),
+        ("3", "domains"): (14, 13),
+        ("3", "question types"): (4, 6),
+        ("5", "fewest early stops"): (27, 25.0),
+        ("9", "fewest early stops, straightforward"): (44, 43.5),
+    }
+    rounded = checks.query("check == 'text against tables' and finding.str.contains('rounding')")
+    assert rounded["where"].tolist() == ["industry, truthfulness, single_turn"]
+
+
+def test_one_system_stops_far_less_often_than_independent_turns_would() -> None:
+    # Claude Sonnet and GPT-5 in Table 5: printed 25.0 and 26.9
+    assert round(100 * independent_turns((58.7, 6.6, 34.6))["early_stop"]) == 44
+    assert round(100 * independent_turns((70.0, 3.9, 26.1))["early_stop"]) == 27
+
+
+@pytest.mark.parametrize(
+    ("number", "place", "check"),
+    [
+        (4, 0, "shares add up to 100"),
+        (8, 2, "truthfulness, single questions"),
+        (4, 2, "the same cell in two tables"),
+        (7, 3, "F1 from precision and recall"),
+    ],
+)
+def test_an_error_that_is_planted_is_found(
+    checks: pd.DataFrame, number: int, place: int, check: str
+) -> None:
+    table = TABLES[number].copy()
+    table.loc[place, "value"] += 1.0
+    more = set(found(audit({**TABLES, number: table}), check)) - set(found(checks, check))
+    assert more
+    assert all(where[0].startswith(str(number)) for where in more)
+
+
+def test_printed_numbers_have_the_form_of_ours() -> None:
+    single, multi = printed_main("single_turn"), printed_main("multi_turn")
+    assert (len(single), len(multi)) == (27 * 4, 18 * 5)
+    assert set(single["setting"]) == {"mm_llm", "task_1", "task_2"}
+    assert len(printed_main("multi_turn", found=True)) == 18 * 5 - 1  # one cell is absent
+    assert set(printed_systems("multi_turn")["model"]) >= {"GPT-5", "Winning team"}
+    assert printed_range("multi_turn").loc["task_3", "truthfulness"] == "8.8 – 19.6 – 42.5"
+
+
+def test_every_curve_of_the_figures_grows_with_k() -> None:
+    recall = printed_recall()
+    assert recall.groupby("setting").size().to_dict() == {
+        "full_image_query": 7,
+        "manual_crop_query": 7,
+        "egocentric": 7,
+        "normal": 7,
+        "snippets": 10,
+        "full_pages": 10,
+    }
+    for _, line in recall.groupby("setting"):
+        values = line.sort_values("k")["value"]
+        assert all(low < high for low, high in pairwise(values))
+
+
+def test_the_figure_draws_each_contradiction_in_points_the_largest_first(
+    checks: pd.DataFrame,
+) -> None:
+    left, right = audit_figure(checks).axes
+    assert left.get_title() == "Of 652 checks 524 agree, 13 contradict"
+    lengths = [abs(bar.get_width()) for bar in right.patches]
+    assert len(lengths) == 11
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] == pytest.approx(50.1 - 35)

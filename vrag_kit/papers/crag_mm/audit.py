@@ -1,0 +1,194 @@
+"""The paper's audit: each number of Tables 2 to 11 and of the figures' labels that follows
+from others, computed again.
+
+It tells that two printed numbers contradict each other, never which of them is wrong,
+nor why. What rounding explains, and what rests on another definition, is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.papers.audit_rows import (
+    AGREES,
+    CONTRADICTS,
+    NOT_COMPARABLE,
+    ROUNDED,
+    SAME,
+    Allowed,
+    rows_of,
+)
+from vrag_kit.papers.crag_mm.audit_counts import conversation_counts, remainders
+from vrag_kit.papers.crag_mm.independent_turns import independent_turns
+from vrag_kit.papers.crag_mm.printed import MULTI, SINGLE
+from vrag_kit.papers.crag_mm.printed_text import claims
+from vrag_kit.papers.published import published
+
+Tables = Mapping[int | str, pd.DataFrame]
+RESULTS = (4, 5, 8, 9, 10, 11)
+"""The tables of results."""
+_SUM = Allowed(1e-6, 0.15 + 1e-6)  # of three values, or of two against a third
+_MEAN = Allowed(0.05 + 1e-6, 0.1 + 1e-6)
+_UNEQUAL = "shares are of turns before the stop, truthfulness is after it: other definitions"
+_KEPT = (
+    "section 5.2.1: kept are the questions whose entity image search finds; Figure 3: it finds"
+    " that of 51.9 %"
+)
+EGOCENTRIC_SHARE = 0.62
+"""The share of egocentric images that gives each whole-image recall from its two kinds."""
+
+
+def paper_tables() -> dict[int | str, pd.DataFrame]:
+    """The tables that are audited, as `published` gives them: number → table, and
+    "figure03_curves" and "figure07".
+    """
+    names: tuple[int | str, ...] = (2, 3, 4, 5, 7, 8, 9, 10, 11, "figure03_curves", "figure07")
+    return {name: published("crag_mm", name) for name in names}
+
+
+def audit(tables: Tables | None = None) -> pd.DataFrame:
+    """Every check of every printed number: check, table, where, printed, recomputed,
+    tolerance, finding, note; as in the other papers' audits (`audit_summary`,
+    `contradictions`).
+
+    Values are in percent, or counts. Statements of the text stand under "text against
+    tables". `tables` are `paper_tables()` unless given.
+    """
+    tables = paper_tables() if tables is None else tables
+    parts = chain.from_iterable(check(tables) for check in _CHECKS)
+    return pd.concat(list(parts), ignore_index=True)
+
+
+def wide(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of results with one row an arm: split, model, setting, and its metrics."""
+    named = table.rename(columns={"system": "model", "task": "setting"})
+    keys = [name for name in ("split", "model", "setting") if name in named]
+    return named.pivot_table(index=keys, columns="metric", values="value", sort=False).reset_index()
+
+
+def _shares(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Accuracy, missing and hallucination of each arm are all there is."""
+    for number in RESULTS:
+        arms = wide(tables[number])
+        total = arms["accuracy"] + arms["missing"] + arms["hallucination"]
+        yield rows_of("shares add up to 100", number, arms, 100.0, total, _SUM)
+
+
+def _truthfulness(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Truthfulness of single questions is accuracy less hallucination; of conversations
+    it is not, by definition.
+    """
+    for number in RESULTS:
+        for split, arms in wide(tables[number]).groupby("split", sort=False):
+            own = arms["accuracy"] - arms["hallucination"]
+            check = "truthfulness, single questions"
+            if split == MULTI:
+                check = "truthfulness, conversations"
+            rows = rows_of(check, number, arms, arms["truthfulness"], own, _SUM)
+            if split == MULTI:
+                rows = rows.assign(finding=NOT_COMPARABLE, note=_UNEQUAL)
+            yield rows
+
+
+def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Rows that two tables print."""
+    main = {SINGLE: 8, MULTI: 9}
+    base = tables[5][tables[5]["system"] == "Llama 3.2 11B RAG"]
+    task = base["split"].map({SINGLE: "task_2", MULTI: "task_3"})
+    base = base.assign(model="Llama 3.2 11B", task=task)
+    for number, table in ((4, tables[4]), (5, base)):
+        for split, other in main.items():
+            key = ["task", "model", "metric"]
+            part = table[table["split"] == split][[*key, "value"]]
+            both = part.merge(tables[other][[*key, "value"]], on=key, suffixes=("", "_main"))
+            both = both.rename(columns={"task": "setting", "metric": "scenario"})
+            tables_of = f"{number}, {other}"
+            check = "the same cell in two tables"
+            yield rows_of(check, tables_of, both, both["value"], both["value_main"], SAME)
+
+
+def _stops(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Early stops beside those of turns that have nothing to do with each other."""
+    for number in (5, 9):
+        arms = wide(tables[number])
+        arms = arms[arms["split"] == MULTI].dropna(subset="early_stop")
+        rates = arms[["accuracy", "missing", "hallucination"]].to_numpy()
+        own = [100 * independent_turns(tuple(each))["early_stop"] for each in rates]
+        check = "early stops, independent turns"
+        rows = rows_of(check, number, arms, arms["early_stop"], own, _MEAN)
+        fewer = rows["printed"] < rows["recomputed"] - 5
+        note = np.where(fewer, "far fewer than independent turns would stop", "")
+        yield rows.assign(finding=NOT_COMPARABLE, note=note)
+
+
+def _judge(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Table 7: averages over the three labels, and F1 from precision and recall."""
+    scores = tables[7].pivot_table(index="label", columns="metric", values="value", sort=False)
+    labels = scores.drop(index="average")
+    check = "average of three labels"
+    where = [f"{name}, average" for name in scores]
+    yield rows_of(check, 7, where, scores.loc["average"], labels.mean(), _MEAN)
+    both = 2 * labels["precision"] * labels["recall"] / (labels["precision"] + labels["recall"])
+    names = [f"F1, {label}" for label in labels.index]
+    yield rows_of("F1 from precision and recall", 7, names, labels["f1"], both, _MEAN)
+
+
+def _distributions(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Tables 2 and 3: totals of rows and columns."""
+    images = tables[2].rename(columns={"image_quality": "row", "image_type": "column"})
+    questions = tables[3].rename(columns={"domain": "row", "question_type": "column"})
+    for number, table in ((2, images), (3, questions)):
+        for kept, summed in (("row", "column"), ("column", "row")):
+            parts = table[table[summed] != "total"]
+            keys = [kept, "split"] if "split" in table else [kept]
+            totals = table[table[summed] == "total"].set_index(keys)["count"]
+            own = parts.groupby(keys, sort=False)["count"].sum()
+            totals = totals[totals.index.isin(own.index)]
+            names = [" ".join(map(str, np.atleast_1d(name))) for name in totals.index]
+            own = own.reindex(totals.index)
+            yield rows_of(f"sum over a {summed}", number, names, totals, own, SAME)
+
+
+def _recall(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Whole-image recall as a mean over egocentric and normal images, and the share of
+    them that this takes.
+    """
+    curves = tables["figure03_curves"]
+    whole = curves[curves["setting"] == "full_image_query"].set_index("k")["value"]
+    kinds = tables["figure07"].pivot_table(index="k", columns="image_type", values="value")
+    own = EGOCENTRIC_SHARE * kinds["egocentric"] + (1 - EGOCENTRIC_SHARE) * kinds["normal"]
+    where = [f"whole image, k={k}" for k in whole.index]
+    note = f"with {EGOCENTRIC_SHARE:.0%} egocentric images"
+    allowed = Allowed(0.05 + 1e-6, 0.1 + 1e-6)
+    rows = rows_of("recall from its two kinds", "figure 3, 7", where, whole, own, allowed)
+    yield rows.assign(note=note)
+    counts = tables[2].set_index(["image_quality", "image_type"])["count"]
+    images = 100 * counts["total", "egocentric"] / counts["total", "total"]
+    rows = rows_of(
+        "share of egocentric images", "2, 7", ["all"], images, [100 * EGOCENTRIC_SHARE], _MEAN
+    )
+    yield rows.assign(finding=NOT_COMPARABLE, note="of images; searched were those of questions")
+    rows = rows_of("share whose entity was found", "10, figure 3", ["at k=30"], 65.0, [51.9], _MEAN)
+    yield rows.assign(note=_KEPT)
+
+
+def _statements(tables: Tables) -> Iterable[pd.DataFrame]:
+    """What the text says of its tables: see `claims`."""
+    for claim in claims(tables):
+        allowed = Allowed(claim.unit / 2 + 1e-4)
+        row = rows_of(
+            "text against tables", claim.table, [claim.name], claim.printed, [claim.found], allowed
+        )
+        finding = AGREES if claim.holds(allowed.exact) else CONTRADICTS
+        if finding == CONTRADICTS and claim.rounded_first:
+            finding = ROUNDED
+        yield row.assign(finding=finding, note=f"section {claim.section}: {claim.says}")
+
+
+_OF_RESULTS = (_shares, _truthfulness, _repeats, remainders, conversation_counts, _stops)
+_OF_THE_REST = (_judge, _distributions, _recall, _statements)
+_CHECKS = (*_OF_RESULTS, *_OF_THE_REST)
