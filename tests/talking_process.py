@@ -70,7 +70,9 @@ def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFram
         rewrite="found_history",
         rewriter=replace(writer, lease=lease),
     )
-    talk = Talk(wording=WORDINGS["paper"], search=arms, stop=EarlyStop(score=score, rule=two_not_right))
+    talk = Talk(
+        wording=WORDINGS["paper"], search=arms, stop=EarlyStop(score=score, rule=two_not_right)
+    )
     model = load_generator({"model": f"talker@{url}", "concurrency": 3}, decoding="greedy")
     with AnswerStore(store, lease=lease) as answers:
         inquiry = Inquiry(generator=model, benchmark=talks, store=answers, talk=talk, how=how)

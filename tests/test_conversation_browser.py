@@ -64,6 +64,17 @@ def test_what_was_found_is_told_kept_or_passed_over_and_once(browser: Conversati
     assert "simple-knowledge · animal · normal" in card
 
 
+def test_what_is_about_the_thing_asked_is_marked_where_the_benchmark_tells(
+    browser: ConversationBrowser,
+) -> None:
+    assert "relevant" not in words(browser.card.value)
+    browser.forward.click()
+    card = words(browser.card.value)
+    assert "image search: 4 found (2 relevant), 1 kept: Talia ensis" in card
+    assert "3. passed over, relevant, 0.7" in card
+    assert "1. kept, 0.9" in card
+
+
 def test_an_arm_shows_its_own_searches_and_without_runs_only_what_was_kept(
     told: tuple[Benchmark, pd.DataFrame], browser: ConversationBrowser
 ) -> None:

@@ -84,7 +84,8 @@ def told_talks(folder: Path) -> Benchmark:
             text=f"A moth of {MARKUP} Norland. " * (1 + 20 * number),
             metadata={"source": "web_search", "page_name": f"Moths {number}", "page_url": url},
         )
-    return Benchmark(name="told", fingerprint="t", queries=queries, corpus=corpus, qrels={})
+    qrels = {"short-0": {"kg-2": 1, "kg-3": 1, "kg-0": 0}}
+    return Benchmark(name="told", fingerprint="t", queries=queries, corpus=corpus, qrels=qrels)
 
 
 def told_found(benchmark: Benchmark) -> dict[str, pd.DataFrame]:

@@ -29,6 +29,8 @@ class Hit:
     """How near it is; None where the run does not say."""
     kept: bool
     """Whether it was among what the model was shown."""
+    relevant: bool
+    """Whether the benchmark says that it is about what is asked."""
 
 
 Hits = Mapping[str, Sequence[Hit]]
@@ -40,7 +42,7 @@ class Searches:
 
     def __init__(self, benchmark: Benchmark, found: Mapping[str, pd.DataFrame]) -> None:
         """`found` is setting → run."""
-        self._corpus = benchmark.corpus
+        self._benchmark = benchmark
         self._runs: dict[str, _Run] = {}
         for setting, run in found.items():
             RUN.check(run, ["query_id", "doc_id", "rank"], "browse_conversations")
@@ -54,11 +56,13 @@ class Searches:
         kept = turn["doc_ids"] if isinstance(turn["doc_ids"], tuple) else ()
         run = self._runs.get(turn["setting"])
         found = {} if run is None else run.of(turn)
+        labels = self._benchmark.qrels.get(turn["query_id"], {})
         hits: dict[str, list[Hit]] = {}
         for doc_id in dict.fromkeys([*found, *kept]):
-            document = self._corpus.get(doc_id) or Evidence(doc_id=doc_id)
+            document = self._benchmark.corpus.get(doc_id) or Evidence(doc_id=doc_id)
             service = str(document.metadata.get("source", "search")).replace("_", " ")
-            hit = Hit(document, found.get(doc_id), doc_id in kept)
+            relevant = labels.get(doc_id, 0) > 0
+            hit = Hit(document, found.get(doc_id), doc_id in kept, relevant)
             hits.setdefault(service, []).append(hit)
         return hits
 
@@ -86,7 +90,9 @@ def hits_html(hits: Hits, before: Hits) -> str:
     parts = []
     for service, found in hits.items():
         kept = [_title(each.document) for each in found if each.kept]
-        count = f"{service}: {len(found)} found, {len(kept)} kept"
+        relevant = sum(each.relevant for each in found)
+        right = f" ({relevant} relevant)" if relevant else ""
+        count = f"{service}: {len(found)} found{right}, {len(kept)} kept"
         if before.get(service) == found:
             parts.append(f"<div>{escape(count)}, as in the turn before</div>")
             continue
@@ -100,11 +106,16 @@ def hits_html(hits: Hits, before: Hits) -> str:
 
 
 def _item(rank: int, hit: Hit) -> str:
+    # imported here, for it brings the libraries that draw figures
+    from vrag_kit.plotting.style import CLUE
+
     document = hit.document
-    picture = "" if document.image is None else figure(document.image, side=SIDE)
+    frame = CLUE if hit.relevant else "transparent"
+    picture = "" if document.image is None else figure(document.image, frame=frame, side=SIDE)
     near = "" if hit.score is None else f", {hit.score:.3g}"
     words = "<b>kept</b>" if hit.kept else "passed over"
-    lines = [f"<div>{rank}. {words}{near}</div>"]
+    right = ", relevant" if hit.relevant else ""
+    lines = [f"<div>{rank}. {words}{right}{near}</div>"]
     for name, told in _entries(document):
         lines.append(f"<div><b>{escape(name)}</b> {escape(_cut(told))}</div>")
     if url := _text(document.metadata.get("page_url")):

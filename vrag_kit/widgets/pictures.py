@@ -50,6 +50,6 @@ def figure(
         words = f"<figcaption style='text-align:center'>{escape(caption)}</figcaption>"
     return (
         "<figure style='display:inline-block;margin:0 6px 6px 0'>"
-        f"<img alt='{escape(caption or 'clue', quote=True)}' style='border:4px solid {frame}'"
+        f"<img alt='{escape(caption or 'picture', quote=True)}' style='border:4px solid {frame}'"
         f" src='{source}'>{words}</figure>"
     )
