@@ -82,6 +82,14 @@ def test_pages_tell_what_is_true_and_snippets_are_their_beginnings() -> None:
                     assert entities[about].facts[key] in page.result
 
 
+def test_no_page_tells_a_fact_twice() -> None:
+    for scene in SCENES:
+        for page in scene.pages:
+            sentences = page.result.split(". ")
+            assert len(set(sentences)) == len(sentences)
+            assert page.result.count("It lives in") <= 1
+
+
 def test_some_facts_stand_only_outside_the_snippets() -> None:
     later = [page.told_in_full - page.told for scene in SCENES for page in scene.pages]
     assert 0.3 < sum(map(bool, later)) / len(later) < 0.9

@@ -65,6 +65,8 @@ def pages_about(entity: Entity, count: int, name: str) -> list[Page]:
 
 def _page(entity: Entity, number: int, keys: Sequence[str], rng: np.random.Generator) -> Page:
     others = [_REPEATED[i] for i in rng.permutation(len(_REPEATED))]
+    if number == 0 or "capital" in keys:
+        others.remove("region")  # told with its capital
     first = [key for key in keys[:_IN_SNIPPET] if rng.random() >= _LATER]
     fill = _IN_SNIPPET - len(first)
     shown = [*first, *others[:fill]]
