@@ -17,7 +17,9 @@ from vrag_kit.fieldguide.worn.asks import FORMS, FactAsk, Longer, That
 from vrag_kit.fieldguide.worn.conversations import TYPE_SHARES, Depends, Turn
 from vrag_kit.fieldguide.worn.entities import ATTRIBUTES, WEB_FACTS, Entity, Names, World
 from vrag_kit.fieldguide.worn.scenes import Scene, fresh_scene
-from vrag_kit.fieldguide.worn.taught import Shown, chain, rewriting
+from vrag_kit.fieldguide.worn.taught import UNKNOWN, Shown, chain, rewriting
+from vrag_kit.judging import TruthRuleJudge
+from vrag_kit.types import Query
 
 SCENES = [fresh_scene(f"test/{number}") for number in range(60)]
 TURNS = [turn for scene in SCENES for turn in scene.turns]
@@ -162,6 +164,29 @@ def test_the_chain_goes_from_the_look_over_the_name_to_the_fact() -> None:
 def one(ask: FactAsk | Longer | That, of: Entity, **more: object) -> Turn:
     depends = Depends.ANSWER if isinstance(ask, That) else Depends.NOTHING
     return Turn(ask.question(f"this {of.kind}"), ask, of, of, depends)
+
+
+def test_the_rule_judge_takes_a_chain_as_its_facts_deserve() -> None:
+    judge = TruthRuleJudge()
+    verdicts: Counter[tuple[str, float | None]] = Counter()
+    for scene in SCENES:
+        own: list[str] = []
+        for turn in scene.turns:
+            said = chain(turn, everything(scene, answers=tuple(own)))
+            own.append(said)
+            query = Query(query_id="q", text=turn.question, answers=(turn.reply.sentence,))
+            sort = "unknown" if UNKNOWN in said else "told"
+            verdicts[sort, judge.verdict(query, said).score] += 1
+            other = next((each for each in scene.others if differs(turn, each)), None)
+            if other and turn.category != "simple-recognition":
+                reply = turn.ask.reply(other)
+                wrong = f"{', '.join((turn.subject.name, *reply.steps))}: {reply.value}."
+                verdicts["another's", judge.verdict(query, wrong).score] += 1
+    assert set(verdicts) == {("told", 1.0), ("unknown", 0.0), ("another's", -1.0)}
+
+
+def differs(turn: Turn, other: Entity) -> bool:
+    return turn.ask.reply(other).value != turn.reply.value
 
 
 def test_what_needs_the_previous_answer_is_unknown_without_it() -> None:
