@@ -8,6 +8,8 @@ from pathlib import Path
 from vrag_kit.fieldguide.scenarios import SCENARIOS, known_species
 from vrag_kit.fieldguide.training.lessons import READ_TOKENS, TOLD_SHARE, UNKNOWN, told_species
 from vrag_kit.fieldguide.training.train_tower import ARCHITECTURE, CHANNELS, IMAGE_SIZE
+from vrag_kit.fieldguide.training.worn_stock import ALIKE, EACH, INPUT, SHARD
+from vrag_kit.fieldguide.worn.pictures import QUALITIES
 from vrag_kit.generation.told import TOLD_FILE
 from vrag_kit.plain import Json
 
@@ -64,6 +66,34 @@ def write_fused_card(folder: Path) -> None:
         "rows": "\n".join(f"| {name} | {100 * last[name]:.0f} |" for name in names),
     }
     _fill("card_fused.md", values, folder)
+
+
+def write_worn_encoder_card(folder: Path) -> None:
+    """Write the card of the encoder of worn pictures in `folder`."""
+    notes = _notes(folder)
+    recipe, last = notes["recipe"], notes["log"][-1]
+    shown = ("recall@1", "recall@10", "kind", "color", "pattern", "second")
+    rows = []
+    for row in notes["log"]:
+        shares = " | ".join(f"{100 * row[name]:.0f}" for name in shown)
+        rows.append(f"| {row['step']} | {row['loss']:.2f} | {shares} |")
+    values = {
+        "name": notes["name"],
+        "torch": notes["torch"],
+        "recipe": recipe,
+        "size": _megabytes(folder),
+        "species": recipe["shards"] * SHARD,
+        "pictures": recipe["shards"] * SHARD * EACH,
+        "step_species": recipe["clusters"] * ALIKE,
+        "input": INPUT,
+        "minutes": last["minutes"],
+        "threshold": last["threshold"],
+        "precision": 100 * last["precision"],
+        "kept": 100 * last["kept"],
+        "rows": "\n".join(rows),
+        "qualities": ", ".join(f"{name} {100 * last[name]:.0f}" for name in QUALITIES),
+    }
+    _fill("card_worn_encoder.md", values, folder)
 
 
 def write_answerer_card(folder: Path) -> None:
@@ -161,3 +191,34 @@ def _megabytes(folder: Path) -> float:
 def _fill(template: str, values: Json, folder: Path) -> None:
     text = (HERE / template).read_text(encoding="utf-8").format(**values)
     (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def write_talker_card(folder: Path) -> None:
+    """Write the card of the answerer of conversations in `folder`."""
+    notes = _notes(folder)
+    last = notes["log"][-1]
+    text = json.loads((folder / "config.json").read_text(encoding="utf-8"))["text_config"]
+    names = [name for name in last if name not in ("step", "loss", "minutes")]
+    arms, types = names[:5], names[5:]
+    rows = []
+    for row in notes["log"]:
+        shares = " | ".join(f"{100 * row[name]:.0f}" for name in arms)
+        rows.append(f"| {row['step']} | {row['loss']:.2f} | {shares} |")
+    values = {
+        **notes["recipe"],
+        "name": notes["name"],
+        "torch": notes["torch"],
+        "architecture": ARCHITECTURE,
+        "input": INPUT,
+        "size": _megabytes(folder),
+        "layers": text["num_hidden_layers"],
+        "width": text["hidden_size"],
+        "vocabulary": text["vocab_size"],
+        "lessons": sum(phase["steps"] * phase["lessons"] for phase in notes["phases"]),
+        "minutes": last["minutes"],
+        "arms": " | ".join(arms),
+        "rules": "---|" * len(arms),
+        "rows": "\n".join(rows),
+        "types": ", ".join(f"{name} {100 * last[name]:.0f}" for name in types),
+    }
+    _fill("card_talker.md", values, folder)
