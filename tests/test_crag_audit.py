@@ -111,7 +111,7 @@ def test_whole_image_recall_is_of_62_percent_egocentric_images(checks: pd.DataFr
     assert counts(checks, "recall from its two kinds") == [6, 1, 0, 0]
     (row,) = checks[checks["check"] == "share of egocentric images"].itertuples()
     assert (round(row.printed, 1), row.recomputed, row.finding) == (78.7, 62, "not comparable")
-    kept = {("10, figure 3", "at k=30"): (65.0, 51.9)}
+    kept = {("10, figure 3", "questions kept, k=30"): (65.0, 51.9)}
     assert found(checks, "share whose entity was found") == kept
 
 
@@ -123,7 +123,7 @@ def test_seven_statements_do_not_follow_from_the_tables(checks: pd.DataFrame) ->
         ("3", "domains"): (14, 13),
         ("3", "question types"): (4, 6),
         ("5", "fewest early stops"): (27, 25.0),
-        ("9", "fewest early stops, straightforward"): (44, 43.5),
+        ("9", "fewest stops, straightforward"): (44, 43.5),
     }
     rounded = checks.query("check == 'text against tables' and finding.str.contains('rounding')")
     assert rounded["where"].tolist() == ["industry, truthfulness, single_turn"]

@@ -8,6 +8,7 @@ from vrag_kit.papers.crag_mm.arms import ARMS, REWRITES, Arms
 from vrag_kit.papers.crag_mm.audit import audit, paper_tables
 from vrag_kit.papers.crag_mm.audit_counts import denominators, early_stops
 from vrag_kit.papers.crag_mm.audit_figure import audit_figure
+from vrag_kit.papers.crag_mm.claims import claims_on, claims_table
 from vrag_kit.papers.crag_mm.early_stop import early_stop
 from vrag_kit.papers.crag_mm.independent_turns import independent_turns
 from vrag_kit.papers.crag_mm.judges import PAPER_JUDGE, judged_by_reading, load_truth_judge
@@ -20,7 +21,9 @@ from vrag_kit.papers.crag_mm.printed import (
     truth_table,
 )
 from vrag_kit.papers.crag_mm.printed_text import Claim, claims
+from vrag_kit.papers.crag_mm.results import truth_gains, truth_means, truth_slices
 from vrag_kit.papers.crag_mm.rubric import FORMS, truth_prompt, truth_rubric
+from vrag_kit.papers.crag_mm.statements import STATEMENTS
 from vrag_kit.papers.crag_mm.stop_rule import two_not_right
 from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
 from vrag_kit.papers.crag_mm.wording import WORDINGS, rewriting_wording, wording_of
@@ -31,6 +34,7 @@ __all__ = [
     "PAPER_JUDGE",
     "READINGS",
     "REWRITES",
+    "STATEMENTS",
     "WORDINGS",
     "Arms",
     "Claim",
@@ -38,6 +42,8 @@ __all__ = [
     "audit_figure",
     "audit_summary",
     "claims",
+    "claims_on",
+    "claims_table",
     "contradictions",
     "denominators",
     "early_stop",
@@ -55,8 +61,11 @@ __all__ = [
     "read_json",
     "read_result",
     "rewriting_wording",
+    "truth_gains",
+    "truth_means",
     "truth_prompt",
     "truth_rubric",
+    "truth_slices",
     "truth_table",
     "two_not_right",
     "with_readings",

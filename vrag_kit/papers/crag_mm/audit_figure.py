@@ -34,7 +34,7 @@ def audit_figure(checks: pd.DataFrame) -> Figure:
     rows = []
     for row in found.loc[size.sort_values(ascending=False, kind="stable").index].to_dict("records"):
         place = textwrap.fill(row["where"].replace("_", " "), _WIDTH)
-        table = row["table"] if "figure" in row["table"] else f"Table {row['table']}"
+        table = f"Table {row['table']}".replace("Table figure", "Figure")
         rows.append(
             {
                 "name": f"{place}\n{_SHORT.get(row['check'], row['check'])}, {table}",

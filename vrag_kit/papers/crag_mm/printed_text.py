@@ -152,7 +152,7 @@ def _stops_and_differences(tables: Tables) -> list[Claim]:
             found=float(stops.min()),
         ),
         Claim(
-            name="fewest early stops, straightforward",
+            name="fewest stops, straightforward",
             section="A.6.1",
             table=9,
             says="more than 44% of conversations were early stopped",

@@ -1,0 +1,133 @@
+"""Truthfulness by the paper's rules in tables and differences, and what CRAG-MM's text
+says held against them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from vrag_kit.analysis import in_percent
+from vrag_kit.errors import VragError
+from vrag_kit.papers.crag_mm import (
+    STATEMENTS,
+    claims_on,
+    claims_table,
+    printed_main,
+    truth_gains,
+    truth_means,
+    truth_slices,
+    truth_table,
+)
+from vrag_kit.types import Benchmark, Query
+
+LENGTHS = [3] * 12
+SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> Benchmark:
+    queries = {}
+    for talk, length in enumerate(LENGTHS):
+        for turn in range(length):
+            name = f"c{talk}t{turn}"
+            queries[name] = Query(
+                query_id=name, text="?", group=f"c{talk}", conversation_id=f"c{talk}", turn=turn
+            )
+    return Benchmark(name="Drawn", fingerprint="", queries=queries, corpus={}, qrels={})
+
+
+@pytest.fixture(scope="module")
+def judged(benchmark: Benchmark) -> pd.DataFrame:
+    """task_3 is right throughout; mm_llm is wrong at the second turn, one call failed."""
+    rows = []
+    for setting, letters in (("mm_llm", "RWR"), ("task_3", "RRR")):
+        for name, query in benchmark.queries.items():
+            score = SCORES[letters[query.turn]]
+            rows.append(("mine", setting, 0, name, query.group, "ok", score))
+    columns = ["model", "setting", "k", "query_id", "group", "status", "score"]
+    table = pd.DataFrame(rows, columns=columns).assign(worst=-1.0, best=1.0, draw=0, sample=0)
+    table.loc[0, "score"] = float("nan")
+    return table
+
+
+def test_gains_are_paired_by_conversations_and_turns(
+    judged: pd.DataFrame, benchmark: Benchmark
+) -> None:
+    gains = truth_gains(judged, benchmark, baseline="mm_llm").set_index("metric")
+    assert gains["value"].round(4).to_dict() == {
+        "truthfulness": 0.6667,
+        "accuracy": 0.3333,
+        "missing": 0.0,
+        "hallucination": -0.3333,
+    }
+    assert gains.loc["truthfulness", ["n", "n_failed"]].tolist() == [11, 1]
+    assert gains.loc["accuracy", ["n", "n_failed"]].tolist() == [33, 3]
+
+
+def test_a_table_has_the_papers_columns_and_its_numbers_as_other_data(
+    judged: pd.DataFrame, benchmark: Benchmark
+) -> None:
+    means = in_percent(truth_means(judged, benchmark))
+    table = truth_table(means, printed_main("multi_turn"))
+    assert list(table) == [
+        "accuracy",
+        "missing",
+        "hallucination",
+        "truthfulness",
+        "early_stop",
+        "n",
+        "failed",
+    ]
+    ours = table.loc[("here", "mine", "task_3")]
+    assert ours["truthfulness"].startswith("100.0 [")
+    assert table.loc[("here", "mine", "mm_llm"), ["n", "failed"]].tolist() == ["11", "1"]
+    # 11 conversations of 1/3, and one between (−1 − 1 + 0) / 3 and 1/3
+    assert table.loc[("here", "mine", "mm_llm"), "truthfulness"].endswith("(25.0 to 33.3)")
+    theirs = table.loc[("paper, other data", "GPT-5 Mini", "task_3")]
+    assert theirs[["truthfulness", "early_stop", "n"]].tolist() == ["42.5", "43.5", "–"]
+    turns = means[means["metric"] == "successful_turns"]
+    assert set(turns["unit"]) == {"turns"}
+    assert turns.set_index("setting").loc["task_3", "value"] == 3.0
+
+
+def test_slices_are_by_label(judged: pd.DataFrame, benchmark: Benchmark) -> None:
+    labels = {
+        name: "first" if query.turn == 0 else "later" for name, query in benchmark.queries.items()
+    }
+    found = truth_slices(judged, benchmark, labels).set_index(["setting", "slice"])["value"]
+    assert found["mm_llm"].to_dict() == {"first": 1.0, "later": 0.0}
+
+
+def test_the_papers_own_numbers_bear_most_of_its_sentences_out() -> None:
+    printed = {said.name: said.printed() for said in STATEMENTS}
+    assert printed["searches in conversations"] == ["supported"] * 9
+    assert printed["low quality"] == []
+    table = printed_main("single_turn").query("metric == 'truthfulness'")
+    wide = table.pivot(index="model", columns="setting", values="value")
+    gains = (wide["task_1"] - wide["mm_llm"]).gt(0).sum()
+    assert printed["image search"].count("supported") == gains
+
+
+def test_sentences_are_held_against_a_notebooks_differences(
+    judged: pd.DataFrame, benchmark: Benchmark, tmp_path: Path
+) -> None:
+    gains = in_percent(truth_gains(judged, benchmark, baseline="mm_llm"))
+    claims = claims_on("53", gains, "Drawn", tmp_path).set_index("claim")
+    # eleven conversations that all gain alike may hide some that lose
+    assert set(claims["verdict"]) <= {"supported", "undecided"}
+    assert claims.loc["searches in conversations", "value"] == pytest.approx(66.67)
+    assert claims_on("52", gains, "Drawn", tmp_path)["verdict"].unique().tolist() == ["not run"]
+    table = claims_table(tmp_path)
+    assert len(table) == len(STATEMENTS)
+    assert table["printed"].iloc[0] == "9 of 9"
+
+
+def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    columns = ["model", "metric", "setting", "baseline", "value", "ci_low", "ci_high", "n"]
+    (tmp_path / "crag_mm").write_text("a file", encoding="utf-8")
+    with pytest.raises(VragError, match="the claims cannot be saved"):
+        claims_on("52", pd.DataFrame(columns=columns), "Drawn", tmp_path)
+    assert claims_table(tmp_path / "none").empty

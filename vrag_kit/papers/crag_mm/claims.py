@@ -1,0 +1,46 @@
+"""The paper's sentences on results of one's own: supported, contradicted, or neither."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from vrag_kit.analysis.strata import ALL
+from vrag_kit.papers.claim_rows import save_claims, table_of
+from vrag_kit.papers.crag_mm.statements import STATEMENTS
+
+_FOLDER = "crag_mm"
+
+
+def claims_on(notebook: str, differences: pd.DataFrame, source: str, folder: Path) -> pd.DataFrame:
+    """What the paper says that the differences of a notebook can decide, one row a
+    sentence and model: claim, says, source, of, stratum, value, ci_low, ci_high, n,
+    verdict; saved below `folder`, a notebook's `figures_dir`, as NN_claims.csv.
+
+    `notebook` is its number ("52"); `differences` are `in_percent(truth_gains(…))` for
+    each baseline, or rows of slices in the same columns: model, metric, setting,
+    baseline, value, ci_low, ci_high, n, in points. `source` is the benchmark's name. A
+    sentence without such a row has one without numbers in what is returned. On other
+    data than the paper's a contradiction says that it does not carry over. Raises
+    `VragError` when the folder cannot be written.
+    """
+    asked = [statement for statement in STATEMENTS if statement.notebook == notebook]
+    rows = []
+    for statement in asked:
+        arm = differences["setting"].eq(statement.setting)
+        arm &= differences["baseline"].eq(statement.baseline)
+        arm &= differences["metric"].eq(statement.metric)
+        for row in differences[arm].to_dict("records"):
+            number = (row["value"], row["ci_low"], row["ci_high"])
+            verdict = statement.range.verdict(*number)
+            first = (statement.name, statement.says, source, row["model"], ALL)
+            rows.append((*first, *number, row["n"], verdict))
+    return save_claims(rows, asked, source, folder / _FOLDER / f"{notebook}_claims.csv")
+
+
+def claims_table(folder: Path) -> pd.DataFrame:
+    """Every sentence of `STATEMENTS` with what the claims saved below `folder` say of
+    it: says, section, verdict, numbers, source, printed (see `table_of`).
+    """
+    return table_of(folder / _FOLDER, STATEMENTS, lambda statement: statement.printed())

@@ -1,0 +1,64 @@
+"""Truthfulness by the paper's rules: means of every arm, slices, and paired differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from vrag_kit.analysis import compare, conversation_means, conversation_values, slice_means
+from vrag_kit.analysis.accuracy import ARM
+from vrag_kit.analysis.comparison import REPEATS
+from vrag_kit.papers.crag_mm.stop_rule import two_not_right
+from vrag_kit.types import Benchmark
+
+COMPARED = ("truthfulness", "accuracy", "missing", "hallucination")
+"""What arms are compared by."""
+
+
+def truth_means(
+    judged: pd.DataFrame, benchmark: Benchmark, *, by: Sequence[str] = ARM
+) -> pd.DataFrame:
+    """`conversation_means` with the paper's stop, `two_not_right`; of single questions too,
+    each of which is a conversation of one turn.
+    """
+    return conversation_means(judged, benchmark, two_not_right, by=by)
+
+
+def truth_slices(
+    judged: pd.DataFrame,
+    benchmark: Benchmark,
+    labels: Mapping[str, str],
+    *,
+    by: Sequence[str] = ARM,
+) -> pd.DataFrame:
+    """`slice_means` with the paper's stop: `labels` name each query's slice."""
+    return slice_means(judged, benchmark, two_not_right, labels, by=by)
+
+
+def truth_gains(
+    judged: pd.DataFrame,
+    benchmark: Benchmark,
+    *,
+    baseline: str,
+    arm: str = "setting",
+    by: Sequence[str] = ("model",),
+    metrics: Sequence[str] = COMPARED,
+) -> pd.DataFrame:
+    """Paired differences of each arm to `baseline`, of `metrics`: metric, baseline, arm,
+    `by`, value, ci_low, ci_high, n, n_failed, p, p_holm (see `compare`), as shares.
+
+    Truthfulness is paired by conversations, shares of turns by turns; intervals and
+    tests are over conversations. p_holm corrects within one metric, arm and baseline.
+    Raises `VragError` when `baseline` was not asked.
+    """
+    keys = list(by)
+    tables = []
+    for metric in metrics:
+        values = conversation_values(
+            judged, benchmark, two_not_right, metric=metric, by=[*keys, arm]
+        )
+        table = compare(values, arm=arm, by=keys, baseline=baseline, repeats=REPEATS)
+        tables.append(table.assign(metric=metric, baseline=baseline))
+    both = pd.concat(tables, ignore_index=True)
+    return both[["metric", "baseline", *both.columns.drop(["metric", "baseline"])]]
