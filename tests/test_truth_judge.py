@@ -18,6 +18,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging import TRUTH, TruthRuleJudge, Unreadable, judge_all, load_judge
 from vrag_kit.papers.crag_mm import (
     READINGS,
+    early_stop,
     judged_by_reading,
     load_truth_judge,
     read_json,
@@ -173,6 +174,20 @@ def test_what_cannot_be_read_is_asked_once_more_and_then_left_out(tmp_path: Path
         repair = [text_in(each) for each in server.requests if "could not be read" in text_in(each)]
     np.testing.assert_array_equal(judged["score"], [-1, np.nan, 1])
     assert "“INCORRECT” is neither CORRECT nor WRONG" in "".join(repair)
+
+
+def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_does(
+    tmp_path: Path,
+) -> None:
+    with StrangeServer({"Prediction": ["say Result: MAYBE"]}) as server:
+        judge = load_truth_judge(entry(server), tmp_path)
+        stop = early_stop(judge, BENCHMARK)
+        assert stop is not None
+        assert np.isnan(stop.score(answers("so", "or so"))).all()
+        with pytest.raises(VragError, match="none of 2 answers got a verdict; the first says"):
+            judge_all(judge, BENCHMARK, answers("so", "or so"))
+    # an unknown turn ends nothing
+    assert stop.rule([-1.0, float("nan"), 1.0]) is None
 
 
 def test_an_answer_that_the_reference_equals_is_right_once_though_it_declines() -> None:

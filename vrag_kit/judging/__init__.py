@@ -1,7 +1,7 @@
 """Judging: how right an answer is, and whether it declined to answer."""
 
 from vrag_kit.judging.abstention import declines
-from vrag_kit.judging.judge import JUDGES, Judge, judge_all, load_judge
+from vrag_kit.judging.judge import JUDGES, Judge, judge_all, judge_some, load_judge
 from vrag_kit.judging.labels import (
     LABELS,
     label_of_score,
@@ -34,6 +34,7 @@ __all__ = [
     "Verdict",
     "declines",
     "judge_all",
+    "judge_some",
     "label_of_score",
     "labelled",
     "load_judge",

@@ -102,16 +102,25 @@ def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.D
     Raises `VragError` for a row that is no answer to a query, and when not one answer
     got a verdict.
     """
+    judged = judge_some(judge, benchmark, answers)
+    good = judged[judged["status"] == "ok"].drop_duplicates(["query_id", "answer"])
+    if len(good) and good["score"].isna().all():
+        raise VragError(
+            f"judge {judge.name!r}: none of {len(good):,} answers got a verdict; the first says"
+            f' "{good["verdict"].iloc[0]}". Take a stronger judge, or mend what that says; answers'
+            " and verdicts are kept."
+        )
+    return judged
+
+
+def judge_some(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
+    """As `judge_all`, of a part of the answers, such as one turn of conversations: it may
+    be that none of them gets a verdict.
+    """
     ANSWERS.check(answers, ["query_id", "status"], "judge_all")
     good = answered(benchmark, answers).drop_duplicates(["query_id", "answer"])
     found = judge.judge(benchmark, good)
     _note(judge.name, found)
-    if found and not any(_scores(verdicts) for verdicts in found):
-        raise VragError(
-            f"judge {judge.name!r}: none of {len(found):,} answers got a verdict; the first says"
-            f' "{found[0][0].failure}". Take a stronger judge, or mend what that says; answers and'
-            " verdicts are kept."
-        )
     verdicts_of = dict(zip(zip(good["query_id"], good["answer"], strict=True), found, strict=True))
     rows = []
     for row in answers.to_dict("records"):

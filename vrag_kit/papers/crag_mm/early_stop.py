@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from vrag_kit.generation import EarlyStop
-from vrag_kit.judging import Judge, judge_all
+from vrag_kit.judging import Judge, judge_some
 from vrag_kit.papers.crag_mm.stop_rule import two_not_right
 from vrag_kit.types import Benchmark
 
@@ -20,6 +20,6 @@ def early_stop(judge: Judge, benchmark: Benchmark, *, wanted: bool = True) -> Ea
     """
 
     def score(answers: pd.DataFrame) -> Sequence[float]:
-        return judge_all(judge, benchmark, answers)["score"].tolist()
+        return judge_some(judge, benchmark, answers)["score"].tolist()
 
     return EarlyStop(score=score, rule=two_not_right) if wanted else None
