@@ -39,6 +39,7 @@ def write_indexes(edition: Edition, split: Split, folder: Path, pool: Executor) 
     order = stream(edition.seed, split.name, "index").permutation(len(shown))
     rows = [_entry_row(index, *shown[place]) for index, place in enumerate(order)]
     files = [image_index / str(row["image"]) for row in rows]
+    (image_index / "images").mkdir(parents=True, exist_ok=True)
     seed = f"{edition.seed}/{split.name}"
     jobs = [_Job(seed, *shown[place]) for place in order]
     drawn = pool.map(partial(_draw, edition.photograph), files, jobs, chunksize=16)
@@ -65,11 +66,13 @@ class _Job:
 
 
 def _draw(size: int, file: Path, job: _Job) -> None:
-    """Draw a photograph unless it is there."""
+    """Draw a photograph unless it is there; thousands are not waited for on the disk."""
     entity = job.entry.entity
     name = f"{job.seed}/graph/{entity.name}/{job.number}"
     if not file.is_file():
-        write_file(file, encoded(usual_picture(entity.species, name, size)))
+        part = file.with_suffix(".part")
+        part.write_bytes(encoded(usual_picture(entity.species, name, size)))
+        part.replace(file)
 
 
 def _entry_row(index: int, entry: Entry, number: int) -> Json:
