@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strange_server import StrangeServer, text_in
 from talking_process import Listed, listed
 from talks import entry, make_talks, page
 
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import forecasting
 from vrag_kit.generation import Talk, ask_conversations, load_rewriter
 from vrag_kit.generation.rewriting import read_rewriting
 from vrag_kit.papers.crag_mm import WORDINGS, Arms, rewriting_wording
+from vrag_kit.retrieval import cached
 from vrag_kit.types import Benchmark
 
 ENTRIES = (
@@ -132,6 +134,21 @@ def test_a_turn_whose_question_nobody_said_anew_fails_with_that(
     assert given["rewriting"].tolist() == ["not given", "given"]
 
 
+def test_a_forecast_searches_nothing_anew(talks: Benchmark, tmp_path: Path) -> None:
+    web = Listed("text", {each.doc_id: each for each in PAGES}, {"": {"w3": 0.5}})
+    kept = cached(web, tmp_path / "replies")
+    first, second = talks.queries.values()
+    with forecasting(tmp_path) as forecast:
+        assert kept.search([first], 2)["doc_id"].tolist() == ["w2", "w1"]
+        assert forecast.any_order == {"listed"}
+    assert not (tmp_path / "replies").exists()
+    assert kept.search([first], 2)["doc_id"].tolist() == ["w3"]
+    with forecasting(tmp_path) as forecast:
+        assert kept.search([first], 2)["doc_id"].tolist() == ["w3"]
+        assert forecast.any_order == set()
+        assert len(kept.search([first, second], 2)) == 4
+
+
 def test_what_an_arm_lacks_is_named(talks: Benchmark) -> None:
     with pytest.raises(VragError, match="rewrite is 'image', but there is no rewriter"):
         Arms(rewrite="image")
@@ -176,6 +193,7 @@ def test_all_else_leaves_the_question_as_it_is(raw: str, outcome: str) -> None:
     assert read_rewriting(raw) == {"outcome": outcome}
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30), st.text(st.characters(codec="utf-8"), min_size=1, max_size=30))
 def test_any_name_and_question_come_through(before: str, question: str) -> None:
     told = json.dumps({"entity_name": "x", "updated_question": question})

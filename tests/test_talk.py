@@ -4,7 +4,6 @@ conversation ends, and how much of an answer counts.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -17,16 +16,18 @@ from strange_server import StrangeServer, text_in
 from talks import contexts_of, make_talks, question
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from vrag_kit.analysis import conversation_means
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
-from vrag_kit.generation import Cut, EarlyStop, Talk, ask_conversations
+from vrag_kit.generation import Cut, Talk, ask_conversations
 from vrag_kit.generation.stand_in import StandIn
-from vrag_kit.papers.crag_mm import WORDINGS, two_not_right
+from vrag_kit.judging import judge_all
+from vrag_kit.papers.crag_mm import WORDINGS, early_stop, load_truth_judge, two_not_right
 from vrag_kit.types import Benchmark, Context
 
 PAPER = WORDINGS["paper"]
 OWN = Talk(wording=PAPER)
-SCORES = {"right": 1.0, "I don't know": 0.0, "wrong": -1.0}
+SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
 
 
 @pytest.fixture
@@ -162,22 +163,22 @@ def truthfulness(scores: dict[str, list[float]]) -> float:
     return sum(means) / len(means)
 
 
-def scores_of(table: pd.DataFrame) -> dict[str, list[float]]:
-    return {
-        str(talk): [SCORES.get(str(answer), 0.0) for answer in part["answer"]]
-        for talk, part in table.groupby("conversation_id", sort=False)
-    }
+def early(talks: Benchmark) -> Talk:
+    judge = load_truth_judge("truth_rule")
+    return Talk(wording=PAPER, stop=early_stop(judge, talks))
 
 
-EARLY = Talk(
-    wording=PAPER,
-    stop=EarlyStop(
-        score=lambda table: [SCORES.get(answer, -1.0) for answer in table["answer"]],
-        rule=two_not_right,
-    ),
-)
 PLAN = {"a": "RWWRR", "b": "RR", "c": "MRMR", "d": "WWRRRR", "e": "RRW", "f": "RRRRMW", "g": "MM"}
-WORDS = {"R": "say right", "M": "say I don't know", "W": "say wrong"}
+
+
+def words_of(talk: str, turn: int, letter: str) -> str:
+    """What is said where a turn is to be right (its accepted answer), missing or wrong."""
+    return {"R": f"say It is {talk}{turn}.", "M": "say I don't know", "W": "say It is red."}[letter]
+
+
+TRUTHFULNESS = truthfulness(
+    {talk: [SCORES[letter] for letter in turns] for talk, turns in PLAN.items()}
+)
 
 
 def test_an_early_stop_saves_calls_and_changes_no_truthfulness(
@@ -185,30 +186,34 @@ def test_an_early_stop_saves_calls_and_changes_no_truthfulness(
 ) -> None:
     talks = make_talks(tmp_path, {talk: len(turns) for talk, turns in PLAN.items()})
     plan = [
-        (talk, turn, WORDS[letter])
+        (talk, turn, words_of(talk, turn, letter))
         for talk, turns in PLAN.items()
         for turn, letter in enumerate(turns)
     ]
     said(server, *plan)
     contexts = contexts_of(talks)
-    early = ask(server, talks, contexts, tmp_path / "early", EARLY)
+    judge = load_truth_judge("truth_rule")
+    early_table = ask(server, talks, contexts, tmp_path / "early", early(talks))
     calls = len(bodies(server))
     # a stops at its third turn and d at its second, of 5 and 6; f and g at their last
     assert calls == len(talks.queries) - 2 - 4
-    stopped = early[early["status"] == "stopped"]
+    stopped = early_table[early_table["status"] == "stopped"]
     assert stopped["query_id"].tolist() == ["a-3", "a-4", "d-2", "d-3", "d-4", "d-5"]
     assert stopped["answer"].isna().all()
-    assert (early[early["status"] != "stopped"]["status"] == "ok").all()
+    assert set(early_table["status"]) == {"ok", "stopped"}
     whole = ask(server, talks, contexts, tmp_path / "whole", OWN)
     assert len(bodies(server)) - calls == len(talks.queries)
-    assert truthfulness(scores_of(early)) == truthfulness(scores_of(whole)) != 0
+    for table in (early_table, whole):
+        means = conversation_means(judge_all(judge, talks, table), talks, two_not_right)
+        (value,) = means[means["metric"] == "truthfulness"]["value"]
+        assert value == pytest.approx(TRUTHFULNESS)
 
 
 def test_a_forecast_counts_no_turn_after_a_stop_that_is_known(
     server: StrangeServer, tmp_path: Path
 ) -> None:
     talks = make_talks(tmp_path, {"a": 5, "b": 2})
-    wrong = [(talk, turn, "say wrong") for talk in "ab" for turn in range(5)]
+    wrong = [(talk, turn, "say It is red.") for talk in "ab" for turn in range(5)]
     said(server, *wrong)
 
     def foreseen(talk: Talk, folder: Path, scratch: str) -> int:
@@ -219,17 +224,23 @@ def test_a_forecast_counts_no_turn_after_a_stop_that_is_known(
         assert isinstance(model, StandIn)
         return len(model.prompts)
 
-    assert foreseen(EARLY, tmp_path / "new", "1") == 7  # nobody knows yet where it stops
-    ask(server, talks, contexts_of(talks), tmp_path / "known", EARLY)
-    assert foreseen(EARLY, tmp_path / "known", "2") == 0
+    assert foreseen(early(talks), tmp_path / "new", "1") == 7  # nobody knows yet where it stops
+    ask(server, talks, contexts_of(talks), tmp_path / "known", early(talks))
+    assert foreseen(early(talks), tmp_path / "known", "2") == 0
     assert foreseen(OWN, tmp_path / "known", "3") == 3
 
 
-def test_what_cannot_be_scored_stops_nothing(server: StrangeServer, tmp_path: Path) -> None:
-    talks = make_talks(tmp_path, {"a": 3})
-    unknown = EarlyStop(score=lambda table: [math.nan] * len(table), rule=stop_at)
-    table = ask(server, talks, contexts_of(talks), tmp_path, Talk(wording=PAPER, stop=unknown))
-    assert (table["status"] == "ok").all()
+def test_what_the_judge_says_unreadably_stops_nothing_and_an_empty_answer_is_not_right(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    talks = make_talks(tmp_path, {"a": 3, "b": 4})
+    said(server, ("b", 0, "empty"), ("b", 1, "empty"))
+    server.plans["Ground Truth"] = ["say Both CORRECT and WRONG, I think."]
+    judge = load_truth_judge({"model": f"judge@{server.url}", "decoding": "greedy"}, tmp_path)
+    talk = Talk(wording=PAPER, stop=early_stop(judge, talks))
+    table = ask(server, talks, contexts_of(talks), tmp_path, talk)
+    assert table["status"].tolist() == [*("ok",) * 3, *("empty",) * 2, *("stopped",) * 2]
+    assert early_stop(judge, talks, wanted=False) is None
 
 
 # how much of an answer counts

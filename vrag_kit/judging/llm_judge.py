@@ -106,10 +106,17 @@ class LLMJudge:
 
     def _read(self, reply: Answer) -> Judgment:
         """The verdict in a reply, or why there is none; cut-off words are none. In a
-        forecast, where nobody is asked, the worst, so that nothing has to be repaired.
+        forecast, where nobody is asked, the worst, marked, so that nothing has to be
+        repaired.
         """
         if reply.fields.get(STAND_IN):
-            return Judgment(answer_id="", label="incorrect", score=self.scale.worst, raw=reply.raw)
+            return Judgment(
+                answer_id="",
+                label="incorrect",
+                score=self.scale.worst,
+                marks=frozenset({STAND_IN}),
+                raw=reply.raw,
+            )
         failure = reply.failure
         if failure is None:
             try:
