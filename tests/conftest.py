@@ -21,6 +21,7 @@ from small_index import Small
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.fieldguide import draw_field_guide
+from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.types import Benchmark, Evidence
 
 if TYPE_CHECKING:
@@ -71,6 +72,12 @@ def guide(guide_folder: Path) -> Benchmark:
     return load_visual_rag(
         guide_folder / "annotations.jsonl", guide_folder / "images", name="small guide"
     )
+
+
+@pytest.fixture(scope="session")
+def drawn() -> Benchmark:
+    """The small drawn MRAG-Bench, to read: the one that the notebooks read too."""
+    return open_mrag_bench("mrag-drawn-small")
 
 
 @pytest.fixture

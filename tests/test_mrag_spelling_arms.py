@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from mrag_rows import four_questions
 
-from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.judging import judge_all
 from vrag_kit.papers.mrag_bench import (
     ChoiceJudge,
@@ -26,11 +25,6 @@ from vrag_kit.papers.mrag_bench import (
     with_scenarios,
 )
 from vrag_kit.types import Benchmark
-
-
-@pytest.fixture(scope="module")
-def drawn() -> Benchmark:
-    return open_mrag_bench("mrag-drawn-small")
 
 
 def answered(benchmark: Benchmark, letters: dict[str, str], setting: str) -> pd.DataFrame:

@@ -9,7 +9,6 @@ import pytest
 from mrag_rows import four_questions
 
 from vrag_kit.analysis import Mix
-from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.papers.mrag_bench import (
     QUESTIONS,
     distribution,
@@ -23,11 +22,6 @@ from vrag_kit.papers.mrag_bench import (
     statistics_figure,
 )
 from vrag_kit.types import Benchmark
-
-
-@pytest.fixture(scope="module")
-def drawn() -> Benchmark:
-    return open_mrag_bench("mrag-drawn-small")
 
 
 def test_a_benchmark_in_numbers_agrees_with_counting(drawn: Benchmark) -> None:

@@ -166,50 +166,50 @@ def _qwen_text(tokenizer: Any) -> tuple[dict[str, Any], dict[str, int]]:
     return _text(tokenizer, rope_parameters=rope), ids
 
 
+_QWEN_VISION = {
+    "hidden_size": 32,
+    "num_heads": 2,
+    "intermediate_size": 64,
+    "patch_size": 8,
+    "spatial_merge_size": 2,
+    "temporal_patch_size": 2,
+    "out_hidden_size": 32,
+}
+
+
+def _qwen_processor(whole: Any, videos: Any, tokenizer: Any) -> Any:
+    """The processor of either Qwen family, of its classes for all and for videos."""
+    from transformers import Qwen2VLImageProcessor
+
+    images = Qwen2VLImageProcessor(
+        patch_size=8, merge_size=2, temporal_patch_size=2, min_pixels=16 * 16, max_pixels=64 * 64
+    )
+    return whole(
+        images,
+        tokenizer,
+        videos(patch_size=8, merge_size=2, temporal_patch_size=2),
+        chat_template=CHAT.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>"),
+    )
+
+
 def _qwen25() -> tuple[Any, Any]:
     from transformers import (
         Qwen2_5_VLConfig,
         Qwen2_5_VLForConditionalGeneration,
         Qwen2_5_VLProcessor,
-        Qwen2VLImageProcessor,
         Qwen2VLVideoProcessor,
     )
 
     tokenizer = _tokenizer(_VISION_TOKENS)
     text, ids = _qwen_text(tokenizer)
-    vision = {
-        "depth": 2,
-        "hidden_size": 32,
-        "num_heads": 2,
-        "intermediate_size": 64,
-        "patch_size": 8,
-        "spatial_merge_size": 2,
-        "temporal_patch_size": 2,
-        "window_size": 32,
-        "out_hidden_size": 32,
-        "fullatt_block_indexes": [1],
-    }
-    images = Qwen2VLImageProcessor(
-        patch_size=8, merge_size=2, temporal_patch_size=2, min_pixels=16 * 16, max_pixels=64 * 64
-    )
-    videos = Qwen2VLVideoProcessor(patch_size=8, merge_size=2, temporal_patch_size=2)
-    processor = Qwen2_5_VLProcessor(
-        images,
-        tokenizer,
-        videos,
-        chat_template=CHAT.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>"),
-    )
-    return (
-        Qwen2_5_VLForConditionalGeneration(
-            Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids)
-        ),
-        processor,
-    )
+    vision = {**_QWEN_VISION, "depth": 2, "window_size": 32, "fullatt_block_indexes": [1]}
+    config = Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids)
+    processor = _qwen_processor(Qwen2_5_VLProcessor, Qwen2VLVideoProcessor, tokenizer)
+    return Qwen2_5_VLForConditionalGeneration(config), processor
 
 
 def _qwen3() -> tuple[Any, Any]:
     from transformers import (
-        Qwen2VLImageProcessor,
         Qwen3VLConfig,
         Qwen3VLForConditionalGeneration,
         Qwen3VLProcessor,
@@ -218,34 +218,11 @@ def _qwen3() -> tuple[Any, Any]:
 
     tokenizer = _tokenizer(_VISION_TOKENS)
     text, ids = _qwen_text(tokenizer)
-    vision = {
-        "depth": 3,
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_heads": 2,
-        "patch_size": 8,
-        "spatial_merge_size": 2,
-        "temporal_patch_size": 2,
-        "out_hidden_size": 32,
-        "num_position_embeddings": 64,
-        "deepstack_visual_indexes": [0, 1],
-    }
-    images = Qwen2VLImageProcessor(
-        patch_size=8, merge_size=2, temporal_patch_size=2, min_pixels=16 * 16, max_pixels=64 * 64
-    )
-    videos = Qwen3VLVideoProcessor(patch_size=8, merge_size=2, temporal_patch_size=2)
-    processor = Qwen3VLProcessor(
-        images,
-        tokenizer,
-        videos,
-        chat_template=CHAT.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>"),
-    )
-    return (
-        Qwen3VLForConditionalGeneration(
-            Qwen3VLConfig(text_config={**text, "head_dim": 16}, vision_config=vision, **ids)
-        ),
-        processor,
-    )
+    vision = {**_QWEN_VISION, "depth": 3, "num_position_embeddings": 64}
+    vision["deepstack_visual_indexes"] = [0, 1]
+    config = Qwen3VLConfig(text_config={**text, "head_dim": 16}, vision_config=vision, **ids)
+    processor = _qwen_processor(Qwen3VLProcessor, Qwen3VLVideoProcessor, tokenizer)
+    return Qwen3VLForConditionalGeneration(config), processor
 
 
 def _gemma() -> tuple[Any, Any]:
