@@ -98,9 +98,9 @@ def _accuracy(axis: Axes, accuracy: pd.DataFrame) -> None:
         x = np.arange(len(readings)) + shift
         draw_means(axis, x, rows, Look(color))
         axis.plot([], [], "o", color=color, label=f"{model} (n = {rows['n'].max():.0f})")
-    words = [reading.replace(", ", ",\n") for reading in readings]
+    words = [reading.replace(", ", ",\n").replace(" as ", "\nas ") for reading in readings]
     axis.set_xticks(range(len(words)), words, fontsize=9)
     axis.set_xlim(-0.6, len(words) - 0.4)
     axis.set(title="Accuracy under each reading", ylabel="accuracy (%)", ylim=(0, 103))
     axis.grid(axis="x", visible=False)
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=8.5)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), fontsize=8.5)
