@@ -24,7 +24,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import FlatRetriever, embed_documents, search
 from vrag_kit.retrieval.openclip import load_open_clip
-from vrag_kit.retrieval.parts import Shown
+from vrag_kit.retrieval.parts import DocumentSide, Shown
 from vrag_kit.types import Benchmark, Evidence, Query
 
 Build = Callable[..., Path]
@@ -40,6 +40,7 @@ class ColorEncoder:
 
     def __init__(self) -> None:
         self.shown = Shown()
+        self.documents = DocumentSide(self.name, self.fingerprint)
         self.prompts = {"query": "the colour {text}"}
         self.encoded = 0
         self.fail_after: int | None = None

@@ -109,6 +109,62 @@ def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
         assert before.equals(after)
 
 
+@pytest.mark.parametrize("family", ["clip", "open_clip", "qwen2_vl"])
+def test_documents_are_embedded_once_for_all_ways_to_ask(
+    family: str,
+    asked: Benchmark,
+    retrievers_made: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    prompts = tiny.PROMPTS if family == "qwen2_vl" else {}
+    modes = {
+        "image": {**prompts, "query": "image"},
+        "both": {**prompts, "query": "both"},
+        "text": prompts,
+    }
+    if family == "qwen2_vl":
+        modes["image"]["query_prompt"] = "<|image_pad|> Find this."
+        modes["both"]["query_prompt"] = "<|image_pad|> Find this: {text}"
+    runs = {}
+    own = {"model": SHIPPED} if family == "open_clip" else entry(retrievers_made, family)
+    for place, (mode, options) in enumerate(modes.items()):
+        told = {**own, **options}
+        (runs[mode],) = search_all(asked, [told], k=4, cache_dir=tmp_path / "all").values()
+        counts = "0 from disk, 4 new" if place == 0 else "4 from disk, 0 new"
+        assert counts in capsys.readouterr().out
+        (alone,) = search_all(asked, [told], k=4, cache_dir=tmp_path / mode).values()
+        assert runs[mode].equals(alone)  # to the last bit, as without the others
+    assert not runs["image"]["score"].equals(runs["both"]["score"])
+    assert len(list((tmp_path / "all").glob("*/shard-*.json"))) == 1
+    if family != "qwen2_vl":  # whose prompt for both would be another one
+        search_all(asked, [{**own, "document": "text"}], k=4, cache_dir=tmp_path / "all")
+        assert "0 from disk, 4 new" in capsys.readouterr().out
+
+
+def test_embeddings_made_before_they_were_shared_are_found(
+    asked: Benchmark,
+    retrievers_made: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Shards in the folder of an encoder that is asked by pictures, and its manifest."""
+    told = entry(retrievers_made, "clip", query="image")
+    (found,) = search_all(asked, [told], k=2, cache_dir=tmp_path).values()
+    (own,) = tmp_path.glob("clip-by-image-*")
+    for shard in tmp_path.glob("clip-*/shard-*"):
+        shard.rename(own / shard.name)
+    manifest = own / "manifest.json"
+    stated = json.loads(manifest.read_text(encoding="utf-8"))
+    del stated["documents"]
+    manifest.write_text(json.dumps(stated), encoding="utf-8")
+    (again,) = search_all(asked, [told], k=2, cache_dir=tmp_path).values()
+    assert reads(capsys)
+    assert again.equals(found)
+    search_all(asked, [told], k=3, cache_dir=tmp_path)
+    assert "4 from disk, 0 new" in capsys.readouterr().out
+
+
 def test_a_changed_picture_or_checkpoint_is_searched_anew(
     asked: Benchmark,
     copy_retriever: Callable[[str], Path],

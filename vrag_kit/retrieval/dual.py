@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import torch
 
-from vrag_kit.checkpoints import Made
+from vrag_kit.checkpoints import Made, Options
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.parts import Shown
 from vrag_kit.retrieval.source import Source, longest_text
@@ -28,7 +28,7 @@ class DualEncoder(TwoTowers):
         images: Made,
         *,
         source: Source,
-        fingerprint: str,
+        options: Options,
         query_prompt: str = "{text}",
     ) -> None:
         """`images` is the checkpoint's image processor; `query_prompt` has "{text}"
@@ -39,7 +39,8 @@ class DualEncoder(TwoTowers):
         self._images = images
         self._padded = model.config.model_type in _PADDED
         self.name = source.name
-        self.fingerprint = fingerprint
+        self.fingerprint = source.fingerprint(options)
+        self.documents = source.documents(options)
         self.shown: Shown = source.shown
         self.prompts: Mapping[str, str] = {"query": query_prompt}
 
@@ -97,7 +98,7 @@ def load_dual(source: Source, *, query_prompt: str = "{text}") -> DualEncoder:
         source.read_part(AutoTokenizer),
         source.read_part(AutoImageProcessor),
         source=source,
-        fingerprint=source.fingerprint(options),
+        options=options,
         query_prompt=query_prompt,
     )
 

@@ -2,11 +2,16 @@
 
     <root>/<encoder>-<fingerprint>/
         manifest.json    encoder, fingerprint, normalized, number type, prompts, what is
-                         shown, and the recipes of entries that lead here
+                         shown, what documents are known by, and the recipes of entries
+                         that lead here
+        queries/         shards of questions asked by their picture (`query_vectors`)
+    <root>/<name>-<fingerprint of `Encoder.documents`>/
         <shard>.npy      float32, shape (rows, d)
         <shard>.json     doc_id and stamp of each row; written last, it makes the shard
                          count
-        queries/         shards of questions asked by their picture (`query_vectors`)
+
+The second is the first for an encoder that is asked as usual, and where the first has
+shards, as all had once. Others that differ in questions alone share it with that one.
 
 An interrupted run goes on from its last shard. A damaged shard is set aside as
 <shard>.npy.damaged and <shard>.json.damaged, and its documents are embedded again.
@@ -116,7 +121,7 @@ def embed_documents(
             "the corpus is empty: there is nothing to embed. Check the annotations and the image"
             " folder."
         )
-    folder = embeddings_folder(encoder, root)
+    folder = _documents_folder(encoder, root)
     keys = [(document.doc_id, encoder.shown.stamp(document)) for document in documents]
     try:
         with one_at_a_time(folder, "embedding"):
@@ -124,7 +129,8 @@ def embed_documents(
             pairs = zip(documents, keys, strict=True)
             todo = [(document, key) for document, key in pairs if key not in known]
             if todo:
-                write_manifest(folder, encoder)
+                if folder == embeddings_folder(encoder, root):
+                    write_manifest(folder, encoder)
                 _embed(encoder, todo, folder, batch_size, workers or os.cpu_count() or 1)
                 known, dim = read_shards(folder)
     except OSError as error:
@@ -142,8 +148,16 @@ def embed_documents(
 
 
 def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
-    """Where everything lies that `encoder` has made below `root`."""
+    """Where everything lies that `encoder` alone has made below `root`."""
     return Path(root) / f"{encoder.name}-{encoder.fingerprint[:12]}"
+
+
+def _documents_folder(encoder: Encoder, root: Path | str) -> Path:
+    """Where the vectors of its documents lie."""
+    own = embeddings_folder(encoder, root)
+    if any(own.glob("shard-*.json")):
+        return own
+    return Path(root) / f"{encoder.documents.name}-{encoder.documents.fingerprint[:12]}"
 
 
 def write_manifest(folder: Path, encoder: Encoder, *, recipe: str | None = None) -> None:
@@ -164,6 +178,7 @@ def write_manifest(folder: Path, encoder: Encoder, *, recipe: str | None = None)
         "dtype": "float32",
         "prompts": dict(encoder.prompts),
         "shown": asdict(encoder.shown),
+        "documents": encoder.documents._asdict(),
         "recipes": sorted(recipes),
     }
     write_file(path, json.dumps(manifest, indent=2, ensure_ascii=False))

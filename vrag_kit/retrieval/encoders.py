@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from vrag_kit.retrieval.parts import Shown
+from vrag_kit.retrieval.parts import DocumentSide, Shown
 from vrag_kit.types import Evidence, Query
 
 Prepared = Any
@@ -31,6 +31,10 @@ class Encoder(Protocol):
         """Hash of all that determines an embedding: weights, prompts, preprocessing,
         number type, and what is shown.
         """
+
+    @property
+    def documents(self) -> DocumentSide:
+        """The same of documents alone."""
 
     @property
     def normalized(self) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from vrag_kit.checkpoints import Made, check_weights
+from vrag_kit.checkpoints import Made, Options, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.parts import Content
 from vrag_kit.retrieval.pictures import decode_rgb, unit_rows
@@ -39,7 +39,7 @@ class InstructedEncoder:
         processor: Made,
         *,
         source: Source,
-        fingerprint: str,
+        options: Options,
         prompts: Mapping[str, str],
         positions: str = "model",
     ) -> None:
@@ -56,7 +56,8 @@ class InstructedEncoder:
         self._positions = positions
         self._one_at_a_time = threading.Lock()  # tokenizers are not safe in threads
         self.name = source.name
-        self.fingerprint = fingerprint
+        self.fingerprint = source.fingerprint(options)
+        self.documents = source.documents(options)
         self.prompts = prompts
         self.shown = source.shown
 
@@ -182,7 +183,7 @@ def load_instructed(
         model.base_model,
         processor,
         source=source,
-        fingerprint=source.fingerprint(options),
+        options=options,
         prompts=prompts,
         positions=positions,
     )

@@ -22,7 +22,7 @@ from vrag_kit.retrieval.embeddings import embeddings_folder, write_manifest
 from vrag_kit.retrieval.encoders import Encoder, Prepared
 from vrag_kit.retrieval.finding import Found, find_encoder
 from vrag_kit.retrieval.loading import load_found
-from vrag_kit.retrieval.parts import Shown
+from vrag_kit.retrieval.parts import DocumentSide, Shown
 from vrag_kit.types import Evidence, Query
 
 
@@ -42,6 +42,8 @@ class KnownEncoder:
         self.normalized = bool(stated["normalized"])
         self.prompts: Mapping[str, str] = dict(stated["prompts"])
         self.shown = Shown(**stated["shown"])
+        own = {"name": self.name, "fingerprint": self.fingerprint}
+        self.documents = DocumentSide(**stated.get("documents", own))  # older manifests lack it
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """As the encoder does."""

@@ -19,6 +19,7 @@ from dataclasses import fields
 import numpy as np
 import torch
 
+from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.magiclens_head import HeadSizes, MagicLensHead
 from vrag_kit.retrieval.openclip import OpenClipEncoder, load_open_clip
@@ -42,7 +43,7 @@ class MagicLensEncoder:
         *,
         stage: int,
         source: Source,
-        fingerprint: str,
+        options: Options,
         query_prompt: str = "{text}",
     ) -> None:
         """`towers` give the vectors as long as they come, or, with a `stage`, that map
@@ -52,7 +53,8 @@ class MagicLensEncoder:
         self._stage = stage
         self._head = head
         self.name = source.name
-        self.fingerprint = fingerprint
+        self.fingerprint = source.fingerprint(options)
+        self.documents = source.documents(options)
         self.shown = source.shown
         self.prompts: Mapping[str, str] = {"query": query_prompt}
 
@@ -120,6 +122,6 @@ def load_magiclens(source: Source, *, query_prompt: str = "{text}") -> MagicLens
         head,
         stage=sizes.stage,
         source=source,
-        fingerprint=source.fingerprint(options),
+        options=options,
         query_prompt=query_prompt,
     )

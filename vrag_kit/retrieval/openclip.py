@@ -16,7 +16,7 @@ import torch
 
 from vrag_kit.checkpoints import Made, Options, check_device, check_weights
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.parts import Shown
+from vrag_kit.retrieval.parts import DocumentSide, Shown
 from vrag_kit.retrieval.pictures import resize_for
 from vrag_kit.retrieval.source import name_of
 from vrag_kit.retrieval.towers import TwoTowers
@@ -35,6 +35,7 @@ class OpenClipEncoder(TwoTowers):
         device: str = "cpu",
         shown: Shown | None = None,
     ) -> None:
+        """`name` is the checkpoint's; what is shown may be added to it."""
         self._model = model.eval().to(device)
         self._tokenizer = tokenizer
         self._device = device
@@ -44,8 +45,9 @@ class OpenClipEncoder(TwoTowers):
         self._dtype = next(model.parameters()).dtype
         self._mean = self._channels("mean")
         self._std = self._channels("std")
-        self.name = name
         self.shown = shown or Shown()
+        self.name = self.shown.named(name)
+        self._checkpoint = name
         self.prompts: Mapping[str, str] = {}
 
     def _channels(self, key: str) -> torch.Tensor:
@@ -55,11 +57,24 @@ class OpenClipEncoder(TwoTowers):
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]  # read once, when it is asked for
         """Hash of weights, preprocessing, tokenizer, and of what is shown."""
-        weights = _fingerprint(self._model, self._tokenizer, self._config)
-        told = self.shown.told()
+        return self._fingerprint(self.shown)
+
+    @cached_property
+    def documents(self) -> DocumentSide:  # type: ignore[override]  # as the fingerprint
+        """The same, but of what is shown of questions."""
+        alone = self.shown.of_documents()
+        return DocumentSide(alone.named(self._checkpoint), self._fingerprint(alone))
+
+    def _fingerprint(self, shown: Shown) -> str:
+        told = shown.told()
         if not told:
-            return weights
-        return hashlib.sha256(json.dumps([weights, told], sort_keys=True).encode()).hexdigest()
+            return self._weights
+        whole = json.dumps([self._weights, told], sort_keys=True)
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+    @cached_property
+    def _weights(self) -> str:
+        return _fingerprint(self._model, self._tokenizer, self._config)
 
     @property
     def dim(self) -> int:
@@ -140,9 +155,7 @@ def load_open_clip(
             " tag trained without it."
         )
     check_weights(model, f"retriever {spec!r}")
-    shown = shown or Shown()
-    name = shown.named(name_of(spec))
-    return OpenClipEncoder(model, tokenizer, name=name, device=device, shown=shown)
+    return OpenClipEncoder(model, tokenizer, name=name_of(spec), device=device, shown=shown)
 
 
 def _read(spec: str, source: str, tag: str, device: str) -> tuple[Made, Made]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from vrag_kit.errors import VragError
@@ -11,6 +11,17 @@ from vrag_kit.types import Evidence, LazyImage, Query
 
 QUERY_PARTS = ("text", "image", "both")
 DOCUMENT_PARTS = ("auto", "image", "text", "both")
+
+
+class DocumentSide(NamedTuple):
+    """What makes the vectors of documents; encoders that differ in questions alone have
+    the same one, and share them.
+    """
+
+    name: str
+    """Begins the name of their folder."""
+    fingerprint: str
+    """Hash of all that determines them."""
 
 
 class Content(NamedTuple):
@@ -35,6 +46,10 @@ class Shown:
     """What this kind of encoder encodes of a document unless it is told otherwise."""
     usual_query: str = "text"
     """And of a question."""
+
+    def of_documents(self) -> Shown:
+        """The same without anything unusual about questions."""
+        return replace(self, query=self.usual_query)
 
     def told(self) -> dict[str, str]:
         """What is not as usual: part of the fingerprint."""

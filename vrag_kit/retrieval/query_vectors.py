@@ -21,9 +21,9 @@ PART = 128
 def query_vectors(encoder: Encoder, queries: Sequence[Query], folder: Path) -> np.ndarray:
     """float32, shape (n, d), in the order of `queries`, at least one.
 
-    Where the encoder is shown pictures they are kept beside the documents' vectors in
-    `folder`, and made again when the picture or the question beside it changes. Raises
-    `VragError` as `check_vectors` does, naming a query.
+    Where the encoder is shown pictures they are kept in `folder`, which is the encoder's
+    own (`embeddings_folder`), and made again when the picture or the question beside it
+    changes. Raises `VragError` as `check_vectors` does, naming a query.
     """
     if encoder.shown.query == "text":
         return _encoded(encoder, queries)

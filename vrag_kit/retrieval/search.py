@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.embeddings import Embeddings
+from vrag_kit.retrieval.embeddings import Embeddings, embeddings_folder
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.query_vectors import query_vectors
 from vrag_kit.retrieval.run import make_run
@@ -39,13 +39,14 @@ class FlatRetriever:
         """`candidates(query_id)` gives the documents a query is searched in, None for
         all; usually `benchmark.candidates`. Those of `left_out` are found, and dropped.
         Vectors of pictures that are asked about are kept in `query_folder`, by default
-        beside the documents'.
+        the encoder's own beside the documents'.
         """
         self._encoder = encoder
         self._embeddings = embeddings
         self._candidates = candidates
         self._left_out = left_out or {}
-        self._query_folder = query_folder or embeddings.folder
+        own = embeddings_folder(encoder, embeddings.folder.parent)
+        self._query_folder = query_folder or own
 
     def search(self, queries: Iterable[Query], k: int) -> pd.DataFrame:
         """The `k` nearest documents of each query as a run (see `retrieval.run`), all

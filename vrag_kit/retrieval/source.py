@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vrag_kit.checkpoints import (
@@ -17,7 +17,7 @@ from vrag_kit.checkpoints import (
     reading,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.parts import Shown
+from vrag_kit.retrieval.parts import DocumentSide, Shown
 from vrag_kit.workspace import path as project_path
 
 _UNLIMITED = (
@@ -123,6 +123,14 @@ class Source:
         folders = [self.folder] if self.partner is None else [self.folder, self.partner]
         trusted = {"trust_remote_code": self.trust_remote_code}
         return files_fingerprint(folders, {**options, **trusted, **self.shown.told()})
+
+    def documents(self, options: Options) -> DocumentSide:
+        """What the vectors of documents are known by: as `fingerprint`, but that nothing
+        counts which is done with questions alone.
+        """
+        alone = replace(self, shown=self.shown.of_documents())
+        usual = {"query_prompt": "{text}"} if "query_prompt" in options else {}
+        return DocumentSide(alone.name, alone.fingerprint({**options, **usual}))
 
 
 def name_of(spec: str) -> str:

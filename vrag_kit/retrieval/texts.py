@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from vrag_kit.checkpoints import Made, check_weights
+from vrag_kit.checkpoints import Made, Options, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.pictures import unit_rows
 from vrag_kit.retrieval.pooling import POOLINGS, pool
@@ -41,7 +41,7 @@ class TextEncoder:
         documents: Side,
         *,
         source: Source,
-        fingerprint: str,
+        options: Options,
         pooling: str,
         normalized: bool,
     ) -> None:
@@ -52,7 +52,8 @@ class TextEncoder:
         self._documents = documents
         self._pooling = pooling
         self.name = source.name
-        self.fingerprint = fingerprint
+        self.fingerprint = source.fingerprint(options)
+        self.documents = source.documents(options)
         self.normalized = normalized
         self.prompts = {"query": questions.prompt, "document": documents.prompt}
         self.shown = source.shown
@@ -101,13 +102,14 @@ class SentenceEncoder:
         model: Made,
         *,
         source: Source,
-        fingerprint: str,
+        options: Options,
         normalized: bool,
     ) -> None:
         """Rows are brought to unit length when `normalized`."""
         self._model = model
         self.name = source.name
-        self.fingerprint = fingerprint
+        self.fingerprint = source.fingerprint(options)
+        self.documents = source.documents(options)
         self.normalized = normalized
         self.prompts: Mapping[str, str] = {
             side: (model.prompts.get(side) or "") + "{text}" for side in ("query", "document")
@@ -185,7 +187,7 @@ def load_text(
         questions,
         documents,
         source=source,
-        fingerprint=source.fingerprint(chosen),
+        options=chosen,
         pooling=pooling,
         normalized=normalize,
     )
@@ -237,9 +239,7 @@ def load_sentence(
         "normalize": normalized,
         "prompts": model.prompts,
     }
-    return SentenceEncoder(
-        model.eval(), source=source, fingerprint=source.fingerprint(chosen), normalized=normalized
-    )
+    return SentenceEncoder(model.eval(), source=source, options=chosen, normalized=normalized)
 
 
 def _read_sentence(source: Source) -> Made:

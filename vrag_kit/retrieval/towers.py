@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from vrag_kit.retrieval.encoders import Prepared
-from vrag_kit.retrieval.parts import Content, Shown
+from vrag_kit.retrieval.parts import Content, DocumentSide, Shown
 from vrag_kit.retrieval.pictures import decode_rgb, unit_rows
 from vrag_kit.types import Evidence, Query
 
@@ -32,6 +32,7 @@ class TwoTowers(ABC):
 
     name: str
     fingerprint: str
+    documents: DocumentSide
     prompts: Mapping[str, str]
     shown: Shown
     normalized = True

@@ -17,7 +17,7 @@ from dataclasses import fields
 import numpy as np
 import torch
 
-from vrag_kit.checkpoints import Made
+from vrag_kit.checkpoints import Made, Options
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.own_weights import own_config, read_own
 from vrag_kit.retrieval.parts import Content
@@ -41,14 +41,15 @@ class VistaEncoder:
     normalized = True
 
     def __init__(
-        self, model: Vista, tokenizer: Made, sizes: TowerSizes, *, source: Source, fingerprint: str
+        self, model: Vista, tokenizer: Made, sizes: TowerSizes, *, source: Source, options: Options
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
         self._side = sizes.image_size
         self._device = source.device
         self.name = source.name
-        self.fingerprint = fingerprint
+        self.fingerprint = source.fingerprint(options)
+        self.documents = source.documents(options)
         self.shown = source.shown
         self.prompts: Mapping[str, str] = {}
 
@@ -127,5 +128,4 @@ def load_vista(source: Source) -> VistaEncoder:
             f" {source.folder / 'config.json'}, or the configuration in {source.folder / TEXT}."
         )
     model = read_own(model, source)
-    fingerprint = source.fingerprint({"family": "vista"})
-    return VistaEncoder(model, tokenizer, sizes, source=source, fingerprint=fingerprint)
+    return VistaEncoder(model, tokenizer, sizes, source=source, options={"family": "vista"})
