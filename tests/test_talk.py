@@ -230,6 +230,23 @@ def test_a_forecast_counts_no_turn_after_a_stop_that_is_known(
     assert foreseen(OWN, tmp_path / "known", "3") == 3
 
 
+def test_a_verdict_that_only_stands_in_for_another_ends_no_conversation(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    talks = make_talks(tmp_path, {"a": 5})
+    contexts = contexts_of(talks)
+    ask(server, talks, contexts[:2], tmp_path / "answers", OWN)
+    (tmp_path / "scratch").mkdir()
+    with forecasting(tmp_path / "scratch") as forecast:
+        entry = {"model": f"judge@{server.url}", "decoding": "greedy"}
+        judge = load_truth_judge(entry, tmp_path / "answers")
+        talk = Talk(wording=PAPER, stop=early_stop(judge, talks))
+        ask(server, talks, contexts, tmp_path / "answers", talk)
+    models = [model for model in forecast.models if isinstance(model, StandIn)]
+    # both answers are there, but no verdict: what it will be is not known, and three turns are left
+    assert {model.name: len(model.prompts) for model in models} == {"judge": 4, "talker": 3}
+
+
 def test_what_the_judge_says_unreadably_stops_nothing_and_an_empty_answer_is_not_right(
     server: StrangeServer, tmp_path: Path
 ) -> None:
