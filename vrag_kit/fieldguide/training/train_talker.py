@@ -1,0 +1,266 @@
+"""Train the demo's answerer of conversations, a small FastVLM model, for CRAG-MM: `python
+-m vrag_kit.fieldguide.training.train_talker`.
+
+Its vision tower is that of the encoder of worn pictures (`train_worn_encoder`), and is
+frozen: what it sees in the stock is computed once. The language model begins with weights
+that look things up (`talk_layers`). Stopped and started again, the training goes on from
+its last log line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, product
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, Dataset, Subset
+
+from vrag_kit.fieldguide.training import train_worn_encoder as worn
+from vrag_kit.fieldguide.training.answerer import save
+from vrag_kit.fieldguide.training.cards import write_talker_card
+from vrag_kit.fieldguide.training.steps import Clock, adamw
+from vrag_kit.fieldguide.training.talk_lessons import Album, Lesson, School, Stage
+from vrag_kit.fieldguide.training.talk_tokens import WORDS, build_talk_processor
+from vrag_kit.fieldguide.training.talker import SeenWorn, build_talker, said
+from vrag_kit.fieldguide.training.train_tower import TRAINING, build_tower
+from vrag_kit.fieldguide.training.worn_stock import SHARD, draw_worn_stock
+from vrag_kit.fieldguide.traits import stream
+from vrag_kit.fieldguide.worn.conversations import TYPE_SHARES
+from vrag_kit.plain import Json
+
+NAME = "field-guide-vlm-talks"
+SEED = "talks"
+RATE = 5e-4
+LOGGED = 100  # steps
+STATE = "talker.pt"
+TAUGHT = 700  # lessons of each phase that the vocabulary is made for
+TOLD = 3.0  # weight of names and facts in the loss, where another token has 1
+ASKED = 40  # lessons of a set of the exam
+FACTS = [
+    f" {word}"
+    for word in chain.from_iterable(
+        words for sort, words in WORDS.items() if sort not in ("color", "kind")
+    )
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of the training."""
+
+    steps: int
+    lessons: int  # of a step
+    stage: Stage
+
+
+PHASES = (
+    Phase(300, 24, Stage(entities=3, pages=2, whole=0.9, talk=0.9, blind=0.15)),
+    Phase(500, 20, Stage(pages=6, whole=0.7, talk=0.8, rewritten=0.1)),
+    Phase(100, 20, Stage(whole=0.35, talk=0.7, rewritten=0.12)),
+    Phase(600, 20, Stage(whole=0.55, talk=0.8, rewritten=0.18)),
+)
+STEPS = sum(phase.steps for phase in PHASES)
+
+
+def phase_of(step: int) -> Phase:
+    """The part of the training that a step, counted from 0, is in."""
+    for phase in PHASES:
+        if step < phase.steps:
+            return phase
+        step -= phase.steps
+    raise IndexError(step)
+
+
+class Steps(Dataset[list[Lesson]]):
+    """Step number → its lessons, sorted by length."""
+
+    def __init__(self, school: School) -> None:
+        self.school = school
+
+    def __len__(self) -> int:
+        return STEPS
+
+    def __getitem__(self, step: int) -> list[Lesson]:
+        phase = phase_of(step)
+        every = [self.school.lesson(f"{step}/{i}", phase.stage) for i in range(phase.lessons)]
+        return sorted(every, key=lambda each: sum(map(len, each.prompts)))
+
+
+def exams(school: School) -> dict[str, list[Lesson]]:
+    """Lessons on held-out species in the paper's wording, by what they show."""
+    arms = {
+        "none": Stage(talk=0.0, blind=1.0),
+        "image search": Stage(talk=0.0, blind=0.0, web=0.0),
+        "both searches": Stage(talk=0.0, blind=0.0, web=1.0),
+        "in a conversation": Stage(talk=1.0, blind=0.0, web=1.0),
+        "said anew": Stage(talk=0.7, rewritten=1.0),
+    }
+    sets = {
+        name: [school.lesson(f"{name}/{i}", stage) for i in range(ASKED)]
+        for name, stage in arms.items()
+    }
+    for category in TYPE_SHARES:
+        stage = Stage(talk=0.0, blind=0.0, web=1.0)
+        name = str(category)
+        sets[name] = [school.lesson(f"{name}/{i}", stage, category) for i in range(ASKED)]
+    return sets
+
+
+@torch.inference_mode()
+def validate(
+    model: Any, tokenizer: Any, sets: Mapping[str, Sequence[Lesson]], seen: SeenWorn
+) -> Json:
+    """Share of answers of which every word is right, by set."""
+    shares: Json = {}
+    for name, chosen in sets.items():
+        right: list[bool] = []
+        order = sorted(chosen, key=lambda each: len(each.prompts[0]))
+        for start in range(0, len(order), 10):
+            batch = order[start : start + 10]
+            right += said(model, tokenizer, batch, seen).right(len(batch))
+        shares[name] = round(sum(right) / len(right), 3)
+    return shares
+
+
+def taught_words(school: School) -> list[str]:
+    """What its vocabulary is made for."""
+    texts = []
+    for phase, number in product(PHASES, range(TAUGHT)):
+        lesson = school.lesson(f"words/{number}", phase.stage)
+        texts += [*lesson.prompts, *[f" {answer}" for answer in lesson.answers]]
+    return texts
+
+
+def train(recipe: worn.Recipe, folder: Path, work: Path) -> None:
+    """Train from where the last run stopped in `work`, on the stock of the encoder's
+    recipe; every `LOGGED` steps, and at the end, write the checkpoint (half precision),
+    `training.json` and the card into `folder`.
+    """
+    from safetensors.torch import load_file
+    from transformers import LlavaProcessor
+
+    draw_worn_stock(recipe.seed, recipe.shards, work)
+    draw_worn_stock(f"{recipe.seed}/exam", recipe.exam_shards, work / "exam")
+    prefix = "vision_model.timm_model."
+    every = load_file(worn.WEIGHTS / worn.NAME / "model.safetensors")
+    weights = {
+        name.removeprefix(prefix): value.float()
+        for name, value in every.items()
+        if name.startswith(prefix)
+    }
+    tower = build_tower()
+    tower.load_state_dict(weights)
+    # torch documents memory_format, but its types leave it out
+    tower.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    seen = SeenWorn(tower, recipe.shards, work)
+    held_seen = SeenWorn(tower, recipe.exam_shards, work / "exam")
+    school = School(SEED, Album(recipe.seed, recipe.shards * SHARD))
+    held_school = School(f"{SEED}/exam", Album(f"{recipe.seed}/exam", recipe.exam_shards * SHARD))
+    folder.mkdir(parents=True, exist_ok=True)
+    if (work / STATE).is_file():
+        processor = LlavaProcessor.from_pretrained(folder)
+    else:
+        processor = build_talk_processor(taught_words(school), folder)
+    torch.manual_seed(int(stream(SEED, NAME).integers(2**31)))
+    model = build_talker(processor.tokenizer, seed=0)
+    model.model.vision_tower.timm_model.load_state_dict(weights)
+    model.model.vision_tower.requires_grad_(False)
+    model.train(False)  # without dropout, also while it learns
+    held_out = (exams(held_school), held_seen)
+    learn(model, processor.tokenizer, (school, seen), held_out, Places(folder, work / STATE))
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a training writes."""
+
+    folder: Path  # the checkpoint
+    state: Path  # what is needed to go on
+
+
+def learn(
+    model: Any,
+    tokenizer: Any,
+    taught: tuple[School, SeenWorn],
+    held_out: tuple[Mapping[str, Sequence[Lesson]], SeenWorn],
+    places: Places,
+) -> None:
+    """Go through the steps that are left."""
+    state = places.state
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = adamw(parameters, RATE, weight_decay=0.02)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, speed)
+    parts: dict[str, Any] = {"model": model, "optimizer": optimizer, "schedule": schedule}
+    log: list[Json] = []
+    if state.is_file():
+        kept = torch.load(state, weights_only=True)
+        for name, part in parts.items():
+            part.load_state_dict(kept[name])
+        log = json.loads(kept["log"])
+    begun = log[-1]["step"] if log else 0
+    clock = Clock(log[-1]["minutes"], log[-1]["loss"]) if log else Clock()
+    school, seen = taught
+    steps = Subset(Steps(school), range(begun, STEPS))
+    batches = DataLoader(steps, batch_size=None, num_workers=1, prefetch_factor=8)
+    for step, batch in enumerate(batches, start=begun + 1):
+        optimizer.zero_grad()
+        clock.take(_gradients(model, tokenizer, batch, seen))
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        schedule.step()
+        if step % LOGGED == 0 or step == STEPS:
+            log.append(clock.row(step, validate(model, tokenizer, *held_out), digits=4))
+            write(model, places.folder, log)
+            kept = {name: part.state_dict() for name, part in parts.items()}
+            torch.save({**kept, "log": json.dumps(log)}, state.with_suffix(".part"))
+            state.with_suffix(".part").replace(state)
+
+
+def speed(step: int) -> float:
+    """Share of the highest rate at a step counted from 0: up at once, then a cosine."""
+    fall = 0.5 * (1 + math.cos(math.pi * min(1, step / STEPS)))
+    return min(1.0, (step + 1) / 40) * (0.02 + 0.98 * fall)
+
+
+def _gradients(model: Any, tokenizer: Any, batch: list[Lesson], seen: SeenWorn) -> float:
+    """Add up the gradients of one step; returns its loss."""
+    total = 0.0
+    weight = torch.ones(len(tokenizer))
+    weight[tokenizer.convert_tokens_to_ids(FACTS)] = TOLD
+    words = 0.0
+    for lesson in batch:
+        for answer in lesson.answers:
+            words += float(weight[tokenizer(f" {answer}<|end|>")["input_ids"]].sum())
+    for start in range(0, len(batch), 5):
+        found = said(model, tokenizer, batch[start : start + 5], seen)
+        loss = F.cross_entropy(found.logits, found.labels, weight, reduction="sum") / words
+        torch.autograd.backward(loss)
+        total += loss.item()
+    return total
+
+
+def write(model: Any, folder: Path, log: list[Json]) -> None:
+    """Checkpoint, notes and card."""
+    save(model, folder)
+    notes = {
+        "name": NAME,
+        "recipe": {"rate": RATE, "steps": STEPS, "seed": SEED},
+        "phases": [asdict(phase) for phase in PHASES],
+        "torch": torch.__version__,
+        "log": log,
+    }
+    (folder / "training.json").write_text(json.dumps(notes, indent=2) + "\n", encoding="utf-8")
+    write_talker_card(folder)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(2)
+    train(worn.Recipe(), TRAINING / NAME, worn.WHERE)
+    shutil.copytree(TRAINING / NAME, worn.WEIGHTS / NAME, dirs_exist_ok=True)
