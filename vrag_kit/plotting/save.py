@@ -18,6 +18,9 @@ from vrag_kit.files import write_file
 from vrag_kit.forecast import current_forecast
 
 _CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">\s*(.*?)\s*</clipPath>', re.DOTALL)
+_PLACE = re.compile(r"(?<![\d.])[1-9]\d*\.\d{5,6}(?!\d)")
+_ASIDE = 1.37e-5
+"""Added before rounding: half a digit, at which it is a toss-up, is a likely place."""
 LAST = (*COLUMNS, *BOUNDS)
 """Columns of the papers' tables and ours, in this order; others come before them."""
 
@@ -47,7 +50,7 @@ def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFram
         figure.savefig(
             drawing, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None}
         )
-    drawn = _with_steady_names(drawing.getvalue())
+    drawn = _steady(drawing.getvalue())
     lines = "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
     csv = tidy(data).to_csv(index=False, float_format="%.6g", lineterminator="\n")
     try:
@@ -65,11 +68,17 @@ def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFram
     print(f"saved {name}.png, .svg and .csv in {folder.name}/", flush=True)
 
 
-def _with_steady_names(svg: str) -> str:
-    """The drawing with each clip path called by what is written of it: matplotlib's names
-    also tell digits that are not written, in which layouts differ from run to run.
+def _steady(svg: str) -> str:
+    """The drawing without the digits in which layouts differ from run to run: places to
+    four decimals, and each clip path called by what is written of it, where matplotlib's
+    names tell every digit.
     """
+    svg = re.sub(r"<[^>]+>", lambda tag: _PLACE.sub(_rounded, tag[0]), svg)
     names = {}
     for name, written in _CLIP.findall(svg):
         names[name] = f"p{hashlib.sha256(written.encode()).hexdigest()[:10]}"
     return re.sub(r'(?<=[#"])p[0-9a-f]{10}\b', lambda found: names.get(found[0], found[0]), svg)
+
+
+def _rounded(place: re.Match[str]) -> str:
+    return f"{float(place[0]) + _ASIDE:.4f}"
