@@ -238,17 +238,20 @@ def test_a_file_of_many_gigabytes_is_not_read_to_tell_whether_it_changed(project
         ("run_with: {device: cpu, batch: 2}", ["declares 'batch' in its run_with"]),
         ("run_with: {batch_size: many}", ["run_with: batch_size is 'many' (str)", "int"]),
         ("run_with: 3", ["run_with is 3 (int)", "In YAML: run_with: {device: …}"]),
+        ("search: {image_kk: 1}", ["declares 'image_kk' in its search. Did you mean 'image_k'?"]),
     ],
 )
-def test_how_a_notebook_is_run_is_checked_key_by_key(
+def test_a_mapping_of_what_goes_together_is_checked_key_by_key(
     project: Path, content: str, words: list[str]
 ) -> None:
-    how = "run_with = {'device': 'cpu', 'batch_size': 32}"
-    notebook(project / "notebooks" / "guide" / "01_one.ipynb", how, "print(run_with)")
+    how = "run_with = {'device': 'cpu', 'batch_size': 32}\nsearch = {'image_k': 30, 'web_k': 50}"
+    notebook(project / "notebooks" / "guide" / "01_one.ipynb", how, "print(run_with, search)")
     values = project / "params" / "guide" / "p.yaml"
-    values.write_text("run_with: {batch_size: 2, retry_failures: false}\n", encoding="utf-8")
+    given = "run_with: {batch_size: 2, retry_failures: false}\nsearch: {web_k: 5}\n"
+    values.write_text(given, encoding="utf-8")
     done = vrag(project, "run", "params/guide/p.yaml", "--only", "01")
     assert "{'device': 'cpu', 'batch_size': 2, 'retry_failures': False}" in done.stdout
+    assert "{'image_k': 30, 'web_k': 5}" in done.stdout
     values.write_text(content, encoding="utf-8")
     refused = vrag(project, "run", "params/guide/p.yaml")
     assert refused.returncode == 2

@@ -17,8 +17,9 @@ from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging import JUDGES
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval import OPTIONS
+from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.foresight import Asked, Foresight, foresee
-from vrag_kit.runner.parameters import RARELY, RUN_WITH, declared
+from vrag_kit.runner.parameters import BY_KEY, RARELY, RUN_WITH, declared
 from vrag_kit.runner.plan import Plan, read_plan
 from vrag_kit.workspace import path as project_path
 
@@ -26,19 +27,21 @@ _ASKED = {
     "answerer": "answerer",
     "extractor": "extractor",
     "judge": "judge",
+    "rewriter": "rewriter",
     "writer": "writer",
     "filter_model": "filter",
 }
 """Parameters that each name one model, and what it is called in messages."""
 _NOBODY = {
     "judge": tuple(JUDGES),
+    "rewriter": ("",),
     "writer": (TEMPLATE,),
     "filter_model": ("",),
     "extractor": ("",),
     "answerer": (),
 }
 """Values of theirs that name no model."""
-_SEARCHING = ("retrievers", "retriever", "text_retriever")
+_SEARCHING = ("retrievers", "retriever", "text_retriever", "image_service", "web_service")
 _ANY_RETRIEVER = "field-guide-clip-64"
 """Comes with the kit; stands in for those that are not here, whose order is not known."""
 _INSTEAD = {"judge": "rule", "writer": TEMPLATE, "filter_model": "", "extractor": ""}
@@ -78,14 +81,15 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
 
 
 def _together(plan: Plan) -> dict[str, Any]:
-    """The parameters of all notebooks in one, `run_with` with the keys of all."""
+    """The parameters of all notebooks in one, the mappings of `BY_KEY` with the keys of
+    all.
+    """
     together: dict[str, Any] = {}
     for notebook, given in plan.given.items():
         own = {**declared(notebook), **given}
-        how = {**together.get(RUN_WITH, {}), **own.get(RUN_WITH, {})}
+        for mapping in own.keys() & set(BY_KEY):
+            own[mapping] = {**together.get(mapping, {}), **own[mapping]}
         together |= own
-        if how:
-            together[RUN_WITH] = how
     return together
 
 
@@ -94,7 +98,7 @@ def _check_retrievers(together: Mapping[str, Any], report: _Report) -> None:
         value = together.get(name)
         entries = value if isinstance(value, list) else [value]
         for entry in entries:
-            if not entry:
+            if not entry or entry in list(WORD_INDEXES):
                 continue
             if _of_open_clip(entry):
                 line = (

@@ -17,7 +17,7 @@ from vrag_kit.errors import VragError
 
 _ENTRIES = (
     *("answerer", "extractor", "filter_model", "judge"),
-    *("retriever", "text_retriever", "writer"),
+    *("image_service", "retriever", "rewriter", "text_retriever", "web_service", "writer"),
 )
 """Parameters that name a model, and so may be a mapping with "model" and options."""
 _SOURCES = ("articles", "data", "other_corpus", "pictures", "webqa")
@@ -86,41 +86,46 @@ def subsets(
 ) -> dict[Path, dict[str, Any]]:
     """The part of `values` that each notebook declares.
 
-    A value takes the place of the notebook's own, but for `run_with`: of that mapping only
-    the keys that are given do, the others stay as in the notebook. Raises `VragError` for
-    a name that no notebook declares, with the names that are, for such a key of `run_with`,
-    and for a value of another type than the notebook's default.
+    A value takes the place of the notebook's own, but for the mappings of `BY_KEY`: of
+    those only the keys that are given do, the others stay as in the notebook. Raises
+    `VragError` for a name that no notebook declares, with the names that are, for such a
+    key of a mapping, and for a value of another type than the notebook's default.
     """
     defaults = {notebook: declared(notebook) for notebook in notebooks}
     _refuse_unknown(values, set().union(*defaults.values()), where)
     for notebook, names in defaults.items():
         for name in names.keys() & values.keys():
             _refuse_misfit(name, values[name], names[name], f"{where}: {name}", notebook)
-    how = values.get(RUN_WITH, {})
-    shown: dict[str, Any] = {}
-    for names in defaults.values():
-        shown |= _how(names)
-    _refuse_unknown(how, {**RARELY, **shown}, where, of=f" in its {RUN_WITH}")
-    for key, value in how.items():
-        default = shown.get(key, RARELY.get(key))
-        _refuse_misfit(key, value, default, f"{where}: {RUN_WITH}: {key}", None)
+    for mapping in BY_KEY:
+        _check_keys(mapping, values, list(defaults.values()), where)
     given = {}
     for notebook, names in defaults.items():
         own = {name: value for name, value in values.items() if name in names}
-        if RUN_WITH in own:
-            own[RUN_WITH] = {**_how(names), **own[RUN_WITH]}
+        for mapping in own.keys() & set(BY_KEY):
+            own[mapping] = {**names[mapping], **own[mapping]}
         given[notebook] = own
     return given
 
 
 RUN_WITH = "run_with"
 """The parameter that says how a notebook is run."""
+BY_KEY = ("prompts", RUN_WITH, "search", "talk")
+"""Parameters that are mappings of what goes together, of which a file may give a part."""
 RARELY = {"samples": 1, "retry_failures": False}
 """Keys of `run_with` that notebooks do not show, and what they are when nobody sets them."""
 
 
-def _how(names: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(names.get(RUN_WITH, {}))
+def _check_keys(
+    mapping: str, values: Mapping[str, Any], defaults: Sequence[Mapping[str, Any]], where: Path
+) -> None:
+    """Refuse keys of a mapping that no notebook has in its own, and values that misfit."""
+    shown: dict[str, Any] = dict(RARELY) if mapping == RUN_WITH else {}
+    for names in defaults:
+        shown |= names.get(mapping, {})
+    given = values.get(mapping, {})
+    _refuse_unknown(given, shown, where, of=f" in its {mapping}")
+    for key, value in given.items():
+        _refuse_misfit(key, value, shown[key], f"{where}: {mapping}: {key}", None)
 
 
 def _refuse_unknown(

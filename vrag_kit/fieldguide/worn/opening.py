@@ -4,6 +4,7 @@ indexes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from vrag_kit.workspace import path as project_path
 
 DRAWN_WORN = {"worn-drawn": "full", "worn-drawn-small": "small"}
 """Name → edition of the drawn CRAG-MM; it is drawn into data/<name>."""
-EgoSize = tuple[int, int] | None
+EgoSize = Sequence[int] | None
+"""Width and height; None or nothing for pictures as they are."""
 
 
 def open_single_turn(
