@@ -12,6 +12,7 @@ from vrag_kit.judging.labels import (
     write_labels,
 )
 from vrag_kit.judging.llm_judge import LLMJudge
+from vrag_kit.judging.page_tells import page_tells, told_by_words
 from vrag_kit.judging.rouge import rouge_all, rouge_recall
 from vrag_kit.judging.rubric import Rubric, Unreadable, Verdict
 from vrag_kit.judging.rule_judge import RuleJudge
@@ -38,11 +39,13 @@ __all__ = [
     "label_of_score",
     "labelled",
     "load_judge",
+    "page_tells",
     "read_labels",
     "rouge_all",
     "rouge_recall",
     "sample_to_label",
     "scale_of",
     "score_of_label",
+    "told_by_words",
     "write_labels",
 ]

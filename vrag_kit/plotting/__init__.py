@@ -6,21 +6,26 @@ from vrag_kit.plotting.building import building_figure
 from vrag_kit.plotting.captions import captions_figure
 from vrag_kit.plotting.cases import cases_figure
 from vrag_kit.plotting.company import company_figure
+from vrag_kit.plotting.curves import curves_figure
 from vrag_kit.plotting.detection import detection_figure
 from vrag_kit.plotting.differences import differences_figure
 from vrag_kit.plotting.error_budget import budget_figure
 from vrag_kit.plotting.gcue import gcue_figure
 from vrag_kit.plotting.levels import levels_figure
+from vrag_kit.plotting.pictures import asked_figure
 from vrag_kit.plotting.retrieval import contact_sheet, retrieved_figure, retriever_figure
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure
+from vrag_kit.plotting.shares import shares_figure
 from vrag_kit.plotting.style import colors_of, new_figure
 from vrag_kit.plotting.swaps import outcomes_figure, swapped_figure
+from vrag_kit.plotting.thresholds import threshold_figure
 from vrag_kit.plotting.variants import variants_figure
 
 __all__ = [
     "accuracy_figure",
     "agreement_figure",
+    "asked_figure",
     "baseline_figure",
     "budget_figure",
     "building_figure",
@@ -29,6 +34,7 @@ __all__ = [
     "colors_of",
     "company_figure",
     "contact_sheet",
+    "curves_figure",
     "detection_figure",
     "differences_figure",
     "gcue_figure",
@@ -39,7 +45,9 @@ __all__ = [
     "retriever_figure",
     "rouge_figure",
     "save_figure",
+    "shares_figure",
     "side_by_side",
     "swapped_figure",
+    "threshold_figure",
     "variants_figure",
 ]

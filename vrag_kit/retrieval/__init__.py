@@ -22,6 +22,7 @@ from vrag_kit.retrieval.services import (
     text_service,
 )
 from vrag_kit.retrieval.tfidf import word_run
+from vrag_kit.retrieval.thresholds import best_threshold, threshold_curve
 
 __all__ = [
     "CUTOFFS",
@@ -35,6 +36,7 @@ __all__ = [
     "Program",
     "ProgramService",
     "SearchService",
+    "best_threshold",
     "cached",
     "check_corpus",
     "converted_service",
@@ -56,6 +58,7 @@ __all__ = [
     "search_all",
     "search_recall",
     "text_service",
+    "threshold_curve",
     "with_regions",
     "word_run",
     "write_qrels",

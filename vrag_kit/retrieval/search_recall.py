@@ -68,7 +68,7 @@ def entity_recall(
     Queries whose entity the data do not tell are absent.
     """
     known = [query for query in queries if query.entity.strip()]
-    return search_recall(run, known, corpus, _shows_entity, cutoffs=cutoffs)
+    return search_recall(run, known, corpus, shows_entity, cutoffs=cutoffs)
 
 
 def entity_coverage(
@@ -91,7 +91,8 @@ def _found(verdicts: Sequence[bool | None]) -> float:
     return np.nan if None in verdicts else 0.0
 
 
-def _shows_entity(pairs: Sequence[Pair]) -> list[bool | None]:
+def shows_entity(pairs: Sequence[Pair]) -> list[bool | None]:
+    """Whether each document shows the entity of its query; never None."""
     return [_name(query.entity) in _entities(document) for query, document in pairs]
 
 

@@ -6,17 +6,20 @@ from vrag_kit.fieldguide.worn.drawing import draw_crag_mm
 from vrag_kit.fieldguide.worn.edition import EDITIONS
 from vrag_kit.fieldguide.worn.opening import DRAWN_WORN, open_multi_turn, open_single_turn
 from vrag_kit.fieldguide.worn.scenes import Scene, fresh_scene
+from vrag_kit.fieldguide.worn.searching import Services, open_services
 from vrag_kit.fieldguide.worn.taught import Shown, chain, rewriting
 
 __all__ = [
     "DRAWN_WORN",
     "EDITIONS",
     "Scene",
+    "Services",
     "Shown",
     "chain",
     "draw_crag_mm",
     "fresh_scene",
     "open_multi_turn",
+    "open_services",
     "open_single_turn",
     "rewriting",
 ]

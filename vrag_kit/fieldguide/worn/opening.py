@@ -67,7 +67,7 @@ def _drawn(name: str, kind: str, split: str, beside: str, ego_size: EgoSize) -> 
     folder = draw_crag_mm(DRAWN_WORN[name], project_path(f"data/{name}"))
     image_index, web_index = index_folders(folder, split)
     benchmark = load_crag_mm(
-        folder / kind, split, image_index=image_index, web_index=web_index, ego_size=ego_size
+        folder / kind, split, image_index=image_index, web_index=web_index, ego_size=_size(ego_size)
     )
     return replace(benchmark, name=f"{name}-{kind}-{split.replace('_', '-')}")
 
@@ -81,8 +81,20 @@ def _real(rows: str, split: str, indexes: str, images: str, ego_size: EgoSize) -
         image_index=image_index,
         web_index=web_index,
         images=project_path(images) if images else None,
-        ego_size=ego_size,
+        ego_size=_size(ego_size),
     )
+
+
+def _size(ego_size: EgoSize) -> tuple[int, int] | None:
+    """Width and height as loading takes them."""
+    if not ego_size:
+        return None
+    if len(ego_size) != 2 or min(ego_size) < 1:
+        raise VragError(
+            f"ego_size is {list(ego_size)}; expected [width, height] in pixels, or [] for pictures"
+            " as they are."
+        )
+    return ego_size[0], ego_size[1]
 
 
 def _indexes(indexes: str, split: str) -> tuple[Path | None, Path | None]:

@@ -21,20 +21,45 @@ from vrag_kit.papers.crag_mm.printed import (
     truth_table,
 )
 from vrag_kit.papers.crag_mm.printed_text import Claim, claims
+from vrag_kit.papers.crag_mm.recall import (
+    CROPPED,
+    IMAGE_CUTOFFS,
+    WEB_CUTOFFS,
+    WHOLE,
+    coverage,
+    image_recall,
+    recall_means,
+    recall_numbers,
+    recall_panels,
+    recall_table,
+    web_questions,
+    web_recall,
+)
 from vrag_kit.papers.crag_mm.results import truth_gains, truth_means, truth_slices
 from vrag_kit.papers.crag_mm.rubric import FORMS, truth_prompt, truth_rubric
 from vrag_kit.papers.crag_mm.statements import STATEMENTS
+from vrag_kit.papers.crag_mm.statistics import (
+    distribution,
+    one_of_each_quality,
+    quality_by_kind,
+    statistics,
+    told_marks,
+)
 from vrag_kit.papers.crag_mm.stop_rule import two_not_right
 from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
 from vrag_kit.papers.crag_mm.wording import WORDINGS, rewriting_wording, wording_of
 
 __all__ = [
     "ARMS",
+    "CROPPED",
     "FORMS",
+    "IMAGE_CUTOFFS",
     "PAPER_JUDGE",
     "READINGS",
     "REWRITES",
     "STATEMENTS",
+    "WEB_CUTOFFS",
+    "WHOLE",
     "WORDINGS",
     "Arms",
     "Claim",
@@ -45,22 +70,33 @@ __all__ = [
     "claims_on",
     "claims_table",
     "contradictions",
+    "coverage",
     "denominators",
+    "distribution",
     "early_stop",
     "early_stops",
+    "image_recall",
     "independent_turns",
     "judge_on_labelled",
     "judged_by_reading",
     "labelled_answers",
     "load_truth_judge",
+    "one_of_each_quality",
     "paper_tables",
     "printed_main",
     "printed_range",
     "printed_recall",
     "printed_systems",
+    "quality_by_kind",
     "read_json",
     "read_result",
+    "recall_means",
+    "recall_numbers",
+    "recall_panels",
+    "recall_table",
     "rewriting_wording",
+    "statistics",
+    "told_marks",
     "truth_gains",
     "truth_means",
     "truth_prompt",
@@ -68,6 +104,8 @@ __all__ = [
     "truth_slices",
     "truth_table",
     "two_not_right",
+    "web_questions",
+    "web_recall",
     "with_readings",
     "wording_of",
 ]

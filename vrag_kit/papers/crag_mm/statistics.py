@@ -1,0 +1,214 @@
+"""What a split consists of, beside what the paper prints of the whole benchmark (Tables 2
+and 3), and what its public data do not tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.benchmarks.crag_mm_labels import NAMES
+from vrag_kit.papers.published import published
+from vrag_kit.types import Benchmark, Query
+
+SINGLE, MULTI, IMAGES = "single questions", "conversations", "images"
+MEAN_TURNS = 4.9
+"""Of a conversation (section 1)."""
+MARKS = ("entity", "region", "popularity", "reference_query", "needs_history")
+"""What the authors know of their questions and do not publish."""
+_SPELLED = {  # as Table 3 has it → as the data have it
+    "General Obj. Rec.": "general object recognition",
+    "Math & Science": "math and science",
+    "Plants & Gardening": "plants and gardening",
+    "Sports & Games": "sports and games",
+    "Style & Fashion": "style and fashion",
+}
+
+
+def statistics(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
+    """A split in numbers: columns statistic, value, unit, and `paper`, what is printed of
+    the whole benchmark, whose public splits are 30 % each (NaN where nothing is).
+    """
+    lengths = list(_lengths(multi).values())
+    sessions = [*_sessions(single), *_sessions(multi)]
+    worn = sum(bool(query.metadata["egocentric"]) for query in sessions)
+    domains = {query.metadata["domain"] for query in sessions}
+    printed = published("crag_mm", 3).set_index(["domain", "split", "question_type"])["count"]
+    images = published("crag_mm", 2).set_index(["image_quality", "image_type"])["count"]
+    talks = printed["total", "multi_turn", "total"]
+    rows = [
+        ("single questions", len(single.queries), printed["total", "single_turn", "total"], ""),
+        ("conversations", len(lengths), talks, ""),
+        ("turns of conversations", sum(lengths), np.nan, ""),
+        ("turns of a conversation, mean", _mean(lengths), MEAN_TURNS, "turns"),
+        ("images", len(sessions), images["total", "total"], ""),
+        ("egocentric images", worn, images["total", "egocentric"], ""),
+        ("domains", len(domains), len(NAMES["domain"]), ""),
+    ]
+    return pd.DataFrame(
+        [(name, value, unit or name.split()[-1], paper) for name, value, paper, unit in rows],
+        columns=["statistic", "value", "unit", "paper"],
+    )
+
+
+def distribution(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
+    """How often each label is: columns of (what is labelled), label, part, n, share and
+    `paper`, in percent of the part; the paper's are of the whole benchmark, NaN where it
+    prints none.
+
+    Single questions and the turns of conversations have a type and a dynamism; domain,
+    image quality and kind are those of a conversation's first turn, as it has one image.
+    Labels that do not occur have n 0.
+    """
+    parts = {SINGLE: list(single.queries.values()), MULTI: list(_sessions(multi))}
+    turns = {SINGLE: parts[SINGLE], "turns": list(multi.queries.values())}
+    images = {IMAGES: list(chain.from_iterable(parts.values()))}
+    paper = _printed_shares()
+    tables = [
+        _shares("domain", parts, NAMES["domain"], paper),
+        _shares("query_category", turns, NAMES["query_category"], paper),
+        _shares("dynamism", turns, NAMES["dynamism"], paper),
+        _shares("image_quality", images, NAMES["image_quality"], paper),
+    ]
+    kinds = [_kind(query) for query in images[IMAGES]]
+    tables.append(_counted("image_type", IMAGES, kinds, ("egocentric", "normal"), paper))
+    lengths = [str(length) for length in _lengths(multi).values()]
+    tables.append(_counted("turns", MULTI, lengths, tuple("23456"), paper))
+    return pd.concat(tables, ignore_index=True)
+
+
+def quality_by_kind(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
+    """Table 2: rows image qualities and their total, columns egocentric, normal and total
+    images, each beside the paper's share in percent.
+    """
+    sessions = [*_sessions(single), *_sessions(multi)]
+    found = Counter((query.metadata["image_quality"], _kind(query)) for query in sessions)
+    printed = published("crag_mm", 2).set_index(["image_quality", "image_type"])["count"]
+    every = printed["total", "total"]
+    rows = {}
+    for quality in (*NAMES["image_quality"], "total"):
+        row: dict[tuple[str, str], float] = {}
+        for kind in ("egocentric", "normal", "total"):
+            n = _count(found, quality, kind)
+            row[kind, "n"] = n
+            row[kind, "%"] = 100 * n / len(sessions) if sessions else np.nan
+            row[kind, "paper, %"] = 100 * printed[quality.replace(" ", "_"), kind] / every
+        rows[quality] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def told_marks(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
+    """Of how many questions the data tell each of `MARKS`: rows marks, a column of single
+    questions and one of turns, as "told of all".
+    """
+    rows = {}
+    for mark in MARKS:
+        row = {}
+        for part, benchmark in ((SINGLE, single), ("turns", multi)):
+            told = sum(_is_told(query, mark) for query in benchmark.queries.values())
+            row[part] = f"{told:,} of {len(benchmark.queries):,}"
+        rows[mark] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def one_of_each_quality(benchmark: Benchmark) -> dict[str, Query]:
+    """Quality → the first question whose picture is of it, egocentric ones first; absent
+    where there is none.
+    """
+    queries = sorted(benchmark.queries.values(), key=lambda each: not each.metadata["egocentric"])
+    found: dict[str, Query] = {}
+    for quality in NAMES["image_quality"]:
+        of_it = [query for query in queries if query.metadata["image_quality"] == quality]
+        if of_it:
+            found[quality] = of_it[0]
+    return found
+
+
+def _is_told(query: Query, mark: str) -> bool:
+    if mark == "entity":
+        return bool(query.entity)
+    return query.metadata.get(mark) not in (None, "")
+
+
+def _kind(query: Query) -> str:
+    return "egocentric" if query.metadata["egocentric"] else "normal"
+
+
+def _count(found: Mapping[tuple[str, str], int], quality: str, kind: str) -> int:
+    return sum(
+        n
+        for (own, own_kind), n in found.items()
+        if quality in (own, "total") and kind in (own_kind, "total")
+    )
+
+
+def _sessions(benchmark: Benchmark) -> list[Query]:
+    """The first turn of each session."""
+    return [query for query in benchmark.queries.values() if not query.turn]
+
+
+def _lengths(multi: Benchmark) -> Mapping[str, int]:
+    """Conversation → its turns."""
+    return Counter(query.group for query in multi.queries.values())
+
+
+def _shares(
+    of: str,
+    parts: Mapping[str, Sequence[Query]],
+    labels: Sequence[str],
+    paper: Mapping[tuple[str, str, str], float],
+) -> pd.DataFrame:
+    tables = [
+        _counted(of, part, [str(query.metadata[of]) for query in queries], labels, paper)
+        for part, queries in parts.items()
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _counted(
+    of: str,
+    part: str,
+    found: Sequence[str],
+    labels: Iterable[str],
+    paper: Mapping[tuple[str, str, str], float],
+) -> pd.DataFrame:
+    counts, rows = Counter(found), []
+    for label in labels:
+        share = 100 * counts[label] / len(found) if found else np.nan
+        printed = paper.get((of, part, label), np.nan)
+        rows.append((of, label, part, counts[label], share, printed))
+    return pd.DataFrame(rows, columns=["of", "label", "part", "n", "share", "paper"])
+
+
+def _printed_shares() -> dict[tuple[str, str, str], float]:
+    """(what is labelled, part, label) → percent of the whole benchmark."""
+    shares: dict[tuple[str, str, str], float] = {}
+    questions = published("crag_mm", 3)
+    for split, part in (("single_turn", SINGLE), ("multi_turn", MULTI)):
+        rows = questions[(questions["split"] == split) & (questions["question_type"] == "total")]
+        counts = rows.set_index("domain")["count"]
+        for domain, count in counts.drop("total").items():
+            label = _SPELLED.get(str(domain), str(domain).lower())
+            shares["domain", part, label] = 100 * count / counts["total"]
+    totals = questions[(questions["domain"] == "total") & (questions["split"] == "single_turn")]
+    kinds = totals.set_index("question_type")["count"]
+    for kind, count in kinds.drop("total").items():
+        label = str(kind).replace("simple_", "simple-").replace("_", "-")
+        shares["query_category", SINGLE, label] = 100 * count / kinds["total"]
+    images = published("crag_mm", 2)
+    every = images["count"].max()
+    for row in images.to_dict("records"):
+        share = 100 * row["count"] / every
+        if row["image_type"] == "total" and row["image_quality"] != "total":
+            shares["image_quality", IMAGES, row["image_quality"].replace("_", " ")] = share
+        if row["image_quality"] == "total" and row["image_type"] != "total":
+            shares["image_type", IMAGES, row["image_type"]] = share
+    return shares
+
+
+def _mean(values: Sequence[int]) -> float:
+    return float(np.mean(values)) if values else np.nan

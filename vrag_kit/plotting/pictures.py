@@ -1,0 +1,22 @@
+"""The pictures that questions are about, side by side."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
+from vrag_kit.plotting.retrieval import show_picture
+from vrag_kit.plotting.style import GREY, new_figure
+from vrag_kit.types import Query
+
+
+def asked_figure(queries: Mapping[str, Query]) -> Figure:
+    """Title → a query: its picture below the title, its question below the picture."""
+    count = max(1, len(queries))
+    figure, axes = new_figure(1, count, (2.2 * count, 3.6))
+    for axis, (title, query) in zip(axes.flat, queries.items(), strict=False):
+        show_picture(axis, query.image, title, GREY)
+        axis.set_xlabel(textwrap.fill(query.text, 26), fontsize=8)
+    return figure

@@ -1,0 +1,32 @@
+"""What a threshold of scores keeps, and the one that is best by its own account."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from vrag_kit.plotting.style import DARK, PALETTE, new_figure
+
+_LINES = {
+    "precision": "right ones among those kept",
+    "kept": "of the right ones kept",
+    "f1": "F1 of both",
+}
+
+
+def threshold_figure(curve: pd.DataFrame, marks: dict[str, float], of: str) -> Figure:
+    """Precision, share kept and their F1, in percent, over the threshold; dashed lines at
+    `marks` (name → threshold).
+
+    `curve` as `threshold_curve` gives it; `of` says of what it is, with n.
+    """
+    figure, ((axis,),) = new_figure(1, 1, (7.2, 4.2))
+    for (column, name), color in zip(_LINES.items(), PALETTE, strict=False):
+        axis.plot(curve["threshold"], 100 * curve[column], color=color, linewidth=2, label=name)
+    styles = ("--", ":", "-.")
+    for (name, value), style in zip(marks.items(), styles, strict=False):
+        label = f"{name}: {value:.2f}"
+        axis.axvline(value, color=DARK, linestyle=style, linewidth=1.3, label=label)
+    axis.set(xlabel="threshold of the score", ylabel="share (%)", ylim=(0, 103), title=of)
+    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    return figure
