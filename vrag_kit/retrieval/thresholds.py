@@ -51,4 +51,4 @@ def threshold_curve(
 
 def best_threshold(curve: pd.DataFrame) -> float:
     """The threshold with the largest f1 of a `threshold_curve`; of several the lowest."""
-    return float(curve.loc[curve["f1"].idxmax(), "threshold"])
+    return float(curve["threshold"].to_numpy()[curve["f1"].to_numpy().argmax()])

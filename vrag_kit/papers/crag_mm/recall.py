@@ -115,7 +115,7 @@ def recall_panels(images: pd.DataFrame, web: pd.DataFrame) -> dict[str, pd.DataF
         ours[f"Answer told, question {asked} (Figure 3)"] = _lines(part, "setting")
     panels = {}
     for title, lines in ours.items():
-        theirs = paper[paper["line"].isin(lines["line"])]
+        theirs = paper[paper["line"].isin(lines["line"]) & ("Figure" in title)]
         panels[title] = pd.concat([lines, theirs], ignore_index=True)
     return panels
 

@@ -15,7 +15,9 @@ from vrag_kit.benchmarks.crag_mm_labels import NAMES
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, Query
 
-SINGLE, MULTI, IMAGES = "single questions", "conversations", "images"
+SINGLE = "single questions"
+MULTI = "conversations"
+IMAGES = "images"
 MEAN_TURNS = 4.9
 """Of a conversation (section 1)."""
 MARKS = ("entity", "region", "popularity", "reference_query", "needs_history")

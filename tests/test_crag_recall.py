@@ -1,0 +1,135 @@
+"""A split in numbers, what its searches find, and the threshold: against counts by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.worn import open_multi_turn, open_services, open_single_turn
+from vrag_kit.judging import TruthRuleJudge, page_tells, told_by_words
+from vrag_kit.papers import crag_mm as paper
+from vrag_kit.plotting import asked_figure, curves_figure, shares_figure, threshold_figure
+from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
+from vrag_kit.types import Benchmark, Evidence, Query
+
+
+@pytest.fixture(scope="module")
+def single() -> Benchmark:
+    return open_single_turn("worn-drawn-small", "public_test")
+
+
+@pytest.fixture(scope="module")
+def multi() -> Benchmark:
+    return open_multi_turn("worn-drawn-small", "public_test")
+
+
+def test_shares_are_counts_of_the_rows_and_the_papers_are_of_its_tables(
+    single: Benchmark, multi: Benchmark
+) -> None:
+    table = paper.distribution(single, multi)
+    for _, part in table.groupby(["of", "part"]):
+        assert part["share"].sum() == pytest.approx(100)
+    rows = table.set_index(["of", "part", "label"])
+    types = [query.metadata["query_category"] for query in single.queries.values()]
+    row = rows.loc[("query_category", "single questions", "multi-hop")]
+    assert row["n"] == types.count("multi-hop")
+    assert row["paper"] == pytest.approx(100 * 928 / 6462)  # Table 3
+    assert rows.loc[("image_type", "images", "egocentric"), "paper"] == pytest.approx(
+        100 * 6248 / 7943  # Table 2
+    )
+    domains = table[(table["of"] == "domain") & (table["part"] == "conversations")]
+    assert domains["paper"].sum() == pytest.approx(100)
+    numbers = paper.statistics(single, multi).set_index("statistic")
+    assert numbers.loc["turns of conversations", "value"] == len(multi.queries)
+    kinds = paper.quality_by_kind(single, multi)
+    assert kinds.loc["total", ("total", "n")] == len(single.queries) + 8
+    assert kinds.loc["low light", ("egocentric", "paper, %")] == pytest.approx(100 * 267 / 7943)
+    assert (paper.told_marks(single, multi)["single questions"] == "24 of 24").all()
+
+
+def test_a_page_tells_what_names_the_entity_and_has_the_answers_new_words() -> None:
+    query = Query(
+        query_id="q",
+        text="In which region does this moth live?",
+        answers=("It lives in Norland.",),
+        entity="Talia ensis",
+    )
+    page = Evidence(
+        doc_id="p",
+        text="Talia ensis is a red moth.",
+        metadata={
+            "page_name": "Talia ensis",
+            "page_result": "Talia ensis is a red moth. It lives in Norland.",
+        },
+    )
+    assert told_by_words(query, page, "It lives in Norland.")
+    assert not told_by_words(query, page, "It lives in Sudmoor.")
+    other = replace(
+        page, metadata={"page_name": "Talia osa", "page_result": "It lives in Norland."}
+    )
+    pairs = [(query, page), (query, other)]
+    benchmark = Benchmark(
+        name="b", fingerprint="f", queries={"q": query}, corpus={}, qrels={"q": {}}
+    )
+    judge = TruthRuleJudge()
+    assert page_tells(judge, benchmark, "snippets")(pairs) == [False, False]
+    assert page_tells(judge, benchmark, "full pages")(pairs) == [True, False]
+
+
+def test_a_threshold_keeps_what_lies_above_it_and_the_best_has_the_largest_f1() -> None:
+    queries = [Query(query_id=name, text="", entity=f"Talia {name}") for name in "ab"]
+    corpus = {
+        name: Evidence(doc_id=name, metadata={"entities": [{"entity_name": f"Talia {name}"}]})
+        for name in "abc"
+    }
+    run = make_run([("a", "a", 0.9), ("a", "c", 0.5), ("b", "b", 0.6), ("b", "c", 0.55)])
+    curve = threshold_curve(run, queries, corpus).set_index("threshold")
+    assert list(curve.loc[0.50, ["hits", "precision", "kept"]]) == [1.5, pytest.approx(2 / 3), 1]
+    assert list(curve.loc[0.56, ["hits", "precision", "kept", "f1"]]) == [1, 1, 1, 1]
+    assert list(curve.loc[0.80, ["hits", "precision", "kept"]]) == [0.5, 1, 0.5]
+    assert best_threshold(curve.reset_index()) == 0.55
+    with pytest.raises(VragError, match="none of 4 hits of 2 queries"):
+        threshold_curve(run, [replace(query, entity="Elk") for query in queries], corpus)
+
+
+def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_same(
+    single: Benchmark, multi: Benchmark, tmp_path: Path
+) -> None:
+    services = open_services(single, "field-guide-clip-64", "bm25", tmp_path)
+    assert services.web is not None
+    asked = paper.web_questions(single, 6)
+    assert [len(queries) for queries in asked.values()] == [6, 6]
+    judge = TruthRuleJudge()
+    tells = {part: page_tells(judge, single, part) for part in ("snippets", "full pages")}
+    web = paper.web_recall(services.web, asked, tells)
+    best = web.groupby(["asked", "setting"])["value"].mean()
+    assert best["as meant", "full pages"] >= best["as meant", "snippets"]
+    rows = []
+    for number, (name, query) in enumerate(single.queries.items()):
+        row = {"query_id": name, "group": name, "k": 1, "value": float(number % 2)}
+        told = {"setting": paper.WHOLE, "image_quality": query.metadata["image_quality"]}
+        kind = "egocentric" if query.metadata["egocentric"] else "normal"
+        rows.append({**row, **told, "kind": kind, "worst": 0.0, "best": 1.0, "metric": "recall"})
+    panels = paper.recall_panels(pd.DataFrame(rows), web)
+    whole = panels["Entity found, by image (Figure 3)"].set_index(["printed", "k"])["value"]
+    assert whole[False, 1] == 50
+    assert whole[True, 30] == 51.9
+    assert not panels["Whole image, by quality"]["printed"].any()
+    assert np.isclose(paper.recall_numbers(panels)["n"].max(), len(single.queries))
+    figure = curves_figure(panels, single, ylabel="recall (%)", xlabel="k", limits={"all": 93.0})
+    assert len(figure.axes) == 6
+    shares = paper.distribution(single, multi)
+    assert len(shares_figure(shares, {"domain": "Domain"}, "paper").axes) == 3
+    assert len(asked_figure(paper.one_of_each_quality(single)).axes) == 6
+    curve = pd.DataFrame({"threshold": [0.1], "precision": [1.0], "kept": [1.0], "f1": [1.0]})
+    assert threshold_figure(curve, {"best": 0.1}, "ten").axes
+
+
+def test_an_impossible_size_of_egocentric_pictures_is_refused() -> None:
+    with pytest.raises(VragError, match=r"ego_size is \[960\]; expected \[width, height\]"):
+        open_single_turn("worn-drawn-small", ego_size=[960])
