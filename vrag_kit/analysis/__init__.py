@@ -16,7 +16,7 @@ from vrag_kit.analysis.agreement import (
 )
 from vrag_kit.analysis.association import association
 from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
-from vrag_kit.analysis.cells import differences_table, interval_cells
+from vrag_kit.analysis.cells import differences_table, interval_cells, interval_table
 from vrag_kit.analysis.company import cost_of_company, growth_of_company
 from vrag_kit.analysis.comparison import beside_each, compare, since_smallest_k
 from vrag_kit.analysis.conversation_means import (
@@ -87,6 +87,7 @@ __all__ = [
     "growth_of_company",
     "in_percent",
     "interval_cells",
+    "interval_table",
     "kinds_of_answers",
     "load_results",
     "mean_budget",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -22,6 +23,25 @@ def interval_cells(table: pd.DataFrame, *, decimals: int = 1, n: bool = False) -
     rows = table[columns].itertuples(index=False)
     cells = pd.Series([interval_cell(*row, decimals=decimals) for row in rows], table.index)
     return cells + " (n = " + table["n"].astype(str) + ")" if n else cells
+
+
+def interval_table(
+    table: pd.DataFrame, *, rows: Sequence[str], columns: Sequence[str] = ("metric",)
+) -> pd.DataFrame:
+    """`rows` down, `columns` across, in the order of the table; cells are
+    `interval_cells` with n, Holm's p where there is one, and how many failed where some
+    did. "–" where the table has no such row.
+    """
+    cells = interval_cells(table, n=True)
+    if "p_holm" in table:
+        cells += ", p " + table["p_holm"].map(p_cell)
+    if "n_failed" in table:
+        failed = table["n_failed"].map("; {:.0f} failed".format)
+        cells += failed.where(table["n_failed"] > 0, "")
+    wide = table.assign(cell=cells).pivot_table(
+        index=list(rows), columns=list(columns), values="cell", aggfunc="first", sort=False
+    )
+    return wide.fillna(NOTHING)
 
 
 def interval_cell(value: float, low: float, high: float, *, decimals: int = 1) -> str:

@@ -35,7 +35,8 @@ def differences_figure(
     `differences` are `in_percent(compare(…))` with model, setting and `lines`; `marks`
     names a column whose values stand apart by their mark. `others` are differences on
     other data, as small grey ticks: setting, value, and `lines`; `others_are` says what
-    they are. A mark is hollow where some answers failed.
+    they are. A mark is hollow where some answers failed. The axis names the metric
+    where all rows have the same.
     """
     names = list(differences[list(lines)].drop_duplicates().itertuples(index=False, name=None))
     colors = colors_of(differences["model"])
@@ -59,7 +60,7 @@ def differences_figure(
             _bars(axis, mine[chosen], y, colors[model], _MARKS[kinds.index(kind) % len(_MARKS)])
         axis.axvline(0, color=DARK, linewidth=1)
         axis.set(title=panel_title(title, mine).replace(" (n", "\n(n"), xlim=(-bound, bound))
-        axis.set_xlabel("difference in accuracy (points)")
+        axis.set_xlabel(_difference(differences))
         axis.grid(axis="y", visible=False)
     _name_lines(axes, names)
     figure.legend(
@@ -67,6 +68,12 @@ def differences_figure(
     )
     figure.supxlabel("Bars: 95 % intervals. Hollow: some answers failed.", fontsize=9)
     return figure
+
+
+def _difference(table: pd.DataFrame) -> str:
+    """What the x axis shows: a difference in the one metric there is, or in each its own."""
+    metrics = list(table["metric"].unique()) if "metric" in table else ["accuracy"]
+    return f"difference in {metrics[0]} (points)" if len(metrics) == 1 else "difference (points)"
 
 
 def _places(table: pd.DataFrame, names: list[tuple[str, ...]], lines: Sequence[str]) -> np.ndarray:

@@ -7,6 +7,7 @@ from vrag_kit.fieldguide.worn.edition import EDITIONS
 from vrag_kit.fieldguide.worn.opening import DRAWN_WORN, open_multi_turn, open_single_turn
 from vrag_kit.fieldguide.worn.scenes import Scene, fresh_scene
 from vrag_kit.fieldguide.worn.searching import Services, open_services
+from vrag_kit.fieldguide.worn.talking import open_arms, open_talk
 from vrag_kit.fieldguide.worn.taught import Shown, chain, rewriting
 
 __all__ = [
@@ -18,8 +19,10 @@ __all__ = [
     "chain",
     "draw_crag_mm",
     "fresh_scene",
+    "open_arms",
     "open_multi_turn",
     "open_services",
     "open_single_turn",
+    "open_talk",
     "rewriting",
 ]

@@ -3,6 +3,7 @@ truthfulness and its judges, and the paper's printed numbers with their audit.
 """
 
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
+from vrag_kit.papers.claim_rows import show_claims
 from vrag_kit.papers.crag_mm.abstention import READINGS, with_readings
 from vrag_kit.papers.crag_mm.arms import ARMS, REWRITES, Arms
 from vrag_kit.papers.crag_mm.audit import audit, paper_tables
@@ -14,6 +15,7 @@ from vrag_kit.papers.crag_mm.independent_turns import independent_turns
 from vrag_kit.papers.crag_mm.judges import PAPER_JUDGE, judged_by_reading, load_truth_judge
 from vrag_kit.papers.crag_mm.labelled_answers import judge_on_labelled, labelled_answers
 from vrag_kit.papers.crag_mm.printed import (
+    printed_gains,
     printed_main,
     printed_range,
     printed_recall,
@@ -35,7 +37,14 @@ from vrag_kit.papers.crag_mm.recall import (
     web_questions,
     web_recall,
 )
-from vrag_kit.papers.crag_mm.results import truth_gains, truth_means, truth_slices
+from vrag_kit.papers.crag_mm.results import (
+    COMPARED,
+    STEPS,
+    slice_gains,
+    truth_gains,
+    truth_means,
+    truth_slices,
+)
 from vrag_kit.papers.crag_mm.rubric import FORMS, truth_prompt, truth_rubric
 from vrag_kit.papers.crag_mm.statements import STATEMENTS
 from vrag_kit.papers.crag_mm.statistics import (
@@ -46,18 +55,28 @@ from vrag_kit.papers.crag_mm.statistics import (
     told_marks,
 )
 from vrag_kit.papers.crag_mm.stop_rule import two_not_right
+from vrag_kit.papers.crag_mm.swapped import with_other_pictures
+from vrag_kit.papers.crag_mm.turn_slices import (
+    NEEDS_HISTORY,
+    before_and_after,
+    needs_history,
+    turn_shares,
+)
 from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
 from vrag_kit.papers.crag_mm.wording import WORDINGS, rewriting_wording, wording_of
 
 __all__ = [
     "ARMS",
+    "COMPARED",
     "CROPPED",
     "FORMS",
     "IMAGE_CUTOFFS",
+    "NEEDS_HISTORY",
     "PAPER_JUDGE",
     "READINGS",
     "REWRITES",
     "STATEMENTS",
+    "STEPS",
     "WEB_CUTOFFS",
     "WHOLE",
     "WORDINGS",
@@ -66,6 +85,7 @@ __all__ = [
     "audit",
     "audit_figure",
     "audit_summary",
+    "before_and_after",
     "claims",
     "claims_on",
     "claims_table",
@@ -81,8 +101,10 @@ __all__ = [
     "judged_by_reading",
     "labelled_answers",
     "load_truth_judge",
+    "needs_history",
     "one_of_each_quality",
     "paper_tables",
+    "printed_gains",
     "printed_main",
     "printed_range",
     "printed_recall",
@@ -95,6 +117,8 @@ __all__ = [
     "recall_panels",
     "recall_table",
     "rewriting_wording",
+    "show_claims",
+    "slice_gains",
     "statistics",
     "told_marks",
     "truth_gains",
@@ -103,9 +127,11 @@ __all__ = [
     "truth_rubric",
     "truth_slices",
     "truth_table",
+    "turn_shares",
     "two_not_right",
     "web_questions",
     "web_recall",
+    "with_other_pictures",
     "with_readings",
     "wording_of",
 ]

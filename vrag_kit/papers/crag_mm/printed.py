@@ -4,6 +4,8 @@ find; beside ours as what they are, numbers on other data.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from vrag_kit.analysis.cells import NOTHING, interval_cell
@@ -28,6 +30,21 @@ def printed_main(split: str, *, found: bool = False) -> pd.DataFrame:
     """
     table = published("crag_mm", (_FOUND if found else _MAIN)[split])
     return table.rename(columns={"task": "setting"})[_COLUMNS]
+
+
+def printed_gains(split: str, baselines: Sequence[str] = ("mm_llm",)) -> pd.DataFrame:
+    """Differences of the means of `printed_main` to each of `baselines`, in points: model,
+    setting, metric, baseline, value; without intervals, which printed means do not allow.
+    """
+    table = printed_main(split)
+    tables = []
+    for baseline in baselines:
+        start = table[table["setting"] == baseline].drop(columns="setting")
+        pairs = table.merge(start, on=["model", "metric"], suffixes=("", "_start"))
+        pairs = pairs[pairs["setting"] != baseline]
+        value = (pairs["value"] - pairs["value_start"]).round(2)
+        tables.append(pairs.assign(baseline=baseline, value=value))
+    return pd.concat(tables, ignore_index=True).drop(columns="value_start")
 
 
 def printed_systems(split: str) -> pd.DataFrame:

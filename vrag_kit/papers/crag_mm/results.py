@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis import compare, conversation_means, conversation_values, slice_means
+from vrag_kit.analysis import (
+    compare,
+    conversation_means,
+    conversation_values,
+    slice_means,
+    slice_values,
+)
 from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.analysis.comparison import REPEATS
 from vrag_kit.papers.crag_mm.stop_rule import two_not_right
@@ -14,6 +20,8 @@ from vrag_kit.types import Benchmark
 
 COMPARED = ("truthfulness", "accuracy", "missing", "hallucination")
 """What arms are compared by."""
+STEPS = (("mm_llm", "task_1"), ("mm_llm", "task_2"), ("task_1", "task_2"))
+"""Which arm of single questions is compared with which: baseline, arm."""
 
 
 def truth_means(
@@ -62,3 +70,44 @@ def truth_gains(
         tables.append(table.assign(metric=metric, baseline=baseline))
     both = pd.concat(tables, ignore_index=True)
     return both[["metric", "baseline", *both.columns.drop(["metric", "baseline"])]]
+
+
+def slice_gains(
+    judged: pd.DataFrame,
+    benchmark: Benchmark,
+    labels: Mapping[str, str],
+    *,
+    baseline: str,
+    arm: str = "setting",
+    by: Sequence[str] = ("model",),
+) -> pd.DataFrame:
+    """`truth_gains` slice by slice, which `labels` name for each query: metric, baseline,
+    arm, `by`, slice and the numbers, as shares.
+
+    Truthfulness is that of `truth_slices`, paired by conversations; accuracy, missing
+    and hallucination are of the turns as they were answered. p_holm corrects within one
+    metric, arm, baseline and slice. Raises as `slice_values` does, and when `baseline`
+    was not asked.
+    """
+    keys = [*by, "slice"]
+    tables = []
+    for metric in COMPARED:
+        values = _slice_values(judged, benchmark, labels, metric, [*by, arm])
+        table = compare(values, arm=arm, by=keys, baseline=baseline, repeats=REPEATS)
+        tables.append(table.assign(metric=metric, baseline=baseline))
+    both = pd.concat(tables, ignore_index=True)
+    return both[["metric", "baseline", *both.columns.drop(["metric", "baseline"])]]
+
+
+def _slice_values(
+    judged: pd.DataFrame,
+    benchmark: Benchmark,
+    labels: Mapping[str, str],
+    metric: str,
+    by: Sequence[str],
+) -> pd.DataFrame:
+    """What `compare` takes of a metric, with the column slice."""
+    if metric == "truthfulness":
+        return slice_values(judged, benchmark, two_not_right, labels, by=by)
+    values = conversation_values(judged, benchmark, two_not_right, metric=metric, by=by)
+    return values.assign(slice=values["query_id"].map(labels))

@@ -1,0 +1,162 @@
+"""CRAG-MM's arms as parameters name them, the control with other pictures, and
+differences on some of the turns.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from talks import make_talks, page
+
+from vrag_kit.analysis import interval_table
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.worn import Services, open_arms, open_talk
+from vrag_kit.papers.crag_mm import (
+    before_and_after,
+    needs_history,
+    printed_gains,
+    slice_gains,
+    truth_means,
+    turn_shares,
+    with_other_pictures,
+)
+from vrag_kit.plotting import differences_figure
+from vrag_kit.retrieval import text_service
+from vrag_kit.types import Benchmark
+
+SEARCH = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "given"}
+PROMPTS = {"layout": "paper", "image_context_chars": 900, "web_context_chars": 800}
+TALK = {"history": "own", "stop_early": False, "answer_tokens": 75, "answer_tokenizer": ""}
+SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
+SAID = {"none": ("RWW", "RMR"), "own": ("RRW", "RMR")}
+"""History → the turns of two conversations."""
+
+
+@pytest.fixture
+def talks(tmp_path: Path) -> Benchmark:
+    return make_talks(tmp_path, {"a": 3, "b": 3, "c": 1})
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Benchmark:
+    return make_talks(tmp_path, {"a": 3, "b": 3})
+
+
+@pytest.fixture
+def judged(two: Benchmark) -> pd.DataFrame:
+    rows = []
+    for history, said in SAID.items():
+        for query_id, letter in zip(two.queries, "".join(said), strict=True):
+            row = ("m", "task_3", history, query_id, query_id[0], "ok", SCORES[letter])
+            rows.append(row)
+    columns = ["model", "setting", "history", "query_id", "group", "status", "score"]
+    return pd.DataFrame(rows, columns=columns).assign(worst=-1.0, best=1.0)
+
+
+def test_all_turns_of_a_session_get_the_picture_of_one_other(talks: Benchmark) -> None:
+    swapped = with_other_pictures(talks)
+    own = {name: query.image for name, query in talks.queries.items()}
+    lent = {name: query.image for name, query in swapped.queries.items()}
+    assert all(lent[name] != own[name] for name in own)
+    assert lent["a-0"] == lent["a-1"] == lent["a-2"]
+    assert set(lent.values()) <= set(own.values())
+    texts = [query.text for query in talks.queries.values()]
+    assert [query.text for query in swapped.queries.values()] == texts
+    assert swapped.fingerprint != talks.fingerprint
+    again = with_other_pictures(talks)
+    assert {name: query.image for name, query in again.queries.items()} == lent
+
+
+def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match="no other shows another entity"):
+        with_other_pictures(make_talks(tmp_path, {"a": 2}))
+
+
+def test_parameters_name_arms_and_talks(talks: Benchmark, tmp_path: Path) -> None:
+    pages = {each.doc_id: each for each in [page("w", "Van", "A van has wheels.")]}
+    services = Services(None, text_service(pages, "words", tmp_path))
+    how = {"rewriter": "", "answers_dir": tmp_path, "run_with": {}}
+    arms = open_arms(services, SEARCH, PROMPTS, **how)
+    assert (arms.image_k, arms.web_k, arms.threshold, arms.rewrite) == (3, 2, 0.5, "given")
+    with pytest.raises(VragError, match="no rewriter"):
+        open_arms(services, {**SEARCH, "rewrite": "found"}, PROMPTS, **how)
+    talk = open_talk(PROMPTS, TALK, arms)
+    assert (talk.history, talk.cut, talk.search) == ("own", None, arms)
+    assert open_talk(PROMPTS, TALK, arms, history="reference").history == "reference"
+    cut = open_talk(PROMPTS, {**TALK, "answer_tokenizer": "some"}, arms).cut
+    assert cut is not None
+    assert (cut.tokens, cut.tokenizer) == (75, "some")
+
+
+def test_slices_are_compared_turn_by_turn(judged: pd.DataFrame, two: Benchmark) -> None:
+    """By hand: with own answers turn 1 of a is right and not wrong; the others stay."""
+    labels = {name: "later" if query.turn else "first" for name, query in two.queries.items()}
+    how = {"arm": "history", "by": ["model", "setting"]}
+    gains = slice_gains(judged, two, labels, baseline="none", **how)
+    found = gains.set_index(["slice", "metric"])["value"].round(4).to_dict()
+    assert found["later", "accuracy"] == 1 / 4
+    assert found["later", "hallucination"] == -1 / 4
+    assert found["first", "accuracy"] == 0
+    # after the stop, later turns: none (−1 − 1) / 2 and (0 + 1) / 2; own (1 − 1) / 2 and 1 / 2
+    assert found["later", "truthfulness"] == 0.5
+    assert gains.set_index(["slice", "metric"]).loc[("later", "accuracy"), "n"] == 4
+
+
+def test_shares_of_turns_stand_before_and_after_the_stop(
+    judged: pd.DataFrame, two: Benchmark
+) -> None:
+    by = ["model", "setting", "history"]
+    judged.loc[judged["history"] == "none", "score"] = [-1.0, -1.0, 1.0, 1.0, 0.0, 1.0]  # WWR RMR
+    when = before_and_after(truth_means(judged, two, by=by)).query("history == 'none'")
+    found = when.set_index(["metric", "when"])["value"].round(4).to_dict()
+    assert found["accuracy", "all turns"] == 0.5
+    assert found["accuracy", "after the stop"] == 0.3333
+    assert found["missing", "after the stop"] == 0.3333
+    assert found["hallucination", "all turns"] == found["hallucination", "after the stop"]
+
+
+def test_turns_that_need_history_are_those_that_the_data_tell(
+    judged: pd.DataFrame, two: Benchmark
+) -> None:
+    labels = needs_history(two)
+    assert set(labels.values()) == {"not told"}
+    shares = turn_shares(judged, two, labels, by=["model", "history"])
+    right = shares.query("metric == 'accuracy'").set_index("history")
+    assert right["value"].round(4).to_dict() == {"none": 0.5, "own": 0.6667}
+    table = interval_table(shares, rows=["slice", "history"])
+    assert table.loc[("not told", "own"), "accuracy"].startswith("0.7 [")
+    assert table.loc[("not told", "own"), "accuracy"].endswith("(n = 6)")
+
+
+def test_a_table_tells_p_and_what_failed() -> None:
+    numbers = {"value": 2.0, "ci_low": 1.0, "ci_high": 3.0, "n": 4, "p_holm": 0.012}
+    table = pd.DataFrame([{"arm": "x", "metric": "m", **numbers, "n_failed": 1}])
+    cell = interval_table(table, rows=["arm"]).loc["x", "m"]
+    assert cell == "2.0 [1.0, 3.0] (n = 4), p 0.012; 1 failed"
+
+
+def test_printed_gains_are_differences_of_printed_means() -> None:
+    """Table 8, GPT-5 mini: truthfulness 31.5 with both searches."""
+    gains = printed_gains("single_turn", ["mm_llm", "task_1"])
+    assert set(zip(gains["baseline"], gains["setting"], strict=True)) == {
+        ("mm_llm", "task_1"),
+        ("mm_llm", "task_2"),
+        ("task_1", "mm_llm"),
+        ("task_1", "task_2"),
+    }
+    chosen = gains.query("model == 'GPT-5 Mini' and metric == 'truthfulness'")
+    both = chosen.set_index(["baseline", "setting"])["value"]
+    assert both["mm_llm", "task_2"] == pytest.approx(
+        both["mm_llm", "task_1"] + both["task_1", "task_2"]
+    )
+
+
+def test_the_axis_names_the_metric_where_there_is_one() -> None:
+    row = {"model": "m", "setting": "s", "value": 1.0, "ci_low": 0.0, "ci_high": 2.0}
+    rows = [{**row, "n": 3, "n_failed": 0, "metric": name} for name in ("missing", "accuracy")]
+    (both,) = differences_figure(pd.DataFrame(rows), {"s": "S"}, lines=["metric"]).axes
+    (one,) = differences_figure(pd.DataFrame(rows[:1]), {"s": "S"}, lines=["metric"]).axes
+    assert both.get_xlabel() == "difference (points)"
+    assert one.get_xlabel() == "difference in missing (points)"
