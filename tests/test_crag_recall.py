@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import small_index
+from small_index import Small
 
+from vrag_kit.benchmarks import read_image_index
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.worn import open_multi_turn, open_services, open_single_turn
 from vrag_kit.judging import TruthRuleJudge, page_tells, told_by_words
@@ -128,6 +132,30 @@ def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_
     assert len(asked_figure(paper.one_of_each_quality(single)).axes) == 6
     curve = pd.DataFrame({"threshold": [0.1], "precision": [1.0], "kept": [1.0], "f1": [1.0]})
     assert threshold_figure(curve, {"best": 0.1}, "ten").axes
+
+
+def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(
+    small: Small, tmp_path: Path
+) -> None:
+    folder = tmp_path / "image-index-validation"
+    shutil.copytree(small_index.converted(small, "image"), folder)
+    queries = {query.query_id: query for query in small.queries()}
+    benchmark = Benchmark(
+        name="crag-mm-single-turn-validation",
+        fingerprint="f",
+        queries=queries,
+        corpus=read_image_index(folder),
+        qrels={name: {} for name in queries},
+    )
+    services = open_services(benchmark, small.clip, "bm25", small.cache, indexes=str(tmp_path))
+    assert services.web is None  # there are no pages
+    assert services.images is not None
+    run = services.images.search(list(queries.values()), 2)
+    expected = small_index.converted_service(small, "image").search(list(queries.values()), 2)
+    assert run.equals(expected)
+    nameless = replace(benchmark, name="crag")
+    with pytest.raises(VragError, match="its name does not end with a split"):
+        open_services(nameless, small.clip, "bm25", small.cache, indexes=str(tmp_path))
 
 
 def test_an_impossible_size_of_egocentric_pictures_is_refused() -> None:
