@@ -19,6 +19,8 @@ from vrag_kit.fieldguide.worn.pictures import QUALITIES
 
 HEADS = {"kind": len(KINDS), "color": len(COLORS), "pattern": len(PATTERNS), "second": len(COLORS)}
 """What is named beside; the second colour of what is not plain."""
+KEPT = 0.9
+"""Share of queries whose right picture is to lie above the threshold."""
 FOUND = 10
 """Usual pictures that a search brings, of which the threshold is chosen."""
 
@@ -80,22 +82,20 @@ def examined(model: Any, exam: WornExam) -> dict[str, float]:
 
 
 def threshold(scores: torch.Tensor, right: torch.Tensor) -> dict[str, float]:
-    """The similarity from which on the harmonic mean of precision and recall is best;
-    both shaped (queries, found), at most one of a row right.
+    """The highest similarity above which `KEPT` of all right ones still lie (0 where none
+    does), with the precision of all that lies above it and the share of right ones.
+
+    Both shaped (queries, found), at most one of a row right. An answerer looks again at
+    what it is shown, but not at what is kept from it: so the right ones come first.
     """
-    edges = torch.arange(0.3, 0.99, 0.01)
-    best: dict[str, float] = {}
-    most = -1.0
-    for edge in edges.tolist():
-        kept = scores > edge
-        hits = float((kept & right).sum())
-        precision = hits / max(1.0, float(kept.sum()))
-        recall = hits / len(scores)
-        mean = 2 * precision * recall / max(1e-9, precision + recall)
-        if mean > most:
-            most = mean
-            best = {"threshold": edge, "precision": precision, "kept": recall}
-    return {name: round(value, 4) for name, value in best.items()}
+    best = {"threshold": 0.0, "precision": _share(right), "kept": _share(right.any(1))}
+    for edge in torch.arange(0.3, 0.99, 0.01).tolist():
+        above = scores > edge
+        kept = float((above & right).sum()) / len(scores)
+        if kept >= KEPT:
+            precision = _share(right[above])
+            best = {"threshold": round(edge, 2), "precision": precision, "kept": round(kept, 4)}
+    return best
 
 
 def _seen(model: Any, pixels: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:

@@ -1,0 +1,99 @@
+"""The shipped answerer of conversations on species it never saw: searches help it, and so
+do its own answers to earlier turns; with another entity's picture the gain is gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from conftest import WEIGHTS
+
+from vrag_kit.benchmarks.crag_mm import load_crag_mm
+from vrag_kit.fieldguide.worn import draw_crag_mm
+from vrag_kit.fieldguide.worn.indexes import index_folders
+from vrag_kit.generation import Talk, ask_conversations
+from vrag_kit.judging import TruthRuleJudge, judge_all
+from vrag_kit.papers.crag_mm import Arms, wording_of
+from vrag_kit.retrieval import image_service, text_service
+from vrag_kit.types import Benchmark
+
+SPLIT = "public_test"
+MODEL = str(WEIGHTS / "field-guide-vlm-talks")
+ENCODER = {"model": str(WEIGHTS / "field-guide-worn")}
+RUN_WITH = {"batch_size": 8, "max_new_tokens": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """The small edition, its searches, and where answers are kept."""
+
+    folder: Path
+    single: Benchmark
+    multi: Benchmark
+    arms: Arms
+
+    def scores(self, benchmark: Benchmark, arm: str, history: str = "own") -> pd.Series:
+        """Truthfulness by query: right 1, missing 0, wrong −1."""
+        wording = wording_of(image_chars=1600, web_chars=3600)
+        answers = ask_conversations(
+            [MODEL],
+            benchmark,
+            self.arms.contexts(benchmark, [arm]),
+            self.folder / "answers",
+            talk=Talk(wording=wording, search=self.arms, history=history),
+            run_with=RUN_WITH,
+        )
+        return judge_all(TruthRuleJudge(), benchmark, answers).set_index("query_id")["score"]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
+    folder: Path = tmp_path_factory.mktemp("worn")
+    edition = draw_crag_mm("small", folder / "small")
+    images, web = index_folders(edition, SPLIT)
+    single, multi = (
+        load_crag_mm(edition / kind, SPLIT, image_index=images, web_index=web)
+        for kind in ("single-turn", "multi-turn")
+    )
+    graph = {}
+    pages = {}
+    for doc_id, document in single.corpus.items():
+        of_graph = document.metadata["source"] == "image_search"
+        (graph if of_graph else pages)[doc_id] = document
+    arms = Arms(
+        images=image_service(graph, ENCODER, folder / "cache"),
+        web=text_service(pages, "bm25", folder / "cache"),
+        image_k=10,
+        web_k=10,
+        threshold=0.75,
+        rewrite="given",
+    )
+    return Small(folder, single, multi, arms)
+
+
+def test_the_image_search_helps_both_help_more_and_another_picture_does_not(small: Small) -> None:
+    alone, image, both = (
+        small.scores(small.single, arm).mean() for arm in ("mm_llm", "task_1", "task_2")
+    )
+    assert alone < image < both
+    assert both > alone + 0.2
+    queries = list(small.single.queries.values())
+    swapped = {
+        query.query_id: replace(query, image=queries[place - 1].image)
+        for place, query in enumerate(queries)
+    }
+    other = replace(small.single, name="swapped", queries=swapped)
+    assert small.scores(other, "task_2").mean() < alone + 0.1
+
+
+def test_turns_that_need_it_gain_from_the_models_own_answers(small: Small) -> None:
+    needy = [
+        query_id
+        for query_id, query in small.multi.queries.items()
+        if query.metadata.get("needs_history")
+    ]
+    own, none = (small.scores(small.multi, "task_3", history)[needy] for history in ("own", "none"))
+    assert own.mean() > none.mean()
