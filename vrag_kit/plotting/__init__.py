@@ -5,6 +5,7 @@ from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, side_b
 from vrag_kit.plotting.building import building_figure
 from vrag_kit.plotting.captions import captions_figure
 from vrag_kit.plotting.cases import cases_figure
+from vrag_kit.plotting.classes import classes_figure
 from vrag_kit.plotting.company import company_figure
 from vrag_kit.plotting.curves import curves_figure
 from vrag_kit.plotting.detection import detection_figure
@@ -17,6 +18,7 @@ from vrag_kit.plotting.retrieval import contact_sheet, retrieved_figure, retriev
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure
 from vrag_kit.plotting.shares import shares_figure
+from vrag_kit.plotting.slices import slices_figure
 from vrag_kit.plotting.style import colors_of, new_figure
 from vrag_kit.plotting.swaps import outcomes_figure, swapped_figure
 from vrag_kit.plotting.thresholds import threshold_figure
@@ -31,6 +33,7 @@ __all__ = [
     "building_figure",
     "captions_figure",
     "cases_figure",
+    "classes_figure",
     "colors_of",
     "company_figure",
     "contact_sheet",
@@ -47,6 +50,7 @@ __all__ = [
     "save_figure",
     "shares_figure",
     "side_by_side",
+    "slices_figure",
     "swapped_figure",
     "threshold_figure",
     "variants_figure",

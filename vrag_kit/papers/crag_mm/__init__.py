@@ -11,9 +11,15 @@ from vrag_kit.papers.crag_mm.audit_counts import denominators, early_stops
 from vrag_kit.papers.crag_mm.audit_figure import audit_figure
 from vrag_kit.papers.crag_mm.claims import claims_on, claims_table
 from vrag_kit.papers.crag_mm.early_stop import early_stop
+from vrag_kit.papers.crag_mm.found_entities import SHOWN, found_entities, found_only, shares_found
 from vrag_kit.papers.crag_mm.independent_turns import independent_turns
 from vrag_kit.papers.crag_mm.judges import PAPER_JUDGE, judged_by_reading, load_truth_judge
-from vrag_kit.papers.crag_mm.labelled_answers import judge_on_labelled, labelled_answers
+from vrag_kit.papers.crag_mm.labelled_answers import (
+    judge_on_labelled,
+    labelled_answers,
+    rules_on_labelled,
+)
+from vrag_kit.papers.crag_mm.oracles import ORACLES, lost_to, truth_budget, with_oracles
 from vrag_kit.papers.crag_mm.printed import (
     printed_gains,
     printed_main,
@@ -46,6 +52,13 @@ from vrag_kit.papers.crag_mm.results import (
     truth_slices,
 )
 from vrag_kit.papers.crag_mm.rubric import FORMS, truth_prompt, truth_rubric
+from vrag_kit.papers.crag_mm.slices import (
+    LOW_LESS_NORMAL,
+    NEEDS_LESS_ALONE,
+    slice_contrast,
+    slice_labels,
+    sliced_truth,
+)
 from vrag_kit.papers.crag_mm.statements import STATEMENTS
 from vrag_kit.papers.crag_mm.statistics import (
     distribution,
@@ -56,6 +69,7 @@ from vrag_kit.papers.crag_mm.statistics import (
 )
 from vrag_kit.papers.crag_mm.stop_rule import two_not_right
 from vrag_kit.papers.crag_mm.swapped import with_other_pictures
+from vrag_kit.papers.crag_mm.three_classes import printed_classes, three_classes
 from vrag_kit.papers.crag_mm.turn_slices import (
     NEEDS_HISTORY,
     before_and_after,
@@ -71,10 +85,14 @@ __all__ = [
     "CROPPED",
     "FORMS",
     "IMAGE_CUTOFFS",
+    "LOW_LESS_NORMAL",
     "NEEDS_HISTORY",
+    "NEEDS_LESS_ALONE",
+    "ORACLES",
     "PAPER_JUDGE",
     "READINGS",
     "REWRITES",
+    "SHOWN",
     "STATEMENTS",
     "STEPS",
     "WEB_CUTOFFS",
@@ -95,15 +113,19 @@ __all__ = [
     "distribution",
     "early_stop",
     "early_stops",
+    "found_entities",
+    "found_only",
     "image_recall",
     "independent_turns",
     "judge_on_labelled",
     "judged_by_reading",
     "labelled_answers",
     "load_truth_judge",
+    "lost_to",
     "needs_history",
     "one_of_each_quality",
     "paper_tables",
+    "printed_classes",
     "printed_gains",
     "printed_main",
     "printed_range",
@@ -117,10 +139,17 @@ __all__ = [
     "recall_panels",
     "recall_table",
     "rewriting_wording",
+    "rules_on_labelled",
+    "shares_found",
     "show_claims",
+    "slice_contrast",
     "slice_gains",
+    "slice_labels",
+    "sliced_truth",
     "statistics",
+    "three_classes",
     "told_marks",
+    "truth_budget",
     "truth_gains",
     "truth_means",
     "truth_prompt",
@@ -131,6 +160,7 @@ __all__ = [
     "two_not_right",
     "web_questions",
     "web_recall",
+    "with_oracles",
     "with_other_pictures",
     "with_readings",
     "wording_of",

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from vrag_kit.analysis.cells import NOTHING
 from vrag_kit.judging import Judge
+from vrag_kit.judging.truth_rules import RULES
 from vrag_kit.types import Benchmark, Query
 
 _FILES = {
@@ -56,3 +58,18 @@ def judge_on_labelled(judge: Judge) -> pd.DataFrame:
         rule=[", ".join(sorted(each.marks)) for each in verdicts],
         verdict=[each.raw or "" for each in verdicts],
     )
+
+
+def rules_on_labelled(judged: pd.DataFrame) -> pd.DataFrame:
+    """What `RULES` say, from the rows of `judge_on_labelled`: rule, says, and for each of
+    when answers were written "as labelled, of decided"; "–" where a rule decided none,
+    as of another judge than the rule judge.
+    """
+    rows = []
+    for rule, says in RULES.items():
+        row = {"rule": rule, "says": says}
+        for written in _FILES:
+            mine = judged[(judged["written"] == written) & judged["rule"].eq(rule)]
+            row[written] = f"{mine['agrees'].sum()} of {len(mine)}" if len(mine) else NOTHING
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -1,0 +1,167 @@
+"""CRAG-MM's answers taken apart: by slice, by what was found, by what an oracle tells, and
+a judge's three classes; each against counts by hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from talking_process import listed
+from talks import entry
+
+from vrag_kit.errors import VragError
+from vrag_kit.papers import crag_mm as paper
+from vrag_kit.papers.crag_mm.oracles import AS_IT_IS, IN_VAIN, LADDER, PARTS
+from vrag_kit.types import Benchmark, Query
+
+SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
+GRAPH = (
+    entry("kg-1", ("Talia ensis", "")),  # 0.95, the others 0.05 less each
+    entry("kg-2", ("Talia osa", "")),
+    entry("kg-3", ("Bora", "")),
+    entry("kg-4", ("Cara", "")),
+)
+
+
+def asked(*told: tuple[str, str], entity: str = "", needs: bool | None = None) -> Benchmark:
+    """Single questions of (name, quality)."""
+    queries = {}
+    for name, quality in told:
+        marks = {"image_quality": quality, "egocentric": True, "needs_history": needs}
+        queries[name] = Query(query_id=name, text="?", group=name, entity=entity, metadata=marks)
+    return Benchmark(name="Drawn", fingerprint="", queries=queries, corpus={}, qrels={})
+
+
+def judged(benchmark: Benchmark, **letters: str) -> pd.DataFrame:
+    """One setting a keyword, a letter (R, M, W) a query."""
+    rows = [
+        ("mine", setting, 0, name, query.group, "ok", SCORES[letter])
+        for setting, word in letters.items()
+        for (name, query), letter in zip(benchmark.queries.items(), word, strict=True)
+    ]
+    columns = ["model", "setting", "k", "query_id", "group", "status", "score"]
+    return pd.DataFrame(rows, columns=columns).assign(worst=-1.0, best=1.0, draw=0, sample=0)
+
+
+def test_slices_are_those_that_the_data_tell_in_the_papers_order() -> None:
+    benchmark = asked(("a", "rotated"), ("b", "low light"), ("c", ""), ("d", "normal"))
+    labels = paper.slice_labels(benchmark)
+    assert list(labels) == ["quality", "image quality", "picture"]  # no history of a question
+    order = list(dict.fromkeys(labels["image quality"].values()))
+    assert order == ["normal", "low light", "rotated", "not told"]
+    table = paper.sliced_truth(judged(benchmark, task_2="RWRM"), benchmark, labels)
+    found = table[table["of"] == "image quality"].set_index("slice")["value"]
+    assert found.to_dict() == {"normal": 0.0, "low light": -1.0, "rotated": 1.0}
+    with pytest.raises(VragError, match="nothing to slice by"):
+        paper.sliced_truth(judged(benchmark, task_2="RWRM"), benchmark, {})
+
+
+def test_a_drop_is_the_difference_of_two_slices_and_its_interval_that_of_a_plain_bootstrap() -> (
+    None
+):
+    names = [(f"q{i}", "normal" if i % 2 else "blurred") for i in range(40)]
+    benchmark = asked(*names)
+    letters = "".join("RRMW"[(i // 2) % 4] if i % 2 else "WMRW"[(i // 2) % 4] for i in range(40))
+    table = judged(benchmark, task_2=letters)
+    labels = paper.slice_labels(benchmark)["quality"]
+    (row,) = paper.slice_contrast(table, benchmark, labels, paper.LOW_LESS_NORMAL).to_dict(
+        "records"
+    )
+    bad, good = np.array([-1, 0, 1, -1] * 5), np.array([1, 1, 0, -1] * 5)
+    assert row["value"] == pytest.approx(bad.mean() - good.mean())  # −0.25 − 0.25
+    assert (row["n"], row["n_baseline"], row["arm"]) == (20, 20, "task_2")
+    stream = np.random.default_rng(1)
+    slow = []
+    scores, is_bad = np.ravel([*zip(bad, good, strict=True)]), np.tile([True, False], 20)
+    for _ in range(2000):
+        some = stream.integers(0, 40, 40)
+        slow.append(scores[some][is_bad[some]].mean() - scores[some][~is_bad[some]].mean())
+    low, high = np.quantile(slow, [0.025, 0.975])
+    assert row["ci_low"] == pytest.approx(low, abs=0.06)
+    assert row["ci_high"] == pytest.approx(high, abs=0.06)
+
+
+def test_a_drop_of_few_groups_has_no_interval_and_of_an_empty_slice_no_row() -> None:
+    benchmark = asked(("a", "normal"), ("b", "blurred"))
+    labels = paper.slice_labels(benchmark)["quality"]
+    few = paper.slice_contrast(
+        judged(benchmark, task_2="RW"), benchmark, labels, paper.LOW_LESS_NORMAL
+    )
+    assert few["value"].tolist() == [-2.0]
+    assert few["ci_low"].isna().all()
+    good = asked(("a", "normal"))
+    labels = paper.slice_labels(good)["quality"]
+    assert paper.slice_contrast(judged(good, task_2="R"), good, labels, paper.LOW_LESS_NORMAL).empty
+
+
+def test_three_classes_as_counted_by_hand() -> None:
+    pairs = [("right", "right")] * 3 + [("right", "wrong"), ("wrong", "wrong"), ("wrong", "right")]
+    pairs += [("missing", "missing"), ("wrong", "")]
+    table = pd.DataFrame(pairs, columns=["label", "judged"])
+    table = table.assign(query_id=[f"q{i}" for i in range(len(pairs))])
+    found = paper.three_classes(table).set_index(["label", "metric"])["value"]
+    # right: 3 of both, 1 missed, 1 added; wrong: 1 of both, 2 missed, 1 added
+    assert found["accurate"].to_dict() == {
+        "accuracy": 6 / 8, "precision": 3 / 4, "recall": 3 / 4, "f1": 6 / 8
+    }  # fmt: skip
+    assert found["hallucinated", "precision"] == 1 / 2
+    assert found["hallucinated", "recall"] == pytest.approx(1 / 3)
+    assert found["hallucinated", "f1"] == pytest.approx(2 / 5)
+    assert found["average", "precision"] == pytest.approx((3 / 4 + 1 / 2 + 1) / 3)
+    assert set(paper.printed_classes()["label"]) == set(found.index.get_level_values("label"))
+
+
+def test_each_question_says_how_far_its_entity_was_found() -> None:
+    images = listed("image", *GRAPH)
+    queries = {}
+    wanted = {"a": "Talia ensis", "b": "Talia osa", "c": "Bora", "d": "Nobody", "e": ""}
+    for name, entity in wanted.items():
+        queries[name] = Query(query_id=name, text="?", group=name, entity=entity)
+    benchmark = Benchmark(name="Drawn", fingerprint="", queries=queries, corpus={}, qrels={})
+    labels = paper.found_entities(benchmark, images, 2, 0.92)
+    assert labels == {
+        "a": paper.SHOWN,
+        "b": "found, not alike enough",
+        "c": "in the graph, not found",
+        "d": "not in the graph",
+        "e": "not told",
+    }
+    table = judged(benchmark, task_2="RWMWR")
+    assert paper.found_only(table, labels)["query_id"].tolist() == ["a"]
+    assert paper.shares_found(benchmark, labels)["share"].dropna().tolist() == [25.0] * 4
+
+
+def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
+    arms = paper.with_oracles(paper.Arms(images=listed("image", *GRAPH), threshold=0.99))
+    told = arms["told the entity"].images
+    assert told is not None
+    assert list(arms) == list(paper.ORACLES)
+    queries = list(asked(("a", "normal"), entity="talia OSA").queries.values())
+    run = told.search([*queries, replace(queries[0], query_id="b", entity="Nobody")], 5)
+    assert run[["query_id", "doc_id"]].to_numpy().tolist() == [["a", "kg-2"]]
+    assert (run["score"] > 0.99).all()
+    assert arms["told entity and query"].rewrite == "given"
+    with pytest.raises(VragError, match="no image search"):
+        paper.with_oracles(paper.Arms())
+
+
+def test_a_budget_adds_up_to_what_is_lost_and_counts_what_sets_answers_right() -> None:
+    benchmark = asked(*((f"q{i}", "normal") for i in range(4)))
+    letters = dict(zip(LADDER, ("WMRW", "WRRW", "RRRM", "RRWW"), strict=True))
+    table = judged(benchmark, **letters, **{"told the query": "WMRW"})
+    budget = paper.truth_budget(table, benchmark).set_index("part")["value"]
+    # sums of scores along the ladder: −1, 0, 3, 0, and 4 at best
+    assert budget.to_dict() == dict(zip(PARTS, (1 / 4, 3 / 4, -3 / 4, 4 / 4), strict=True))
+    assert budget.sum() == pytest.approx(1 - (-1 / 4))
+    counts = paper.lost_to(table)
+    wrong = counts.T[("mine", "wrong")]
+    assert wrong.to_dict() == {
+        "told the region": 0, "told the entity": 1, "told the query": 0,
+        "told entity and query": 0, IN_VAIN: 1,
+    }  # fmt: skip
+    assert counts.loc[("mine", "missing"), "told the region"] == 1
+    with pytest.raises(VragError, match="told the region"):
+        paper.truth_budget(table[table["setting"] == AS_IT_IS], benchmark)
