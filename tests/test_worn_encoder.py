@@ -25,33 +25,42 @@ def pixels(image: object) -> torch.Tensor:
     return torch.from_numpy(np.array(image)).permute(2, 0, 1)
 
 
-def ranks(model: str) -> float:
-    """Share of worn pictures of species that no training saw whose nearest usual one,
-    among those of the species and of three easily taken for each, is their own.
+SPECIES = [individual("unseen", number) for number in range(24)]
+
+
+@pytest.fixture(scope="module")
+def pictures() -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Worn and usual ones of species that no training saw."""
+    worn, usual = [], []
+    for i, each in enumerate(SPECIES):
+        worn.append(pixels(worn_picture(each, QUALITIES[i % 6], f"unseen/worn/{i}")[0]))
+        usual.append(pixels(usual_picture(each, f"unseen/usual/{i}", 96)))
+    return worn, usual
+
+
+def found(model: str, pictures: tuple[list[torch.Tensor], list[torch.Tensor]]) -> float:
+    """Share of worn pictures whose nearest usual one, among those of the species and of
+    three easily taken for each, is their own.
     """
-    species = [individual("unseen", number) for number in range(48)]
-    looks = [look_words(each.kind, each.outside) for each in species]
+    looks = [look_words(each.kind, each.outside) for each in SPECIES]
     encoder = load_encoder({"model": str(WEIGHTS / model), "query": "image"})
-    usual = [usual_picture(each, f"unseen/usual/{i}", 96) for i, each in enumerate(species)]
-    worn = []
-    for i, each in enumerate(species):
-        worn.append(worn_picture(each, QUALITIES[i % 6], f"unseen/worn/{i}")[0])
     vectors = []
-    for pictures in (worn, usual):
-        ready = [encoder.pixels(pixels(picture)) for picture in pictures]
+    for some in pictures:
         with torch.inference_mode():
-            found = encoder.picture_features(ready).float()
-        vectors.append(torch.nn.functional.normalize(found, dim=-1))
+            rows = encoder.picture_features([encoder.pixels(picture) for picture in some])
+        vectors.append(torch.nn.functional.normalize(rows.float(), dim=-1))
     best = (vectors[0] @ vectors[1].T).argmax(1).tolist()
-    return float(np.mean([looks[found] == looks[own] for own, found in enumerate(best)]))
+    return float(np.mean([looks[place] == looks[own] for own, place in enumerate(best)]))
 
 
-def test_the_bundled_encoder_is_small_and_tells_look_alikes_apart_in_worn_pictures() -> None:
+def test_the_bundled_encoder_is_small_and_tells_look_alikes_apart_in_worn_pictures(
+    pictures: tuple[list[torch.Tensor], list[torch.Tensor]],
+) -> None:
     files = [file for file in (WEIGHTS / NAME).iterdir() if file.suffix != ".md"]
     assert sum(file.stat().st_size for file in files) < 3_000_000
-    share = ranks(NAME)
+    share = found(NAME, pictures)
     assert share > 0.6
-    assert share > ranks("field-guide-clip-64") + 0.3
+    assert share > found("field-guide-clip-64", pictures) + 0.3
 
 
 def test_species_come_in_clusters_that_look_alike_but_never_the_same() -> None:

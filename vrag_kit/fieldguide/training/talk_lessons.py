@@ -19,7 +19,7 @@ import numpy as np
 from vrag_kit.fieldguide.training.worn_stock import EACH, individual
 from vrag_kit.fieldguide.traits import Species, stream
 from vrag_kit.fieldguide.worn.conversations import Turn
-from vrag_kit.fieldguide.worn.entities import Entity, look_words, with_article
+from vrag_kit.fieldguide.worn.entities import Entity, World, look_words, with_article
 from vrag_kit.fieldguide.worn.pages import Page
 from vrag_kit.fieldguide.worn.scenes import Scene, fresh_scene
 from vrag_kit.fieldguide.worn.taught import Shown, chain, rewriting
@@ -120,10 +120,10 @@ class School:
 
     def scene(self, name: str, *, length: int = 0, category: str = "") -> Scene:
         """A fresh scene whose pictured species looks as one of the stock."""
-        for turn in range(500):
-            scene = fresh_scene(f"{self.seed}/{name}/{turn}", length=length, category=category)
-            if self.album.shows(scene.pictured):
-                return scene
+        for turn in range(1000):
+            key = f"{self.seed}/{name}/{turn}"
+            if self.album.shows(World(key).entity()):  # whom the scene of that name pictures
+                return fresh_scene(key, length=length, category=category)
         raise RuntimeError(f"{name}: no picture of the stock fits")
 
 

@@ -95,7 +95,8 @@ def common_pieces(texts: Iterable[str]) -> list[str]:
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(set(pieces(text)))
-    return [piece for piece, count in counts.most_common(PIECES) if count > 2]
+    ranked = sorted(counts, key=lambda piece: (-counts[piece], piece))
+    return [piece for piece in ranked[:PIECES] if counts[piece] > 2]
 
 
 def build_talk_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
