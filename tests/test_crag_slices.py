@@ -32,7 +32,8 @@ def asked(*told: tuple[str, str], entity: str = "", needs: bool | None = None) -
     for name, quality in told:
         marks = {"image_quality": quality, "egocentric": True, "needs_history": needs}
         queries[name] = Query(query_id=name, text="?", group=name, entity=entity, metadata=marks)
-    return Benchmark(name="Drawn", fingerprint="", queries=queries, corpus={}, qrels={})
+    labels: dict[str, dict[str, int]] = {name: {} for name in queries}
+    return Benchmark(name="Drawn", fingerprint="", queries=queries, corpus={}, qrels=labels)
 
 
 def judged(benchmark: Benchmark, **letters: str) -> pd.DataFrame:
@@ -131,6 +132,10 @@ def test_each_question_says_how_far_its_entity_was_found() -> None:
     }
     table = judged(benchmark, task_2="RWMWR")
     assert paper.found_only(table, labels)["query_id"].tolist() == ["a"]
+    with pytest.raises(VragError, match="no question is 'not there'"):
+        paper.found_only(table, labels, "not there")
+    with pytest.raises(VragError, match="name no entity"):
+        paper.found_entities(asked(("a", "normal")), images, 2, 0.92)
     assert paper.shares_found(benchmark, labels)["share"].dropna().tolist() == [25.0] * 4
 
 
@@ -163,5 +168,7 @@ def test_a_budget_adds_up_to_what_is_lost_and_counts_what_sets_answers_right() -
         "told entity and query": 0, IN_VAIN: 1,
     }  # fmt: skip
     assert counts.loc[("mine", "missing"), "told the region"] == 1
+    assert paper.some_questions(benchmark, 0).queries.keys() == benchmark.queries.keys()
+    assert len(paper.some_questions(benchmark, 3).queries) == 3
     with pytest.raises(VragError, match="told the region"):
         paper.truth_budget(table[table["setting"] == AS_IT_IS], benchmark)

@@ -19,7 +19,13 @@ from vrag_kit.papers.crag_mm.labelled_answers import (
     labelled_answers,
     rules_on_labelled,
 )
-from vrag_kit.papers.crag_mm.oracles import ORACLES, lost_to, truth_budget, with_oracles
+from vrag_kit.papers.crag_mm.oracles import (
+    ORACLES,
+    lost_to,
+    some_questions,
+    truth_budget,
+    with_oracles,
+)
 from vrag_kit.papers.crag_mm.printed import (
     printed_gains,
     printed_main,
@@ -146,6 +152,7 @@ __all__ = [
     "slice_gains",
     "slice_labels",
     "sliced_truth",
+    "some_questions",
     "statistics",
     "three_classes",
     "told_marks",

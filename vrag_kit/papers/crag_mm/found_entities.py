@@ -8,6 +8,7 @@ from collections import defaultdict
 
 import pandas as pd
 
+from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.slices import Labels
 from vrag_kit.papers.crag_mm.turn_slices import UNTOLD
 from vrag_kit.retrieval import SearchService, entity_coverage, entity_recall
@@ -25,9 +26,14 @@ def found_entities(
     """Query → whether its entity is among the first `k` entries of the image search: and
     above `threshold`, so that an answerer is shown it (`SHOWN`), below it (`NOT_ALIKE`),
     not among them (`NOT_FOUND`), or not in the graph at all (`NOT_THERE`); "not told"
-    where the data do not name it. Worst last.
+    where the data do not name it. Worst last. Raises `VragError` where they name none.
     """
     queries = list(benchmark.queries.values())
+    if not any(query.entity for query in queries):
+        raise VragError(
+            f"{benchmark.name}: the data name no entity, so what was found cannot be told;"
+            " expected marks.jsonl beside the rows. `vrag fetch crag-mm --diagnostic` brings some."
+        )
     run = images.search(queries, k)
     kept = run[run["score"] > threshold]
     there = entity_coverage(queries, images.corpus)
@@ -46,9 +52,17 @@ def found_entities(
 
 def found_only(judged: pd.DataFrame, labels: Labels, found: str = SHOWN) -> pd.DataFrame:
     """The judged answers to those questions, or in those conversations, of `labels` that
-    are `found`: all turns of a conversation have one picture, and one label.
+    are `found`: all turns of a conversation have one picture, and one label. Raises
+    `VragError` where none is.
     """
-    return judged[judged["query_id"].map(labels) == found].reset_index(drop=True)
+    kept = judged[judged["query_id"].map(labels) == found].reset_index(drop=True)
+    if kept.empty:
+        others = ", ".join(sorted(set(labels.values())))
+        raise VragError(
+            f"found_only: no question is {found!r}; they are {others}."
+            " Lower similarity_threshold, or search for more (image_k)."
+        )
+    return kept
 
 
 def shares_found(benchmark: Benchmark, labels: Labels) -> pd.DataFrame:

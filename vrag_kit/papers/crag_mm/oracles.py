@@ -12,6 +12,7 @@ import pandas as pd
 
 from vrag_kit.analysis import conversation_values, summarise
 from vrag_kit.errors import VragError
+from vrag_kit.order import ordered
 from vrag_kit.papers.crag_mm.arms import Arms
 from vrag_kit.papers.crag_mm.stop_rule import two_not_right
 from vrag_kit.retrieval import SearchService, marked_region, with_regions
@@ -86,6 +87,13 @@ class KnownEntities:
                 for rank, doc_id in enumerate(known[:k], start=1)
             ]
         return pd.DataFrame(rows, columns=["query_id", "doc_id", "rank", "score"])
+
+
+def some_questions(benchmark: Benchmark, count: int, *, seed: int = 0) -> Benchmark:
+    """The benchmark with `count` of its questions at random, all when it is 0: an arm with
+    every oracle is asked five times as much. For single questions.
+    """
+    return benchmark.subset(ordered(benchmark.queries, seed, "oracles")[: count or None])
 
 
 def with_oracles(arms: Arms) -> dict[str, Arms]:
