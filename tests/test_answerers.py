@@ -26,6 +26,8 @@ from vrag_kit.fieldguide.training.cards import (
     write_chooser_card,
     write_fused_card,
     write_retriever_card,
+    write_talker_card,
+    write_worn_encoder_card,
 )
 from vrag_kit.fieldguide.training.lessons import told_facts, told_species
 from vrag_kit.fieldguide.traits import stream
@@ -49,6 +51,8 @@ CARDS = {
     "field-guide-clip-64": write_retriever_card,
     "field-guide-fused": write_fused_card,
     "field-guide-vlm-choices": write_chooser_card,
+    "field-guide-vlm-talks": write_talker_card,
+    "field-guide-worn": write_worn_encoder_card,
 }
 ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many")]
 
