@@ -142,7 +142,10 @@ def test_each_question_says_how_far_its_entity_was_found() -> None:
 def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
     arms = paper.with_oracles(paper.Arms(images=listed("image", *GRAPH), threshold=0.99))
     told = arms["told the entity"].images
+    plain = arms["as it is"].images
     assert told is not None
+    assert plain is not None
+    assert told.fingerprint != plain.fingerprint  # so that no reply is taken for the other's
     assert list(arms) == list(paper.ORACLES)
     queries = list(asked(("a", "normal"), entity="talia OSA").queries.values())
     run = told.search([*queries, replace(queries[0], query_id="b", entity="Nobody")], 5)

@@ -16,6 +16,7 @@ from vrag_kit.retrieval.run import make_run, read_qrels, read_run, write_qrels, 
 from vrag_kit.retrieval.search import FlatRetriever
 from vrag_kit.retrieval.search_recall import entity_coverage, entity_recall, search_recall
 from vrag_kit.retrieval.services import (
+    AroundService,
     SearchService,
     check_corpus,
     image_service,
@@ -30,6 +31,7 @@ __all__ = [
     "OPTIONS",
     "PERFECT",
     "RANDOM",
+    "AroundService",
     "Embeddings",
     "Encoder",
     "FlatRetriever",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -12,8 +12,8 @@ from PIL import Image
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.run import make_run
-from vrag_kit.retrieval.services import SearchService, check_asked
-from vrag_kit.types import DocId, Evidence, LazyImage, Query
+from vrag_kit.retrieval.services import AroundService, SearchService, check_asked
+from vrag_kit.types import LazyImage, Query
 
 Box = tuple[float, float, float, float]
 """Left, upper, right and lower edge, as fractions of the picture's width and height."""
@@ -65,10 +65,9 @@ class Crop:
 
 
 @dataclass(frozen=True)
-class RegionService:
+class RegionService(AroundService):
     """An image service that is asked by each region of a query's picture."""
 
-    service: SearchService
     regions: Regions
 
     @property
@@ -80,16 +79,6 @@ class RegionService:
     def fingerprint(self) -> str:
         """As the service's: which regions a query has is the caller's to know."""
         return self.service.fingerprint
-
-    @property
-    def reads(self) -> str:
-        """As the service's."""
-        return self.service.reads
-
-    @property
-    def corpus(self) -> Mapping[DocId, Evidence]:
-        """As the service's."""
-        return self.service.corpus
 
     def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
         """As `SearchService.search` says; a query without regions is asked by its whole

@@ -22,8 +22,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.forecast import Forecast, current_forecast
 from vrag_kit.retrieval.regions import RegionService
 from vrag_kit.retrieval.run import make_run
-from vrag_kit.retrieval.services import SearchService, check_asked
-from vrag_kit.types import DocId, Evidence, Query
+from vrag_kit.retrieval.services import AroundService, SearchService, check_asked
+from vrag_kit.types import Query
 
 PART = 64
 """Replies that an interruption can cost at most."""
@@ -44,31 +44,10 @@ def cached(service: SearchService, folder: Path | str) -> SearchService:
 
 
 @dataclass(frozen=True)
-class CachedService:
+class CachedService(AroundService):
     """A service whose replies are kept."""
 
-    service: SearchService
     folder: Path
-
-    @property
-    def name(self) -> str:
-        """As the service's."""
-        return self.service.name
-
-    @property
-    def fingerprint(self) -> str:
-        """As the service's."""
-        return self.service.fingerprint
-
-    @property
-    def reads(self) -> str:
-        """As the service's."""
-        return self.service.reads
-
-    @property
-    def corpus(self) -> Mapping[DocId, Evidence]:
-        """As the service's."""
-        return self.service.corpus
 
     def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
         """As `SearchService.search` says; the same to the last bit when read back.

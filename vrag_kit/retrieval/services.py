@@ -60,6 +60,35 @@ class SearchService(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class AroundService:
+    """A service around another, whose name, fingerprint and documents it has unless it
+    says otherwise.
+    """
+
+    service: SearchService
+
+    @property
+    def name(self) -> str:
+        """As the service's."""
+        return self.service.name
+
+    @property
+    def fingerprint(self) -> str:
+        """As the service's."""
+        return self.service.fingerprint
+
+    @property
+    def reads(self) -> str:
+        """As the service's."""
+        return self.service.reads
+
+    @property
+    def corpus(self) -> Mapping[DocId, Evidence]:
+        """As the service's."""
+        return self.service.corpus
+
+
 Index = Callable[[Sequence[Query], int], pd.DataFrame]
 """What ranks the pieces of documents for queries: as `FlatRetriever.search`."""
 

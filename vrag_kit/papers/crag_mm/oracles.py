@@ -4,8 +4,8 @@ have to find out (ours).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
 from vrag_kit.papers.crag_mm.arms import Arms
 from vrag_kit.papers.crag_mm.stop_rule import two_not_right
-from vrag_kit.retrieval import SearchService, marked_region, with_regions
-from vrag_kit.types import Benchmark, DocId, Evidence, Query
+from vrag_kit.retrieval import AroundService, marked_region, with_regions
+from vrag_kit.types import Benchmark, DocId, Query
 
 AS_IT_IS = "as it is"
 REGION = "told the region"
@@ -42,14 +42,10 @@ SURE = 2.0
 """The score of an entry that the data name: above any threshold."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownEntities:
+class KnownEntities(AroundService):
     """An image search that finds the entries of the asked entity, whatever the picture;
     implements `SearchService`.
     """
-
-    service: SearchService
-    """Whose documents are searched."""
 
     @property
     def name(self) -> str:
@@ -58,18 +54,8 @@ class KnownEntities:
 
     @property
     def fingerprint(self) -> str:
-        """As the service's."""
-        return self.service.fingerprint
-
-    @property
-    def reads(self) -> str:
-        """As the service's."""
-        return self.service.reads
-
-    @property
-    def corpus(self) -> Mapping[DocId, Evidence]:
-        """As the service's."""
-        return self.service.corpus
+        """Another than the service's, as it finds other documents."""
+        return f"{self.service.fingerprint}-told-the-entity"
 
     def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
         """The first `k` entries of each query's entity; none where the graph lacks it, or
