@@ -1,0 +1,146 @@
+"""MRAG-Suite's printed tables are read under one name a data set, and stand beside results
+of one's own; its twelve prompts have the words of Tables 10 to 12.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from vrag_kit.errors import VragError
+from vrag_kit.papers.mrag_suite import (
+    DATASETS,
+    DEFINITIONS,
+    MODELS,
+    MODES,
+    PROMPTS,
+    TEXT_ONLY,
+    beside_print,
+    claims_beside_print,
+    domain_of,
+    printed_accuracy,
+    printed_ambiguous,
+    printed_best_prompts,
+    printed_claims,
+    printed_clear_and_ambiguous,
+    printed_data,
+    printed_gaps,
+    printed_modes,
+    printed_range,
+    prompt_design,
+)
+
+
+def test_every_table_names_its_data_sets_alike() -> None:
+    assert set(printed_data()["dataset"]) == set(DATASETS)
+    assert set(printed_accuracy()["dataset"]) == set(DATASETS)
+    assert set(printed_accuracy(13)["dataset"]) == set(DATASETS)
+    assert set(printed_modes()["dataset"]) == set(DATASETS)
+    assert set(printed_claims(3)["dataset"]) == set(DATASETS)
+    assert set(printed_claims(14, 15)["dataset"]) == set(DATASETS)
+    assert set(printed_gaps()["dataset"]) == set(TEXT_ONLY)
+    assert set(printed_modes()["model"]) == set(MODELS)
+    assert set(printed_modes()["setting"]) == set(MODES)
+
+
+def test_claim_tables_are_one_with_the_metrics_that_are_defined_twice() -> None:
+    table = printed_claims()
+    assert table.groupby("table").size().to_dict() == {3: 241, 14: 1008, 15: 432}
+    assert set(table["metric"]) == set(DEFINITIONS)
+    assert set(table["modality"]) == {"all", "image", "text"}
+    pairs = table[(table["modality"] != "all") & ~table["dataset"].isin(TEXT_ONLY)]
+    # Claude's hallucination is printed as "41.4/0" there
+    assert set(pairs["dataset"]) == {"VisRAG-ArXiv"}
+    assert pairs["value"].tolist() == [41.4, 0]
+    (found,) = table.query(
+        "table == 15 and model == 'Phi-4' and setting == 'gt_only'"
+        " and modality == 'text' and metric == 'hallucination'"
+    )["value"]
+    assert found == 77.4
+
+
+def test_flagged_shares_are_those_of_tables_1_and_7() -> None:
+    table = printed_ambiguous().set_index("dataset")
+    assert table.loc["Chart-MRAG", ["flagged", "asked"]].tolist() == [4093, 4738]
+    assert round(table.loc["Chart-MRAG", "share"]) == 86
+    of_text = table.loc[list(TEXT_ONLY)]
+    assert of_text["flagged"].sum() == table.loc["text-only", "flagged"] == 13823
+    assert of_text["asked"].sum() == table.loc["text-only", "asked"] == 26120
+    assert table.loc["all", "final"] == 200
+
+
+def test_table_8_prints_its_differences() -> None:
+    wide = printed_clear_and_ambiguous().pivot(index="metric", columns="split", values="value")
+    assert (wide["ambiguous"] - wide["clear"]).round(1).equals(wide["difference"])
+
+
+def test_nicknames_of_table_6_are_read_twice() -> None:
+    table = printed_best_prompts().set_index("dataset")
+    assert table.loc["VisRAG-Plot"].tolist() == [
+        "expert3 direct",
+        "expert-ex3-direct",
+        "expert-ex6-direct",
+        36.5,
+    ]
+    # expert6 and plain6 are not in Table 11
+    assert (table["prompt_of_table_11"] == "").sum() == 3
+    assert set(table["prompt"]) <= set(PROMPTS)
+
+
+def test_twelve_prompts_with_the_papers_words() -> None:
+    assert len(PROMPTS) == 12
+    design = PROMPTS["expert-ex3-direct"]
+    assert design.opening(domain_of("VisRAG-Doc")).startswith(
+        "You are an expert in Scanned manuals / forms. Analyze the question carefully"
+    )
+    assert str(prompt_design("plain-ex1-verify")) == "plain-ex1-verify"
+    assert "<DOMAIN>" not in "".join(each.opening("charts") for each in PROMPTS.values())
+
+
+@pytest.mark.parametrize("name", ["expert3", "expert-ex2-direct", "expert-ex3-direct-long", ""])
+def test_another_prompt_is_refused(name: str) -> None:
+    with pytest.raises(VragError, match=r"expected one of plain-ex1-direct"):
+        prompt_design(name)
+
+
+def test_a_data_set_without_a_printed_domain_is_refused() -> None:
+    with pytest.raises(VragError, match=r"no domain of 'ViDoRe'; expected one of MRAG-Bench"):
+        domain_of("ViDoRe")
+
+
+def test_results_stand_above_numbers_on_other_data() -> None:
+    numbers = {"value": [50.0], "ci_low": [40.0], "ci_high": [60.0], "n": [20]}
+    ours = pd.DataFrame({"dataset": ["WebQA"], "model": ["small"], "split": ["full"], **numbers})
+    table = beside_print(ours, printed_accuracy(), rows=["model"], columns=["dataset", "split"])
+    assert table.index.get_level_values("source").unique().tolist() == ["here", "paper, other data"]
+    assert table.loc[("here", "small"), ("WebQA", "full")] == "50.0 [40.0, 60.0] (n = 20)"
+    assert table.loc[("here", "small"), ("WebQA", "filtered")] == "–"
+    assert table.loc[("paper, other data", "Phi-4"), ("WebQA", "full")] == "22.1"
+
+
+def test_the_papers_models_are_told_as_a_range() -> None:
+    table = printed_accuracy().query("split == 'full'")
+    # 13.4, 14.9, 17.3, 22.1, 27.9, 28.7
+    assert printed_range(table)["WebQA"] == "13.4 – 19.7 – 28.7 (6)"
+
+
+def test_printed_definitions_stand_beside_both_families() -> None:
+    rows = [
+        ("ragchecker", "recall", "all", 60.0),
+        ("ragchecker", "hallucination", "image", 20.0),
+        ("mm_ragchecker", "neutral_share", "image", 30.0),
+    ]
+    means = pd.DataFrame(rows, columns=["family", "metric", "modality", "value"])
+    means = means.assign(model="small", ci_low=means["value"] - 5, ci_high=90.0, n=12)
+    paper = printed_claims(14).query("dataset == 'WebQA' and setting == 'gt_only'")
+    table = claims_beside_print(means, paper)
+    assert len(table) == 8 * 2
+    first, second = "small: ragchecker", "small: mm_ragchecker"
+    halluc = table.loc[("hallucination", "image")]
+    assert halluc[first] == "20.0 [15.0, 90.0] (n = 12)"
+    assert halluc[second] == "30.0 [25.0, 90.0] (n = 12)"
+    # 46.2, 51.7, 57.6, 62.8, 64.0, 65.2
+    assert halluc["paper, other data"] == "46.2 – 60.2 – 65.2 (6)"
+    # recall looks at no evidence; self-knowledge is 0 by the paper's own equation
+    assert table.loc[("recall", "text"), first] == "60.0 [55.0, 90.0] (n = 12)"
+    assert table.loc[("self_knowledge", "image"), second] == "–"

@@ -1,0 +1,76 @@
+"""The words of the paper's prompts (Tables 10 to 12), and the twelve of its sweep."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from vrag_kit.errors import VragError
+from vrag_kit.papers.mrag_suite.printed import printed_data
+
+_DATA = json.loads(Path(__file__).with_name("prompts.json").read_text(encoding="utf-8"))
+INIT: dict[str, str] = _DATA["init"]
+"""Table 10: initialisation style → its words; <DOMAIN> stands for Table 1's domain."""
+EXAMPLES: dict[str, str] = _DATA["examples"]
+"""Table 11: exemplar style → its template, a hint at the form of an answer."""
+REASONING: dict[str, str] = _DATA["reasoning"]
+"""Table 12: reasoning pattern → its block; the sweep uses two of the six."""
+SWEPT = ("direct", "retrieve_then_reason")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptDesign:
+    """One of the prompts that the paper compares."""
+
+    init: str
+    """Of `INIT`: "plain" or "expert"."""
+    example: str
+    """Of `EXAMPLES`: "ex1", "ex3" or "ex6"."""
+    reasoning: str
+    """Of `REASONING`."""
+
+    def __str__(self) -> str:
+        """Its name in tables: "expert-ex3-direct"."""
+        return f"{self.init}-{self.example}-{self.reasoning}"
+
+    def opening(self, domain: str) -> str:
+        """The words of the initialisation, of an expert in `domain`."""
+        return INIT[self.init].replace("<DOMAIN>", domain)
+
+
+PROMPTS: dict[str, PromptDesign] = {
+    str(PromptDesign(*parts)): PromptDesign(*parts) for parts in product(INIT, EXAMPLES, SWEPT)
+}
+"""The twelve of the sweep by their names; the paper's nicknames clash (Table 6 has some
+that Table 11 does not, and Table 11 maps expert3 to ex6).
+"""
+
+
+def prompt_design(name: str) -> PromptDesign:
+    """The design of this name; the four reasoning patterns outside of the sweep have one
+    too ("plain-ex1-verify"). Raises `VragError` for any other.
+    """
+    parts = name.split("-")
+    known = (INIT, EXAMPLES, REASONING)
+    if len(parts) != len(known) or any(
+        part not in names for part, names in zip(parts, known, strict=True)
+    ):
+        raise VragError(
+            f"prompt is {name!r}; expected one of {', '.join(PROMPTS)}, or another of"
+            f" {', '.join(REASONING)} at its end."
+        )
+    return PromptDesign(*parts)
+
+
+def domain_of(dataset: str) -> str:
+    """Table 1's domain of a data set, by its name in `DATASETS`; raises `VragError` for
+    another.
+    """
+    domains = printed_data().drop_duplicates("dataset").set_index("dataset")["domain"]
+    if dataset not in domains.index:
+        raise VragError(
+            f"the paper names no domain of {dataset!r}; expected one of {', '.join(domains.index)}."
+        )
+    return str(domains[dataset])
