@@ -17,6 +17,10 @@ from vrag_kit.analysis.agreement import (
 from vrag_kit.analysis.association import association
 from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
 from vrag_kit.analysis.cells import differences_table, interval_cells, interval_table
+from vrag_kit.analysis.claims import ClaimSheet, Item
+from vrag_kit.analysis.claims_evidence import evidence_metrics
+from vrag_kit.analysis.claims_ragchecker import ragchecker_metrics
+from vrag_kit.analysis.claims_shares import Share
 from vrag_kit.analysis.company import cost_of_company, growth_of_company
 from vrag_kit.analysis.comparison import beside_each, compare, since_smallest_k
 from vrag_kit.analysis.conversation_means import (
@@ -48,9 +52,12 @@ from vrag_kit.analysis.strata import by_stratum, with_strata
 __all__ = [
     "OUTCOMES",
     "READINGS",
+    "ClaimSheet",
     "Estimate",
+    "Item",
     "Mix",
     "Ratio",
+    "Share",
     "StopRule",
     "accuracy",
     "accuracy_given_clue",
@@ -78,6 +85,7 @@ __all__ = [
     "error_budget",
     "error_cases",
     "estimate",
+    "evidence_metrics",
     "fieller",
     "first_clue_rank",
     "gains_beside_judge",
@@ -94,6 +102,7 @@ __all__ = [
     "over_draws",
     "pairs_of",
     "per_query",
+    "ragchecker_metrics",
     "risk_coverage",
     "rouge_follows",
     "sample_cases",

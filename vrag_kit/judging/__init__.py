@@ -1,6 +1,17 @@
 """Judging: how right an answer is, and whether it declined to answer."""
 
 from vrag_kit.judging.abstention import declines
+from vrag_kit.judging.claims import (
+    Checking,
+    ClaimChecker,
+    ClaimExtractor,
+    Extraction,
+    Relation,
+    Said,
+    related,
+    relation_of,
+    unrelated,
+)
 from vrag_kit.judging.judge import JUDGES, Judge, judge_all, judge_some, load_judge
 from vrag_kit.judging.labels import (
     LABELS,
@@ -25,10 +36,16 @@ __all__ = [
     "LABELS",
     "SHARES",
     "TRUTH",
+    "Checking",
+    "ClaimChecker",
+    "ClaimExtractor",
+    "Extraction",
     "Judge",
     "LLMJudge",
+    "Relation",
     "Rubric",
     "RuleJudge",
+    "Said",
     "Scale",
     "TruthRuleJudge",
     "Unreadable",
@@ -41,11 +58,14 @@ __all__ = [
     "load_judge",
     "page_tells",
     "read_labels",
+    "related",
+    "relation_of",
     "rouge_all",
     "rouge_recall",
     "sample_to_label",
     "scale_of",
     "score_of_label",
     "told_by_words",
+    "unrelated",
     "write_labels",
 ]

@@ -1,0 +1,193 @@
+"""Sheets of claims for the tests, drawn by hand or at random, and the metrics' slow and
+obvious definitions.
+"""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import strategies as st
+
+from vrag_kit.analysis import ClaimSheet, Item
+from vrag_kit.analysis.claims import Label
+from vrag_kit.judging import Relation
+
+LETTERS: dict[str, Label] = {
+    "E": Relation.ENTAILMENT,
+    "N": Relation.NEUTRAL,
+    "C": Relation.CONTRADICTION,
+    "?": None,
+}
+
+
+def row(letters: str) -> tuple[Label, ...]:
+    """Labels by their initials; "?" is one that could not be read."""
+    return tuple(LETTERS[letter] for letter in letters)
+
+
+def sheet(
+    items: str, claims: list[str], gold: list[str], accepted: str, recalled: str
+) -> ClaimSheet:
+    """A sheet of items "i" (image) and "t" (text), and rows of labels by initials; in
+    `accepted` and `recalled` 1 stands for entailed and 0 for neutral.
+    """
+    binary = str.maketrans("10", "EN")
+    return ClaimSheet(
+        query_id="q",
+        claims=tuple(f"claim {n}" for n in range(len(claims))),
+        gold_claims=tuple(f"gold claim {n}" for n in range(len(gold))),
+        items=tuple(
+            Item(f"d{n}", "image" if letter == "i" else "text") for n, letter in enumerate(items)
+        ),
+        accepted=row(accepted.translate(binary)),
+        recalled=row(recalled.translate(binary)),
+        on_claims=tuple(row(each) for each in claims),
+        on_gold=tuple(row(each) for each in gold),
+    )
+
+
+@st.composite
+def sheets(draw: st.DrawFn, letters: str = "ENC?") -> ClaimSheet:
+    """Any sheet of up to four claims, gold claims and items."""
+    n, m, p = (draw(st.integers(0, 4)) for _ in range(3))
+
+    def labels(length: int) -> str:
+        return draw(st.text(letters, min_size=length, max_size=length))
+
+    items = draw(st.text("it", min_size=p, max_size=p))
+    claims = [labels(p) for _ in range(n)]
+    gold = [labels(p) for _ in range(m)]
+    return sheet(items, claims, gold, labels(n), labels(m))
+
+
+def slow_ragchecker(of: ClaimSheet, empty: float) -> dict[str, float]:
+    """RAGChecker's definitions, by loops over every triple of claim, gold claim and
+    item; None as any verdict that is missing.
+    """
+    n, m, p = len(of.claims), len(of.gold_claims), len(of.items)
+    told = [
+        _is_e(of.recalled[j]) for j in range(m) if any(_is_e(of.on_gold[j][d]) for d in range(p))
+    ]
+    counts = dict.fromkeys(("p", "h", "s", "f", "nr", "ni"), 0)
+    for i in range(n):
+        right = _is_e(of.accepted[i])
+        by_relevant = by_irrelevant = False
+        for d in range(p):
+            relevant = any(_is_e(of.on_gold[j][d]) for j in range(m))
+            if _is_e(of.on_claims[i][d]):
+                by_relevant |= relevant
+                by_irrelevant |= not relevant
+        found = by_relevant or by_irrelevant
+        counts["p"] += right
+        counts["f"] += found
+        counts["h"] += not right and not found
+        counts["s"] += right and not found
+        counts["nr"] += not right and by_relevant
+        counts["ni"] += not right and by_irrelevant and not by_relevant
+    recall = sum(_is_e(label) for label in of.recalled)
+    there = sum(any(_is_e(label) for label in each) for each in of.on_gold)
+    relevant = sum(any(_is_e(of.on_gold[j][d]) for j in range(m)) for d in range(p))
+    a, b = None in of.accepted, None in of.recalled
+    s, t = (any(None in each for each in rows) for rows in (of.on_claims, of.on_gold))
+
+    def value(above: float, below: float, sizes: tuple[int, ...], missing: bool) -> float:
+        if 0 in sizes:
+            return empty
+        if missing:
+            return math.nan
+        return above / below if below else empty
+
+    precision = value(counts["p"], n, (n,), a)
+    recalled = value(recall, m, (m,), b)
+    f1 = 0.0
+    if n == 0 or m == 0:
+        f1 = empty
+    elif a or b:
+        f1 = math.nan
+    elif precision and recalled:
+        f1 = 2 / (1 / precision + 1 / recalled)
+    return {
+        "precision": precision,
+        "recall": recalled,
+        "f1": f1,
+        "claim_recall": value(there, m, (m, p), t),
+        "context_precision": value(relevant, p, (m, p), t),
+        "context_utilization": value(sum(told), len(told), (m, p), t or b),
+        "noise_sensitivity_in_relevant": value(counts["nr"], n, (n, m, p), a or s or t),
+        "noise_sensitivity_in_irrelevant": value(counts["ni"], n, (n, m, p), a or s or t),
+        "hallucination": value(counts["h"], n, (n, p), a or s),
+        "self_knowledge": value(counts["s"], n, (n, p), a or s),
+        "faithfulness": value(counts["f"], n, (n, p), s),
+    }
+
+
+def slow_evidence(of: ClaimSheet) -> dict[tuple[str, str], float]:
+    """MM-RAGChecker's definitions: every reading of the missing verdicts is tried, and
+    what holds in all of them is known.
+    """
+    places = {
+        "all": list(range(len(of.items))),
+        "image": [d for d, item in enumerate(of.items) if item.modality == "image"],
+        "text": [d for d, item in enumerate(of.items) if item.modality == "text"],
+    }
+    claims = list(range(len(of.claims)))
+    shown = claims if of.items else []
+    found: dict[tuple[str, str], float] = {}
+    kinds = ("neutral_share", Relation.NEUTRAL), ("contradicted_share", Relation.CONTRADICTION)
+    for name, relation in (("entailed_share", Relation.ENTAILMENT), *kinds):
+        known = [_final(of.on_claims[i]) for i in shown]
+        known = [label for label in known if label is not None]
+        found[name, "all"] = _mean([label is relation for label in known])
+    conflicts = []
+    for i in shown:
+        letters = of.on_claims[i]
+        both = Relation.ENTAILMENT in letters and Relation.CONTRADICTION in letters
+        if both or None not in letters:
+            conflicts.append(both)
+    found["conflicted_share", "all"] = _mean(conflicts)
+    found["answer_claim_recall", "all"] = _mean([_is_e(x) for x in of.recalled if x is not None])
+    for modality, where in places.items():
+        used = [_any([of.on_claims[i][d] for i in claims]) for d in where]
+        found["evidence_used", modality] = _mean([x for x in used if x is not None])
+        recalled = [_any([each[d] for d in where]) for each in of.on_gold] if where else []
+        found["claim_recall", modality] = _mean([x for x in recalled if x is not None])
+    for name in ("evidence_used", "claim_recall"):
+        found[f"{name}_gap", "all"] = found[name, "image"] - found[name, "text"]
+    both_or_either = []
+    for i in claims:
+        s_img = _any([of.on_claims[i][d] for d in places["image"]])
+        s_txt = _any([of.on_claims[i][d] for d in places["text"]])
+        if s_img is not None and s_txt is not None and (s_img or s_txt):
+            both_or_either.append(s_img and s_txt)
+    two = places["image"] and places["text"]
+    found["cross_modal_agreement", "all"] = _mean(both_or_either) if two else math.nan
+    for modality in ("image", "text"):
+        support = []
+        for i in claims:
+            if of.accepted[i] in (Relation.NEUTRAL, Relation.CONTRADICTION):
+                support.append(_any([of.on_claims[i][d] for d in places[modality]]))
+        known = [x for x in support if x is not None]
+        found["error_support", modality] = _mean(known) if places[modality] else math.nan
+    return found
+
+
+def _final(letters: tuple[Label, ...]) -> Label:
+    if any(_is_e(x) for x in letters):
+        return Relation.ENTAILMENT
+    if any(x is None for x in letters):
+        return None
+    return max(letters, key=lambda x: x is Relation.CONTRADICTION)
+
+
+def _any(labels: list[Label]) -> bool | None:
+    if any(_is_e(x) for x in labels):
+        return True
+    return None if any(x is None for x in labels) else False
+
+
+def _is_e(label: Label) -> bool:
+    return label is Relation.ENTAILMENT
+
+
+def _mean(truths: list[bool]) -> float:
+    return sum(truths) / len(truths) if truths else math.nan

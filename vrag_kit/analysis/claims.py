@@ -1,0 +1,111 @@
+"""`ClaimSheet`: an answer's claims, what it was shown, and every verdict on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vrag_kit.errors import VragError, short
+from vrag_kit.judging.claims import Relation
+
+Label = Relation | None
+"""A verdict; None where it could not be had or read, which is never NEUTRAL."""
+Row = tuple[Label, ...]
+MODALITIES = ("image", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One document that the answerer saw."""
+
+    doc_id: str
+    modality: str = "text"
+    """"image" or "text"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimSheet:
+    """Everything that the metrics of one answer are computed from."""
+
+    query_id: str
+    claims: tuple[str, ...]
+    """Of the answer, n of them."""
+    gold_claims: tuple[str, ...]
+    """Of what should have been answered, m of them."""
+    items: tuple[Item, ...]
+    """What the answerer saw, p of them, in its order."""
+    accepted: Row
+    """Shape [n]: what the accepted answers say about each claim."""
+    recalled: Row
+    """Shape [m]: what the answer says about each gold claim."""
+    on_claims: tuple[Row, ...]
+    """Shape [n][p]: what each item says about each claim."""
+    on_gold: tuple[Row, ...]
+    """Shape [m][p]: what each item says about each gold claim."""
+
+    def __post_init__(self) -> None:
+        """Raises `VragError`, which names query and matrix, for a wrong shape, an
+        unknown label, modality or an empty claim.
+        """
+        for name in ("claims", "gold_claims"):
+            self._check_claims(name)
+        for item in self.items:
+            if item.modality not in MODALITIES:
+                raise VragError(
+                    f"{self._where('items')}, {item.doc_id!r}: found the modality"
+                    f" {short(item.modality)}, expected {' or '.join(MODALITIES)}."
+                )
+        self._check_row("accepted", self.accepted, len(self.claims), "claims")
+        self._check_row("recalled", self.recalled, len(self.gold_claims), "gold claims")
+        self._check_rows("on_claims", self.on_claims, len(self.claims), "claims")
+        self._check_rows("on_gold", self.on_gold, len(self.gold_claims), "gold claims")
+
+    @property
+    def unread(self) -> int:
+        """How many verdicts are missing in the four matrices."""
+        rows = (self.accepted, self.recalled, *self.on_claims, *self.on_gold)
+        return sum(row.count(None) for row in rows)
+
+    def shown(self, modality: str) -> tuple[int, ...]:
+        """The places of the items of a modality, from 0; of "all" every one's."""
+        known = enumerate(self.items)
+        return tuple(place for place, item in known if modality in ("all", item.modality))
+
+    def __repr__(self) -> str:
+        return (
+            f"ClaimSheet({self.query_id!r}, {len(self.claims)} claims, {len(self.gold_claims)}"
+            f" gold claims, {len(self.items)} items, {self.unread} verdicts missing)"
+        )
+
+    def _where(self, matrix: str) -> str:
+        return f"claims of query {self.query_id!r}, {matrix}"
+
+    def _check_claims(self, name: str) -> None:
+        for number, claim in enumerate(getattr(self, name), start=1):
+            if not isinstance(claim, str) or not claim.strip():
+                raise VragError(
+                    f"{self._where(name)}, number {number}: found {short(claim)}, expected words."
+                    " Leave an empty claim out, with its row of every matrix."
+                )
+
+    def _check_rows(self, name: str, rows: Sequence[Row], length: int, what: str) -> None:
+        if len(rows) != length:
+            raise VragError(
+                f"{self._where(name)}: found {len(rows)} rows, expected one for each of {length}"
+                f" {what}."
+            )
+        for number, row in enumerate(rows, start=1):
+            self._check_row(f"{name} row {number}", row, len(self.items), "items")
+
+    def _check_row(self, name: str, row: Row, length: int, what: str) -> None:
+        if len(row) != length:
+            raise VragError(
+                f"{self._where(name)}: found {len(row)} labels, expected one for each of {length}"
+                f" {what}."
+            )
+        for label in row:
+            if label is not None and not isinstance(label, Relation):
+                raise VragError(
+                    f"{self._where(name)}: found the label {short(label)}, expected a `Relation`"
+                    f" ({', '.join(Relation)}), or None where it could not be read."
+                )
