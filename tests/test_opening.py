@@ -17,6 +17,8 @@ from vrag_kit.fieldguide import (
     open_pictures,
     open_webqa,
 )
+from vrag_kit.fieldguide.scenarios import open_mrag_bench
+from vrag_kit.fieldguide.worn import open_multi_turn, open_single_turn
 from vrag_kit.workspace import path
 
 
@@ -62,6 +64,10 @@ def test_pictures_of_ones_own_need_no_articles_and_no_names(files: dict[str, str
         (open_benchmark, {"image_rot": "x"}, "unknown key 'image_rot'"),
         (open_benchmark, {"image_rot": "x"}, "Did you mean 'image_root'?"),
         (open_benchmark, 3, "a mapping with annotations, image_root, name"),
+        (open_mrag_bench, "mrag-drwn-small", "Did you mean 'mrag-drawn-small'?"),
+        (open_single_turn, "worn-drwn-small", "crag_mm_single is 'worn-drwn-small'; expected"),
+        (open_single_turn, "worn-drwn-small", "Did you mean 'worn-drawn-small'?"),
+        (open_multi_turn, "", "crag_mm_multi is ''; expected 'worn-drawn' or"),
         (open_webqa, "(not given)", "webqa is '(not given)'; expected 'field-guide' or"),
         (open_webqa, {"annotations": "a", "images": "b", "name": 3}, "name is 3; expected a text"),
     ],

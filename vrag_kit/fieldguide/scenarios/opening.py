@@ -10,6 +10,7 @@ from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
 from vrag_kit.benchmarks.mrag_bench_classes import read_labels
 from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
 from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.editions import rows_of
 from vrag_kit.fieldguide.scenarios.drawing import LABELS, draw_mrag_bench
 from vrag_kit.fieldguide.scenarios.texts import TEXTS
 from vrag_kit.types import Benchmark
@@ -30,7 +31,8 @@ def open_mrag_bench(
     or the rows in a folder of parquet shards or of a data set of the hub, with the folder
     of the corpus ("": the pictures of the rows). `left_out` as `load_mrag_bench` says.
 
-    Raises `VragError` as drawing and loading do, and for a corpus beside a drawn edition.
+    Raises `VragError` as drawing and loading do, for a name that is neither, and for a
+    corpus beside a drawn edition.
     """
     if mrag_rows in DRAWN_MRAG:
         if mrag_corpus:
@@ -42,9 +44,8 @@ def open_mrag_bench(
         return load_mrag_bench(
             folder, folder, left_out=left_out, cache_dir=cache_dir, name=mrag_rows
         )
-    there = project_path(mrag_rows)
+    rows = rows_of("mrag_rows", mrag_rows, DRAWN_MRAG)
     corpus = project_path(mrag_corpus) if mrag_corpus else None
-    rows = there if there.is_dir() else mrag_rows
     return load_mrag_bench(rows, corpus, left_out=left_out, cache_dir=cache_dir)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.crag_mm import load_crag_mm
 from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.editions import rows_of
 from vrag_kit.fieldguide.worn.drawing import draw_crag_mm
 from vrag_kit.fieldguide.worn.indexes import index_folders
 from vrag_kit.fieldguide.worn.sessions import MULTI_TURN, SINGLE_TURN
@@ -36,12 +37,13 @@ def open_single_turn(
     none), which have the names that they have in a drawn edition.
 
     `images` and `ego_size` as `load_crag_mm` says. Raises `VragError` as drawing and
-    loading do, for indexes or pictures named beside a drawn edition, and for a folder
-    without indexes of the split.
+    loading do, for a name that is neither, for indexes or pictures named beside a drawn
+    edition, and for a folder without indexes of the split.
     """
     if crag_mm_single in DRAWN_WORN:
         return _drawn(crag_mm_single, SINGLE_TURN, crag_mm_split, indexes or images, ego_size)
-    return _real(crag_mm_single, crag_mm_split, indexes, images, ego_size)
+    rows = rows_of("crag_mm_single", crag_mm_single, DRAWN_WORN)
+    return _real(rows, crag_mm_split, indexes, images, ego_size)
 
 
 def open_multi_turn(
@@ -55,7 +57,8 @@ def open_multi_turn(
     """The conversations, as `open_single_turn` opens single questions."""
     if crag_mm_multi in DRAWN_WORN:
         return _drawn(crag_mm_multi, MULTI_TURN, crag_mm_split, indexes or images, ego_size)
-    return _real(crag_mm_multi, crag_mm_split, indexes, images, ego_size)
+    rows = rows_of("crag_mm_multi", crag_mm_multi, DRAWN_WORN)
+    return _real(rows, crag_mm_split, indexes, images, ego_size)
 
 
 def _drawn(name: str, kind: str, split: str, beside: str, ego_size: EgoSize) -> Benchmark:
@@ -72,11 +75,10 @@ def _drawn(name: str, kind: str, split: str, beside: str, ego_size: EgoSize) -> 
     return replace(benchmark, name=f"{name}-{kind}-{split.replace('_', '-')}")
 
 
-def _real(rows: str, split: str, indexes: str, images: str, ego_size: EgoSize) -> Benchmark:
-    there = project_path(rows)
+def _real(rows: Path | str, split: str, indexes: str, images: str, ego_size: EgoSize) -> Benchmark:
     image_index, web_index = _indexes(indexes, split)
     return load_crag_mm(
-        there if there.is_dir() else rows,
+        rows,
         split,
         image_index=image_index,
         web_index=web_index,
