@@ -5,6 +5,7 @@ a judge's three classes; each against counts by hand.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from talking_process import listed
 from talks import entry
 
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import forecasting
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers.crag_mm.oracles import AS_IT_IS, IN_VAIN, LADDER, PARTS
 from vrag_kit.types import Benchmark, Query
@@ -115,7 +117,7 @@ def test_three_classes_as_counted_by_hand() -> None:
     assert set(paper.printed_classes()["label"]) == set(found.index.get_level_values("label"))
 
 
-def test_each_question_says_how_far_its_entity_was_found() -> None:
+def test_each_question_says_how_far_its_entity_was_found(tmp_path: Path) -> None:
     images = listed("image", *GRAPH)
     queries = {}
     wanted = {"a": "Talia ensis", "b": "Talia osa", "c": "Bora", "d": "Nobody", "e": ""}
@@ -134,6 +136,8 @@ def test_each_question_says_how_far_its_entity_was_found() -> None:
     assert paper.found_only(table, labels)["query_id"].tolist() == ["a"]
     with pytest.raises(VragError, match="no question is 'not there'"):
         paper.found_only(table, labels, "not there")
+    with forecasting(tmp_path):  # where other entries stand in for what a search will find
+        pd.testing.assert_frame_equal(paper.found_only(table, labels, "not there"), table)
     with pytest.raises(VragError, match="name no entity"):
         paper.found_entities(asked(("a", "normal")), images, 2, 0.92)
     assert paper.shares_found(benchmark, labels)["share"].dropna().tolist() == [25.0] * 4

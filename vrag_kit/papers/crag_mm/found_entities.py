@@ -9,6 +9,7 @@ from collections import defaultdict
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import current_forecast
 from vrag_kit.papers.crag_mm.slices import Labels
 from vrag_kit.papers.crag_mm.turn_slices import UNTOLD
 from vrag_kit.retrieval import SearchService, entity_coverage, entity_recall
@@ -53,9 +54,11 @@ def found_entities(
 def found_only(judged: pd.DataFrame, labels: Labels, found: str = SHOWN) -> pd.DataFrame:
     """The judged answers to those questions, or in those conversations, of `labels` that
     are `found`: all turns of a conversation have one picture, and one label. Raises
-    `VragError` where none is.
+    `VragError` where none is; a forecast, which searches nothing, keeps all instead.
     """
     kept = judged[judged["query_id"].map(labels) == found].reset_index(drop=True)
+    if kept.empty and current_forecast():
+        return judged
     if kept.empty:
         others = ", ".join(sorted(set(labels.values())))
         raise VragError(
