@@ -20,6 +20,8 @@ from vrag_kit.plain import JsonView
 
 DocId = str
 QueryId = str
+MODALITIES = ("image", "text")
+"""What a document may be shown as; see `Evidence.modality`."""
 
 
 class LazyImage(Protocol):
@@ -60,6 +62,13 @@ class Evidence:
     """What it says; None for a bare image."""
     metadata: JsonView = field(default_factory=dict)
     """Anything else the source tells, such as the species folder."""
+
+    @property
+    def modality(self) -> str:
+        """ "image" for what shows something, be it with a caption or a page's text, and
+        "text" for what only says something.
+        """
+        return "text" if self.image is None else "image"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

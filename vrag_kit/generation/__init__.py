@@ -24,6 +24,7 @@ from vrag_kit.generation.contexts import (
     zero_shot,
 )
 from vrag_kit.generation.cutting import Cut
+from vrag_kit.generation.evidence import MODES, evidence_modes, side_by_side
 from vrag_kit.generation.experiment import ask_all, ask_conversations, ask_models, prompt_of
 from vrag_kit.generation.generator import Forecast, Generator, Reply
 from vrag_kit.generation.loading import load_generator
@@ -39,6 +40,7 @@ from vrag_kit.generation.wording import Wording, read_wording
 __all__ = [
     "CLUES",
     "DRAWS",
+    "MODES",
     "ONE_IN_K",
     "TOP_K",
     "AnswerStore",
@@ -64,6 +66,7 @@ __all__ = [
     "clue_moved",
     "company",
     "enough_clues",
+    "evidence_modes",
     "first_clue",
     "gt_clue",
     "load_generator",
@@ -78,6 +81,7 @@ __all__ = [
     "read_choices",
     "read_wording",
     "render",
+    "side_by_side",
     "told_facts",
     "top_k",
     "with_blanks",

@@ -1,11 +1,13 @@
 """Retrieval: encode, store, search, and measure."""
 
 from vrag_kit.retrieval.again import search_again
+from vrag_kit.retrieval.bm25 import bm25_run
 from vrag_kit.retrieval.comparison import PERFECT, RANDOM, score_runs, search_all, write_runs
 from vrag_kit.retrieval.converted import converted_service
 from vrag_kit.retrieval.embeddings import Embeddings, embed_documents
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.finding import OPTIONS
+from vrag_kit.retrieval.fusion import fuse
 from vrag_kit.retrieval.loading import load_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, METRICS, evaluate, mean_metrics
 from vrag_kit.retrieval.program import Program, ProgramService
@@ -39,6 +41,7 @@ __all__ = [
     "ProgramService",
     "SearchService",
     "best_threshold",
+    "bm25_run",
     "cached",
     "check_corpus",
     "converted_service",
@@ -46,6 +49,7 @@ __all__ = [
     "entity_coverage",
     "entity_recall",
     "evaluate",
+    "fuse",
     "image_service",
     "load_encoder",
     "make_run",

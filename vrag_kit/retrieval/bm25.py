@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval.run import matched_run
+from vrag_kit.types import DocId, Evidence, Query
 
 K1, B = 1.5, 0.75
 _WORD = re.compile(r"\w+")
@@ -41,6 +46,29 @@ class Bm25Index:
             return np.zeros(self._count, np.float32)
         found: np.ndarray = self._index.get_scores_from_ids(asked)
         return found
+
+
+def bm25_run(queries: Iterable[Query], documents: Mapping[DocId, Evidence], k: int) -> pd.DataFrame:
+    """The k documents whose texts match each question best (`Bm25Index`), as a run:
+    equal scores by doc_id descending, also at the cut.
+
+    What shares no word with a question is no result, so that fewer than k may come, or
+    none. Documents without text, such as pictures without captions, are not among the
+    texts that are searched and counted. Raises `VragError` when none has a text, and for
+    a k below 1.
+    """
+    texts = {
+        doc_id: document.text
+        for doc_id, document in documents.items()
+        if document.text and document.text.strip()
+    }
+    if k < 1 or not texts:
+        raise VragError(
+            f"search by bm25: {len(texts):,} of {len(documents):,} documents have a text, and k ="
+            f" {k}. Expected at least one, such as a caption or a page's text, and k of 1 or more."
+        )
+    index = Bm25Index(texts.values())
+    return matched_run(queries, list(texts), index.scores, k)
 
 
 def words(text: str) -> list[str]:

@@ -8,7 +8,7 @@ trec_eval does. It may be shallow: a query for which nothing was found has no ro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
+from vrag_kit.types import Query
 
 Qrels = Mapping[str, Mapping[str, int]]
 RUN_COLUMNS = ["query_id", "doc_id", "rank", "score"]
@@ -50,6 +51,24 @@ def best_scores(scores: np.ndarray, names: Sequence[str], k: int) -> list[tuple[
         return []
     reached = np.flatnonzero(scores >= np.partition(scores, -k)[-k]).tolist()
     return sorted(((float(scores[place]), names[place]) for place in reached), reverse=True)[:k]
+
+
+def matched_run(
+    queries: Iterable[Query], names: Sequence[str], scores: Callable[[str], np.ndarray], k: int
+) -> pd.DataFrame:
+    """The k texts that match each question best, as a run; a text with a score of 0
+    shares no word with the question, and is no result.
+
+    `scores(question)`: shape (n,), at least 0, the score of each name.
+    """
+    rows: list[tuple[str, str, float]] = []
+    for query in queries:
+        found = np.asarray(scores(query.text))
+        places = np.flatnonzero(found > 0)
+        matched = [names[place] for place in places.tolist()]
+        best = best_scores(found[places], matched, k)
+        rows += [(query.query_id, name, score) for score, name in best]
+    return make_run(rows)
 
 
 def write_run(run: pd.DataFrame, path: Path | str, tag: str) -> None:

@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
@@ -24,7 +23,7 @@ from vrag_kit.retrieval.embeddings import embed_documents
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.known import open_encoder
 from vrag_kit.retrieval.page_chunks import page_chunks, page_of
-from vrag_kit.retrieval.run import best_scores, make_run
+from vrag_kit.retrieval.run import make_run, matched_run
 from vrag_kit.retrieval.search import FlatRetriever
 from vrag_kit.retrieval.tfidf import WordIndex
 from vrag_kit.types import Benchmark, DocId, Evidence, Query
@@ -259,12 +258,4 @@ def _fingerprint(told: Sequence[object], stamps: Iterable[tuple[str, str]]) -> s
 def _word_index(kind: type[Bm25Index] | type[WordIndex], chunks: Sequence[Evidence]) -> Index:
     names = [chunk.doc_id for chunk in chunks]
     index = kind(chunk.text or "" for chunk in chunks)
-
-    def search(queries: Sequence[Query], k: int) -> pd.DataFrame:
-        rows: list[tuple[str, str, float]] = []
-        for query in queries:
-            best = best_scores(np.asarray(index.scores(query.text)), names, k)
-            rows += [(query.query_id, name, score) for score, name in best if score > 0]
-        return make_run(rows)
-
-    return search
+    return lambda queries, k: matched_run(queries, names, index.scores, k)

@@ -1,0 +1,168 @@
+"""Evidence side by side and in modes: nested, paired, and as the definition says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.generation import MODES, evidence_modes, side_by_side
+from vrag_kit.generation.evidence import ORDERS, chosen_for
+from vrag_kit.retrieval import make_run
+from vrag_kit.types import Benchmark, Context, Evidence, Query
+
+PICTURES = [f"p{number}" for number in range(6)]
+TEXTS = [f"t{number}" for number in range(6)]
+
+
+def small(**changes: object) -> Benchmark:
+    """Two queries over six pictures and six texts; q0 has gold p4, p1, p2 and t3, q1 t0."""
+    pictures = {each: Evidence(doc_id=each, image=ImageFile(f"{each}.png")) for each in PICTURES}
+    texts = {each: Evidence(doc_id=each, text=each) for each in TEXTS}
+    benchmark = Benchmark(
+        name="small",
+        fingerprint="small",
+        queries={each: Query(query_id=each, text="What?", answers=("x",)) for each in ("q0", "q1")},
+        corpus={**pictures, **texts},
+        qrels={"q0": {"p4": 1, "p1": 2, "p0": 0, "p2": 1, "t3": 1}, "q1": {"t0": 1, "t1": 0}},
+    )
+    return replace(benchmark, **changes)
+
+
+def ranked(documents: list[str]) -> pd.DataFrame:
+    rows = []
+    for query_id in ("q0", "q1"):
+        rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(documents)]
+    return make_run(rows)
+
+
+RUNS = {"image": ranked(PICTURES), "text": ranked(TEXTS)}
+
+
+def shown(contexts: list[Context], query_id: str) -> dict[str, tuple[str, ...]]:
+    return {each.setting: each.doc_ids for each in contexts if each.query_id == query_id}
+
+
+def test_the_modes_of_a_small_case_are_those_of_the_definition() -> None:
+    contexts = evidence_modes(small(), RUNS, ks={"image": 2, "text": 3}, order="gold_first")
+    assert shown(contexts, "q0") == {
+        "distractors_only": ("p0", "p3", "t0", "t1", "t2"),
+        "gt_plus_distractors": ("p4", "p1", "t3", "t0", "t1"),
+        "gt_only": ("p4", "p1", "t3"),  # at most two of three gold pictures
+    }
+    assert shown(contexts, "q1") == {
+        "distractors_only": ("p0", "p1", "t1", "t2", "t3"),
+        "gt_plus_distractors": ("p0", "p1", "t0", "t1", "t2"),
+        "gt_only": ("t0",),
+    }
+    assert {context.k for context in contexts} == {5}
+
+
+def test_gold_comes_first_last_or_anywhere_by_a_hash_of_the_draw() -> None:
+    ks = {"image": 0, "text": 4}
+    (last,) = [
+        each.doc_ids
+        for each in evidence_modes(small(), RUNS, ks=ks, order="gold_last")
+        if (each.query_id, each.setting) == ("q0", "gt_plus_distractors")
+    ]
+    assert last == ("t0", "t1", "t2", "t3")
+    contexts = evidence_modes(small(), RUNS, ks=ks, draws=6)
+    places = {
+        each.doc_ids.index("t3")
+        for each in contexts
+        if (each.query_id, each.setting) == ("q0", "gt_plus_distractors")
+    }
+    assert len(places) > 1
+    assert contexts == evidence_modes(small(), RUNS, ks=ks, draws=6)
+    one = evidence_modes(small().subset(["q1"]), RUNS, ks=ks, draws=6)
+    assert one == [each for each in contexts if each.query_id == "q1"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    order=st.permutations(PICTURES),
+    gold=st.lists(st.sampled_from(PICTURES), min_size=1, max_size=6, unique=True),
+    k=st.integers(1, 6),
+    how=st.sampled_from(ORDERS),
+    seed=st.integers(0, 3),
+)
+def test_modes_are_nested_and_paired(
+    order: list[str], gold: list[str], k: int, how: str, seed: int
+) -> None:
+    benchmark = small(qrels={"q0": dict.fromkeys(gold, 1), "q1": {"t0": 1}})
+    runs = {"image": ranked(order)}
+    found = evidence_modes(benchmark, runs, ks={"image": k}, order=how, seed=seed, draws=2)
+    again = evidence_modes(benchmark, runs, ks={"image": k + 1}, order=how, seed=seed, draws=2)
+    deeper = {(each.query_id, each.setting, each.draw): each.doc_ids for each in again}
+    for draw in (0, 1):
+        arms = shown([each for each in found if each.draw == draw], "q0")
+        distractors = [each for each in order if each not in gold]
+        assert set(arms["distractors_only"]) == set(distractors[:k])
+        assert set(arms["gt_only"]) == set(gold[:k])
+        plus = [each for each in arms["gt_plus_distractors"] if each not in gold]
+        assert set(plus) == set(distractors[: max(0, k - len(gold))])
+        assert len(arms["gt_plus_distractors"]) == min(k, 6)
+        if how == "shuffled":
+            kept = [each for each in arms["distractors_only"] if each in plus]
+            assert kept == plus
+        for mode, documents in arms.items():
+            assert set(documents) <= set(deeper["q0", mode, draw])
+
+
+def test_what_is_chosen_only_grows() -> None:
+    gold, others = ["g1", "g2"], ["d1", "d2", "d3"]
+    assert chosen_for("gt_only", gold, others, 3) == ("g1", "g2")
+    assert chosen_for("gt_plus_distractors", gold, others, 3) == ("g1", "g2", "d1")
+    assert chosen_for("distractors_only", gold, others, 3) == ("d1", "d2", "d3")
+    for mode in MODES:
+        sizes = [set(chosen_for(mode, gold, others, k)) for k in range(6)]
+        assert all(small <= large for small, large in pairwise(sizes))
+
+
+def test_a_pool_and_what_a_query_may_not_be_shown_bound_the_distractors() -> None:
+    pools = {"q0": ("p0", "p1", "p3", "t3"), "q1": ("t0", "t1")}
+    benchmark = small(pools=pools, left_out={"q0": frozenset({"p3"})})
+    runs = {"image": make_run([("q0", "p0", 1.0)]), "text": make_run([("q1", "t1", 1.0)])}
+    contexts = evidence_modes(benchmark, runs, order="gold_first")
+    assert shown(contexts, "q0")["distractors_only"] == ("p0",)
+    assert shown(contexts, "q1")["gt_plus_distractors"] == ("t0", "t1")
+
+
+def test_a_shallow_run_and_a_query_without_gold_are_refused_by_name() -> None:
+    shallow = {**RUNS, "text": RUNS["text"][RUNS["text"]["rank"] <= 2]}
+    with pytest.raises(VragError, match="query 'q1': the run of texts holds 1 distractors, fewer"):
+        evidence_modes(small(), shallow, ks={"image": 1, "text": 2})
+    bare = small(qrels={"q0": {"p1": 1}, "q1": {"t0": 0}})
+    with pytest.raises(VragError, match="1 of 2 queries of small have no gold evidence, the first"):
+        evidence_modes(bare, RUNS)
+    with pytest.raises(VragError, match="of the modality 'text', for which there is no run"):
+        evidence_modes(small(), {"image": RUNS["image"]})
+    with pytest.raises(VragError, match="expected how many of image and text"):
+        side_by_side(small(), RUNS, ks={"sound": 1})
+    with pytest.raises(VragError, match="order is 'best'"):
+        evidence_modes(small(), RUNS, order="best")
+    with pytest.raises(VragError, match="ranks 'other' for query 'q0', which is no document"):
+        side_by_side(small(), {"image": make_run([("q0", "other", 1.0)])}, ks={"image": 1})
+
+
+def test_side_by_side_shows_the_best_of_each_run_pictures_first() -> None:
+    both = side_by_side(small(), RUNS, ks={"text": 2, "image": 1})
+    assert [(each.setting, each.k, each.doc_ids) for each in both] == [
+        ("both", 3, ("p0", "t0", "t1"))
+    ] * 2
+    (text, _) = side_by_side(small(), RUNS, ks={"text": 2})
+    assert (text.setting, text.k, text.doc_ids) == ("text", 2, ("t0", "t1"))
+    (image, _) = side_by_side(small(), RUNS, ks={"image": 7, "text": 0})
+    assert (image.setting, image.doc_ids) == ("image", tuple(PICTURES))
+
+
+def test_one_fused_run_serves_both_modalities_each_by_its_own_documents() -> None:
+    mixed = ranked(["t5", "p5", "p4", "t4"])
+    (first, _) = side_by_side(small(), {"image": mixed, "text": mixed}, ks={"image": 1, "text": 1})
+    assert first.doc_ids == ("p5", "t5")

@@ -1,0 +1,145 @@
+"""BM25 runs and fused runs against cases worked by hand and slow, obvious versions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval import bm25_run, fuse, make_run
+from vrag_kit.retrieval.bm25 import Bm25Index
+from vrag_kit.types import Evidence, Query
+
+DOC_IDS = [f"d{number}" for number in range(6)]
+Ranking = dict[str, list[str]]
+
+
+def run_of(rankings: Ranking) -> pd.DataFrame:
+    rows = []
+    for query_id, documents in rankings.items():
+        rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(documents)]
+    return make_run(rows)
+
+
+def hits(run: pd.DataFrame, query_id: str = "q") -> list[str]:
+    return list(run.loc[run["query_id"] == query_id, "doc_id"])
+
+
+def texts(*words: str) -> dict[str, Evidence]:
+    return {
+        f"d{number}": Evidence(doc_id=f"d{number}", text=text)
+        for number, text in enumerate(words, start=1)
+    }
+
+
+def test_bm25_finds_what_the_case_worked_by_hand_finds() -> None:
+    documents = texts("red moth", "red red bird", "blue bird")
+    run = bm25_run([Query(query_id="q", text="red bird")], documents, 3)
+    # ln(1 + 1.5 / 2.5) = 0.470004, over 1 + 1.339286, and 2 / 3.821429 + 1 / 2.821429 of it
+    assert list(run["doc_id"]) == ["d2", "d3", "d1"]  # of equal scores the later id first
+    assert list(run["score"]) == pytest.approx([0.412567, 0.200918, 0.200918], abs=1e-6)
+    assert list(run["rank"]) == [1, 2, 3]
+    assert hits(bm25_run([Query(query_id="q", text="red bird")], documents, 2)) == ["d2", "d3"]
+
+
+def test_what_shares_no_word_is_no_result_and_a_bare_picture_is_no_text() -> None:
+    documents = {**texts("a moth", "the bird"), "picture": Evidence(doc_id="picture")}
+    queries = [Query(query_id=text, text=text) for text in ("A", "zebra", "THE", "")]
+    run = bm25_run(queries, documents, 5)
+    assert list(zip(run["query_id"], run["doc_id"], strict=True)) == [("A", "d1"), ("THE", "d2")]
+    without = bm25_run(queries, texts("a moth", "the bird"), 5)
+    assert run.equals(without)  # nor does it change what a word is worth
+
+
+def test_a_bm25_search_of_nothing_or_for_nothing_says_so() -> None:
+    query = Query(query_id="q", text="red")
+    with pytest.raises(VragError, match="0 of 1 documents have a text, and k = 3"):
+        bm25_run([query], {"p": Evidence(doc_id="p", text=" ")}, 3)
+    with pytest.raises(VragError, match="1 of 1 documents have a text, and k = 0"):
+        bm25_run([query], texts("red"), 0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.text("abc ", min_size=1, max_size=12), min_size=1, max_size=8),
+    st.text("abcd ", max_size=6),
+    st.integers(1, 9),
+)
+def test_a_bm25_run_is_all_scores_above_0_sorted(words: list[str], asked: str, k: int) -> None:
+    documents = texts(*words)
+    worded = {doc_id: each.text for doc_id, each in documents.items() if (each.text or "").strip()}
+    if not worded:
+        return
+    scores = Bm25Index(map(str, worded.values())).scores(asked)
+    ranked = sorted(((float(s), d) for s, d in zip(scores, worded, strict=True)), reverse=True)
+    expected = [doc_id for score, doc_id in ranked if score > 0][:k]
+    assert hits(bm25_run([Query(query_id="q", text=asked)], documents, k)) == expected
+
+
+def test_fusion_agrees_with_the_case_worked_by_hand() -> None:
+    runs = {"one": run_of({"q": ["d1", "d2", "d3"]}), "two": run_of({"q": ["d3", "d4"]})}
+    fused = fuse(runs)
+    assert hits(fused) == ["d3", "d1", "d4", "d2"]
+    expected = [1 / 63 + 1 / 61, 1 / 61, 1 / 62, 1 / 62]
+    assert list(fused["score"]) == pytest.approx(expected, rel=1e-12)
+    assert list(fused["rank"]) == [1, 2, 3, 4]
+
+
+def test_equal_sums_of_other_ranks_are_a_tie() -> None:
+    at = {3: "a", 12: "b", 24: "a"}  # 1/63 + 1/84 = 1/72 + 1/72
+    first = [at.get(rank, f"x{rank}") if rank != 24 else "x24" for rank in range(1, 25)]
+    second = [at.get(rank, f"y{rank}") if rank != 3 else "y3" for rank in range(1, 25)]
+    fused = fuse({"one": run_of({"q": first}), "two": run_of({"q": second})})
+    assert hits(fused)[:2] == ["b", "a"]
+    assert fused["score"][0] == fused["score"][1]
+
+
+def test_depth_counts_the_first_of_each_run_and_a_weight_of_0_takes_a_run_out() -> None:
+    runs = {"one": run_of({"q": ["d1", "d2"]}), "two": run_of({"q": ["d2", "d3"], "r": ["d5"]})}
+    assert hits(fuse(runs, depth=1)) == ["d2", "d1"]
+    weights = {"one": 0.0, "two": 0.25}
+    assert hits(fuse(runs, weights=weights)) == ["d2", "d3"]
+    assert hits(fuse(runs, weights=weights), "r") == ["d5"]
+    assert fuse(runs, weights=weights)["score"].tolist()[0] == 0.25 / 61
+
+
+rankings = st.lists(st.permutations(DOC_IDS).map(lambda order: order[:4]), min_size=1, max_size=4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rankings, st.integers(0, 90), st.integers(1, 5), st.data())
+def test_fusion_agrees_with_exact_fractions_in_any_order_of_the_runs(
+    orders: list[list[str]], k0: int, depth: int, data: st.DataObject
+) -> None:
+    weights = {str(place): data.draw(st.integers(0, 4)) / 4 for place in range(len(orders))}
+    runs = {str(place): run_of({"q": order}) for place, order in enumerate(orders)}
+    exact: dict[str, Fraction] = {}
+    for name, order in zip(runs, orders, strict=True):
+        for rank, doc_id in enumerate(order[:depth], start=1):
+            share = Fraction(weights[name]) / (k0 + rank)
+            exact[doc_id] = exact.get(doc_id, Fraction(0)) + share
+    found = sorted(((score, doc_id) for doc_id, score in exact.items() if score), reverse=True)
+    fused = fuse(runs, k0=k0, weights=weights, depth=depth)
+    assert hits(fused) == [doc_id for _, doc_id in found]
+    assert list(fused["score"]) == [float(score) for score, _ in found]
+    backwards = dict(reversed(list(runs.items())))
+    assert fuse(backwards, k0=k0, weights=weights, depth=depth).equals(fused)
+
+
+def test_what_cannot_be_fused_is_refused_by_name() -> None:
+    run = run_of({"q": ["d1", "d2"]})
+    for wrong in ({"k0": -1}, {"depth": 0}):
+        with pytest.raises(VragError, match="expected at least one run, k0 of 0 or more"):
+            fuse({"one": run}, **wrong)
+    with pytest.raises(VragError, match="fuse: 0 runs"):
+        fuse({})
+    with pytest.raises(VragError, match="a number of 0 or more for each of one"):
+        fuse({"one": run}, weights={"two": 1.0})
+    with pytest.raises(VragError, match="run 'one' ranks document 'd1' twice for query 'q'"):
+        fuse({"one": pd.concat([run, run])})
+    with pytest.raises(VragError, match="fuse, run 'one': the table of a run has no column 'rank'"):
+        fuse({"one": run.drop(columns="rank")})

@@ -1,0 +1,199 @@
+"""Pictures and texts side by side, so many of each: as searches find them, and in the
+modes that show gold evidence, distractors, or both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.frames import RUN
+from vrag_kit.order import ordered
+from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, QueryId
+
+BOTH = "both"
+GT_ONLY = "gt_only"
+GT_PLUS_DISTRACTORS = "gt_plus_distractors"
+DISTRACTORS_ONLY = "distractors_only"
+MODES = (DISTRACTORS_ONLY, GT_PLUS_DISTRACTORS, GT_ONLY)
+"""From nothing that answers to nothing else."""
+ORDERS = ("shuffled", "gold_first", "gold_last")
+"""shuffled: by a hash of the draw. Otherwise gold as the data list it, distractors best
+ranked first.
+"""
+KS = {"image": 3, "text": 3}
+"""Documents of each modality: as many as a checker is shown, too."""
+
+Runs = Mapping[str, pd.DataFrame]
+"""Modality → run; documents of another modality in it are passed over."""
+
+
+def side_by_side(benchmark: Benchmark, runs: Runs, *, ks: Mapping[str, int] = KS) -> list[Context]:
+    """The first documents of each modality's run, best first, pictures before texts: one
+    context a query, whose setting is "image", "text" or "both", after what `ks` asks for.
+
+    A query for which fewer were found gets those, perhaps none. Raises `VragError` for
+    an unknown modality, and for one without a run.
+    """
+    wanted = _wanted(ks, runs)
+    setting = BOTH if len(wanted) > 1 else wanted[0]
+    ranked = {modality: _ranked(benchmark, runs[modality], modality) for modality in wanted}
+    contexts = []
+    for query_id in benchmark.queries:
+        shown: tuple[DocId, ...] = ()
+        for modality in wanted:
+            shown += ranked[modality][query_id][: ks[modality]]
+        k = sum(ks.values())
+        contexts.append(Context(query_id=query_id, setting=setting, k=k, doc_ids=shown))
+    return contexts
+
+
+def evidence_modes(
+    benchmark: Benchmark,
+    runs: Runs,
+    *,
+    ks: Mapping[str, int] = KS,
+    order: str = ORDERS[0],
+    draws: int = 1,
+    seed: int = 0,
+) -> list[Context]:
+    """Each query in each of `MODES` and draws (MRAG-Suite, section 3.5), pictures before
+    texts; k is what `ks` asks for in all.
+
+    Of each modality, gt_only has the gold documents in the order of the labels, at most
+    k; gt_plus_distractors has those, filled up to k with distractors; distractors_only
+    the first k distractors, of which the ones before are the first. Distractors are the
+    best ranked documents of the modality's run without a positive label. `order` (one of
+    `ORDERS`) is that of the documents of one modality; when it is "shuffled", what two
+    modes share keeps its order.
+
+    A modality that a query's candidates do not have is not shown. Raises `VragError`
+    for a query without any gold document, for a run that is not as deep as the
+    candidates allow, and as `side_by_side` does.
+    """
+    wanted = _wanted(ks, runs)
+    if order not in ORDERS or draws < 1:
+        raise VragError(
+            f"order is {order!r}, draws {draws}; expected one of {', '.join(ORDERS)}, and 1 or"
+            " more."
+        )
+    _check_gold(benchmark)
+    arms = {modality: _arms(benchmark, runs[modality], modality, ks) for modality in wanted}
+    contexts = []
+    for query_id in benchmark.queries:
+        for draw in range(draws):
+            names = (seed, query_id, "evidence", draw)
+            for mode in MODES:
+                shown: tuple[DocId, ...] = ()
+                for modality in wanted:
+                    gold, others = arms[modality][query_id]
+                    chosen = chosen_for(mode, gold, others, ks[modality])
+                    shown += _in_order(chosen, gold, order, names)
+                k = sum(ks.values())
+                contexts.append(
+                    Context(query_id=query_id, setting=mode, k=k, draw=draw, doc_ids=shown)
+                )
+    return contexts
+
+
+def chosen_for(
+    mode: str, gold: Sequence[DocId], distractors: Sequence[DocId], k: int
+) -> tuple[DocId, ...]:
+    """At most k documents of one modality in a mode: gold ones first, then distractors,
+    each in the order given.
+
+    Over k, and from gt_only to gt_plus_distractors, what is chosen only grows.
+    """
+    if mode == DISTRACTORS_ONLY:
+        return tuple(distractors[:k])
+    kept = tuple(gold[:k])
+    return kept if mode == GT_ONLY else kept + tuple(distractors[: k - len(kept)])
+
+
+def _wanted(ks: Mapping[str, int], runs: Runs) -> list[str]:
+    """The modalities that are asked for, pictures first."""
+    wanted = [modality for modality in MODALITIES if ks.get(modality, 0) > 0]
+    if set(ks) - set(MODALITIES) or not wanted or min(ks.values()) < 0:
+        raise VragError(
+            f"documents to show: {dict(ks)}; expected how many of {' and '.join(MODALITIES)}, at"
+            " least one in all."
+        )
+    if missing := [modality for modality in wanted if modality not in runs]:
+        raise VragError(
+            f"{ks[missing[0]]} documents to show are of the modality {missing[0]!r}, for which"
+            f" there is no run; found {', '.join(runs) or 'none'}. Search for it, or ask for 0."
+        )
+    return wanted
+
+
+def _ranked(
+    benchmark: Benchmark, run: pd.DataFrame, modality: str
+) -> dict[QueryId, tuple[DocId, ...]]:
+    """Query → its documents of a modality in a run, best first."""
+    RUN.check(run, ["query_id", "doc_id", "rank"], f"the run of {modality}s")
+    found: dict[QueryId, list[DocId]] = {query_id: [] for query_id in benchmark.queries}
+    best_first = run.sort_values("rank", kind="stable")[["query_id", "doc_id"]]
+    for query_id, doc_id in best_first.itertuples(index=False):
+        if doc_id not in benchmark.corpus:
+            raise VragError(
+                f"the run of {modality}s ranks {doc_id!r} for query {query_id!r}, which is no"
+                f" document of {benchmark.name}. Search its own corpus."
+            )
+        if query_id in found and benchmark.corpus[doc_id].modality == modality:
+            found[query_id].append(doc_id)
+    return {query_id: tuple(documents) for query_id, documents in found.items()}
+
+
+def _arms(
+    benchmark: Benchmark, run: pd.DataFrame, modality: str, ks: Mapping[str, int]
+) -> dict[QueryId, tuple[tuple[DocId, ...], tuple[DocId, ...]]]:
+    """Query → its gold documents of a modality, and at most k distractors."""
+    ranked = _ranked(benchmark, run, modality)
+    k = ks[modality]
+    there = [each for each, document in benchmark.corpus.items() if document.modality == modality]
+    arms = {}
+    for query_id in benchmark.queries:
+        relevant = set(benchmark.relevant(query_id))
+        gold = [
+            each
+            for each in benchmark.relevant(query_id)
+            if benchmark.corpus[each].modality == modality
+        ]
+        others = [each for each in ranked[query_id] if each not in relevant][:k]
+        pool = benchmark.candidates(query_id)
+        among = there if pool is None else set(pool).intersection(there)
+        never = relevant | benchmark.left_out.get(query_id, frozenset())
+        most = min(k, len(set(among) - never))
+        if len(others) < most:
+            raise VragError(
+                f"query {query_id!r}: the run of {modality}s holds {len(others)} distractors,"
+                f" fewer than {most}, though there are more. Search deeper, or by a retriever"
+                " that ranks every document."
+            )
+        arms[query_id] = (tuple(gold), tuple(others))
+    return arms
+
+
+def _in_order(
+    chosen: Sequence[DocId], gold: Sequence[DocId], order: str, names: tuple[object, ...]
+) -> tuple[DocId, ...]:
+    """Chosen documents as they are shown."""
+    if order == "shuffled":
+        return tuple(ordered(chosen, *names))
+    if order == "gold_first":
+        return tuple(chosen)
+    others = [each for each in chosen if each not in gold]
+    return (*others, *[each for each in chosen if each in gold])
+
+
+def _check_gold(benchmark: Benchmark) -> None:
+    """Raise `VragError` for queries without gold evidence."""
+    without = [query_id for query_id in benchmark.queries if not benchmark.relevant(query_id)]
+    if without:
+        raise VragError(
+            f"{len(without):,} of {len(benchmark.queries):,} queries of {benchmark.name} have no"
+            f" gold evidence, the first {without[0]!r}. Leave them out of all modes with"
+            " `enough_clues(benchmark, 1)`."
+        )
