@@ -34,7 +34,7 @@ from vrag_kit.papers.crag_mm.printed import (
     printed_systems,
     truth_table,
 )
-from vrag_kit.papers.crag_mm.printed_text import Claim, claims
+from vrag_kit.papers.crag_mm.printed_text import claims
 from vrag_kit.papers.crag_mm.recall import (
     CROPPED,
     IMAGE_CUTOFFS,
@@ -84,6 +84,7 @@ from vrag_kit.papers.crag_mm.turn_slices import (
 )
 from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
 from vrag_kit.papers.crag_mm.wording import WORDINGS, rewriting_wording, wording_of
+from vrag_kit.papers.told_numbers import Claim
 
 __all__ = [
     "ARMS",

@@ -14,10 +14,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.papers.audit_rows import (
-    AGREES,
-    CONTRADICTS,
     NOT_COMPARABLE,
-    ROUNDED,
     SAME,
     Allowed,
     rows_of,
@@ -27,6 +24,7 @@ from vrag_kit.papers.crag_mm.independent_turns import independent_turns
 from vrag_kit.papers.crag_mm.printed import MULTI, SINGLE
 from vrag_kit.papers.crag_mm.printed_text import claims
 from vrag_kit.papers.published import published
+from vrag_kit.papers.told_numbers import text_against_tables
 
 Tables = Mapping[int | str, pd.DataFrame]
 RESULTS = (4, 5, 8, 9, 10, 11)
@@ -185,15 +183,7 @@ def _recall(tables: Tables) -> Iterable[pd.DataFrame]:
 
 def _statements(tables: Tables) -> Iterable[pd.DataFrame]:
     """What the text says of its tables: see `claims`."""
-    for claim in claims(tables):
-        allowed = Allowed(claim.unit / 2 + 1e-4)
-        row = rows_of(
-            "text against tables", claim.table, [claim.name], claim.printed, [claim.found], allowed
-        )
-        finding = AGREES if claim.holds(allowed.exact) else CONTRADICTS
-        if finding == CONTRADICTS and claim.rounded_first:
-            finding = ROUNDED
-        yield row.assign(finding=finding, note=f"section {claim.section}: {claim.says}")
+    return text_against_tables(claims(tables))
 
 
 _OF_RESULTS = (_shares, _truthfulness, _repeats, remainders, conversation_counts, _stops)

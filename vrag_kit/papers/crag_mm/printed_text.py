@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pandas as pd
 
 from vrag_kit.papers.crag_mm.printed import MULTI, SINGLE
+from vrag_kit.papers.told_numbers import Claim
 
 _INDUSTRY = ("Claude Sonnet", "Gemini", "GPT-5", "SG MMAI")
 _TEAM, _BASE = "Winning team", "Llama 3.2 11B RAG"
 Tables = Mapping[int | str, pd.DataFrame]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A number of the text beside the one that the tables give."""
-
-    name: str
-    section: str
-    table: int | str
-    says: str
-    printed: float
-    found: float
-    unit: float = 1.0
-    """Of the last digit that the text prints."""
-    above: bool = False
-    """Whether the text says that it is more than that."""
-    rounded_first: bool = False
-    """Whether it follows from numbers that are rounded before they are subtracted."""
-
-    def holds(self, within: float) -> bool:
-        """Whether the two are equal to the last printed digit, or the found one is above
-        the printed where the text says so.
-        """
-        if self.above:
-            return self.found > self.printed
-        return abs(self.printed - self.found) <= within
 
 
 def claims(tables: Tables) -> list[Claim]:

@@ -45,7 +45,7 @@ from vrag_kit.papers.mrag_bench.official_scorer import (
 )
 from vrag_kit.papers.mrag_bench.people import answerers_agree, both_means, printed_people
 from vrag_kit.papers.mrag_bench.positions import letters_chosen, over_rotations, with_letters
-from vrag_kit.papers.mrag_bench.printed_text import Claim, claims, retriever_correlations
+from vrag_kit.papers.mrag_bench.printed_text import claims, retriever_correlations
 from vrag_kit.papers.mrag_bench.readers import (
     accuracy_by_reading,
     official_runs,
@@ -102,6 +102,7 @@ from vrag_kit.papers.mrag_bench.text_settings import (
 )
 from vrag_kit.papers.mrag_bench.turned import one_of_each, turned
 from vrag_kit.papers.mrag_bench.wording import WORDINGS
+from vrag_kit.papers.told_numbers import Claim
 
 __all__ = [
     "ASPECTS",

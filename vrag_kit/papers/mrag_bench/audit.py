@@ -16,7 +16,6 @@ import pandas as pd
 
 from vrag_kit.fetching.mrag_bench_health import PUBLISHED
 from vrag_kit.papers.audit_rows import (
-    AGREES,
     CONTRADICTS,
     SAME,
     Allowed,
@@ -24,6 +23,7 @@ from vrag_kit.papers.audit_rows import (
 )
 from vrag_kit.papers.mrag_bench.printed_text import claims
 from vrag_kit.papers.published import published
+from vrag_kit.papers.told_numbers import text_against_tables
 
 QUESTIONS = PUBLISHED
 """Questions of each scenario: the whole numbers that Figure 2's shares stand for."""
@@ -203,10 +203,4 @@ def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:
 
 def _statements(tables: Tables) -> Iterable[pd.DataFrame]:
     """What the text says of its tables: see `claims`."""
-    for claim in claims(tables, _of_aspects()):
-        allowed = Allowed(claim.unit / 2 + 1e-4)
-        row = rows_of(
-            "text against tables", claim.table, [claim.name], claim.printed, [claim.found], allowed
-        )
-        finding = AGREES if claim.holds(allowed.exact) else CONTRADICTS
-        yield row.assign(finding=finding, note=f"section {claim.section}: {claim.says}")
+    return text_against_tables(claims(tables, _of_aspects()))

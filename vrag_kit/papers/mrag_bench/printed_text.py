@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pandas as pd
 
+from vrag_kit.papers.told_numbers import Claim
+
 _LLAVA = "LLaVA-NeXT-Interleave-7B"
 _GPT = "GPT-4-Turbo"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A number of the text beside the one that the tables give."""
-
-    name: str
-    section: str
-    table: int | str
-    says: str
-    printed: float
-    found: float
-    unit: float = 0.01
-    """Of the last digit that the text prints."""
-
-    def holds(self, within: float) -> bool:
-        """Whether the two are equal to the last printed digit."""
-        return abs(self.printed - self.found) <= within
 
 
 def claims(tables: Mapping[int | str, pd.DataFrame], aspects: Mapping[str, int]) -> list[Claim]:
@@ -45,7 +28,6 @@ def claims(tables: Mapping[int | str, pd.DataFrame], aspects: Mapping[str, int])
             says='"perspective and others aspects, covering a total of 892 questions"',
             printed=892,
             found=aspects["perspective"] + aspects["others"],
-            unit=1,
         ),
     ]
 
@@ -98,7 +80,15 @@ def _gains(main: pd.DataFrame) -> list[Claim]:
         values.append((f"{model}, retrieved", says, retrieved, found[model] - alone[model]))
         values.append((f"{model}, ground truth", says, ground, truth[model] - alone[model]))
     return [
-        Claim(name=name, section="3.2", table=3, says=says, printed=printed, found=float(own))
+        Claim(
+            name=name,
+            section="3.2",
+            table=3,
+            says=says,
+            printed=printed,
+            found=float(own),
+            unit=0.01,
+        )
         for name, says, printed, own in values
     ]
 
@@ -121,7 +111,15 @@ def _open_models(main: pd.DataFrame) -> list[Claim]:
         ("lead of GPT-4o, GT", "1", lead, 15.52, ahead["gt_rag"]),
     ]
     return [
-        Claim(name=name, section=section, table=3, says=says, printed=printed, found=float(own))
+        Claim(
+            name=name,
+            section=section,
+            table=3,
+            says=says,
+            printed=printed,
+            found=float(own),
+            unit=0.01,
+        )
         for name, section, says, printed, own in values
     ]
 
@@ -144,7 +142,9 @@ def _text_or_image(table: pd.DataFrame) -> list[Claim]:
     for name, says, printed, setting, model in values:
         own = ahead(setting, model)
         found.append(
-            Claim(name=name, section="4.1", table=4, says=says, printed=printed, found=own)
+            Claim(
+                name=name, section="4.1", table=4, says=says, printed=printed, found=own, unit=0.01
+            )
         )
     return found
 
@@ -161,6 +161,7 @@ def _retrievers(tables: Mapping[int | str, pd.DataFrame]) -> list[Claim]:
             says='"a 2.07% gap in overall accuracy"',
             printed=2.07,
             found=float(right["VISTA"] - right["CLIP"]),
+            unit=0.01,
         ),
         Claim(
             name="recall@5 and accuracy",
@@ -169,6 +170,5 @@ def _retrievers(tables: Mapping[int | str, pd.DataFrame]) -> list[Claim]:
             says='"a strong 95% positive correlation" (Pearson, over four retrievers)',
             printed=95,
             found=float(100 * together["overall"]),
-            unit=1,
         ),
     ]
