@@ -127,6 +127,78 @@ def test_questions_of_other_splits_and_those_that_texts_answer_are_left_out_with
     assert list(load_webqa(*files, split="train").queries) == ["c3"]
 
 
+def snippet(number: int, **changes: Any) -> dict[str, Any]:
+    return {"fact": f"Fact {number}.", "snippet_id": f"s{number}", "title": "T", **changes}
+
+
+def text_question(guid: str = "b2", **changes: Any) -> dict[str, Any]:
+    facts = {"txt_posFacts": [snippet(1), snippet(2)], "txt_negFacts": [snippet(3)]}
+    images = {"img_posFacts": [], "img_negFacts": [fact(1)]}
+    return question(Guid=guid, **{**images, **facts, **changes})
+
+
+def test_text_questions_are_asked_of_their_snippets_alone_or_of_the_images_named_too(
+    write: Write,
+) -> None:
+    annotations, images = write({"a1": question(), "b2": text_question()})
+    alone = load_webqa(annotations, None, questions="text")
+    assert alone.qrels == {"b2": {"s1": 1, "s2": 1, "s3": 0}}
+    assert (alone.corpus["s3"].text, alone.corpus["s3"].image) == ("Fact 3.", None)
+    assert alone.corpus["s3"].metadata["title"] == "T"
+    with_images = load_webqa(annotations, images, questions="text")
+    assert with_images.qrels == {"b2": {"30000001": 0, "s1": 1, "s2": 1, "s3": 0}}
+    both = load_webqa(annotations, images, questions="all")
+    assert both.qrels["b2"] == with_images.qrels["b2"]
+    assert both.qrels["a1"] == load_webqa(annotations, images).qrels["a1"]
+    told = [
+        [both.queries[guid].metadata[key] for key in ("needs", "hops")] for guid in both.queries
+    ]
+    assert told == [["image", 1], ["text", 2]]
+    assert both.queries["b2"].metadata["reference"] == "They form a zigzag."
+
+
+def test_a_snippet_without_an_id_or_with_anothers_gets_one_of_its_question(write: Write) -> None:
+    row = text_question(
+        txt_posFacts=[snippet(1, snippet_id=None), snippet(2, snippet_id="a b")],
+        txt_negFacts=[snippet(3, snippet_id="a b")],
+    )
+    benchmark = load_webqa(write({"b2": row})[0], None, questions="text")
+    assert benchmark.qrels["b2"] == {"b2_txt_pos_0": 1, "a%20b": 1, "b2_txt_neg_0": 0}
+    assert benchmark.corpus["b2_txt_neg_0"].text == "Fact 3."
+
+
+def test_a_question_that_images_and_snippets_answer_needs_both(write: Write) -> None:
+    row = text_question(img_posFacts=[fact(2)])
+    for questions in ("image", "text", "all"):
+        benchmark = load_webqa(*write({"b2": row}), questions=questions)
+        assert benchmark.queries["b2"].metadata["needs"] == "both"
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (text_question(txt_posFacts=[snippet(1, fact=" ")]), ["txt_posFacts number 1", "'fact'"]),
+        (text_question(txt_negFacts=["x"]), ["txt_negFacts number 1", "'fact' is None"]),
+        (text_question(txt_posFacts=None), ["'txt_posFacts' is None, expected a list"]),
+        (question(), ["no question of split 'val' has a snippet in txt_posFacts"]),
+    ],
+)
+def test_what_is_wrong_in_text_questions_is_named(
+    write: Write, row: object, words: list[str]
+) -> None:
+    with pytest.raises(VragError) as caught:
+        load_webqa(write({"b2": row})[0], None, questions="text")
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_image_questions_need_images_and_other_questions_are_refused(write: Write) -> None:
+    annotations = write()[0]
+    with pytest.raises(VragError, match="no images for 'all' questions"):
+        load_webqa(annotations, None, questions="all")
+    with pytest.raises(VragError, match="expected one of image, text, all"):
+        load_webqa(annotations, None, questions="texts")
+
+
 def test_the_cluster_of_a_question_is_its_topic_or_where_it_has_none_its_guid(write: Write) -> None:
     bare = question()
     del bare["topic"]

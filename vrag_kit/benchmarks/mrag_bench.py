@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from urllib.parse import quote
 from vrag_kit.benchmarks.images import ImageFile, list_images
 from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, cut_from, match_rows, place_of
 from vrag_kit.benchmarks.mrag_bench_rows import LABELS, LETTERS, find_shards
+from vrag_kit.benchmarks.shared_groups import shared_groups
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Evidence, Query
 from vrag_kit.workspace import path as project_path
@@ -64,7 +64,7 @@ def load_mrag_bench(
     folder = corpus_folder(corpus) if corpus else None
     found = _find(find_shards(rows), folder, store, cuts=left_out != "own")
     documents = _without_inputs(found) if left_out == "inputs" else found.documents
-    groups = _groups(found.rows)
+    groups = shared_groups({row.texts["id"]: row.gt_images for row in found.rows})
     return Benchmark(
         name=name,
         fingerprint=_fingerprint(found.rows, documents),
@@ -151,27 +151,6 @@ def _left_out(own: Mapping[str, set[str]], documents: Iterable[str]) -> dict[str
         for row_id, names in own.items()
         if names & there
     }
-
-
-def _groups(rows: Sequence[MatchedRow]) -> dict[str, str]:
-    """Id of a row → the first id of all rows that share ground-truth pictures with it,
-    directly or through others: the components of the graph of rows and pictures.
-    """
-    of_picture: dict[str, list[int]] = defaultdict(list)
-    for place, row in enumerate(rows):
-        for picture in row.gt_images:
-            of_picture[picture].append(place)
-    first: dict[int, int] = {}
-    for start in range(len(rows)):
-        waiting = [start]
-        while waiting:
-            place = waiting.pop()
-            if place in first:
-                continue
-            first[place] = start
-            for picture in rows[place].gt_images:
-                waiting += of_picture.pop(picture, [])
-    return {row.texts["id"]: rows[first[place]].texts["id"] for place, row in enumerate(rows)}
 
 
 def _query(

@@ -1,4 +1,5 @@
-"""WebQA (Chang et al., CVPR 2022): questions that images with captions answer.
+"""WebQA (Chang et al., CVPR 2022): questions that images with captions answer, and
+questions that snippets of text answer.
 
 Read from the files that its authors publish. WebQA_train_val.json is one object,
 
@@ -7,7 +8,8 @@ Read from the files that its authors publish. WebQA_train_val.json is one object
             "img_posFacts": [{"image_id": 30123456, "caption": …, "title": …,
                               "url": …, "imgUrl": …}],
             "img_negFacts": [the same],
-            "txt_posFacts": […], "txt_negFacts": […]}}
+            "txt_posFacts": [{"snippet_id": …, "fact": …, "title": …, "url": …}],
+            "txt_negFacts": [the same]}}
 
 imgs.tsv has the pictures (389,750 lines, about 51 GB), as `webqa_images` tells. These
 names, the quotes around questions and answers, and the rule of the line were read in
@@ -21,23 +23,32 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vrag_kit.benchmarks.webqa_facts import facts, read_image, read_snippet
 from vrag_kit.benchmarks.webqa_images import TsvFile
 from vrag_kit.errors import VragError, short
 from vrag_kit.types import Benchmark, Evidence, Query
 
+QUESTIONS = {"image": ("img",), "text": ("txt",), "all": ("img", "txt")}
+"""Which questions → the kinds of evidence that may answer them."""
 _KEYS = {"Q": str, "A": list, "img_posFacts": list, "img_negFacts": list}
-_LABELS = {"img_posFacts": 1, "img_negFacts": 0}
+_TEXT_KEYS = {"txt_posFacts": list, "txt_negFacts": list}
+_NEEDS = {("img",): "image", ("txt",): "text", ("img", "txt"): "both"}
 
 Row = dict[str, Any]  # as JSON gives it; `_check` looks at the types of _KEYS
 
 
 def load_webqa(
-    annotations: Path | str, images: Path | str, *, split: str = "val", name: str = "webqa"
+    annotations: Path | str,
+    images: Path | str | None,
+    *,
+    split: str = "val",
+    name: str = "webqa",
+    questions: str = "image",
 ) -> Benchmark:
     """The questions of a split that images answer, and all images named by them, each
     with its caption as text.
@@ -49,25 +60,37 @@ def load_webqa(
     for a positive image, 0 for a negative one. The text is the caption, or the title
     where there is no caption; an image named twice keeps its first. A query's group is
     its topic, because questions on one topic are asked about the same pictures; its
-    Guid where there is no topic. Raises `VragError` for a file that is missing or not
-    as described above, and for a split without such questions.
+    Guid where there is no topic. The metadata hold `category`, `hops` (positive
+    documents), `needs` ("image", "text" or "both"), `reference` (the first answer, a
+    sentence), `gold_claims` (()) and `where`.
+
+    With `questions` "text" those with a positive snippet are asked instead, with "all"
+    both; then snippets are documents too, with `title` and `url` in their metadata, and
+    so are the images of all these questions. `images` may be None for text questions,
+    whose documents are then snippets alone.
+
+    Raises `VragError` for a file that is missing or not as described above, and for a
+    split without such questions.
     """
+    if questions not in QUESTIONS:
+        raise VragError(f"questions is {questions!r}; expected one of {', '.join(QUESTIONS)}.")
+    if images is None and questions != "text":
+        raise VragError(
+            f"no images for {questions!r} questions; name imgs.tsv, or ask text questions."
+        )
     annotations = Path(annotations)
-    rows = _rows(annotations, split)
-    pictures = TsvFile(Path(images))
+    rows = _rows(annotations, split, questions)
+    pictures = None if images is None else TsvFile(Path(images))
     queries: dict[str, Query] = {}
     corpus: dict[str, Evidence] = {}
     qrels: dict[str, Mapping[str, int]] = {}
     for guid, row in rows.items():
         where = f"{annotations}: question {guid!r}"
         labels: dict[str, int] = {}
-        for fact, label, place in _facts(row, where):
-            image_id, caption = _read_fact(fact, place)
-            doc_id = str(image_id)
-            labels.setdefault(doc_id, label)
-            if doc_id not in corpus:
-                image = pictures.image(image_id, place)
-                corpus[doc_id] = Evidence(doc_id=doc_id, image=image, text=caption)
+        if pictures:
+            _add_images(row, where, pictures, corpus, labels)
+        if questions != "image":
+            _add_snippets(row, guid, where, corpus, labels)
         queries[guid] = _query(guid, row, where)
         qrels[guid] = labels
     return Benchmark(
@@ -99,18 +122,22 @@ def captions_only(benchmark: Benchmark) -> Benchmark:
     return replace(benchmark, fingerprint=fingerprint, corpus=corpus)
 
 
-def _rows(path: Path, split: str) -> dict[str, Row]:
-    """Guid → row of the questions of `split` that have positive images, checked."""
+def _rows(path: Path, split: str, questions: str) -> dict[str, Row]:
+    """Guid → row of the questions of `split` that have such evidence, checked."""
     content = _read(path)
     found = {guid: row for guid, row in content.items() if row.get("split") == split}
+    keys = _KEYS if questions == "image" else _KEYS | _TEXT_KEYS
     for guid, row in found.items():
-        _check(guid, row, f"{path}: question {guid!r}")
-    rows = {guid: row for guid, row in found.items() if row["img_posFacts"]}
+        _check(guid, row, keys, f"{path}: question {guid!r}")
+    wanted = [f"{kind}_posFacts" for kind in QUESTIONS[questions]]
+    rows = {guid: row for guid, row in found.items() if any(row[key] for key in wanted)}
     if not rows:
         counts = Counter(str(row.get("split")) for row in content.values())
         splits = ", ".join(f"{name!r} ({count:,})" for name, count in counts.items())
+        lacking = " or ".join(wanted).replace("img_posFacts", "an image in img_posFacts")
+        lacking = lacking.replace("txt_posFacts", "a snippet in txt_posFacts")
         raise VragError(
-            f"{path}: no question of split {split!r} has an image in img_posFacts; the splits of"
+            f"{path}: no question of split {split!r} has {lacking}; the splits of"
             f" the file are {splits or 'none'}."
         )
     return rows
@@ -136,19 +163,19 @@ def _read(path: Path) -> dict[str, Row]:
     return content
 
 
-def _check(guid: str, row: Row, where: str) -> None:
+def _check(guid: str, row: Row, keys: Mapping[str, type], where: str) -> None:
     if re.search(r"\s", guid) or not guid:
         raise VragError(
             f"{where}: the Guid is empty or contains white space, which TREC files cannot hold."
             " Rename it."
         )
-    for key, kind in _KEYS.items():
+    for key, kind in keys.items():
         if key not in row:
             is_test = "img_Facts" in row
             hint = " WebQA_test.json has no labels; use WebQA_train_val.json." if is_test else ""
             raise VragError(
                 f"{where}: no key {key!r}; found {', '.join(map(repr, row))}, expected"
-                f" {', '.join(map(repr, _KEYS))}.{hint}"
+                f" {', '.join(map(repr, keys))}.{hint}"
             )
         if not isinstance(row[key], kind):
             expected = "text" if kind is str else "list"
@@ -160,40 +187,48 @@ def _check(guid: str, row: Row, where: str) -> None:
         )
 
 
-def _facts(row: Row, where: str) -> Iterator[tuple[object, int, str]]:
-    """(entry, label, where) of the images of a question, positive ones first."""
-    for key, label in _LABELS.items():
-        for number, fact in enumerate(row[key], start=1):
-            yield fact, label, f"{where}, {key} number {number}"
+def _add_images(
+    row: Row, where: str, pictures: TsvFile, corpus: dict[str, Evidence], labels: dict[str, int]
+) -> None:
+    """The images of a question, as documents and with their labels."""
+    for fact in facts(row, "img", where):
+        image_id, caption = read_image(fact)
+        doc_id = str(image_id)
+        labels.setdefault(doc_id, fact.label)
+        if doc_id not in corpus:
+            image = pictures.image(image_id, fact.where)
+            corpus[doc_id] = Evidence(doc_id=doc_id, image=image, text=caption)
 
 
-def _read_fact(fact: object, where: str) -> tuple[int, str]:
-    """(image_id, caption) of an entry of img_posFacts or img_negFacts."""
-    entry = fact if isinstance(fact, dict) else {}
-    image_id = entry.get("image_id")
-    if isinstance(image_id, bool) or not re.fullmatch(r"\d+", str(image_id), re.ASCII):
-        raise VragError(
-            f"{where}: 'image_id' is {short(image_id)}, expected a whole number such as 30000007."
-        )
-    texts = [str(entry.get(key) or "").strip() for key in ("caption", "title")]
-    caption = next(filter(None, texts), "")
-    if not caption:
-        raise VragError(
-            f"{where}: image {image_id} has neither 'caption' nor 'title', expected a text in one"
-            " of them. Fetch WebQA_train_val.json again."
-        )
-    return int(str(image_id)), caption
+def _add_snippets(
+    row: Row, guid: str, where: str, corpus: dict[str, Evidence], labels: dict[str, int]
+) -> None:
+    """The snippets of a question, likewise."""
+    for fact in facts(row, "txt", where):
+        snippet = read_snippet(fact, guid, corpus)
+        labels.setdefault(snippet.doc_id, fact.label)
+        corpus.setdefault(snippet.doc_id, snippet)
 
 
 def _query(guid: str, row: Row, where: str) -> Query:
     topic = str(row.get("topic") or "").strip()
+    answers = tuple(map(_unquoted, row["A"]))
+    gold = {kind: len(row.get(f"{kind}_posFacts") or []) for kind in ("img", "txt")}
+    told = {
+        "where": where,
+        "category": row.get("Qcate", ""),
+        "hops": sum(gold.values()),
+        "needs": _NEEDS[tuple(kind for kind, count in gold.items() if count)],
+        "reference": answers[0] if answers else "",
+        "gold_claims": (),
+    }
     return Query(
         query_id=guid,
         text=_unquoted(row["Q"]),
-        answers=tuple(map(_unquoted, row["A"])),
+        answers=answers,
         entity=topic,
         group=topic or guid,
-        metadata={"where": where, "category": row.get("Qcate", "")},
+        metadata=told,
     )
 
 

@@ -1,0 +1,236 @@
+"""Questions over pages are read from VisRAG's, ViDoRe's and MTEB's copies by one loader:
+ids of any kind, answers as texts, lists or letters, and texts of pages from a sidecar.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from page_rows import LABELS, PAGES, QUERIES, label, page, png, write_pages
+
+from vrag_kit.benchmarks import load_page_benchmark, original_id, safe_id
+from vrag_kit.errors import VragError
+from vrag_kit.types import Benchmark
+
+
+def load(folder: Path, **options: Any) -> Benchmark:
+    return load_page_benchmark(folder, cache_dir=folder.parent / "cache", **options)
+
+
+def test_a_question_over_pages_is_read_with_its_answer_its_gold_page_and_the_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    benchmark = load(write_pages(tmp_path / "plots"))
+    query = benchmark.queries["q2"]
+    assert (query.text, query.answers, query.choices) == ("How many?", ("7",), ())
+    assert {key: query.metadata[key] for key in ("hops", "needs", "reference")} == {
+        "hops": 1,
+        "needs": "image",
+        "reference": "",
+    }
+    assert query.metadata["is_numerical"] is True
+    assert query.metadata["gold_claims"] == ()
+    assert benchmark.qrels == {"q1": {"deck_a.jpg": 1}, "q2": {"deck_b.jpg": 1}}
+    image = benchmark.corpus["deck_b.jpg"].image
+    assert image is not None
+    assert image.data() == png((20, 20, 20))
+    said = capsys.readouterr().out
+    assert "plots, unknown revision: 2 questions, 3 pages, 2 labels" in said
+
+
+def test_numbers_are_ids_a_split_may_be_test_and_answers_may_be_hidden(tmp_path: Path) -> None:
+    folder = write_pages(
+        tmp_path / "vidore",
+        [page(number, number) for number in (1, 2)],
+        [{"query-id": 5, "query": "Which page?"}],
+        [label(5, 2, 1.0)],
+        split="test",
+    )
+    benchmark = load(folder, split="test", name="ViDoRe")
+    assert benchmark.qrels == {"5": {"2": 1}}
+    assert benchmark.queries["5"].answers == ()
+
+
+def test_mtebs_copies_name_ids_and_questions_differently(tmp_path: Path) -> None:
+    folder = write_pages(
+        tmp_path / "mteb",
+        [{"id": "d 1", "image": PAGES[0]["image"]}],
+        [{"_id": "q1", "text": "Which page?"}],
+        [label("q1", "d 1")],
+    )
+    benchmark = load(folder)
+    assert benchmark.queries["q1"].text == "Which page?"
+    assert benchmark.qrels == {"q1": {"d%201": 1}}
+    assert benchmark.corpus["d%201"].metadata["id"] == "d 1"
+
+
+@given(first=st.text(min_size=1), second=st.text(min_size=1))
+def test_ids_without_white_space_stay_different_and_give_the_names_back(
+    first: str, second: str
+) -> None:
+    assert len(safe_id(first).split()) <= 1
+    assert original_id(safe_id(first)) == first
+    assert (safe_id(first) == safe_id(second)) == (first == second)
+
+
+@pytest.mark.parametrize(
+    ("answer", "options", "right", "choices"),
+    [
+        ("B", ["A) red", "B) blue"], ("blue",), ("red", "blue")),
+        ("B) blue", ["A. red", "B. blue"], ("blue",), ("red", "blue")),
+        ("(B)", ["(A) red", "(B) blue"], ("blue",), ("red", "blue")),
+        ("blue", ["A) red", "B) blue"], ("blue",), ("red", "blue")),
+        ("B", ["red", "blue"], ("blue",), ("red", "blue")),
+        ("A", ["B", "A"], ("A",), ("B", "A")),  # no letters: these are the options' words
+        (["1/8/93", "8 January"], None, ("1/8/93", "8 January"), ()),
+        ("['1/8/93', '8 January']", None, ("1/8/93", "8 January"), ()),
+        ("[unclear]", None, ("[unclear]",), ()),
+        ("42", [], ("42",), ()),
+        (None, None, (), ()),
+    ],
+)
+def test_an_answer_is_the_text_of_its_option_and_a_list_gives_several(
+    answer: Any,
+    options: Any,
+    right: tuple[str, ...],
+    choices: tuple[str, ...],
+    tmp_path: Path,
+) -> None:
+    row = {"query-id": "q1", "query": "Which?", "answer": answer, "options": options}
+    query = load(write_pages(tmp_path / "arxiv", queries=[row])).queries["q1"]
+    assert (query.answers, query.choices) == (right, choices)
+
+
+def test_a_question_whose_answer_is_no_option_is_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = {"query-id": "q3", "query": "Which?", "answer": "E", "options": ["A) red", "B) blue"]}
+    rows = [{**QUERIES[0], "options": None}, odd]
+    benchmark = load(write_pages(tmp_path / "arxiv", queries=rows, labels=LABELS[:1]))
+    assert list(benchmark.queries) == ["q1"]
+    said = capsys.readouterr().out
+    assert "left out 1 of 2 questions" in said
+    assert "(query q3): the answer 'E' is none of the options red, blue" in said
+
+
+def test_questions_that_share_pages_or_a_document_are_one_group(tmp_path: Path) -> None:
+    queries = [{"query-id": f"q{number}", "query": "?", "answer": "x"} for number in range(4)]
+    labels = [label("q0", "a"), label("q1", "a"), label("q1", "b"), label("q2", "b")]
+    pages = [page(name, 9) for name in "abc"]
+    folder = write_pages(tmp_path / "decks", pages, queries, [*labels, label("q3", "c")])
+    benchmark = load(folder)
+    assert benchmark.groups == {"q0": "q0", "q1": "q0", "q2": "q0", "q3": "q3"}
+    assert benchmark.queries["q1"].metadata["hops"] == 2
+    pages = [page("a", 9, **{"doc-id": "d1"}), page("b", 9, **{"doc-id": "d2"})]
+    pages.append(page("c", 9, **{"doc-id": "d1"}))
+    benchmark = load(write_pages(tmp_path / "docs", pages, queries, [*labels, label("q3", "c")]))
+    assert set(benchmark.groups.values()) == {"q0"}
+
+
+def test_texts_of_pages_come_from_a_sidecar_which_may_lack_some(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = [label("q1", "p2", 0)]
+    folder = write_pages(tmp_path / "docs", [page("p 1", 1), page("p2", 2)], QUERIES, labels)
+    ocr = tmp_path / "ocr.jsonl"
+    lines = [{"doc_id": "p 1", "text": "A moth."}, {"doc_id": "old", "text": "?"}]
+    ocr.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    benchmark = load(folder, ocr=ocr)
+    assert {doc_id: page.text for doc_id, page in benchmark.corpus.items()} == {
+        "p%201": "A moth.",
+        "p2": None,
+    }
+    said = capsys.readouterr().out
+    assert "has no text of 1 of 2 pages" in said
+    assert "texts of 1 pages that are not in the corpus" in said
+    assert "2 questions have no gold page, such as q1" in said
+    assert load(folder).fingerprint != benchmark.fingerprint
+
+
+def test_a_sidecar_of_other_pages_is_refused(tmp_path: Path) -> None:
+    ocr = tmp_path / "ocr.jsonl"
+    ocr.write_text('{"doc_id": "elsewhere", "text": "?"}\n', encoding="utf-8")
+    with pytest.raises(VragError, match=r"none of .* such as .*ocr\.jsonl line 1: elsewhere"):
+        load(write_pages(tmp_path / "docs"), ocr=ocr)
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"labels": [label("q1", "gone.jpg")]}, ["query q1", "'gone.jpg' is not in the corpus"]),
+        ({"labels": [label("q1", "deck_a.jpg", 0.5)]}, ["query q1", "score is 0.5"]),
+        (
+            {"labels": [label("q1", "deck_a.jpg"), label("q1", "deck_a.jpg", 0)]},
+            ["query q1", "labelled 0, and 1 before"],
+        ),
+        ({"queries": [QUERIES[0], QUERIES[0]]}, ["query q1", "came before", "two revisions"]),
+        ({"queries": [{"query-id": "q1", "query": " "}]}, ["query q1", "query is ' '"]),
+        ({"queries": [{"name": "q1", "query": "?"}]}, ["no id", "query-id"]),
+        ({"queries": [{"query-id": " ", "query": "?"}]}, ["query-id is ' '"]),
+        ({"pages": [PAGES[0], PAGES[0]]}, ["'deck_a.jpg' came before"]),
+        (
+            {"pages": [{"corpus-id": "a", "image": {"bytes": b"", "path": "x"}}]},
+            ["page a", "no picture"],
+        ),
+    ],
+)
+def test_a_bad_row_is_named_with_its_file_and_its_query(
+    parts: dict[str, Any], words: list[str], tmp_path: Path
+) -> None:
+    folder = write_pages(tmp_path / "bad", **parts)
+    with pytest.raises(VragError) as caught:
+        load(folder)
+    assert all(word in str(caught.value) for word in ["train-00000", *words]), str(caught.value)
+
+
+def test_files_of_two_revisions_in_one_folder_and_missing_shards_are_refused(
+    tmp_path: Path,
+) -> None:
+    folder = write_pages(tmp_path / "docs")
+    old = folder / "queries" / "train" / "0000.parquet"
+    old.parent.mkdir()
+    copyfile(folder / "queries" / "train-00000-of-00001.parquet", old)
+    with pytest.raises(VragError, match=r"queries is there twice.*two revisions"):
+        load(folder)
+    (folder / "queries" / "train-00000-of-00001.parquet").unlink()
+    assert len(load(folder).queries) == 2  # the other layout alone is read as well
+    with pytest.raises(VragError, match=r"split 'test'.*The splits there are train\."):
+        load(folder, split="test")
+    shard = folder / "corpus" / "train-00000-of-00001.parquet"
+    shard.rename(shard.with_name("train-00001-of-00002.parquet"))
+    with pytest.raises(VragError, match="1 shards of 2; number 0 is missing"):
+        load(folder)
+
+
+def test_the_revision_that_the_hubs_download_notes_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_pages(tmp_path / "docs")
+    for config, commit in (("corpus", "3ebd091"), ("queries", "3ebd091"), ("qrels", "42d7159")):
+        note = folder / ".cache/huggingface/download" / config
+        note.mkdir(parents=True)
+        note = note / "train-00000-of-00001.parquet.metadata"
+        note.write_text(f"{commit}{'0' * 33}\netag\n1.0\n", encoding="utf-8")
+    load(folder)
+    assert "revision 3ebd091, 42d7159: 2 questions" in capsys.readouterr().out
+
+
+def test_pictures_are_written_once_and_a_changed_file_is_read_anew(tmp_path: Path) -> None:
+    folder = write_pages(tmp_path / "docs")
+    before = load(folder)
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*.png")}
+    assert len(files) == 3
+    assert load(folder).fingerprint == before.fingerprint
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+    write_pages(folder, [*PAGES[:2], page("deck_c.jpg", 40)])
+    changed = load(folder)
+    image = changed.corpus["deck_c.jpg"].image
+    assert image is not None
+    assert image.data() == png((40, 40, 40))
+    assert changed.fingerprint != before.fingerprint

@@ -1,0 +1,233 @@
+"""Page benchmarks: questions over pictures of pages, as VisRAG, ViDoRe and MTEB's copies
+of them publish: three configs, `corpus`, `queries` and `qrels`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from vrag_kit.benchmarks.ids import original_id
+from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.benchmarks.page_rows import (
+    CONFIGS,
+    PageQuery,
+    find_config,
+    page_folder,
+    parse_query,
+    read_labels,
+    read_pages,
+    read_queries,
+)
+from vrag_kit.benchmarks.page_texts import read_page_texts
+from vrag_kit.benchmarks.revisions import revision_of
+from vrag_kit.benchmarks.row_pictures import keep_picture, picture_store, read_once
+from vrag_kit.benchmarks.shared_groups import shared_groups
+from vrag_kit.errors import VragError
+from vrag_kit.types import Benchmark, DocId, Evidence, Query, QueryId
+
+Labels = dict[QueryId, dict[DocId, int]]
+
+
+class _Page(NamedTuple):
+    """One page of the corpus, as it is kept between runs."""
+
+    picture: str  # name of its file in the store
+    doc_id: DocId
+    document: str  # "" where the data do not tell
+
+
+def load_page_benchmark(
+    rows: Path | str,
+    *,
+    split: str = "train",
+    name: str = "",
+    ocr: Path | str | None = None,
+    cache_dir: Path | str | None = None,
+) -> Benchmark:
+    """Read questions over pages from a folder, or from the hub
+    ("openbmb/VisRAG-Ret-Test-PlotQA@<revision>"); says the revision, and how many
+    questions, pages and labels it has, for revisions of a name differ.
+
+    Ids may be numbers or texts; white space in them is percent-encoded (`original_id`
+    gives them back). A query's `answers` are the texts of `answer`, one or a list; of a
+    question with options the right option's text, never its letter, and `choices` are
+    the options without letters. There are none where the data have no answers, as
+    ViDoRe's. `group` are the questions that share gold pages, or pages of one document
+    where the corpus has such a column, directly or through others. The metadata hold
+    `hops` (gold pages; None without any), `needs` ("image"), `reference` (""),
+    `gold_claims` (()), `is_numerical` (None unless told) and `where`.
+
+    `image` of a page is its picture, written once to `cache_dir` (runs/row_pictures);
+    `text` what `ocr`, a JSON Lines file of {"doc_id", "text"}, says of it. Left out, and
+    counted, are questions whose answer is none of their options; counted are questions
+    without a gold page, and labels of questions that are not there.
+
+    Raises `VragError` at the first row that cannot be used, an id that came before, a
+    label of a page that is not there, and for shards that are missing; `vrag check` lists
+    all.
+    """
+    folder = page_folder(rows, split)
+    shards = {config: find_config(folder, config, split) for config in CONFIGS}
+    name = name or folder.name
+    store = picture_store(cache_dir)
+    pages = _pages(shards["corpus"], store)
+    texts = read_page_texts(ocr, [page.doc_id for page in pages], name) if ocr else {}
+    queries = _queries(shards["queries"], name)
+    labels = _labels(shards["qrels"], queries, pages, name)
+    revision = revision_of(folder, chain(*shards.values()))
+    told = f"revision {revision}" if revision else "unknown revision"
+    count = sum(map(len, labels.values()))
+    print(
+        f"{name}, {told}: {len(queries):,} questions, {len(pages):,} pages, {count:,} labels",
+        flush=True,
+    )
+    groups = _groups(labels, pages)
+    asked = [_query(row, groups[row.query_id], labels[row.query_id]) for row in queries.values()]
+    return Benchmark(
+        name=name,
+        fingerprint=_fingerprint(queries, labels, pages, texts),
+        queries={query.query_id: query for query in asked},
+        corpus={page.doc_id: _document(page, store, texts) for page in pages},
+        qrels=labels,
+        groups_are="sets of questions that share pages",
+    )
+
+
+def _pages(shards: Sequence[Path], store: Path) -> list[_Page]:
+    """The pages in order; their pictures are written to `store` once."""
+
+    def read() -> list[_Page]:
+        seen: dict[str, str] = {}
+        found = []
+        for where, doc_id, document, row in read_pages(shards):
+            if doc_id in seen:
+                raise VragError(
+                    f"{where}: page {doc_id!r} came before, in {seen[doc_id]}; expected each once."
+                    " Are two revisions in one folder? `vrag check` lists all."
+                )
+            seen[doc_id] = where
+            picture = keep_picture(row["image"], store)
+            if not picture:
+                raise VragError(
+                    f"{where} (page {doc_id}): no picture (no bytes). Fetch it again; `vrag check`"
+                    " lists all that is wrong."
+                )
+            found.append(_Page(picture, doc_id, document))
+        return found
+
+    return [_Page(*row) for row in read_once(shards, store, "pages", read)]
+
+
+def _queries(shards: Sequence[Path], name: str) -> dict[QueryId, PageQuery]:
+    """The questions in order; says which are left out."""
+    found: dict[QueryId, PageQuery] = {}
+    for where, row in read_queries(shards):
+        query = parse_query(row, where)
+        if query.query_id in found:
+            raise VragError(
+                f"{query.where}: it came before, in {found[query.query_id].where}; expected each"
+                " once. Are two revisions in one folder? `vrag check` lists all."
+            )
+        found[query.query_id] = query
+    odd = [query for query in found.values() if query.problem]
+    kept = {query_id: query for query_id, query in found.items() if not query.problem}
+    if not kept:
+        first = f": {odd[0].where}: {odd[0].problem}" if odd else ""
+        raise VragError(f"{shards[0].parent}: no question that can be asked{first}.")
+    if odd:
+        told = f"{odd[0].where}: {odd[0].problem}"
+        print(f"{name}: left out {len(odd):,} of {len(found):,} questions ({told})", flush=True)
+    return kept
+
+
+def _labels(
+    shards: Sequence[Path], queries: Mapping[QueryId, PageQuery], pages: Iterable[_Page], name: str
+) -> Labels:
+    """Labels of every question; says what has none, and what is of no question."""
+    there = {page.doc_id for page in pages}
+    labels: Labels = {query_id: {} for query_id in queries}
+    others: set[QueryId] = set()
+    for each in read_labels(shards):
+        if each.query_id not in labels:
+            others.add(each.query_id)
+            continue
+        if each.doc_id not in there:
+            raise VragError(
+                f"{each.where}: page {each.doc_id!r} is not in the corpus ({len(there):,} pages)."
+                " Corpus and qrels are of different revisions: fetch all three configs again."
+            )
+        before = labels[each.query_id].setdefault(each.doc_id, each.label)
+        if before != each.label:
+            raise VragError(
+                f"{each.where}: page {each.doc_id!r} is labelled {each.label}, and {before} before;"
+                " expected one label."
+            )
+    bare = [query_id for query_id, found in labels.items() if not any(found.values())]
+    if bare:
+        print(f"{name}: {len(bare):,} questions have no gold page, such as {bare[0]}", flush=True)
+    if others:
+        told = f"of {len(others):,} questions that are not asked, such as {min(others)}"
+        print(f"{name}: labels {told}", flush=True)
+    return labels
+
+
+def _groups(labels: Labels, pages: Iterable[_Page]) -> dict[QueryId, str]:
+    document = {page.doc_id: page.document or page.doc_id for page in pages}
+    gold = {
+        query_id: [document[doc_id] for doc_id, label in found.items() if label]
+        for query_id, found in labels.items()
+    }
+    return shared_groups(gold)
+
+
+def _query(row: PageQuery, group: str, labels: Mapping[DocId, int]) -> Query:
+    gold = sum(label > 0 for label in labels.values())
+    told = {
+        "hops": gold or None,
+        "needs": "image",
+        "reference": "",
+        "gold_claims": (),
+        "is_numerical": row.is_numerical,
+        "where": row.where,
+    }
+    return Query(
+        query_id=row.query_id,
+        text=row.text,
+        answers=row.answers,
+        choices=row.choices,
+        group=group,
+        metadata=told,
+    )
+
+
+def _document(page: _Page, store: Path, texts: Mapping[DocId, str]) -> Evidence:
+    told = {"id": original_id(page.doc_id)}
+    if page.document:
+        told["document"] = page.document
+    return Evidence(
+        doc_id=page.doc_id,
+        image=ImageFile(store / page.picture),
+        text=texts.get(page.doc_id),
+        metadata=told,
+    )
+
+
+def _fingerprint(
+    queries: Mapping[QueryId, PageQuery],
+    labels: Labels,
+    pages: Iterable[_Page],
+    texts: Mapping[DocId, str],
+) -> str:
+    """Hash of what is asked of which pages; not of where they lie."""
+    digest = hashlib.sha256()
+    for query_id, row in queries.items():
+        asked = [query_id, row.text, row.answers, row.choices, sorted(labels[query_id].items())]
+        digest.update(json.dumps(asked).encode())
+    for page in pages:
+        digest.update(json.dumps([*page, texts.get(page.doc_id)]).encode())
+    return digest.hexdigest()

@@ -1,0 +1,190 @@
+"""Rows of page benchmarks: the three configs `corpus`, `queries` and `qrels`, as VisRAG,
+ViDoRe and MTEB's copies lay them out in parquet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vrag_kit.benchmarks.ids import read_id
+from vrag_kit.benchmarks.literals import read_literal
+from vrag_kit.benchmarks.options import option_texts, right_option
+from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
+from vrag_kit.errors import VragError, short
+from vrag_kit.plain import Json
+
+CONFIGS = ("corpus", "queries", "qrels")
+_QUERY_IDS = ("query-id", "query_id", "_id", "id")
+_PAGE_IDS = ("corpus-id", "corpus_id", "_id", "id")
+_DOCUMENTS = ("doc-id", "doc_id", "document")
+_WHAT = "a page benchmark: the folders corpus, queries and qrels, with parquet files"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageQuery:
+    """One row of `queries`."""
+
+    where: str
+    query_id: str
+    text: str
+    answers: tuple[str, ...]  # none where the data hide them
+    choices: tuple[str, ...]
+    is_numerical: bool | None  # None where the data do not tell
+    problem: str  # why it cannot be asked; "" when it can
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLabel:
+    """One row of `qrels`."""
+
+    where: str
+    query_id: str
+    doc_id: str
+    label: int
+
+
+def page_folder(rows: Path | str, split: str) -> Path:
+    """The folder of a benchmark; that of the hub's cache for the name of a data set."""
+    patterns = [f"{config}/{split}-*.parquet" for config in CONFIGS]
+    patterns += [f"{config}/{split}/*.parquet" for config in CONFIGS]
+    return local_folder(rows, _WHAT, patterns)
+
+
+def find_config(folder: Path, config: str, split: str) -> list[Path]:
+    """The shards of a split of a config, by number.
+
+    Raises `VragError` when there are none, when some are missing, and when there are
+    those of two revisions, laid out differently.
+    """
+    found = list_config(folder, config, split)
+    if problem := shards_problem(found):
+        raise VragError(f"{found[0].parent}: {problem}")
+    return found
+
+
+def list_config(folder: Path, config: str, split: str) -> list[Path]:
+    """As `find_config`, be they all there or not."""
+    beside = list(folder.glob(f"{config}/{split}-*.parquet"))
+    below = list(folder.glob(f"{config}/{split}/*.parquet"))
+    if beside and below:
+        raise VragError(
+            f"{folder}: {config} is there twice, as {beside[0].relative_to(folder)} and as"
+            f" {below[0].relative_to(folder)}: two revisions of the data set. Keep the files of"
+            " one."
+        )
+    if not (beside or below):
+        there = splits_in(folder)
+        hint = f" The splits there are {', '.join(there)}." if there else ""
+        raise VragError(
+            f"{folder}: no shards of {config}, split {split!r}; expected"
+            f" {config}/{split}-00000-of-00001.parquet, ….{hint} Get VisRAG's by `vrag fetch"
+            " suite`."
+        )
+    return by_number(beside or below)
+
+
+def splits_in(folder: Path) -> list[str]:
+    """The splits that a folder has questions of."""
+    names = {path.name.split("-")[0] for path in folder.glob("queries/*-*.parquet")}
+    return sorted(names | {path.parent.name for path in folder.glob("queries/*/*.parquet")})
+
+
+def read_pages(shards: Sequence[Path]) -> Iterator[tuple[str, str, str, Json]]:
+    """(where, page's id, its document or "", row) of every page.
+
+    Raises `VragError` for a file that cannot be read and an id that is missing.
+    """
+    for shard in shards:
+        for place, row in read_shard(shard, ("image",), "the corpus of a page benchmark"):
+            where = f"{shard.parent.name}/{place}"
+            column, value = _first(row, _PAGE_IDS, where)
+            document = next((row[name] for name in _DOCUMENTS if row.get(name) is not None), "")
+            yield where, read_id(value, column, where), str(document), row
+
+
+def read_queries(shards: Sequence[Path]) -> Iterator[tuple[str, Json]]:
+    """(where, row as it stands) of every question."""
+    for shard in shards:
+        for place, row in read_shard(shard, (), "the queries of a page benchmark"):
+            yield f"{shard.parent.name}/{place}", row
+
+
+def parse_query(row: Json, where: str) -> PageQuery:
+    """A row of which id and question are there.
+
+    Raises `VragError`, naming the row, when they are not, and for answers or options of
+    another type.
+    """
+    column, value = _first(row, _QUERY_IDS, where)
+    query_id = read_id(value, column, where)
+    named = f"{where} (query {query_id})"
+    text = row.get("query") if row.get("query") is not None else row.get("text")
+    if not isinstance(text, str) or not text.strip():
+        raise VragError(f"{named}: query is {short(text)}, expected a question.")
+    options = _texts(row.get("options"), "options", named)
+    answers = _texts(row.get("answer", row.get("answers")), "answer", named)
+    problem = ""
+    if options and answers:
+        found = [right_option(answer, options) for answer in answers]
+        problem = next((why for _, why in found if why), "")
+        answers = () if problem else tuple(dict.fromkeys(option for option, _ in found))
+    told = row.get("is_numerical")
+    return PageQuery(
+        where=named,
+        query_id=query_id,
+        text=text.strip(),
+        answers=answers,
+        choices=option_texts(options),
+        is_numerical=None if told is None else bool(told),
+        problem=problem,
+    )
+
+
+def read_labels(shards: Sequence[Path]) -> Iterator[PageLabel]:
+    """Every label; raises `VragError`, naming the row, for one that is no whole number
+    from 0 on.
+    """
+    for shard in shards:
+        for place, row in read_shard(shard, ("score",), "the qrels of a page benchmark"):
+            where = f"{shard.parent.name}/{place}"
+            query_column, query_id = _first(row, ("query-id", "query_id"), where)
+            page_column, doc_id = _first(row, ("corpus-id", "corpus_id"), where)
+            score = row["score"]
+            is_number = isinstance(score, int | float) and not isinstance(score, bool)
+            if not is_number or score < 0 or score != int(score):
+                raise VragError(
+                    f"{where} (query {query_id}): score is {short(score)}, expected a whole number"
+                    " from 0 on."
+                )
+            yield PageLabel(
+                where=f"{where} (query {query_id})",
+                query_id=read_id(query_id, query_column, where),
+                doc_id=read_id(doc_id, page_column, where),
+                label=int(score),
+            )
+
+
+def _first(row: Mapping[str, object], names: Sequence[str], where: str) -> tuple[str, object]:
+    """(column, value) of the first of these columns that a row has."""
+    for name in names:
+        if row.get(name) is not None:
+            return name, row[name]
+    raise VragError(
+        f"{where}: no id; expected a column {' or '.join(names)}, found {', '.join(row)}."
+    )
+
+
+def _texts(value: object, column: str, where: str) -> tuple[str, ...]:
+    """The texts of a column that is a text, a number, a list of them, or a list that is
+    written as text; without blanks.
+    """
+    if isinstance(value, str) and value.strip().startswith("["):
+        written = read_literal(value)
+        value = written if isinstance(written, list) else value
+    values = value if isinstance(value, list) else [value]
+    for each in values:
+        if each is not None and not isinstance(each, str | int | float):
+            raise VragError(f"{where}: {column} is {short(value)}, expected texts.")
+    return tuple(str(each).strip() for each in values if each is not None and str(each).strip())
