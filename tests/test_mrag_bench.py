@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -308,12 +307,9 @@ def test_a_data_set_with_other_columns_and_a_folder_without_shards_are_refused(
 def test_vrag_check_prints_findings_and_tells_faults_by_its_exit_code(
     tmp_path: Path,
 ) -> None:
-    check: Callable[[Path], Any] = lambda folder: CliRunner().invoke(app, ["check", str(folder)])  # noqa: E731
-    good, bad = (
-        write(tmp_path / "good", [[row(0)]]),
-        write(tmp_path / "bad", [[row(0, answer="x")]]),
-    )
-    assert check(good).exit_code == 0
-    result = check(bad)
+    good = write(tmp_path / "good", [[row(0)]])
+    bad = write(tmp_path / "bad", [[row(0, answer="x")]])
+    assert CliRunner().invoke(app, ["check", str(good)]).exit_code == 0
+    result = CliRunner().invoke(app, ["check", str(bad)])
     assert result.exit_code == 1
     assert "bad rows: 1" in result.output

@@ -253,9 +253,8 @@ def _lead_in_brackets(letters: str) -> re.Pattern[str]:
 @lru_cache(maxsize=32)
 def _alone(letters: str) -> re.Pattern[str]:
     """A capital alone or in brackets."""
-    return re.compile(
-        rf"(?P<bracketed>(?<=[(\[{{])(?=[{letters}][)\]}}]))?{_BEFORE}(?P<letter>[{letters}]){_AFTER}"
-    )
+    bracketed = rf"(?P<bracketed>(?<=[(\[{{])(?=[{letters}][)\]}}]))"
+    return re.compile(rf"{bracketed}?{_BEFORE}(?P<letter>[{letters}]){_AFTER}")
 
 
 @lru_cache(maxsize=32)
