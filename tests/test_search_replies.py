@@ -183,6 +183,23 @@ def test_marked_regions_are_pixels_of_the_size_that_they_were_marked_in(collage:
             marked_region(replace(collage, metadata={"region": wrong}))
 
 
+def test_a_margin_widens_a_region_on_each_side_as_far_as_the_picture_goes(
+    collage: Query, small: Small
+) -> None:
+    service = image_service(small.entries, small.clip, small.cache)
+    # 0.25 − 0.5 · 0.5 and 0.75 + 0.5 · 0.5 across; 0.5 − 0.5 · 0.25 and 0.75 + 0.5 · 0.25 down
+    box, wide = (0.25, 0.5, 0.75, 0.75), (0.0, 0.375, 1.0, 0.875)
+    low, cut = (0.0, 0.5, 0.5, 1.0), (0.0, 0.25, 0.75, 1.0)
+    for region, expected in [(box, wide), (low, cut), (WHOLE, WHOLE)]:
+        run = with_regions(service, lambda query, box=region: [box], margin=0.5)
+        own = with_regions(service, lambda query, box=expected: [box])
+        assert run.search([collage], 4).equals(own.search([collage], 4))
+        assert run.name == f"{own.name}-and-0.5"
+    for margin in (-0.1, float("nan"), float("inf")):
+        with pytest.raises(VragError, match=r"margin is .*; expected a share of a region's side"):
+            with_regions(service, marked_region, margin=margin)
+
+
 def test_a_search_by_text_has_no_regions(small: Small) -> None:
     with pytest.raises(VragError, match="bm25 reads the text of a query, which has no regions"):
         with_regions(pages(small), marked_region)

@@ -69,11 +69,14 @@ class RegionService(AroundService):
     """An image service that is asked by each region of a query's picture."""
 
     regions: Regions
+    margin: float = 0.0
+    """How far a region is widened on each side, as a share of its own width and height."""
 
     @property
     def name(self) -> str:
-        """The service's, "by region"."""
-        return f"{self.service.name}-by-region"
+        """The service's, "by region", with the margin if there is one."""
+        beyond = f"-and-{self.margin:g}" if self.margin else ""
+        return f"{self.service.name}-by-region{beyond}"
 
     @property
     def fingerprint(self) -> str:
@@ -89,7 +92,7 @@ class RegionService(AroundService):
         owners: dict[str, str] = {}
         for query in queries:
             for number, box in enumerate(self.regions(query) or [WHOLE]):
-                crop = _cropped(query, number, box)
+                crop = _cropped(query, number, _widened(box, self.margin))
                 crops.append(crop)
                 owners[crop.query_id] = query.query_id
         run = self.service.search(crops, k)
@@ -99,17 +102,23 @@ class RegionService(AroundService):
         return ranked[ranked["rank"] <= k].reset_index(drop=True)
 
 
-def with_regions(service: SearchService, regions: Regions) -> RegionService:
-    """The image service, asked by the regions of each query's picture.
+def with_regions(service: SearchService, regions: Regions, *, margin: float = 0.0) -> RegionService:
+    """The image service, asked by the regions of each query's picture; a `margin` widens
+    them on each side by that share of their own width and height, as far as the picture
+    goes.
 
-    Raises `VragError` for a service that reads texts.
+    Raises `VragError` for a service that reads texts, and for a margin below 0.
     """
+    if not 0 <= margin < math.inf:
+        raise VragError(
+            f"with_regions: margin is {margin!r}; expected a share of a region's side, 0 or more."
+        )
     if service.reads != "image":
         raise VragError(
             f"search by {service.name} reads the {service.reads} of a query, which has no"
             " regions. Use a search by image."
         )
-    return RegionService(service, regions)
+    return RegionService(service, regions, margin)
 
 
 def marked_region(query: Query) -> list[Box]:
@@ -142,6 +151,15 @@ def _cropped(query: Query, number: int, box: Box) -> Query:
     if box == WHOLE or query.image is None:
         return replace(query, query_id=name)
     return replace(query, query_id=name, image=Crop(query.image, box))
+
+
+def _widened(box: Box, margin: float) -> Box:
+    """The box with its margin, within the picture; without one as it is."""
+    if not margin:
+        return box
+    across, down = margin * (box[2] - box[0]), margin * (box[3] - box[1])
+    left, upper = max(0.0, box[0] - across), max(0.0, box[1] - down)
+    return left, upper, min(1.0, box[2] + across), min(1.0, box[3] + down)
 
 
 def _told(box: Box) -> str:
