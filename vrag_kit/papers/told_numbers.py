@@ -12,7 +12,7 @@ import pandas as pd
 from vrag_kit.papers.audit_rows import AGREES, CONTRADICTS, ROUNDED, Allowed, rows_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Claim:
     """A number of the text beside the one that the tables give."""
 
@@ -36,6 +36,15 @@ class Claim:
         if self.above:
             return self.found > self.printed
         return abs(self.printed - self.found) <= within
+
+
+Told = tuple[str, str, int | str, str, float, float]
+"""A claim in short: name, section, table, says, printed, found."""
+
+
+def told_claims(told: Iterable[Told], *, unit: float = 1.0) -> list[Claim]:
+    """Claims that differ in nothing else; `unit` as that of a `Claim`."""
+    return [Claim(*each, unit) for each in told]
 
 
 def text_against_tables(claims: Iterable[Claim]) -> Iterator[pd.DataFrame]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from vrag_kit.papers.crag_mm.printed import MULTI, SINGLE
-from vrag_kit.papers.told_numbers import Claim
+from vrag_kit.papers.told_numbers import Claim, Told, told_claims
 
 _INDUSTRY = ("Claude Sonnet", "Gemini", "GPT-5", "SG MMAI")
 _TEAM, _BASE = "Winning team", "Llama 3.2 11B RAG"
@@ -25,14 +25,7 @@ def claims(tables: Tables) -> list[Claim]:
         *_data(tables),
         *_searches(tables),
     ]
-    return [
-        Claim(name=name, section=section, table=table, says=says, printed=printed, found=float(own))
-        for name, section, table, says, printed, own in told
-    ] + _stops_and_differences(tables)
-
-
-Told = tuple[str, str, int | str, str, float, float]
-"""name, section, table, says, printed, found."""
+    return told_claims(told) + _stops_and_differences(tables)
 
 
 def _values(table: pd.DataFrame, split: str, metric: str, task: str = "") -> pd.Series:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from vrag_kit.papers.told_numbers import Claim
+from vrag_kit.papers.told_numbers import Claim, Told, told_claims
 
 _LLAVA = "LLaVA-NeXT-Interleave-7B"
 _GPT = "GPT-4-Turbo"
@@ -67,30 +67,20 @@ def _gains(main: pd.DataFrame) -> list[Claim]:
     gain = (truth - alone).dropna()
     proprietary = gain[groups[gain.index] == "proprietary"]
     free = gain[groups[gain.index] == "open_source"]
-    told = "improvements with ground-truth examples"
+    better = "improvements with ground-truth examples"
     values = [
-        ("smallest proprietary gain", f"5.64% to 9.69% {told}", 5.64, proprietary.min()),
-        ("largest proprietary gain", f"5.64% to 9.69% {told}", 9.69, proprietary.max()),
-        ("smallest open gain", f"2.07% to 11.31% {told}", 2.07, free.min()),
-        ("largest open gain", f"2.07% to 11.31% {told}", 11.31, free.max()),
+        ("smallest proprietary gain", f"5.64% to 9.69% {better}", 5.64, proprietary.min()),
+        ("largest proprietary gain", f"5.64% to 9.69% {better}", 9.69, proprietary.max()),
+        ("smallest open gain", f"2.07% to 11.31% {better}", 2.07, free.min()),
+        ("largest open gain", f"2.07% to 11.31% {better}", 11.31, free.max()),
     ]
     people = {"GPT-4o": (0.28, 5.82), "Human performance": (22.91, 33.16)}
     for model, (retrieved, ground) in people.items():
         says = f"{model} gains {retrieved}% with retrieved, {ground}% with ground-truth examples"
         values.append((f"{model}, retrieved", says, retrieved, found[model] - alone[model]))
         values.append((f"{model}, ground truth", says, ground, truth[model] - alone[model]))
-    return [
-        Claim(
-            name=name,
-            section="3.2",
-            table=3,
-            says=says,
-            printed=printed,
-            found=float(own),
-            unit=0.01,
-        )
-        for name, says, printed, own in values
-    ]
+    told = [(name, "3.2", 3, says, number, own) for name, says, number, own in values]
+    return told_claims(told, unit=0.01)
 
 
 def _open_models(main: pd.DataFrame) -> list[Claim]:
@@ -110,18 +100,8 @@ def _open_models(main: pd.DataFrame) -> list[Claim]:
         ("lead of GPT-4o", "1", lead, 15.39, ahead["no_rag"]),
         ("lead of GPT-4o, GT", "1", lead, 15.52, ahead["gt_rag"]),
     ]
-    return [
-        Claim(
-            name=name,
-            section=section,
-            table=3,
-            says=says,
-            printed=printed,
-            found=float(own),
-            unit=0.01,
-        )
-        for name, section, says, printed, own in values
-    ]
+    told = [(name, section, 3, says, number, own) for name, section, says, number, own in values]
+    return told_claims(told, unit=0.01)
 
 
 def _text_or_image(table: pd.DataFrame) -> list[Claim]:
@@ -138,15 +118,10 @@ def _text_or_image(table: pd.DataFrame) -> list[Claim]:
         (f"ground truth, {_LLAVA}, preprint", "11.09%, in the preprint", 11.09, "gt_rag", _LLAVA),
         (f"ground truth, {_GPT}", "3.87% with image over text", 3.87, "gt_rag", _GPT),
     ]
-    found = []
+    told: list[Told] = []
     for name, says, printed, setting, model in values:
-        own = ahead(setting, model)
-        found.append(
-            Claim(
-                name=name, section="4.1", table=4, says=says, printed=printed, found=own, unit=0.01
-            )
-        )
-    return found
+        told.append((name, "4.1", 4, says, printed, ahead(setting, model)))
+    return told_claims(told, unit=0.01)
 
 
 def _retrievers(tables: Mapping[int | str, pd.DataFrame]) -> list[Claim]:
