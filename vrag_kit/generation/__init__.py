@@ -29,6 +29,7 @@ from vrag_kit.generation.experiment import ask_all, ask_conversations, ask_model
 from vrag_kit.generation.generator import Forecast, Generator, Reply
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local.model import LocalGenerator
+from vrag_kit.generation.parts import Decomposed, Part
 from vrag_kit.generation.people import people_answers, read_choices, write_choices
 from vrag_kit.generation.remote.endpoint import EndpointGenerator
 from vrag_kit.generation.rendering import render
@@ -46,12 +47,14 @@ __all__ = [
     "AnswerStore",
     "Asking",
     "Cut",
+    "Decomposed",
     "EarlyStop",
     "EndpointGenerator",
     "Forecast",
     "Found",
     "Generator",
     "LocalGenerator",
+    "Part",
     "Reply",
     "Rewriter",
     "Round",

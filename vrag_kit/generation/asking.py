@@ -10,10 +10,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 
+from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.generator import Generator, Reply, Size, all_images, images_of, text_of
 from vrag_kit.generation.keys import StoredPrompt, answer_key, stored_prompt
+from vrag_kit.generation.reading import read_tagged
 from vrag_kit.generation.spending import Purse, check_forecast
 from vrag_kit.progress import Progress
 from vrag_kit.types import Answer, Failure, Prompt, Status
@@ -262,10 +264,15 @@ def _read(answer: Answer, this: Round) -> Answer:
     """A stored answer with what is read out of its words, now and by this reader."""
     if not _stands(answer, this):
         return answer
-    fields = {**answer.fields, **this.read(answer.raw or "")}
+    read = this.read(answer.raw or "")
+    if "unreadable" in read and answer.fields.get(STAND_IN):
+        read = read_tagged(answer.raw or "")  # nobody was asked for the form
+    fields = {**answer.fields, **read}
     failure = answer.failure
     if failure is not None and failure.kind == Status.TRUNCATED and fields.get("enough"):
         failure = None
+    if failure is None and "unreadable" in fields:
+        failure = Failure(Status.UNREADABLE, str(fields["unreadable"]))
     if failure is None and fields.get("answer") == "":
         failure = Failure(Status.EMPTY, "no answer in its words")
     return replace(answer, fields=fields, failure=failure)

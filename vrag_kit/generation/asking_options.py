@@ -57,7 +57,8 @@ class Round:
     """In messages: "answers", "verdicts"."""
     read: Reader = read_tagged
     """Finds an answer's fields in its words; the field "answer" must not be empty. Where
-    it says that there is "enough", the end of a cut-off reply is not missed.
+    it says that there is "enough", the end of a cut-off reply is not missed; where it
+    says "unreadable", there is no answer.
     """
     sample: int = 0
     """Which repetition this is, from 0."""

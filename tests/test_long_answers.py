@@ -1,0 +1,193 @@
+"""Short and long answers: two labelled lines, read strictly, and long answers joined from
+replies to short questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strange_server import StrangeServer
+from talks import contexts_of, make_talks
+
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import forecasting
+from vrag_kit.generation import Decomposed, Part, Wording, ask_models
+from vrag_kit.generation.reading import READERS, read_long, read_short
+from vrag_kit.judging import declines
+from vrag_kit.papers.crag_mm import WORDINGS
+from vrag_kit.types import Benchmark, Query
+
+WHOLE = WORDINGS["paper"]
+SHORT = replace(WHOLE, read=READERS["short"])
+LONG = replace(WHOLE, read=READERS["long"])
+words = st.text("abc .:", min_size=1).map(str.strip).filter(bool)
+
+
+@pytest.fixture
+def server() -> Iterator[StrangeServer]:
+    with StrangeServer() as server:
+        yield server
+
+
+def ask(
+    server: StrangeServer, benchmark: Benchmark, folder: Path, wording: Wording = WHOLE
+) -> pd.DataFrame:
+    model = {"model": f"teller@{server.url}", "decoding": "greedy"}
+    contexts = contexts_of(benchmark)
+    return ask_models([model], benchmark, contexts, folder, wording=wording)
+
+
+@given(short=words, long=words, before=st.sampled_from(["", "I look at it.\n", "Short it is.\n\n"]))
+def test_two_labelled_lines_give_a_short_and_a_long_answer(
+    short: str, long: str, before: str
+) -> None:
+    raw = f"{before}Short answer: {short}\nLong answer: {long}"
+    assert read_short(raw) == {"answer": short, "enough": True}
+    assert read_long(raw) == {"answer": long}
+
+
+@pytest.mark.parametrize(
+    ("raw", "short", "long"),
+    [
+        ("**Short answer:** red\n\n**Long answer:** It is red.", "red", "It is red."),
+        ("SHORT ANSWER:\nred\nlong answer:\nIt is.\nRed.\n", "red", "It is.\nRed."),
+        ("Short answer: \nLong answer: It is red.", "", "It is red."),
+    ],
+)
+def test_case_and_bold_type_do_not_matter_and_nothing_behind_a_label_is_nothing(
+    raw: str, short: str, long: str
+) -> None:
+    assert (read_short(raw)["answer"], read_long(raw)["answer"]) == (short, long)
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        ("red", "no line begins with “Short answer:”"),
+        ("Short answer: red", "no line begins with “Long answer:”"),
+        ("My short answer: red\nLong answer: x", "no line begins with “Short answer:”"),
+        ("Long answer: x\nShort answer: red", "the long answer stands before the short one"),
+        ("Short answer: a\nShort answer: b\nLong answer: x", "2 lines begin with “Short answer:”"),
+        ("Short answer: red\nor blue\nLong answer: x", "the short answer is longer than a line"),
+    ],
+)
+def test_any_other_form_is_unreadable_and_says_why(raw: str, reason: str) -> None:
+    assert read_short(raw) == read_long(raw) == {"unreadable": reason}
+
+
+def test_both_answers_come_from_one_call_and_a_miss_is_a_failure_that_is_counted(
+    server: StrangeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    benchmark = make_talks(tmp_path, {}, alone=["a", "b", "c"])
+    server.plans = {
+        "turn 0 of a?": ["say Short answer: red\nLong answer: It is red."],
+        "turn 0 of b?": ["say It is blue."],
+        "turn 0 of c?": ["say Short answer:\nLong answer: I cannot see it."],
+    }
+    short = ask(server, benchmark, tmp_path, SHORT)
+    assert short["status"].tolist() == ["ok", "unreadable", "empty"]
+    assert short["answer"].dropna().tolist() == ["red", ""]
+    assert short["detail"][1] == "no line begins with “Short answer:”"
+    assert "1 failed" in capsys.readouterr().out
+    long = ask(server, benchmark, tmp_path, LONG)
+    assert long["status"].tolist() == ["ok", "unreadable", "ok"]
+    assert long["answer"].dropna().tolist() == ["It is red.", "I cannot see it."]
+    assert long["answer_id"].tolist() == short["answer_id"].tolist()
+    assert len([each for each in server.requests if "turn 0" in str(each)]) == 3
+
+
+def test_what_stands_in_for_an_answer_is_one_whatever_form_is_asked_for(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    benchmark = make_talks(tmp_path, {}, alone=["a"])
+    (tmp_path / "scratch").mkdir()
+    with forecasting(tmp_path / "scratch"):
+        short = ask(server, benchmark, tmp_path, SHORT)
+    assert short["status"].tolist() == ["ok"]  # so that what judges it is foreseen, too
+    assert not server.requests
+
+
+def parts(query: Query) -> list[Part]:
+    name = query.text.split()[-1].strip("?")
+
+    def sentence(trait: str) -> Part:
+        def said(reply: str) -> str:
+            return "" if declines(reply) else f"The {trait} is {reply}."
+
+        return Part(f"Which {trait} has {name}?", said)
+
+    return [sentence("color"), sentence("size"), Part(f"Where is {name}?")]
+
+
+def test_replies_to_short_questions_are_joined_to_a_long_answer(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    benchmark = make_talks(tmp_path, {}, alone=["a", "b"])
+    asked = Decomposed(benchmark, parts)
+    server.plans = {
+        "Which color has a?": ["say red"],
+        "Which size has a?": ["say I don't know."],
+        "Where is a?": ["say It is here."],
+        "has b?": ["say I don't know."],
+        "Where is b?": ["empty"],
+    }
+    contexts = asked.contexts(contexts_of(benchmark))
+    assert [each.query_id for each in contexts[:3]] == ["a-0~1", "a-0~2", "a-0~3"]
+    model = {"model": f"teller@{server.url}", "decoding": "greedy"}
+    replies = ask_models([model], asked.questions, contexts, tmp_path, wording=WHOLE)
+    long = asked.joined(replies)
+    assert long["query_id"].tolist() == ["a-0", "b-0"]
+    assert long["answer"].tolist() == ["The color is red. It is here.", "I don't know."]
+    assert long["status"].tolist() == ["ok", "ok"]
+    assert long["group"].tolist() == ["a", "b"]
+    assert long["parts"][0] == tuple(replies["answer_id"][:3])
+    assert long["answer_id"].is_unique
+    assert asked.joined(replies.sample(frac=1, random_state=1)).sort_values("query_id")[
+        "answer"
+    ].tolist() == ["The color is red. It is here.", "I don't know."]
+
+
+def test_a_long_answer_fails_with_its_parts_and_lacks_none(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    benchmark = make_talks(tmp_path, {}, alone=["a", "b", "c"])
+    asked = Decomposed(benchmark, parts)
+    server.plans = {
+        "color has a?": ["refusal"],
+        "color has b?": ["truncated"],
+        "has b?": ["say big"],
+        "Where is b?": ["say here"],
+        "has c?": ["empty"],
+        "Where is c?": ["empty"],
+        "a?": ["say x"],
+    }
+    replies = ask(server, asked.questions, tmp_path)
+    long = asked.joined(replies)
+    assert long["status"].tolist() == ["refused", "truncated", "empty"]
+    assert pd.isna(long["answer"][0])
+    assert long["answer"][1].endswith("The size is big. here")
+    assert long["answer"][2] == ""
+    with pytest.raises(VragError, match="1 of 3 parts of query 'c-0' have no reply, the first"):
+        asked.joined(replies[:-1])
+    with pytest.raises(VragError, match="query 'a-0' is no part of one of talks"):
+        asked.joined(long)
+    with pytest.raises(VragError, match="query 'a-0' of talks has no part to be asked for"):
+        _ = Decomposed(benchmark, lambda query: []).questions
+
+
+def test_parts_are_asked_about_the_same_documents(tmp_path: Path) -> None:
+    benchmark = make_talks(tmp_path, {"a": 2})
+    pools = {"a-0": ("x",), "a-1": ("y",)}
+    labelled = replace(benchmark, qrels={"a-0": {"x": 1}}, pools=pools)
+    questions = Decomposed(labelled, parts).questions
+    assert questions.relevant("a-0~2") == ("x",)
+    assert questions.candidates("a-1~3") == ("y",)
+    assert {query.conversation_id for query in questions.queries.values()} == {None}
+    assert questions.queries["a-0~1"].image == benchmark.queries["a-0"].image
+    assert questions.fingerprint != labelled.fingerprint
