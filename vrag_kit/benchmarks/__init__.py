@@ -5,6 +5,7 @@ for each entity) and `other_corpus` (the same questions over other images).
 """
 
 from vrag_kit.benchmarks.articles import Article, chunk_article, parse_article, read_articles
+from vrag_kit.benchmarks.chart_mrag import load_chart_mrag
 from vrag_kit.benchmarks.crag_mm import load_crag_mm
 from vrag_kit.benchmarks.crag_mm_index import read_image_index, read_web_index
 from vrag_kit.benchmarks.ids import original_id, safe_id
@@ -37,6 +38,7 @@ __all__ = [
     "example_pools",
     "find_damaged",
     "knowledge_base",
+    "load_chart_mrag",
     "load_crag_mm",
     "load_mrag_bench",
     "load_mrag_texts",

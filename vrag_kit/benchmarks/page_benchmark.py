@@ -36,7 +36,7 @@ Labels = dict[QueryId, dict[DocId, int]]
 class _Page(NamedTuple):
     """One page of the corpus, as it is kept between runs."""
 
-    picture: str  # name of its file in the store
+    pictures: list[str]  # the name of its file in the store
     doc_id: DocId
     document: str  # "" where the data do not tell
 
@@ -117,7 +117,7 @@ def _pages(shards: Sequence[Path], store: Path) -> list[_Page]:
                     f"{where} (page {doc_id}): no picture (no bytes). Fetch it again; `vrag check`"
                     " lists all that is wrong."
                 )
-            found.append(_Page(picture, doc_id, document))
+            found.append(_Page([picture], doc_id, document))
         return found
 
     return [_Page(*row) for row in read_once(shards, store, "pages", read)]
@@ -211,7 +211,7 @@ def _document(page: _Page, store: Path, texts: Mapping[DocId, str]) -> Evidence:
         told["document"] = page.document
     return Evidence(
         doc_id=page.doc_id,
-        image=ImageFile(store / page.picture),
+        image=ImageFile(store / page.pictures[0]),
         text=texts.get(page.doc_id),
         metadata=told,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -54,14 +55,15 @@ def read_once(
 ) -> list[Any]:  # Any: rows as `read` gives them, and JSON gives them back
     """What `read` found in these files, lists of plain values; kept in `store`, so that
     rows with pictures are read once, as long as no file changes. The first value of
-    each row is the name of its picture in `store`, or "".
+    each row is the list of the names of its pictures in `store`.
 
     Raises `VragError` for a store that cannot be written.
     """
     note = store / ".read" / f"{_digest(files, what)}.json"
     if note.is_file():
         kept: list[Any] = json.loads(note.read_text(encoding="utf-8"))
-        if all((store / row[0]).is_file() for row in kept if row[0]):
+        names = set(chain.from_iterable(row[0] for row in kept))
+        if all((store / name).is_file() for name in names):
             return kept
     try:
         with one_at_a_time(store, f"reading {what}"):

@@ -1,0 +1,161 @@
+"""Chart-MRAG's keypoints are its labels and its gold claims; its pictures lie in rows and
+are told apart by the charts that the keypoints name.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chart_rows import BLUE, RED, ROWS, SENTENCES, chart_row, write_charts
+
+from vrag_kit.benchmarks import load_chart_mrag
+from vrag_kit.errors import VragError
+from vrag_kit.types import Benchmark
+
+
+def load(folder: Path, **options: Any) -> Benchmark:
+    return load_chart_mrag(
+        folder / "rows", folder / "text_corpus.jsonl", cache_dir=folder / "cache", **options
+    )
+
+
+def picture(benchmark: Benchmark, chart: str) -> bytes:
+    image = benchmark.corpus[chart].image
+    assert image is not None
+    return image.data()
+
+
+def test_keypoints_are_labels_and_gold_claims_and_ids_tell_hops_and_modality(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_charts(tmp_path)
+    benchmark = load(tmp_path)
+    told = {
+        query_id: [query.metadata["hops"], query.metadata["needs"], query.group]
+        for query_id, query in benchmark.queries.items()
+    }
+    assert told == {
+        "Inter_Document_Text-Chart_00003": [2, "both", "00001"],
+        "Single-Point_Chart-only_00002": [1, "image", "00001"],
+        "Single-Point_Text-only_00001": [1, "text", "00001"],
+    }
+    query = benchmark.queries["Inter_Document_Text-Chart_00003"]
+    assert query.metadata["gold_claims"] == ("May had 12.", "June had 3.", "Birds came later.")
+    assert query.metadata["documents"] == ("00001", "00002")
+    assert (query.answers, query.metadata["reference"]) == (("It is so.",), "It is so.")
+    assert benchmark.qrels[query.query_id] == {
+        "chart_00001_02": 1,
+        "chart_00002_01": 1,
+        "paragraph_00002_01_01": 1,
+    }
+    sentences = {
+        doc_id: each.text for doc_id, each in benchmark.corpus.items() if each.image is None
+    }
+    assert sentences == SENTENCES
+    assert "3 questions, 2 charts, 3 sentences" in capsys.readouterr().out
+
+
+def test_a_chart_has_the_picture_of_the_row_that_names_it_alone(tmp_path: Path) -> None:
+    swapped = {**ROWS[0], "gt_chart": [{"bytes": BLUE, "path": None}, {"bytes": RED, "path": None}]}
+    write_charts(tmp_path, [swapped, *ROWS[1:]])
+    benchmark = load(tmp_path)
+    assert picture(benchmark, "chart_00001_02") == RED
+    assert picture(benchmark, "chart_00002_01") == BLUE
+
+
+def test_a_row_with_one_picture_for_two_charts_is_asked_when_others_show_the_missing_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_charts(tmp_path, [ROWS[0], ROWS[2]], one_picture=True)
+    assert list(load(tmp_path).queries) == ["Single-Point_Text-only_00001"]
+    assert "left out 1 of 2 questions" in capsys.readouterr().out
+    more = chart_row("Single-Point_Chart-only_00009", {"chart_00002_01": "June had 3."}, BLUE)
+    write_charts(tmp_path, [*ROWS, more], one_picture=True)
+    benchmark = load(tmp_path)
+    assert len(benchmark.queries) == 4
+    assert picture(benchmark, "chart_00002_01") == BLUE
+
+
+@pytest.mark.parametrize(
+    "keypoints",
+    [
+        "{'paragraph_00001_01_01': 'They were counted.'}",  # as Python writes it
+        '{"paragraph_00001_01_01": ["They were counted."]}',
+    ],
+)
+def test_keypoints_may_be_written_otherwise(keypoints: str, tmp_path: Path) -> None:
+    write_charts(tmp_path, [{**ROWS[2], "gt_keypoints": keypoints}])
+    (query,) = load(tmp_path).queries.values()
+    assert query.metadata["gold_claims"] == ("They were counted.",)
+
+
+def test_questions_without_gold_evidence_are_counted_and_those_whose_evidence_is_missing_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = chart_row("Single-Point_Text-only_00004", {})
+    lost = chart_row("Single-Point_Text-only_00005", {"paragraph_00009_01_01": "?"})
+    write_charts(tmp_path, [*ROWS, bare, lost])
+    benchmark = load(tmp_path)
+    assert len(benchmark.queries) == 4
+    assert benchmark.qrels[bare["id"]] == {}
+    said = capsys.readouterr().out
+    assert "1 questions have no gold evidence" in said
+    assert "left out 1 of 5 questions" in said
+    assert "00005): paragraph_00009_01_01" in said
+    write_charts(tmp_path, [lost])
+    with pytest.raises(VragError, match=r"evidence of all 1 questions is missing.*text_corpus"):
+        load(tmp_path)
+
+
+def test_what_the_bars_say_may_stand_beside(tmp_path: Path) -> None:
+    write_charts(tmp_path)
+    bars = tmp_path / "bars.jsonl"
+    bars.write_text(json.dumps({"doc_id": "chart_00001_02", "text": "12 in May."}))
+    benchmark = load(tmp_path, chart_texts=bars)
+    assert benchmark.corpus["chart_00001_02"].text == "12 in May."
+    assert benchmark.fingerprint != load(tmp_path).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (
+            chart_row("r1", {"chart_00001_02": " "}),
+            "(query r1): the claim of chart_00001_02 is ' '",
+        ),
+        (chart_row("r1", {"table_1": "x"}), "(query r1): evidence 'table_1' in gt_keypoints"),
+        ({**ROWS[2], "gt_keypoints": "[1]"}, "gt_keypoints is '[1]', expected an object"),
+        ({**ROWS[2], "gt_answer": None}, "gt_answer is None, expected a text"),
+        ({**ROWS[2], "id": ""}, "row 0: id is ''"),
+    ],
+)
+def test_a_bad_row_is_named_with_its_file_and_its_query(
+    row: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    write_charts(tmp_path, [row])
+    with pytest.raises(VragError) as caught:
+        load(tmp_path)
+    assert "data-00000-of-00001.arrow row 0" in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_missing_and_damaged_files_and_a_question_that_came_before_are_named(
+    tmp_path: Path,
+) -> None:
+    rows, texts = write_charts(tmp_path, [*ROWS, ROWS[1]])
+    with pytest.raises(VragError, match=r"row 3 \(query Single-Point_Chart-only_00002\): it came"):
+        load(tmp_path)
+    arrow = rows / "data-00000-of-00001.arrow"
+    arrow.write_bytes(arrow.read_bytes()[:-600])
+    with pytest.raises(VragError, match=r"arrow: cannot be read behind row"):
+        load(tmp_path)
+    arrow.unlink()
+    with pytest.raises(VragError, match=r"no data-00000-of-00001\.arrow"):
+        load(tmp_path)
+    write_charts(tmp_path)
+    texts.write_text('{"id": "paragraph_1_1", "text": "a"}\n{"id": "paragraph_1_1", "text": "b"}')
+    with pytest.raises(VragError, match=r"line 2: 'paragraph_1_1' came before with another"):
+        load(tmp_path)
