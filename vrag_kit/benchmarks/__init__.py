@@ -23,6 +23,7 @@ from vrag_kit.benchmarks.mrag_bench_classes import example_pools, read_labels
 from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
 from vrag_kit.benchmarks.other_corpus import load_other_corpus
 from vrag_kit.benchmarks.page_benchmark import load_page_benchmark
+from vrag_kit.benchmarks.suite import in_schema, load_suite
 from vrag_kit.benchmarks.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.webqa import captions_only, load_webqa
 from vrag_kit.benchmarks.webqa_images import TsvImage
@@ -37,6 +38,7 @@ __all__ = [
     "decode",
     "example_pools",
     "find_damaged",
+    "in_schema",
     "knowledge_base",
     "load_chart_mrag",
     "load_crag_mm",
@@ -45,6 +47,7 @@ __all__ = [
     "load_other_corpus",
     "load_page_benchmark",
     "load_pages",
+    "load_suite",
     "load_visual_rag",
     "load_webqa",
     "match_pages",

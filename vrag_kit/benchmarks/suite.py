@@ -1,0 +1,172 @@
+"""Several data sets in one schema: any of the layouts that the kit reads, each under the
+name and domain that it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from vrag_kit.benchmarks.chart_mrag import load_chart_mrag
+from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
+from vrag_kit.benchmarks.page_benchmark import load_page_benchmark
+from vrag_kit.benchmarks.visual_rag import load_visual_rag
+from vrag_kit.benchmarks.webqa import load_webqa
+from vrag_kit.errors import VragError, short
+from vrag_kit.plain import JsonView
+from vrag_kit.types import Benchmark, Query
+from vrag_kit.workspace import path as project_path
+
+Entry = Mapping[str, str]
+"""`layout`, one of `LAYOUTS`, with that layout's keys; and `domain`, unless it is ""."""
+SCHEMA: JsonView = {
+    "domain": "",
+    "hops": None,
+    "needs": "image",
+    "reference": "",
+    "gold_claims": (),
+}
+"""What the metadata of every query of a suite hold, and what stands there where a loader
+tells nothing.
+"""
+_OF_ALL = ("layout", "domain")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One layout: the keys of its entries, and what reads them."""
+
+    needed: tuple[str, ...]
+    optional: tuple[str, ...]
+    load: Callable[[str, Entry], Benchmark]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys that an entry may have."""
+        return (*_OF_ALL, *self.needed, *self.optional)
+
+
+def load_suite(entries: Mapping[str, Entry]) -> dict[str, Benchmark]:
+    """Name → benchmark of each entry, in their order.
+
+    An entry is {"layout": "pages", "rows": …} for `load_page_benchmark` (also split,
+    ocr), {"layout": "charts", "rows": …, "texts": …} for `load_chart_mrag` (also
+    chart_texts), {"layout": "webqa", "annotations": …} for `load_webqa` (also images,
+    split, and questions, "all" unless given), {"layout": "visual-rag", "annotations": …,
+    "image_root": …} for `load_visual_rag`, or {"layout": "mrag-bench", "rows": …} for
+    `load_mrag_bench` (also corpus, left_out); paths begin at the project's root, and
+    `rows` may name data sets of the hub. Any may have a `domain`, which is what the
+    queries' metadata say.
+
+    The metadata of every query hold domain, hops (None where the data do not tell), needs
+    ("image", "text" or "both"), reference ("" without) and gold_claims (() without).
+    Raises `VragError` for an unknown layout or key and a missing one, and as the loaders
+    do.
+    """
+    if not entries:
+        raise VragError('suite is empty; expected data sets: {"name": {"layout": …, …}, …}.')
+    for name, entry in entries.items():
+        _check(name, entry)
+    return {name: _load(name, entry) for name, entry in entries.items()}
+
+
+def in_schema(benchmark: Benchmark, domain: str = "") -> Benchmark:
+    """The same benchmark, the metadata of whose queries hold all of `SCHEMA`; what a
+    loader told stays.
+    """
+    queries = {name: _filled(query, domain) for name, query in benchmark.queries.items()}
+    return replace(benchmark, queries=queries)
+
+
+def _filled(query: Query, domain: str) -> Query:
+    told = {**SCHEMA, **query.metadata}
+    return replace(query, metadata={**told, "domain": domain} if domain else told)
+
+
+def _load(name: str, entry: Entry) -> Benchmark:
+    benchmark = LAYOUTS[entry["layout"]].load(name, entry)
+    return in_schema(benchmark, entry.get("domain", ""))
+
+
+def _check(name: str, entry: Entry) -> None:
+    """Raise `VragError` for an entry that cannot be read."""
+    if not isinstance(entry, Mapping):
+        raise VragError(f"suite: {name} is {short(entry)}; expected a mapping with `layout`.")
+    layout = entry.get("layout", "")
+    if layout not in LAYOUTS:
+        expected = ", ".join(LAYOUTS)
+        raise VragError(
+            f"suite: {name} has layout {layout!r}; expected one of {expected}."
+            f"{_near(str(layout), LAYOUTS)}"
+        )
+    known = LAYOUTS[layout]
+    for key, value in entry.items():
+        if key not in known.keys:
+            raise VragError(
+                f"suite: {name} has an unknown key {key!r}; {layout} takes"
+                f" {', '.join(known.keys)}.{_near(key, known.keys)}"
+            )
+        if not isinstance(value, str):
+            raise VragError(f"suite: {key} of {name} is {short(value)}; expected a text.")
+    if missing := [key for key in known.needed if not entry.get(key)]:
+        raise VragError(
+            f"suite: {name} lacks {missing[0]}; {layout} needs {', '.join(known.needed)}."
+        )
+
+
+def _near(word: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
+    near = get_close_matches(word, list(known), 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _rows(entry: Entry) -> Path | str:
+    """The folder of the rows; else the name as it is, which may be one of the hub."""
+    there = project_path(entry["rows"])
+    return there if there.is_dir() else entry["rows"]
+
+
+def _place(entry: Entry, key: str) -> Path | None:
+    return project_path(entry[key]) if entry.get(key) else None
+
+
+def _pages(name: str, entry: Entry) -> Benchmark:
+    split = entry.get("split", "train")
+    return load_page_benchmark(_rows(entry), split=split, name=name, ocr=_place(entry, "ocr"))
+
+
+def _charts(name: str, entry: Entry) -> Benchmark:
+    texts = project_path(entry["texts"])
+    bars = _place(entry, "chart_texts")
+    return load_chart_mrag(_rows(entry), texts, chart_texts=bars, name=name)
+
+
+def _webqa(name: str, entry: Entry) -> Benchmark:
+    return load_webqa(
+        project_path(entry["annotations"]),
+        _place(entry, "images"),
+        split=entry.get("split", "val"),
+        name=name,
+        questions=entry.get("questions", "all"),
+    )
+
+
+def _visual_rag(name: str, entry: Entry) -> Benchmark:
+    annotations = project_path(entry["annotations"])
+    return load_visual_rag(annotations, project_path(entry["image_root"]), name=name)
+
+
+def _mrag_bench(name: str, entry: Entry) -> Benchmark:
+    left_out = entry.get("left_out", "own")
+    return load_mrag_bench(_rows(entry), _place(entry, "corpus"), left_out=left_out, name=name)
+
+
+LAYOUTS = {
+    "webqa": Layout(("annotations",), ("images", "split", "questions"), _webqa),
+    "charts": Layout(("rows", "texts"), ("chart_texts",), _charts),
+    "pages": Layout(("rows",), ("split", "ocr"), _pages),
+    "visual-rag": Layout(("annotations", "image_root"), (), _visual_rag),
+    "mrag-bench": Layout(("rows",), ("corpus", "left_out"), _mrag_bench),
+}
+"""Layout → how its entries are read."""
