@@ -46,6 +46,14 @@ class Asking:
             raise VragError(f"samples is {how.samples}; expected 1 or more.")
         return how
 
+    @classmethod
+    def beside_answerers(cls, run_with: JsonView, default: Asking) -> Asking:
+        """`default` with what of `run_with`, which says how the answerers are run, counts
+        for other models too: device, batch_size and retry_failures. Raises as `of` does.
+        """
+        shared = ("device", "batch_size", "retry_failures")
+        return cls.of({name: run_with[name] for name in shared if name in run_with}, default)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:

@@ -96,9 +96,8 @@ def load_rewriter(
     Of `run_with` device, batch_size and retry_failures count here too. Raises
     `VragError` as `load_generator` does.
     """
-    shared = ("device", "batch_size", "retry_failures")
-    ours = {name: value for name, value in (run_with or {}).items() if name in shared}
-    how = Asking.of(ours, Asking(decoding="greedy", max_new_tokens=MOST_TOKENS))
+    default = Asking(decoding="greedy", max_new_tokens=MOST_TOKENS)
+    how = Asking.beside_answerers(run_with or {}, default)
     generator = load_generator(
         entry,
         device=how.device,

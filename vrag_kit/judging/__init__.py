@@ -10,8 +10,11 @@ from vrag_kit.judging.claims import (
     Said,
     related,
     relation_of,
+    statement,
     unrelated,
 )
+from vrag_kit.judging.claims_by_model import load_checker, load_extractor, refuse_own_eyes
+from vrag_kit.judging.claims_by_rule import Grammar, RuleChecker, RuleExtractor
 from vrag_kit.judging.judge import JUDGES, Judge, judge_all, judge_some, load_judge
 from vrag_kit.judging.labels import (
     LABELS,
@@ -40,10 +43,13 @@ __all__ = [
     "ClaimChecker",
     "ClaimExtractor",
     "Extraction",
+    "Grammar",
     "Judge",
     "LLMJudge",
     "Relation",
     "Rubric",
+    "RuleChecker",
+    "RuleExtractor",
     "RuleJudge",
     "Said",
     "Scale",
@@ -55,9 +61,12 @@ __all__ = [
     "judge_some",
     "label_of_score",
     "labelled",
+    "load_checker",
+    "load_extractor",
     "load_judge",
     "page_tells",
     "read_labels",
+    "refuse_own_eyes",
     "related",
     "relation_of",
     "rouge_all",
@@ -65,6 +74,7 @@ __all__ = [
     "sample_to_label",
     "scale_of",
     "score_of_label",
+    "statement",
     "told_by_words",
     "unrelated",
     "write_labels",

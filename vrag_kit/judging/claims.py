@@ -108,3 +108,10 @@ def unrelated(claim: str, item: Evidence, failure: Failure, raw: str | None = No
 def relation_of(judgment: Judgment) -> Relation | None:
     """The relation in a checker's judgment; None, never NEUTRAL, where there is none."""
     return None if judgment.status is not Status.OK else Relation(judgment.label)
+
+
+def statement(name: str, question: str, words: str) -> Evidence:
+    """An answer as an item that claims are held against: the question and the words, so
+    that a bare "red" tells of what; its doc_id is `name`.
+    """
+    return Evidence(doc_id=name, text=f"{question} {words}")

@@ -74,10 +74,8 @@ def load_judge(
     from vrag_kit.generation.asking_options import Asking
     from vrag_kit.generation.loading import load_generator
 
-    shared = ("device", "batch_size", "retry_failures")
-    ours = {name: value for name, value in (run_with or {}).items() if name in shared}
-    how = Asking(batch_size=8, max_new_tokens=max_new_tokens, samples=samples)
-    how = Asking.of(ours, how)
+    default = Asking(batch_size=8, max_new_tokens=max_new_tokens, samples=samples)
+    how = Asking.beside_answerers(run_with or {}, default)
     generator = load_generator(
         entry,
         device=how.device,

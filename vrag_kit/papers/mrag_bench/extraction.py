@@ -30,8 +30,6 @@ printed, and "examples" is empty.
 
 NOT_ASKED = "not asked: `extractor` names no model"
 """What becomes of an answer that nobody was asked about."""
-_SHARED = ("device", "batch_size", "retry_failures")
-"""What of a notebook's `run_with` counts here too."""
 
 
 def extraction_prompt(query: Query, response: str) -> Prompt:
@@ -108,9 +106,8 @@ def _replies(
     model: Entry, prompts: list[Prompt], answers_dir: Path, run_with: Mapping[str, Any]
 ) -> list[str | None]:
     """What the model says; None where it failed."""
-    ours = {name: value for name, value in run_with.items() if name in _SHARED}
-    how = Asking(decoding="greedy", max_new_tokens=TABLE_5["max_new_tokens"])
-    how = Asking.of(ours, how)
+    default = Asking(decoding="greedy", max_new_tokens=TABLE_5["max_new_tokens"])
+    how = Asking.beside_answerers(run_with, default)
     generator = load_generator(
         model,
         device=how.device,

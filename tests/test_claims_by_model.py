@@ -1,0 +1,225 @@
+"""Extractor and checker of claims: what a language model is asked, five claims a call at
+most, how strictly it is read, and that nothing is asked twice; the same by rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from strange_server import StrangeServer, images_in, text_in
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import forecasting
+from vrag_kit.judging import (
+    Checking,
+    ClaimChecker,
+    Extraction,
+    Relation,
+    RuleChecker,
+    RuleExtractor,
+    Said,
+    Unreadable,
+    load_checker,
+    load_extractor,
+    refuse_own_eyes,
+    relation_of,
+    statement,
+)
+from vrag_kit.judging.claims_words import read_claims, read_relations
+from vrag_kit.types import Evidence
+
+E, N, C = Relation.ENTAILMENT, Relation.NEUTRAL, Relation.CONTRADICTION
+MOTH = Evidence(doc_id="m", text="Talia osa\nflies in June.")
+SIX = tuple(f"claim {n} is so." for n in range(1, 7))
+
+
+@pytest.fixture
+def server() -> Iterator[StrangeServer]:
+    plans = {
+        "claim 6": ["say 1: contradiction"],
+        "claim 1": ["say 1: ENTAILMENT\n2: NEUTRAL\n3: NEUTRAL\n4. NEUTRAL.\n5) CONTRADICTION"],
+        "four": ["say 1: ENTAILMENT", "say Sure!\n1: ENTAILMENT\n2: NEUTRAL"],
+        "five": ["say 1: ENTAILMENT", "say 1: NEUTRAL\n2: ENTAILMENT"],
+        "What eats it?": ["say Owls eat Talia osa.\n\nBats eat Talia osa.\nOwls eat Talia osa."],
+        "Who knows?": ["say NONE"],
+    }
+    with StrangeServer(plans) as running:
+        yield running
+
+
+def at(server: StrangeServer) -> dict[str, object]:
+    return {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
+
+
+def asked(server: StrangeServer) -> list[dict[str, object]]:
+    """The requests but for those that only see whether somebody is there."""
+    return [each for each in server.requests if "word: ready" not in text_in(each)]
+
+
+def labels(checker: ClaimChecker, claims: tuple[str, ...], item: Evidence) -> list[Relation | None]:
+    (judgments,) = checker.check([Checking(query_id="q", claims=claims, item=item)])
+    assert [each.target for each in judgments] == [(claim, item.doc_id) for claim in claims]
+    return [relation_of(each) for each in judgments]
+
+
+def test_a_checker_is_asked_about_five_claims_at_most_and_only_once(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        checker = load_checker(at(server), tmp_path)
+        assert labels(checker, SIX, MOTH) == [E, N, N, N, C, C]
+    assert len(asked(server)) == 2
+    (words,) = [text for text in map(text_in, asked(server)) if "claim 1" in text]
+    assert "from what it shows or says alone" in words
+    assert "Evidence:\nTalia osa flies in June.\n" in words
+    assert words.endswith(
+        "Claims:\n1: claim 1 is so.\n2: claim 2 is so.\n3: claim 3 is so.\n"
+        "4: claim 4 is so.\n5: claim 5 is so."
+    )
+    assert asked(server)[0]["temperature"] == 0
+
+
+def test_pictures_are_judged_by_their_pixels_with_the_caption_that_was_shown(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
+    item = Evidence(doc_id="a", image=ImageFile(tmp_path / "a.png"), text="A moth.")
+    checker = load_checker(at(server), tmp_path)
+    assert labels(checker, SIX[5:], item) == [C]
+    (request,) = asked(server)
+    (picture,) = images_in(request)
+    assert picture.getpixel((0, 0)) == (255, 0, 0)
+    assert "A moth." in text_in(request)
+
+
+def test_labels_that_cannot_be_read_are_asked_for_once_more_and_are_never_neutral(
+    server: StrangeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checker = load_checker(at(server), tmp_path)
+    assert labels(checker, ("four", "4"), MOTH) == [None, None]
+    assert labels(checker, ("five", "5"), MOTH) == [N, E]
+    assert "it has 1 labels, and there are 2 claims" in text_in(asked(server)[1])
+    out = capsys.readouterr().out
+    assert "1 could not be read and were asked for once more, 1 of them remain" in out
+    ((judgment, _),) = checker.check([Checking(query_id="q", claims=("four", "4"), item=MOTH)])
+    assert (judgment.label, judgment.score) == ("", None)
+    assert str(judgment.failure) == "unreadable: the line 'Sure!' is no number and label"
+
+
+def test_an_extractor_gives_each_fact_once_and_none_for_a_refusal(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    said = [
+        Said(query_id="q", question="What eats it?", words="Owls,\nand bats."),
+        Said(query_id="r", question="Who knows?", words="I cannot tell."),
+    ]
+    for _ in range(2):
+        found = load_extractor(at(server), tmp_path).extract(said)
+        assert [each.claims for each in found] == [
+            ("Owls eat Talia osa.", "Bats eat Talia osa."),
+            (),
+        ]
+    assert not any(each.failure for each in found)
+    assert len(asked(server)) == 2
+    words = "".join(map(text_in, asked(server)))
+    assert "Question: What eats it?\nAnswer: Owls, and bats." in words
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        ("", "it has 0 labels"),
+        ("1: ENTAILMENT\n2: NEUTRAL\n3: NEUTRAL", "it has 3 labels, and there are 2 claims"),
+        ("1: ENTAILMENT\n3: NEUTRAL", "label 2 has the number 3"),
+        ("1: ENTAILMENT\n2: YES", "the line '2: YES' is no number and label"),
+        ("1: ENTAILMENT, 2: NEUTRAL", "is no number and label"),
+        ("Labels:\n1: ENTAILMENT\n2: NEUTRAL", "the line 'Labels:' is no number"),
+    ],
+)
+def test_labels_in_any_other_form_are_unreadable(raw: str, reason: str) -> None:
+    with pytest.raises(Unreadable, match=reason):
+        read_relations(raw, 2)
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [("  \n", "no words"), ("- \nA moth flies.", "the line '-' has"), ("NONE\nA moth.", "beside")],
+)
+def test_claims_that_are_empty_or_contradict_none_are_unreadable(raw: str, reason: str) -> None:
+    with pytest.raises(Unreadable, match=reason):
+        read_claims(raw)
+
+
+def test_thoughts_are_no_claims() -> None:
+    assert read_claims("<think>Hm.\nOwls?</think>\nOwls fly.") == ("Owls fly.",)
+    assert read_claims("None.") == ()
+
+
+@pytest.mark.parametrize("answerer", ["eyes", "eyes@openai", {"model": "eyes", "name": "other"}])
+def test_who_answered_does_not_check_by_the_same_eyes(
+    server: StrangeServer, tmp_path: Path, answerer: object
+) -> None:
+    with pytest.raises(VragError, match=r"checker 'eyes@http.* it is an answerer too"):
+        load_checker(at(server), tmp_path, answerers=["another", answerer])
+    refuse_own_eyes("eyes-72b", ["eyes"])
+
+
+def test_a_forecast_counts_the_calls_of_both_and_asks_nobody(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    with forecasting(tmp_path) as forecast:
+        (found,) = load_extractor(at(server), tmp_path).extract(
+            [Said(query_id="q", question="What?", words="word " * 48)]
+        )
+        assert len(found.claims) == 6
+        judged = load_checker(at(server), tmp_path).check(
+            [Checking(query_id="q", claims=found.claims, item=MOTH)]
+        )
+        assert [len(row) for row in judged] == [6]
+        assert [len(model.prompts) for model in forecast.models] == [1, 2]
+    assert server.requests == []
+
+
+class Colors:
+    """A grammar of "red" and "blue"."""
+
+    def claims(self, question: str, words: str) -> list[str]:
+        return [f"It is {word}." for word in words.split() if word in ("red", "blue")]
+
+    def relation(self, claim: str, text: str) -> Relation | None:
+        if not claim.startswith("It is"):
+            return None
+        found = [word for word in ("red", "blue") if word in text]
+        if not found:
+            return N
+        return E if claim[6:-1] in found else C
+
+
+def test_rules_compare_texts_and_leave_pictures_to_others(tmp_path: Path) -> None:
+    said = Said(query_id="q", question="Of what color?", words="red and blue")
+    (found,) = RuleExtractor(Colors()).extract([said])
+    assert found == Extraction(claims=("It is red.", "It is blue."))
+    checker = RuleChecker(Colors())
+    assert labels(checker, found.claims, statement("answer", "Of what color?", "red")) == [E, C]
+    assert labels(checker, ("Owls fly.",), MOTH) == [None]
+    picture = Evidence(doc_id="a", image=ImageFile(tmp_path / "a.png"))
+    assert labels(checker, found.claims, picture) == [None, None]
+    checker = RuleChecker(Colors(), pictures=_Blind())
+    rows = checker.check(
+        [Checking(query_id="q", claims=found.claims, item=item) for item in (picture, MOTH)]
+    )
+    assert [[relation_of(each) for each in row] for row in rows] == [[C, C], [N, N]]
+    assert checker.fingerprint == "none"
+
+
+class _Blind:
+    name, fingerprint = "blind", "none"
+
+    def check(self, checkings: list[Checking]) -> list[tuple]:
+        from vrag_kit.judging import related
+
+        return [tuple(related(claim, each.item, C) for claim in each.claims) for each in checkings]
