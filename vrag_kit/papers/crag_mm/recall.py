@@ -18,7 +18,7 @@ from vrag_kit.types import Benchmark, Query
 
 IMAGE_CUTOFFS = (1, 5, 10, 15, 20, 25, 30)
 WEB_CUTOFFS = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
-WHOLE, CROPPED = "whole image", "marked region"
+WHOLE, CROPPED, WITH_MARGIN = "whole image", "marked region", "region with margin"
 KINDS = {True: "egocentric", False: "normal"}
 PRINTED = {
     "full_image_query": WHOLE,
