@@ -5,7 +5,9 @@ the paper, those that are planted, and nothing else. Sections are those of that 
 from __future__ import annotations
 
 import math
+from functools import partial
 
+import audits
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,20 +31,13 @@ from vrag_kit.papers.visual_rag.ndcg_bound import GIVEN, MOST_CLUES
 from vrag_kit.retrieval import evaluate, make_run, mean_metrics
 
 TABLES = paper_tables()
+found = partial(audits.found, digits=3)
 AT_30, COUNTS = GIVEN.values()
 
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
     return audit(TABLES)
-
-
-def found(checks: pd.DataFrame, check: str) -> dict[tuple[str, str], tuple[float, float]]:
-    """The contradictions of one check: (table, where) → (printed, recomputed)."""
-    rows = contradictions(checks).query("check == @check")
-    return {
-        (row.table, row.where): (row.printed, round(row.recomputed, 3)) for row in rows.itertuples()
-    }
 
 
 def test_mean_and_deviation_of_the_runs_agree_with_a_hand_calculation() -> None:

@@ -5,8 +5,10 @@ planted, and nothing else.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
+import audits
 import pandas as pd
 import pytest
 
@@ -26,19 +28,12 @@ from vrag_kit.papers.crag_mm import (
 )
 
 TABLES = paper_tables()
+found = partial(audits.found, digits=1)
 
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
     return audit(TABLES)
-
-
-def found(checks: pd.DataFrame, check: str) -> dict[tuple[str, str], tuple[float, float]]:
-    """The contradictions of one check: (table, where) → (printed, recomputed)."""
-    rows = contradictions(checks).query("check == @check")
-    return {
-        (row.table, row.where): (row.printed, round(row.recomputed, 1)) for row in rows.itertuples()
-    }
 
 
 def counts(checks: pd.DataFrame, check: str) -> list[int]:
@@ -147,9 +142,8 @@ def test_one_system_stops_far_less_often_than_independent_turns_would() -> None:
 def test_an_error_that_is_planted_is_found(
     checks: pd.DataFrame, number: int, place: int, check: str
 ) -> None:
-    table = TABLES[number].copy()
-    table.loc[place, "value"] += 1.0
-    more = set(found(audit({**TABLES, number: table}), check)) - set(found(checks, check))
+    planted = audit(audits.with_error(TABLES, number, place, error=1.0))
+    more = set(found(planted, check)) - set(found(checks, check))
     assert more
     assert all(where[0].startswith(str(number)) for where in more)
 

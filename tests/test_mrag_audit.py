@@ -4,6 +4,9 @@ lists (`published/AUDIT.md`, section 3), those that are planted, and nothing els
 
 from __future__ import annotations
 
+from functools import partial
+
+import audits
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -22,19 +25,12 @@ from vrag_kit.papers.mrag_bench import (
 )
 
 TABLES = paper_tables()
+found = partial(audits.found, digits=2)
 
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
     return audit(TABLES)
-
-
-def found(checks: pd.DataFrame, check: str) -> dict[tuple[str, str], tuple[float, float]]:
-    """The contradictions of one check: (table, where) → (printed, recomputed)."""
-    rows = contradictions(checks).query("check == @check")
-    return {
-        (row.table, row.where): (row.printed, round(row.recomputed, 2)) for row in rows.itertuples()
-    }
 
 
 def test_of_400_differences_two_use_each_others_baseline(checks: pd.DataFrame) -> None:
@@ -153,9 +149,7 @@ def test_the_correlation_of_figure_5_rests_on_four_points_and_turns_round() -> N
 def test_an_error_that_is_planted_is_found(
     checks: pd.DataFrame, number: int, place: int, column: str, check: str
 ) -> None:
-    table = TABLES[number].copy()
-    table.loc[place, column] += 0.3
-    planted = audit({**TABLES, number: table})
+    planted = audit(audits.with_error(TABLES, number, place, column=column, error=0.3))
     more = set(found(planted, check)) - set(found(checks, check))
     assert more, TABLES[number].loc[place].to_dict()
     assert all(where[0].startswith(str(number)) for where in more)
