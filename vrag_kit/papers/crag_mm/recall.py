@@ -18,7 +18,9 @@ from vrag_kit.types import Benchmark, Query
 
 IMAGE_CUTOFFS = (1, 5, 10, 15, 20, 25, 30)
 WEB_CUTOFFS = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
-WHOLE, CROPPED, WITH_MARGIN = "whole image", "marked region", "region with margin"
+WHOLE, CROPPED = "whole image", "marked region"
+WITH_MARGIN = "region with margin"
+"""Ours: the marked region and some of what is around it."""
 KINDS = {True: "egocentric", False: "normal"}
 PRINTED = {
     "full_image_query": WHOLE,
