@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.errors import VragError
-from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
+from vrag_kit.judging.choice_reader import RULES, Reading, read_choice
 
 DATA = Path(__file__).parents[1] / "vrag_kit/papers/mrag_bench"
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")

@@ -16,6 +16,7 @@ from vrag_kit.judging.claims import (
 from vrag_kit.judging.claims_by_model import load_checker, load_extractor, refuse_own_eyes
 from vrag_kit.judging.claims_by_rule import Grammar, RuleChecker, RuleExtractor
 from vrag_kit.judging.judge import JUDGES, Judge, judge_all, judge_some, load_judge
+from vrag_kit.judging.keypoints import keypoint_coverage
 from vrag_kit.judging.labels import (
     LABELS,
     label_of_score,
@@ -26,6 +27,13 @@ from vrag_kit.judging.labels import (
     write_labels,
 )
 from vrag_kit.judging.llm_judge import LLMJudge
+from vrag_kit.judging.own_metrics import (
+    OWN_METRICS,
+    MetricJudge,
+    choice_accuracy,
+    normalised_em,
+    relaxed_accuracy,
+)
 from vrag_kit.judging.page_tells import page_tells, told_by_words
 from vrag_kit.judging.rouge import rouge_all, rouge_recall
 from vrag_kit.judging.rubric import Rubric, Unreadable, Verdict
@@ -33,10 +41,12 @@ from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.judging.truth_rules import TruthRuleJudge
 from vrag_kit.judging.truthfulness import TRUTH
+from vrag_kit.judging.webqa_score import webqa_f1
 
 __all__ = [
     "JUDGES",
     "LABELS",
+    "OWN_METRICS",
     "SHARES",
     "TRUTH",
     "Checking",
@@ -46,6 +56,7 @@ __all__ = [
     "Grammar",
     "Judge",
     "LLMJudge",
+    "MetricJudge",
     "Relation",
     "Rubric",
     "RuleChecker",
@@ -56,19 +67,23 @@ __all__ = [
     "TruthRuleJudge",
     "Unreadable",
     "Verdict",
+    "choice_accuracy",
     "declines",
     "judge_all",
     "judge_some",
+    "keypoint_coverage",
     "label_of_score",
     "labelled",
     "load_checker",
     "load_extractor",
     "load_judge",
+    "normalised_em",
     "page_tells",
     "read_labels",
     "refuse_own_eyes",
     "related",
     "relation_of",
+    "relaxed_accuracy",
     "rouge_all",
     "rouge_recall",
     "sample_to_label",
@@ -77,5 +92,6 @@ __all__ = [
     "statement",
     "told_by_words",
     "unrelated",
+    "webqa_f1",
     "write_labels",
 ]

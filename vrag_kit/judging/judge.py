@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ from vrag_kit.frames import ANSWERS
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.answered import answered
 from vrag_kit.judging.llm_judge import LLMJudge
+from vrag_kit.judging.own_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.judging.rubric import Rubric
 from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.judging.scale import Scale
@@ -42,6 +44,7 @@ SILENCE = {Status.EMPTY: "empty", Status.TRUNCATED: "cut off"}
 JUDGES: dict[str, Callable[[], Judge]] = {
     RuleJudge.name: RuleJudge,
     TruthRuleJudge.name: TruthRuleJudge,
+    **{name: partial(MetricJudge, name) for name in OWN_METRICS},
 }
 """The judges that are no models, by the name that a parameter gives them."""
 

@@ -15,6 +15,7 @@ for _dimension, _units in _DATA["units"].items():
 _SMALL: dict[str, int] = {word: number for number, word in enumerate(_DATA["ones"])}
 _TENS: dict[str, int] = {word: 10 * tens for tens, word in enumerate(_DATA["tens"], start=2)}
 _TIMES: dict[str, float] = _DATA["times"]
+_ONE_WORD = {**_SMALL, **_TENS, **{word: int(factor) for word, factor in _TIMES.items()}}
 _DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _NAMED = r"(?:" + "|".join([*_TENS, *_SMALL]) + r")(?:[- ](?:" + "|".join(_SMALL) + r"))?"
 _UNIT_NAMES = sorted(map(re.escape, _UNITS), key=len, reverse=True)
@@ -70,6 +71,13 @@ def numbers_in(text: str, *, words: bool) -> list[Number]:
         dimension, factor = _UNITS.get(unit, ("", 1.0))
         found.append(Number(number * factor, dimension, unit))
     return found
+
+
+def number_word(word: str) -> int | None:
+    """The whole number that one word in lower case stands for, such as "twelve" or
+    "hundred"; None for any other.
+    """
+    return _ONE_WORD.get(word)
 
 
 def _value(spelled: str) -> float:

@@ -3,6 +3,7 @@ beside its own scorer, its results by scenario, the spelling of options, what re
 find, and its printed numbers with their audit.
 """
 
+from vrag_kit.judging.choice_reader import RULES, Reading, read_choice, right_letters
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
 from vrag_kit.papers.claim_rows import show_claims
 from vrag_kit.papers.mrag_bench.across import among_retrieved, without_alike
@@ -15,8 +16,7 @@ from vrag_kit.papers.mrag_bench.audit import (
     smallest_denominator,
 )
 from vrag_kit.papers.mrag_bench.audit_figure import audit_figure
-from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge, right_letters
-from vrag_kit.papers.mrag_bench.choice_reader import RULES, Reading, read_choice
+from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge
 from vrag_kit.papers.mrag_bench.claims import claims_on, claims_table, gains_said
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
 from vrag_kit.papers.mrag_bench.extraction import (

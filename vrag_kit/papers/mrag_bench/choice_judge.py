@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from string import ascii_uppercase
-
 import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import SHARES
 from vrag_kit.judging.answered import hidden
-from vrag_kit.papers.mrag_bench.choice_reader import Reading, read_choice
+from vrag_kit.judging.choice_reader import Reading, read_choice, right_letters
 from vrag_kit.types import Benchmark, Judgment, Query
 
 
@@ -50,12 +48,6 @@ class ChoiceJudge:
             marks=_marks(reading),
             raw=str(reading),
         )
-
-
-def right_letters(query: Query) -> str:
-    """The letters of the options that are accepted answers; usually one."""
-    texts = zip(ascii_uppercase, query.choices, strict=False)
-    return "".join(letter for letter, choice in texts if choice in query.answers)
 
 
 def _label(reading: Reading, right: bool) -> str:

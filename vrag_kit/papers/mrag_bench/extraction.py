@@ -15,8 +15,8 @@ from typing import Any  # a notebook's parameter holds values of any type
 import pandas as pd
 
 from vrag_kit.generation import AnswerStore, Asking, Round, ask_prompts, load_generator
+from vrag_kit.judging.choice_reader import right_letters
 from vrag_kit.options import Entry
-from vrag_kit.papers.mrag_bench.choice_judge import right_letters
 from vrag_kit.papers.mrag_bench.official_scorer import Outcome, after_asking, official_reading
 from vrag_kit.papers.mrag_bench.readers import RIGHT, outcome_of
 from vrag_kit.types import Benchmark, Message, Prompt, Query

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.papers.mrag_bench.choice_reader import Reading, read_choice
+from vrag_kit.judging.choice_reader import Reading, read_choice
 from vrag_kit.papers.mrag_bench.official_scorer import Outcome, official_reading
 
 _FILES = {

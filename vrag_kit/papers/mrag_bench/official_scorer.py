@@ -12,8 +12,7 @@ from enum import StrEnum
 
 import pandas as pd
 
-from vrag_kit.papers.mrag_bench.choice_judge import right_letters
-from vrag_kit.papers.mrag_bench.choice_reader import read_choice
+from vrag_kit.judging.choice_reader import read_choice, right_letters
 from vrag_kit.types import Benchmark
 
 LETTERS = "ABCD"

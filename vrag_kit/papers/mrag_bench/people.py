@@ -9,8 +9,8 @@ from itertools import combinations
 import pandas as pd
 
 from vrag_kit.analysis import Mix, accuracy, estimate
+from vrag_kit.judging.choice_reader import read_choice
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
-from vrag_kit.papers.mrag_bench.choice_reader import read_choice
 from vrag_kit.papers.mrag_bench.results import OVERALL, papers_mix
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark

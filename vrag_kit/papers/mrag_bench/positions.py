@@ -9,8 +9,7 @@ import pandas as pd
 
 from vrag_kit.analysis import Mix, column_means
 from vrag_kit.errors import VragError
-from vrag_kit.papers.mrag_bench.choice_judge import right_letters
-from vrag_kit.papers.mrag_bench.choice_reader import read_choice
+from vrag_kit.judging.choice_reader import read_choice, right_letters
 from vrag_kit.papers.mrag_bench.results import with_scenarios
 from vrag_kit.types import Benchmark, Query
 

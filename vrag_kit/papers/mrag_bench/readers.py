@@ -8,8 +8,7 @@ import pandas as pd
 
 from vrag_kit.analysis import column_means, in_percent
 from vrag_kit.analysis.mix import Mix
-from vrag_kit.papers.mrag_bench.choice_judge import right_letters
-from vrag_kit.papers.mrag_bench.choice_reader import RULES, read_choice
+from vrag_kit.judging.choice_reader import RULES, read_choice, right_letters
 from vrag_kit.papers.mrag_bench.official_scorer import (
     Official,
     Outcome,

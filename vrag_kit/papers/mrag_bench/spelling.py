@@ -18,9 +18,9 @@ from vrag_kit.analysis.intervals import summarise
 from vrag_kit.analysis.mix import Mix
 from vrag_kit.analysis.percent import in_percent
 from vrag_kit.errors import VragError
+from vrag_kit.judging.choice_reader import right_letters
 from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
-from vrag_kit.papers.mrag_bench.choice_judge import right_letters
 from vrag_kit.papers.mrag_bench.results import OVERALL, printed_range
 from vrag_kit.papers.mrag_bench.settings import with_choices, with_queries
 from vrag_kit.types import Benchmark, Query

@@ -12,14 +12,15 @@ from functools import lru_cache
 from string import ascii_uppercase
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging import declines
-from vrag_kit.papers.mrag_bench.options import (
+from vrag_kit.judging.abstention import declines
+from vrag_kit.judging.named_options import (
     Named,
     denied_parts,
     is_denied,
     named_options,
     plain_option,
 )
+from vrag_kit.types import Query
 
 RULES = {
     "empty": "nothing was said",
@@ -102,6 +103,12 @@ def read_choice(raw: str, choices: Sequence[str]) -> Reading:
         if letters := read(said):
             return Reading(rule, "".join(sorted(set(letters))), marked)
     return Reading("declined" if declines(said.text) else "unreadable", "", marked)
+
+
+def right_letters(query: Query) -> str:
+    """The letters of the options that are accepted answers; usually one."""
+    texts = zip(ascii_uppercase, query.choices, strict=False)
+    return "".join(letter for letter, choice in texts if choice in query.answers)
 
 
 @dataclass(frozen=True, slots=True)

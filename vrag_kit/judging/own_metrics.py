@@ -1,0 +1,159 @@
+"""Data sets' own metrics of a short answer, each under its own name; none is called
+"accuracy", as they measure different things.
+
+| metric | what it gives | whose |
+|---|---|---|
+| normalised_em | {0, 1}: the accepted answer, but for case, signs and articles | any |
+| choice_accuracy | {0, 1}: the right option, by letter or text | MRAG-Bench, ArxivQA |
+| relaxed_accuracy | {0, 1}: a number within 5 %, else normalised_em | PlotQA, ChartQA |
+| keypoint_coverage | [0, 1]: the share of keypoints that are told, by rule | Chart-MRAG |
+| webqa_f1 | [0, 1]: F1 of the category's words, or recall of all | WebQA |
+
+Each is a function of a query and an answer, the best over the accepted answers, and NaN
+where the query has nothing to compare with.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+import unicodedata
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+import pandas as pd
+
+from vrag_kit.judging.answered import hidden
+from vrag_kit.judging.choice_reader import read_choice, right_letters
+from vrag_kit.judging.keypoints import keypoint_coverage
+from vrag_kit.judging.rubric import Verdict, label_of
+from vrag_kit.judging.scale import SHARES
+from vrag_kit.judging.webqa_score import webqa_f1
+from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
+
+Metric = Callable[[Query, str], float]
+TOLERANCE = Fraction(1, 20)
+"""How far a number may be from the accepted one, as a share of that."""
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_NUMBER = re.compile(r"([-+]?)\s*[$€£]?\s*(\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)\s*%?\.?")
+_NUMBER_OR_SIGN = re.compile(
+    r"(?P<number>(?<![\w.])-?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+))|[^\w\s]|_"
+)
+
+
+def normalised_em(query: Query, answer: str) -> float:
+    """1 when the answer is an accepted one, in lower case and without punctuation,
+    articles and surplus white space, else 0; NaN when no answer is accepted.
+
+    As SQuAD's evaluation has it (Rajpurkar et al. 2016), but a number keeps its sign and
+    its decimal point: 3.5 is not 35. Where nothing is left ("The The"), only case and
+    white space do not count.
+    """
+    if not query.answers:
+        return math.nan
+    return float(any(_same(answer, accepted) for accepted in query.answers))
+
+
+def choice_accuracy(query: Query, answer: str) -> float:
+    """1 when the answer chooses the right option, by letter or by its text
+    (`read_choice`), else 0, also where it is ambiguous; NaN for a query without options
+    or without an accepted answer among them.
+    """
+    if not query.choices or not (right := right_letters(query)):
+        return math.nan
+    letter = read_choice(answer, query.choices).letter
+    return float(letter is not None and letter in right)
+
+
+def relaxed_accuracy(query: Query, answer: str) -> float:
+    """1 for a number that is at most 5 % away from an accepted one, or the same where
+    that is 0, and for what `normalised_em` takes; else 0. NaN when no answer is accepted.
+
+    Both must be a number and nothing else, with "%" or not, and a currency's sign. Where
+    the query's metadata say that the answer is no number ("is_numerical" is false), as
+    of a year, it must be the same. As in the evaluation of VisRAG (Yu et al. 2025),
+    which reads more of an answer and loses the sign of a number.
+    """
+    if not query.answers:
+        return math.nan
+    exact = normalised_em(query, answer)
+    said = _number(answer)
+    if exact or said is None or query.metadata.get("is_numerical") is False:
+        return exact
+    numbers = [_number(accepted) for accepted in query.answers]
+    return float(any(_close(said, number) for number in numbers if number is not None))
+
+
+OWN_METRICS: Mapping[str, Metric] = {
+    "normalised_em": normalised_em,
+    "choice_accuracy": choice_accuracy,
+    "relaxed_accuracy": relaxed_accuracy,
+    "keypoint_coverage": keypoint_coverage,
+    "webqa_f1": webqa_f1,
+}
+"""By the name that a parameter, and the tables, give them."""
+
+
+class MetricJudge:
+    """Scores answers by one of `OWN_METRICS`; implements `Judge`."""
+
+    scale = SHARES
+
+    def __init__(self, name: str) -> None:
+        """`name` is a key of `OWN_METRICS`."""
+        self.name = name
+        self._metric = OWN_METRICS[name]
+
+    def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
+        """One verdict for each row of answers; one that says why there is none where
+        the query has nothing that this metric compares with.
+        """
+        pairs = zip(answers["query_id"], answers["answer"], strict=True)
+        return [(self._verdict(benchmark.queries[name], answer),) for name, answer in pairs]
+
+    def _verdict(self, query: Query, answer: str) -> Judgment:
+        value = self._metric(query, answer)
+        if not math.isnan(value):
+            label = label_of(Verdict(value), SHARES)
+            raw = f"{self.name}: {value:g}"
+            return Judgment(answer_id="", label=label, score=value, raw=raw)
+        if not query.answers:
+            return hidden(query)
+        words = f"query {query.query_id!r} has nothing that {self.name} compares with"
+        return Judgment(answer_id="", label="", score=None, failure=Failure(Status.ERROR, words))
+
+
+def _same(answer: str, accepted: str) -> bool:
+    one, other = _normal(answer), _normal(accepted)
+    if one or other:
+        return one == other
+    return " ".join(answer.casefold().split()) == " ".join(accepted.casefold().split())
+
+
+def _normal(text: str) -> str:
+    """Lower case, without punctuation, articles and surplus white space."""
+    kept = _NUMBER_OR_SIGN.sub(_kept, text.lower().replace("−", "-"))
+    return " ".join(_ARTICLES.sub(" ", kept).split())
+
+
+def _kept(found: re.Match[str]) -> str:
+    """A number without commas; of a sign nothing, if it is punctuation."""
+    if number := found["number"]:
+        return number.replace(",", "")
+    sign = found[0]
+    dropped = sign in string.punctuation or unicodedata.category(sign).startswith("P")
+    return "" if dropped else sign
+
+
+def _number(text: str) -> Fraction | None:
+    """The number that a text is and nothing else, without "%"; None when it is none."""
+    found = _NUMBER.fullmatch(text.strip().replace("−", "-"))
+    if found is None:
+        return None
+    value = Fraction(found[2].replace(",", ""))
+    return -value if found[1] == "-" else value
+
+
+def _close(said: Fraction, accepted: Fraction) -> bool:
+    return abs(said - accepted) <= TOLERANCE * abs(accepted)
