@@ -18,7 +18,16 @@ from vrag_kit.analysis.association import association
 from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
 from vrag_kit.analysis.cells import differences_table, interval_cells, interval_table
 from vrag_kit.analysis.claims import ClaimSheet, Item
+from vrag_kit.analysis.claims_checked import as_picture, as_text, with_caption, with_claims
 from vrag_kit.analysis.claims_evidence import evidence_metrics
+from vrag_kit.analysis.claims_file import (
+    ClaimsFile,
+    ragchecker_groups,
+    read_claims_file,
+    with_metrics,
+    write_claims_file,
+)
+from vrag_kit.analysis.claims_means import claim_means, claim_values, sheet_rows
 from vrag_kit.analysis.claims_ragchecker import ragchecker_metrics
 from vrag_kit.analysis.claims_shares import Share
 from vrag_kit.analysis.company import cost_of_company, growth_of_company
@@ -53,6 +62,7 @@ __all__ = [
     "OUTCOMES",
     "READINGS",
     "ClaimSheet",
+    "ClaimsFile",
     "Estimate",
     "Item",
     "Mix",
@@ -64,11 +74,15 @@ __all__ = [
     "agreement",
     "agreement_table",
     "arm_correlation",
+    "as_picture",
+    "as_text",
     "association",
     "beside_each",
     "best_top_k",
     "by_stratum",
     "change_over_k",
+    "claim_means",
+    "claim_values",
     "column_means",
     "compare",
     "confusion",
@@ -102,19 +116,26 @@ __all__ = [
     "over_draws",
     "pairs_of",
     "per_query",
+    "ragchecker_groups",
     "ragchecker_metrics",
+    "read_claims_file",
     "risk_coverage",
     "rouge_follows",
     "sample_cases",
     "selective_accuracy",
     "settings_table",
+    "sheet_rows",
     "since_smallest_k",
     "slice_means",
     "slice_values",
     "summarise",
     "swap_effect",
     "swap_outcomes",
+    "with_caption",
+    "with_claims",
     "with_evidence",
+    "with_metrics",
     "with_stop",
     "with_strata",
+    "write_claims_file",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from vrag_kit.errors import VragError, short
 from vrag_kit.judging.claims import Relation
@@ -61,9 +62,20 @@ class ClaimSheet:
         self._check_rows("on_gold", self.on_gold, len(self.gold_claims), "gold claims")
 
     @property
-    def unread(self) -> int:
-        """How many verdicts are missing in the four matrices."""
+    def verdicts(self) -> Row:
+        """All of the four matrices, in their order and row by row."""
         rows = (self.accepted, self.recalled, *self.on_claims, *self.on_gold)
+        return tuple(chain.from_iterable(rows))
+
+    @property
+    def unread(self) -> int:
+        """How many verdicts are missing."""
+        return self.verdicts.count(None)
+
+    def missing_in(self, matrix: str) -> int:
+        """How many verdicts are missing in one matrix, such as "on_gold"."""
+        rows = getattr(self, matrix)
+        rows = (rows,) if matrix in ("accepted", "recalled") else rows
         return sum(row.count(None) for row in rows)
 
     def shown(self, modality: str) -> tuple[int, ...]:

@@ -66,7 +66,7 @@ def ragchecker_metrics(sheet: ClaimSheet, *, empty: str = "nan") -> dict[str, fl
     for metric in (*OVERALL, *RETRIEVER, *GENERATOR):
         if _empty(sheet, metric):
             found[metric] = nothing
-        elif any(_unread(sheet, matrix) for matrix in NEEDS[metric]):
+        elif any(sheet.missing_in(matrix) for matrix in NEEDS[metric]):
             found[metric] = math.nan
         else:
             found[metric] = nothing if math.isnan(values[metric]) else values[metric]
@@ -133,13 +133,6 @@ def _empty(sheet: ClaimSheet, metric: str) -> bool:
         "on_gold": len(sheet.gold_claims) * len(sheet.items),
     }
     return any(sizes[matrix] == 0 for matrix in NEEDS[metric])
-
-
-def _unread(sheet: ClaimSheet, matrix: str) -> bool:
-    """Whether a verdict of a matrix is missing."""
-    if matrix in ("accepted", "recalled"):
-        return None in getattr(sheet, matrix)
-    return any(None in row for row in getattr(sheet, matrix))
 
 
 def _entailed(row: Row) -> list[bool]:

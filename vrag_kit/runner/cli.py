@@ -109,6 +109,27 @@ def metrics(
 
 
 @app.command()
+def claims(
+    file: Annotated[
+        Path, typer.Argument(help="RAGChecker's JSON, with claims extracted and checked")
+    ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print one JSON object: answers, ragchecker, rows")
+    ] = False,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="write the file anew with RAGChecker's metrics, as it reads them"),
+    ] = None,
+) -> None:
+    """Claim diagnostics of RAGChecker's files: its own metrics, and MM-RAGChecker's by
+    modality, from the same verdicts.
+    """
+    from vrag_kit.runner.claims import print_claims
+
+    print_claims(file, as_json=as_json, to=to)
+
+
+@app.command()
 def check(
     target: Annotated[
         Path,

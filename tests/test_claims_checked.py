@@ -1,0 +1,240 @@
+"""Sheets for a table of answers, by rules on a world of two colours, and the means over
+them: with n, intervals over groups, and what is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from claim_sheets import row
+
+from vrag_kit.analysis import (
+    ClaimSheet,
+    Item,
+    as_text,
+    claim_means,
+    claim_values,
+    compare,
+    estimate,
+    with_caption,
+    with_claims,
+)
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.judging import Checking, Relation, RuleChecker, RuleExtractor, related
+from vrag_kit.types import Benchmark, Evidence, Judgment, Query
+
+COLORS = ("red", "blue", "green")
+
+
+class Colors:
+    """A grammar of colours: a text that names some denies the others."""
+
+    def claims(self, question: str, words: str) -> list[str]:
+        return [f"It is {word}." for word in words.split() if word in COLORS]
+
+    def relation(self, claim: str, text: str) -> Relation | None:
+        found = [word for word in COLORS if word in text.split()]
+        if not found:
+            return Relation.NEUTRAL
+        same = claim[len("It is ") : -1] in found
+        return Relation.ENTAILMENT if same else Relation.CONTRADICTION
+
+
+class Painter:
+    """Knows what each picture shows by its name; counts what it is asked."""
+
+    name, fingerprint = "painter", "painter"
+
+    def __init__(self) -> None:
+        self.asked: list[Checking] = []
+
+    def check(self, checkings: Sequence[Checking]) -> list[tuple[Judgment, ...]]:
+        self.asked += checkings
+        judged = []
+        for each in checkings:
+            color = each.item.doc_id.rpartition("_")[2]
+            found = [Colors().relation(claim, color) for claim in each.claims]
+            pairs = zip(each.claims, found, strict=True)
+            judged.append(tuple(related(claim, each.item, label) for claim, label in pairs))
+        return judged
+
+
+def query(query_id: str, group: str, **more: object) -> Query:
+    return Query(
+        query_id=query_id, text="Of what color is it?", answers=("red",), group=group, **more
+    )
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Benchmark:
+    picture = ImageFile(tmp_path / "never_opened.png")
+    documents = [
+        Evidence(doc_id="p_red", image=picture, text="a blue caption"),
+        Evidence(doc_id="p_blue", image=picture),
+        Evidence(doc_id="t_blue", text="It is blue"),
+        Evidence(doc_id="t_none", text="It flies."),
+        Evidence(doc_id="nothing"),
+    ]
+    queries = [
+        query("a", "one", metadata={"gold_claims": ("It is red.", "It is green.")}),
+        query("b", "two", metadata={"reference": "red and green", "gold_claims": ()}),
+        query("c", "two"),
+    ]
+    return Benchmark(
+        name="colors",
+        fingerprint="x",
+        queries={each.query_id: each for each in queries},
+        corpus={each.doc_id: each for each in documents},
+        qrels={each.query_id: {} for each in queries},
+    )
+
+
+def answers(*rows: tuple[str, str, tuple[str, ...]], status: str = "ok") -> pd.DataFrame:
+    groups = {"a": "one", "b": "two", "c": "two"}
+    table = pd.DataFrame(rows, columns=["query_id", "answer", "doc_ids"])
+    return table.assign(
+        model="m", setting="top_k", k=2, draw=0, sample=0, status=status, detail=""
+    ).assign(group=table["query_id"].map(groups))
+
+
+def checked(world: Benchmark, table: pd.DataFrame, painter: Painter, **how: object) -> pd.DataFrame:
+    extractor, checker = RuleExtractor(Colors()), RuleChecker(Colors(), pictures=painter)
+    return with_claims(world, table, extractor, checker, **how)
+
+
+def test_an_answer_becomes_a_sheet_of_verdicts(world: Benchmark) -> None:
+    shown = ("p_red", "p_blue", "t_blue", "t_none")
+    found = checked(world, answers(("a", "red and blue", shown)), Painter())
+    assert (
+        found["sheet"][0]
+        == ClaimSheet(
+            query_id="a",
+            claims=("It is red.", "It is blue."),
+            gold_claims=("It is red.", "It is green."),  # the data's own
+            items=(Item("p_red", "image"), Item("p_blue", "image"), *map(Item, shown[2:])),
+            accepted=row("EC"),
+            recalled=row("EC"),
+            on_claims=(row("ECCN"), row("CEEN")),
+            on_gold=(row("ECCN"), row("CCCN")),
+        )
+    )
+    assert list(found[["n_claims", "n_unread", "no_sheet"]].iloc[0]) == [2, 0, ""]
+
+
+def test_gold_claims_come_from_the_reference_or_the_first_accepted_answer(
+    world: Benchmark,
+) -> None:
+    found = checked(world, answers(("b", "green", ()), ("c", "green", ())), Painter())
+    first, second = found["sheet"]
+    assert first.gold_claims == ("It is red.", "It is green.")
+    assert (first.accepted, second.gold_claims) == (row("E"), ("It is red.",))
+    assert second.accepted == row("C")
+
+
+def test_the_checker_sees_what_the_answerer_saw(world: Benchmark) -> None:
+    table = answers(("c", "blue", ("p_red", "t_blue")))
+    for how, caption in (({}, None), ({"shown_as": with_caption}, "a blue caption")):
+        painter = Painter()
+        (sheet,) = checked(world, table, painter, **how)["sheet"]
+        assert {each.item.text for each in painter.asked} == {caption}
+        assert [item.modality for item in sheet.items] == ["image", "text"]
+    painter = Painter()
+    (sheet,) = checked(world, table, painter, shown_as=as_text)["sheet"]
+    assert painter.asked == []
+    assert sheet.on_claims == (row("EE"),)
+    assert [item.modality for item in sheet.items] == ["text", "text"]
+
+
+def test_what_is_the_same_in_several_rows_is_asked_once(world: Benchmark) -> None:
+    painter = Painter()
+    rows = [("c", "blue", ("p_red",)), ("c", "blue", ("p_red", "p_blue")), ("c", "red", ("p_red",))]
+    checked(world, answers(*rows), painter)
+    told = [(each.item.doc_id, each.claims) for each in painter.asked]
+    assert len(told) == len(set(told)) == 4  # claim blue and gold claim red, on two pictures
+
+
+def test_a_silent_answer_recalls_nothing_and_a_failed_call_has_no_sheet(
+    world: Benchmark, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = ("t_blue",)
+    silent = [answers(("a", "", shown), status=status) for status in ("empty", "truncated")]
+    table = pd.concat([*silent, answers(("a", "", shown), status="timeout")], ignore_index=True)
+    found = checked(world, table.assign(detail="too slow"), Painter())
+    for sheet in found["sheet"][:2]:
+        assert (sheet.claims, sheet.recalled) == ((), row("NN"))
+        assert sheet.on_gold == (row("C"), row("C"))
+    assert found["sheet"][2] is None
+    assert found["no_sheet"][2] == "timeout: too slow"
+    out = capsys.readouterr().out
+    assert "2 sheets of 3 answers, 8 verdicts, 0 of them missing" in out
+    assert '1 answers have no sheet, such as "timeout: too slow"' in out
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (("a", "red", ("p_gone",)), r"query 'a': it was shown 'p_gone', which is no document"),
+        (("a", "red", ("nothing",)), r"query 'a': 'nothing' has neither a picture nor a text"),
+        (("z", "red", ()), r"one to 'z', which is no query of colors"),
+    ],
+)
+def test_evidence_that_is_missing_is_named(
+    world: Benchmark, rows: tuple[str, str, tuple[str, ...]], words: str
+) -> None:
+    with pytest.raises(VragError, match=words):
+        checked(world, answers(rows), Painter())
+
+
+def test_the_model_that_answered_does_not_look_at_the_pictures_again(world: Benchmark) -> None:
+    table = answers(("c", "red", ("p_red",))).assign(model="painter")
+    with pytest.raises(VragError, match="'painter' answered too"):
+        with_claims(world, table, RuleExtractor(Colors()), Painter())
+    texts = table.assign(doc_ids=[("t_blue",)])
+    with_claims(world, texts, RuleExtractor(Colors()), Painter())
+
+
+def test_means_are_over_queries_and_everything_left_out_is_counted(world: Benchmark) -> None:
+    rows = [
+        ("a", "red", ("t_blue",)),
+        ("a", "blue", ("t_blue",)),
+        ("b", "red", ("t_blue",)),
+        ("c", "nothing", ("t_blue",)),
+    ]
+    table = answers(*rows).assign(draw=[0, 1, 0, 0])
+    failed = answers(("c", "", ("t_blue",)), status="error").assign(draw=1)
+    found = checked(world, pd.concat([table, failed], ignore_index=True), Painter())
+    means = claim_means(found).set_index(["metric", "modality"])
+    entailed = means.loc["entailed_share", "all"]
+    assert entailed["value"] == pytest.approx((1 / 2 + 0) / 2)  # the draws of a first
+    expected = estimate([0.5, 0.0], ["one", "two"])
+    assert entailed["ci_low"] == pytest.approx(expected.ci_low)
+    assert entailed["ci_high"] == pytest.approx(expected.ci_high)
+    counts = ["n", "n_failed", "n_undefined", "n_unknown", "n_claims"]
+    assert list(entailed[counts]) == [2, 1, 1, 0, 3 / 4]
+    used = means.loc["evidence_used", "text"]
+    assert list(used[counts]) == [3, 1, 0, 0, 3 / 4]
+    zero = claim_means(found, empty="zero").set_index(["family", "metric"])
+    assert zero.loc[("ragchecker", "faithfulness"), "value"].item() == pytest.approx(1 / 6)
+    assert zero.loc[("ragchecker", "faithfulness"), "n"].item() == 3
+
+
+def test_two_arms_are_compared_by_the_same_values(world: Benchmark) -> None:
+    rows = [("a", "red", ("t_blue",)), ("b", "red", ("t_blue",)), ("c", "red", ("t_blue",))]
+    tables = [answers(*rows), answers(*[(q, "blue", docs) for q, _, docs in rows]).assign(k=3)]
+    found = checked(world, pd.concat(tables, ignore_index=True), Painter())
+    values = claim_values(found)
+    mine = values[values["metric"] == "entailed_share"]
+    (difference,) = compare(mine, arm="k", by=["model", "metric"], baseline=2)["value"]
+    assert difference == pytest.approx(1.0)
+    assert set(values[values["metric"] == "claim_recall_gap"]["worst"]) == {-1.0}
+    assert np.isnan(values[values["metric"] == "claim_recall_gap"]["value"]).all()
+
+
+def test_a_table_without_sheets_is_refused() -> None:
+    with pytest.raises(VragError, match="has no column 'sheet'"):
+        claim_means(answers(("a", "red", ())))

@@ -1,0 +1,193 @@
+"""`vrag claims`: RAGChecker's JSON goes in and comes out unchanged but for what is added,
+and what is wrong in it is named by query and matrix.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claim_sheets import sheet, sheets
+from hypothesis import given
+from test_claim_metrics import W1, W2, W3, W4, W5
+from typer.testing import CliRunner
+
+from vrag_kit.analysis import ClaimSheet, evidence_metrics, ragchecker_metrics, read_claims_file
+from vrag_kit.errors import VragError
+from vrag_kit.judging import Relation
+from vrag_kit.runner.cli import app
+
+WORDS = {
+    Relation.ENTAILMENT: "Entailment",
+    Relation.NEUTRAL: "Neutral",
+    Relation.CONTRADICTION: "Contradiction",
+    None: None,
+}
+
+
+def result(of: ClaimSheet, query_id: str) -> dict[str, Any]:
+    """A sheet as RAGChecker writes it, and what a file may hold beside."""
+
+    def labels(rows: Any) -> list[Any]:
+        return [WORDS[x] if x in WORDS else labels(x) for x in rows]
+
+    return {
+        "query_id": query_id,
+        "query": "What?",
+        "gt_answer": "So.",
+        "response": "So — und so.",
+        "retrieved_context": [
+            {"doc_id": item.doc_id, "text": "words"}
+            | ({"modality": "image"} if item.modality == "image" else {})
+            for item in of.items
+        ],
+        "response_claims": [["claim", "is", str(n)] for n, _ in enumerate(of.claims)],
+        "gt_answer_claims": [["gold", "is", str(n)] for n, _ in enumerate(of.gold_claims)],
+        "answer2response": labels(of.accepted),
+        "response2answer": labels(of.recalled),
+        "retrieved2response": labels(of.on_claims),
+        "retrieved2answer": labels(of.on_gold),
+        "metrics": {},
+        "my own": {"kept": True},
+    }
+
+
+CASES = {"w1": W1, "w2": W2, "w3": W3, "w4": W4, "w5": W5}
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    results = [result(of, query_id) for query_id, of in CASES.items()]
+    return {"results": results, "overall_metrics": {}, "told by": "me"}
+
+
+def write(document: object, folder: Path) -> Path:
+    file = folder / "checked.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return file
+
+
+def vrag(*words: object) -> Any:
+    return CliRunner().invoke(app, ["claims", *map(str, words)], catch_exceptions=False)
+
+
+def test_json_has_every_answer_and_both_families(document: dict[str, Any], tmp_path: Path) -> None:
+    told = json.loads(vrag(write(document, tmp_path), "--json").stdout)
+    assert list(told) == ["answers", "ragchecker", "rows"]
+    assert told["answers"] == 5
+    rows = {
+        (row["query_id"], row["family"], row["metric"], row["modality"]): row["value"]
+        for row in told["rows"]
+    }
+    assert len(rows) == len(told["rows"]) == 5 * (11 + 16)
+    for query_id, of in CASES.items():
+        for metric, value in ragchecker_metrics(of, empty="zero").items():
+            assert rows[query_id, "ragchecker", metric, "all"] == _or_none(value)
+        for (metric, modality), found in evidence_metrics(of).items():
+            assert rows[query_id, "mm_ragchecker", metric, modality] == _or_none(found.value)
+    groups = told["ragchecker"]
+    assert groups["overall_metrics"]["precision"] == 33.3  # (2/3 + 0 + 1/2 + 0 + 1/2) / 5
+    assert groups["generator_metrics"]["faithfulness"] == 25.0  # of four: w5's is unknown
+    assert [len(group) for group in groups.values()] == [3, 2, 6]
+
+
+def _or_none(value: float) -> float | None:
+    return value if value == value else None
+
+
+def test_a_file_comes_out_unchanged_but_for_what_is_added(
+    document: dict[str, Any], tmp_path: Path
+) -> None:
+    del document["results"][4]  # w5, whose verdicts are not all there
+    out = tmp_path / "out.json"
+    assert vrag(write(document, tmp_path), "--to", out).exit_code == 0
+    written = json.loads(out.read_text(encoding="utf-8"))
+    for each in written["results"]:
+        assert each["metrics"].keys() == ragchecker_metrics(W1).keys()
+        each["metrics"] = {}
+    for group in ("overall_metrics", "retriever_metrics", "generator_metrics"):
+        assert all(0 <= value <= 100 for value in written.pop(group).values())
+    del document["overall_metrics"]
+    assert written == document
+    again = json.loads(vrag(out, "--json").stdout)
+    assert again == json.loads(vrag(write(document, tmp_path), "--json").stdout)
+
+
+def test_results_with_missing_verdicts_are_left_out_of_writing_and_counted(
+    document: dict[str, Any], tmp_path: Path
+) -> None:
+    out = tmp_path / "out.json"
+    told = vrag(write(document, tmp_path), "--to", out)
+    assert "note: 1 results have verdicts missing" in told.stderr
+    written = json.loads(out.read_text(encoding="utf-8"))
+    assert [each["query_id"] for each in written["results"]] == ["w1", "w2", "w3", "w4"]
+
+
+def test_the_table_has_means_with_intervals(document: dict[str, Any], tmp_path: Path) -> None:
+    document["results"][0]["retrieved_context"][0]["doc_id"] = "d 0"
+    told = vrag(write(document, tmp_path))
+    assert "5 answers with 2.4 claims each in the mean" in told.stdout
+    assert "mm_ragchecker" in told.stdout
+    assert "1 answers were shown no evidence, such as to query 'w3'" in told.stderr
+    assert "1 items have a doc_id with white space or none, such as 'd 0' of query 'w1'" in (
+        told.stderr
+    )
+    assert "2 verdicts are missing" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("answer2response", ["Entailment"] * 5, "answer2response: found 5 labels, expected 6"),
+        ("response2answer", ["Entailment"] * 5, "response2answer: found 5 labels, expected 4"),
+        ("retrieved2answer", [], "retrieved2answer: found 0 rows, expected 4"),
+        ("retrieved2answer", [[]] * 4, "retrieved2answer, row 1: found 0 labels, expected 4"),
+        ("retrieved2response", ["Neutral"] * 6, "row 1: found 'Neutral', expected 4"),
+        ("answer2response", ["entailed"] * 6, "found the label 'entailed', expected one of"),
+        ("answer2response", [["Neutral"]] * 6, r"found the label \['Neutral'\], expected one"),
+        ("answer2response", None, "it has no 'answer2response'. It is not extracted"),
+        ("response_claims", [["a", "b", "c"]] * 5 + [[" "]], "number 6: found .* a triple"),
+        ("retrieved_context", [{"text": "a"}] * 4, "retrieved_context, number 1: found"),
+        ("retrieved_context", [{"doc_id": "a", "modality": "sound"}] * 4, "image or text"),
+        ("query_id", None, "result 1: found .* with a query_id"),
+    ],
+)
+def test_what_is_wrong_is_named_by_query_and_matrix(
+    document: dict[str, Any], tmp_path: Path, name: str, value: object, words: str
+) -> None:
+    document["results"][0][name] = value
+    where = "result 1" if name == "query_id" else "query 'w1'"
+    with pytest.raises(VragError, match=rf"checked.json, {where}") as error:
+        read_claims_file(write(document, tmp_path))
+    assert error.match(words)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"results": {}}', '{"results": [3]}', "\ufeff{}"])
+def test_files_that_are_none_of_ragcheckers_are_refused(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(VragError, match=r"a\.json"):
+        read_claims_file(file)
+    with pytest.raises(VragError, match="there is no such file"):
+        read_claims_file(tmp_path / "none.json")
+
+
+def test_nothing_retrieved_needs_no_matrices(tmp_path: Path) -> None:
+    without = result(W3, "q") | {"retrieved_context": None}
+    without |= {"retrieved2response": None, "retrieved2answer": None}
+    (found,) = read_claims_file(write({"results": [without]}, tmp_path)).sheets
+    assert ragchecker_metrics(found, empty="zero") == ragchecker_metrics(W3, empty="zero")
+
+
+@given(of=sheets())
+def test_every_sheet_is_read_as_it_was_written(
+    of: ClaimSheet, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = write({"results": [result(of, "q")]}, tmp_path_factory.getbasetemp())
+    (found,) = read_claims_file(file).sheets
+    assert (found.items, found.verdicts) == (of.items, of.verdicts)
+    assert dataclasses.replace(found, claims=of.claims, gold_claims=of.gold_claims) == of
+    assert sheet("", [], [], "", "").verdicts == ()

@@ -1,0 +1,173 @@
+"""What is asked about the rows of a table of answers so that they get sheets of claims:
+each thing once, however many rows it is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any  # cells of a table
+
+from vrag_kit.analysis.claims import Row
+from vrag_kit.errors import VragError
+from vrag_kit.judging.claims import (
+    Checking,
+    ClaimChecker,
+    ClaimExtractor,
+    Extraction,
+    Said,
+    relation_of,
+    statement,
+)
+from vrag_kit.types import Benchmark, Evidence, Failure, Query, Status
+
+ANSWER = "answer"
+"""The doc_id of an answer, where gold claims are held against it."""
+ACCEPTED = "accepted answer"
+"""The doc_id of an accepted answer, where claims are held against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRow:
+    """A row of the table, with what is asked about it."""
+
+    query: Query
+    words: str  # "" where the model was silent
+    items: tuple[Evidence, ...]  # as the answerer saw them
+    failure: Failure | None  # why there is nothing to take apart
+
+    @property
+    def said(self) -> Said:
+        """The answer."""
+        query = self.query
+        return Said(query_id=query.query_id, question=query.text, words=self.words)
+
+    @property
+    def answer(self) -> Evidence:
+        """The answer, as what gold claims are held against."""
+        return statement(ANSWER, self.query.text, self.words)
+
+    @property
+    def accepted(self) -> tuple[Evidence, ...]:
+        """What the claims are held against to see whether they are right."""
+        return tuple(
+            statement(ACCEPTED, self.query.text, words) for words in references(self.query)
+        )
+
+
+def references(query: Query) -> tuple[str, ...]:
+    """The words that tell what is right: the reference, where the data has one, else
+    every accepted answer.
+    """
+    reference = query.metadata.get("reference")
+    return (str(reference),) if reference else query.answers
+
+
+class Told:
+    """The claims of answers and of what is right, each taken out once."""
+
+    def __init__(self, extractor: ClaimExtractor, rows: Iterable[AskedRow]) -> None:
+        said: dict[Said, None] = {}
+        for row in rows:
+            if row.failure is None and row.words:
+                said[row.said] = None
+            if row.failure is None and (right := _right(row.query)):
+                said[right] = None
+        self._found = dict(zip(said, extractor.extract(list(said)), strict=True))
+
+    def claims(self, row: AskedRow) -> Extraction:
+        """Of an answer."""
+        return self._found[row.said] if row.words else Extraction()
+
+    def gold(self, query: Query) -> Extraction:
+        """Of what should have been answered; none where nobody knows."""
+        if own := query.metadata.get("gold_claims"):
+            return Extraction(claims=tuple(own))
+        right = _right(query)
+        return self._found[right] if right else Extraction()
+
+
+def _right(query: Query) -> Said | None:
+    """The words that gold claims are taken out of; None where the data has its own, or
+    answers are hidden.
+    """
+    known = references(query)
+    if query.metadata.get("gold_claims") or not known:
+        return None
+    return Said(query_id=query.query_id, question=query.text, words=known[0])
+
+
+class Verdicts:
+    """The verdicts that are wanted, each asked for once."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[tuple[object, ...], Checking] = {}
+        self._found: dict[tuple[object, ...], Row] = {}
+
+    def want(self, row: AskedRow, claims: tuple[str, ...], items: Iterable[Evidence]) -> None:
+        """Have these claims held against each of these items."""
+        for item in items if claims else ():
+            checking = Checking(query_id=row.query.query_id, claims=claims, item=item)
+            self._wanted[_key(row, claims, item)] = checking
+
+    def ask(self, checker: ClaimChecker) -> None:
+        """Get all that is wanted."""
+        found = checker.check(list(self._wanted.values()))
+        for key, judgments in zip(self._wanted, found, strict=True):
+            self._found[key] = tuple(relation_of(each) for each in judgments)
+
+    def of(
+        self, row: AskedRow, claims: tuple[str, ...], items: Sequence[Evidence]
+    ) -> tuple[Row, ...]:
+        """Shape [claims][items]."""
+        columns = [self._found[_key(row, claims, item)] if claims else () for item in items]
+        places = range(len(claims))
+        return tuple(tuple(column[place] for column in columns) for place in places)
+
+
+def _key(row: AskedRow, claims: tuple[str, ...], item: Evidence) -> tuple[object, ...]:
+    return row.query.query_id, claims, item.doc_id, item.text, item.image is None
+
+
+def asked_row(
+    benchmark: Benchmark,
+    row: Mapping[Hashable, Any],
+    column: str,
+    shown_as: Callable[[Evidence], Evidence],
+) -> AskedRow:
+    """A row of a table of answers whose words are in `column`; raises `VragError` for a
+    query or a document that the benchmark lacks, and for one with nothing to show.
+    """
+    query_id = row["query_id"]
+    if query_id not in benchmark.queries:
+        raise VragError(
+            f"the answers hold one to {query_id!r}, which is no query of {benchmark.name}; expected"
+            " answers to this benchmark."
+        )
+    items = tuple(_shown(benchmark, query_id, doc_id, shown_as) for doc_id in row["doc_ids"])
+    status, words = Status(row["status"]), row[column]
+    failure = None
+    if not status.is_answer:
+        failure = Failure(status, row["detail"])
+    elif status is Status.OK and not isinstance(words, str):
+        failure = Failure(Status.UNREADABLE, f"no words in the column {column!r}")
+    said = words if status is Status.OK and failure is None else ""
+    return AskedRow(benchmark.queries[query_id], said, items, failure)
+
+
+def _shown(
+    benchmark: Benchmark, query_id: str, doc_id: str, shown_as: Callable[[Evidence], Evidence]
+) -> Evidence:
+    """A document as the answerer saw it."""
+    if doc_id not in benchmark.corpus:
+        raise VragError(
+            f"claims of query {query_id!r}: it was shown {doc_id!r}, which is no document of"
+            f" {benchmark.name}. Take the benchmark that the answers were asked with."
+        )
+    item = shown_as(benchmark.corpus[doc_id])
+    if item.image is None and item.text is None:
+        raise VragError(
+            f"claims of query {query_id!r}: {doc_id!r} has neither a picture nor a text as it is"
+            " shown; see `shown_as`."
+        )
+    return item

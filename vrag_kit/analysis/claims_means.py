@@ -1,0 +1,115 @@
+"""Means of the metrics of claims over answers, each with its n, its interval over groups,
+and what was left out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from vrag_kit.analysis.accuracy import ARM
+from vrag_kit.analysis.claims import ClaimSheet
+from vrag_kit.analysis.claims_evidence import evidence_metrics
+from vrag_kit.analysis.claims_ragchecker import NEEDS, ragchecker_metrics
+from vrag_kit.analysis.intervals import summarise
+from vrag_kit.errors import VragError
+
+RAGCHECKER, MM_RAGCHECKER = "ragchecker", "mm_ragchecker"
+METRIC = ["family", "metric", "modality"]
+"""The columns that name a metric."""
+COUNTS = ["n_failed", "n_undefined", "n_unknown"]
+_ENDS = ["worst", "best"]
+
+
+def sheet_rows(sheet: ClaimSheet, *, empty: str = "nan") -> list[tuple[str, str, str, float, int]]:
+    """(family, metric, modality, value, unknown) of every metric of a sheet: family
+    "ragchecker", whose modality is "all", then "mm_ragchecker"; unknown is how many
+    claims or items were left out, or how many verdicts of RAGChecker's matrices are
+    missing. `empty` is RAGChecker's alone, see `ragchecker_metrics`.
+    """
+    rows = []
+    for metric, value in ragchecker_metrics(sheet, empty=empty).items():
+        missing = sum(sheet.missing_in(matrix) for matrix in NEEDS[metric])
+        rows.append((RAGCHECKER, metric, "all", value, missing))
+    for (metric, modality), found in evidence_metrics(sheet).items():
+        rows.append((MM_RAGCHECKER, metric, modality, found.value, found.unknown))
+    return rows
+
+
+def claim_values(
+    checked: pd.DataFrame, *, by: Sequence[str] = ARM, empty: str = "nan"
+) -> pd.DataFrame:
+    """One row a query, arm and metric, as `summarise` and `compare` take them: `by`,
+    query_id, group, family, metric, modality, value, worst, best, and n_failed,
+    n_undefined, n_unknown.
+
+    `checked` has the columns `by`, query_id, group and sheet, as from `with_claims`. The
+    value is the mean over the draws that have one, NaN when none has. n_failed counts
+    answers without a sheet, n_undefined answers whose sheet leaves the metric without a
+    value, n_unknown the claims or items that are left out of it because a verdict is
+    missing. Differences lie in [−1, 1], all else in [0, 1]. Raises `VragError` for a
+    missing column.
+    """
+    keys = list(dict.fromkeys([*by, "query_id", "group"]))
+    if lacking := [name for name in [*keys, "sheet"] if name not in checked]:
+        raise VragError(
+            f"claim_values: the table has no column {lacking[0]!r}; expected the columns of"
+            " `with_claims`."
+        )
+    none = [(*metric, float("nan"), 0) for metric in _names(empty)]
+    rows: list[tuple[object, ...]] = []
+    names = checked[keys].itertuples(index=False, name=None)
+    for name, sheet in zip(names, checked["sheet"], strict=True):
+        failed = not isinstance(sheet, ClaimSheet)
+        for row in none if failed else sheet_rows(sheet, empty=empty):
+            undefined = not failed and row[3] != row[3]
+            rows.append((*name, *row, failed, undefined))
+    columns = [*keys, *METRIC, "value", "n_unknown", "n_failed", "n_undefined"]
+    table = pd.DataFrame(rows, columns=columns)
+    queries = table.groupby([*keys, *METRIC], sort=False, dropna=False)
+    sums = {name: (name, "sum") for name in COUNTS}
+    values = queries.agg(value=("value", "mean"), **sums).reset_index()
+    gaps = values["metric"].str.endswith("_gap")
+    values = values.assign(worst=-1.0 * gaps, best=1.0)
+    return values[[*keys, *METRIC, "value", *_ENDS, *COUNTS]]
+
+
+def claim_means(
+    checked: pd.DataFrame, *, by: Sequence[str] = ARM, empty: str = "nan"
+) -> pd.DataFrame:
+    """Mean of every metric: `by`, family, metric, modality, value, ci_low, ci_high, n,
+    n_failed, n_undefined, n_unknown, n_claims.
+
+    The mean is over queries, whose draws are averaged first, the interval over groups; n
+    counts queries with a value. The counts are those of `claim_values`, summed; n_claims
+    is the mean number of claims in an answer: below two, shares of claims mean little.
+    """
+    values = claim_values(checked, by=by, empty=empty)
+    keys = [*by, *METRIC]
+    means = summarise(values, keys).drop(columns="n_failed")
+    counts = values.groupby(keys, sort=False, dropna=False)[COUNTS].sum().reset_index()
+    table = means.merge(counts, on=keys)
+    sizes = [
+        len(each.claims) if isinstance(each, ClaimSheet) else None for each in checked["sheet"]
+    ]
+    sized = checked.assign(n_claims=pd.Series(sizes, index=checked.index, dtype=float))
+    if not by:
+        return table.assign(n_claims=sized["n_claims"].mean())
+    each = sized.groupby(list(by), sort=False, dropna=False)["n_claims"].mean().reset_index()
+    return table.merge(each, on=list(by))
+
+
+def _names(empty: str) -> list[tuple[str, str, str]]:
+    """Every metric, as an answer without anything has them."""
+    nothing = ClaimSheet(
+        query_id="",
+        claims=(),
+        gold_claims=(),
+        items=(),
+        accepted=(),
+        recalled=(),
+        on_claims=(),
+        on_gold=(),
+    )
+    return [row[:3] for row in sheet_rows(nothing, empty=empty)]
