@@ -1,5 +1,16 @@
-"""MRAG-Suite (Ji, 2025): its printed numbers, and the words of its prompts."""
+"""MRAG-Suite (Ji, 2025): its printed numbers with their audit, and the words of its
+prompts.
+"""
 
+from vrag_kit.papers.audit_rows import audit_summary, contradictions
+from vrag_kit.papers.mrag_suite.audit import audit, paper_tables
+from vrag_kit.papers.mrag_suite.audit_claims import (
+    claim_rows,
+    inequalities,
+    near_copies,
+    readings,
+)
+from vrag_kit.papers.mrag_suite.audit_figure import audit_figure, inequality_figure
 from vrag_kit.papers.mrag_suite.beside_print import (
     DEFINITIONS,
     beside_print,
@@ -20,6 +31,7 @@ from vrag_kit.papers.mrag_suite.printed import (
     printed_modes,
     printed_range,
 )
+from vrag_kit.papers.mrag_suite.printed_text import claims
 from vrag_kit.papers.mrag_suite.prompts import (
     EXAMPLES,
     INIT,
@@ -41,9 +53,19 @@ __all__ = [
     "REASONING",
     "TEXT_ONLY",
     "PromptDesign",
+    "audit",
+    "audit_figure",
+    "audit_summary",
     "beside_print",
+    "claim_rows",
+    "claims",
     "claims_beside_print",
+    "contradictions",
     "domain_of",
+    "inequalities",
+    "inequality_figure",
+    "near_copies",
+    "paper_tables",
     "printed_accuracy",
     "printed_ambiguous",
     "printed_best_prompts",
@@ -54,4 +76,5 @@ __all__ = [
     "printed_modes",
     "printed_range",
     "prompt_design",
+    "readings",
 ]
