@@ -173,7 +173,7 @@ def test_a_sidecar_of_other_pages_is_refused(tmp_path: Path) -> None:
         ({"queries": [{"query-id": "q1", "query": " "}]}, ["query q1", "query is ' '"]),
         ({"queries": [{"name": "q1", "query": "?"}]}, ["no id", "query-id"]),
         ({"queries": [{"query-id": " ", "query": "?"}]}, ["query-id is ' '"]),
-        ({"pages": [PAGES[0], PAGES[0]]}, ["'deck_a.jpg' came before"]),
+        ({"pages": [PAGES[0], PAGES[0]]}, ["page deck_a.jpg", "came before"]),
         (
             {"pages": [{"corpus-id": "a", "image": {"bytes": b"", "path": "x"}}]},
             ["page a", "no picture"],

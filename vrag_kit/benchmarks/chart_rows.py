@@ -188,16 +188,22 @@ def read_sentences(path: Path | str) -> dict[DocId, str]:
     """
     found: dict[DocId, str] = {}
     for where, line in read_lines(Path(path).expanduser(), "file of sentences"):
-        row = parse_object(line, where, ("id", "text"))
-        doc_id = read_id(row.get("id"), "id", where)
-        text = row.get("text")
-        if not isinstance(text, str) or not text.strip():
-            raise VragError(f"{where} ({doc_id}): text is {short(text)}, expected a sentence.")
-        if found.setdefault(doc_id, text.strip()) != text.strip():
+        doc_id, text = parse_sentence(line, where)
+        if found.setdefault(doc_id, text) != text:
             raise VragError(f"{where}: {doc_id!r} came before with another text; expected it once.")
     if not found:
         raise VragError(f"{path}: holds nothing; expected Chart-MRAG's text_corpus.jsonl.")
     return found
+
+
+def parse_sentence(line: str, where: str) -> tuple[DocId, str]:
+    """(id, text) of a line; raises `VragError`, which begins with `where`."""
+    row = parse_object(line, where, ("id", "text"))
+    doc_id = read_id(row.get("id"), "id", where)
+    text = row.get("text")
+    if not isinstance(text, str) or not text.strip():
+        raise VragError(f"{where} ({doc_id}): text is {short(text)}, expected a sentence.")
+    return doc_id, text.strip()
 
 
 def _keypoints(evidence: object, statement: object, where: str) -> list[tuple[DocId, str]]:

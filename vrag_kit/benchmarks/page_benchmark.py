@@ -18,10 +18,10 @@ from vrag_kit.benchmarks.page_rows import (
     PageQuery,
     find_config,
     page_folder,
+    parse_label,
+    parse_page,
     parse_query,
-    read_labels,
-    read_pages,
-    read_queries,
+    read_config,
 )
 from vrag_kit.benchmarks.page_texts import read_page_texts
 from vrag_kit.benchmarks.revisions import revision_of
@@ -102,22 +102,18 @@ def _pages(shards: Sequence[Path], store: Path) -> list[_Page]:
     """The pages in order; their pictures are written to `store` once."""
 
     def read() -> list[_Page]:
-        seen: dict[str, str] = {}
+        seen: dict[DocId, str] = {}
         found = []
-        for where, doc_id, document, row in read_pages(shards):
-            if doc_id in seen:
+        for where, row in read_config(shards):
+            page = parse_page(row, where)
+            if page.doc_id in seen:
                 raise VragError(
-                    f"{where}: page {doc_id!r} came before, in {seen[doc_id]}; expected each once."
+                    f"{page.where}: it came before, in {seen[page.doc_id]}; expected each once."
                     " Are two revisions in one folder? `vrag check` lists all."
                 )
-            seen[doc_id] = where
-            picture = keep_picture(row["image"], store)
-            if not picture:
-                raise VragError(
-                    f"{where} (page {doc_id}): no picture (no bytes). Fetch it again; `vrag check`"
-                    " lists all that is wrong."
-                )
-            found.append(_Page([picture], doc_id, document))
+            seen[page.doc_id] = where
+            picture = keep_picture(page.picture, store)
+            found.append(_Page([picture], page.doc_id, page.document))
         return found
 
     return [_Page(*row) for row in read_once(shards, store, "pages", read)]
@@ -126,7 +122,7 @@ def _pages(shards: Sequence[Path], store: Path) -> list[_Page]:
 def _queries(shards: Sequence[Path], name: str) -> dict[QueryId, PageQuery]:
     """The questions in order; says which are left out."""
     found: dict[QueryId, PageQuery] = {}
-    for where, row in read_queries(shards):
+    for where, row in read_config(shards):
         query = parse_query(row, where)
         if query.query_id in found:
             raise VragError(
@@ -152,7 +148,8 @@ def _labels(
     there = {page.doc_id for page in pages}
     labels: Labels = {query_id: {} for query_id in queries}
     others: set[QueryId] = set()
-    for each in read_labels(shards):
+    for where, row in read_config(shards):
+        each = parse_label(row, where)
         if each.query_id not in labels:
             others.add(each.query_id)
             continue

@@ -11,6 +11,7 @@ from pathlib import Path
 from vrag_kit.benchmarks.ids import read_id
 from vrag_kit.benchmarks.literals import read_literal
 from vrag_kit.benchmarks.options import option_texts, right_option
+from vrag_kit.benchmarks.row_pictures import encoded_picture
 from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
 from vrag_kit.errors import VragError, short
 from vrag_kit.plain import Json
@@ -19,6 +20,7 @@ CONFIGS = ("corpus", "queries", "qrels")
 _QUERY_IDS = ("query-id", "query_id", "_id", "id")
 _PAGE_IDS = ("corpus-id", "corpus_id", "_id", "id")
 _DOCUMENTS = ("doc-id", "doc_id", "document")
+_FETCH = "Fetch it again; `vrag check` lists all that is wrong."
 _WHAT = "a page benchmark: the folders corpus, queries and qrels, with parquet files"
 
 
@@ -43,6 +45,16 @@ class PageLabel:
     query_id: str
     doc_id: str
     label: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """One row of `corpus`."""
+
+    where: str
+    doc_id: str
+    document: str  # "" where the data do not tell
+    picture: object  # the field, which holds bytes
 
 
 def page_folder(rows: Path | str, split: str) -> Path:
@@ -91,24 +103,28 @@ def splits_in(folder: Path) -> list[str]:
     return sorted(names | {path.parent.name for path in folder.glob("queries/*/*.parquet")})
 
 
-def read_pages(shards: Sequence[Path]) -> Iterator[tuple[str, str, str, Json]]:
-    """(where, page's id, its document or "", row) of every page.
+def read_config(shards: Sequence[Path]) -> Iterator[tuple[str, Json]]:
+    """(where, row as it stands) of every row of a config; memory holds a few at a time.
 
-    Raises `VragError` for a file that cannot be read and an id that is missing.
+    Raises `VragError` for a file that is cut short or damaged.
     """
     for shard in shards:
-        for place, row in read_shard(shard, ("image",), "the corpus of a page benchmark"):
-            where = f"{shard.parent.name}/{place}"
-            column, value = _first(row, _PAGE_IDS, where)
-            document = next((row[name] for name in _DOCUMENTS if row.get(name) is not None), "")
-            yield where, read_id(value, column, where), str(document), row
-
-
-def read_queries(shards: Sequence[Path]) -> Iterator[tuple[str, Json]]:
-    """(where, row as it stands) of every question."""
-    for shard in shards:
-        for place, row in read_shard(shard, (), "the queries of a page benchmark"):
+        for place, row in read_shard(shard, (), "a page benchmark"):
             yield f"{shard.parent.name}/{place}", row
+
+
+def parse_page(row: Json, where: str) -> PageRow:
+    """A row of `corpus` that has a picture.
+
+    Raises `VragError`, naming the row, when it or the id is missing.
+    """
+    column, value = _first(row, _PAGE_IDS, where)
+    doc_id = read_id(value, column, where)
+    named = f"{where} (page {doc_id})"
+    if not encoded_picture(row.get("image")):
+        raise VragError(f"{named}: no picture (no bytes in image). {_FETCH}")
+    document = next((row[name] for name in _DOCUMENTS if row.get(name) is not None), "")
+    return PageRow(named, doc_id, str(document), row["image"])
 
 
 def parse_query(row: Json, where: str) -> PageQuery:
@@ -142,28 +158,30 @@ def parse_query(row: Json, where: str) -> PageQuery:
     )
 
 
-def read_labels(shards: Sequence[Path]) -> Iterator[PageLabel]:
-    """Every label; raises `VragError`, naming the row, for one that is no whole number
-    from 0 on.
+def parse_label(row: Json, where: str) -> PageLabel:
+    """A row of `qrels`; raises `VragError`, naming the row, for a label that is no whole
+    number from 0 on, and for an id that is missing.
     """
-    for shard in shards:
-        for place, row in read_shard(shard, ("score",), "the qrels of a page benchmark"):
-            where = f"{shard.parent.name}/{place}"
-            query_column, query_id = _first(row, ("query-id", "query_id"), where)
-            page_column, doc_id = _first(row, ("corpus-id", "corpus_id"), where)
-            score = row["score"]
-            is_number = isinstance(score, int | float) and not isinstance(score, bool)
-            if not is_number or score < 0 or score != int(score):
-                raise VragError(
-                    f"{where} (query {query_id}): score is {short(score)}, expected a whole number"
-                    " from 0 on."
-                )
-            yield PageLabel(
-                where=f"{where} (query {query_id})",
-                query_id=read_id(query_id, query_column, where),
-                doc_id=read_id(doc_id, page_column, where),
-                label=int(score),
-            )
+    column, value = _first(row, ("query-id", "query_id"), where)
+    query_id = read_id(value, column, where)
+    named = f"{where} (query {query_id})"
+    column, value = _first(row, ("corpus-id", "corpus_id"), named)
+    score = row.get("score")
+    if isinstance(score, bool) or not isinstance(score, int | float) or not _is_whole(score):
+        raise VragError(f"{named}: score is {short(score)}, expected a whole number from 0 on.")
+    doc_id = read_id(value, column, named)
+    return PageLabel(where=named, query_id=query_id, doc_id=doc_id, label=int(score))
+
+
+def query_oddities(query: PageQuery) -> list[str]:
+    """What is worth knowing of a question and does not keep it from being asked."""
+    plain = [" ".join(choice.casefold().split()) for choice in query.choices]
+    repeated = [each for each in plain if plain.count(each) > 1]
+    return [f"two options are {repeated[0]!r}"] if repeated else []
+
+
+def _is_whole(score: float) -> bool:
+    return score >= 0 and float(score).is_integer()
 
 
 def _first(row: Mapping[str, object], names: Sequence[str], where: str) -> tuple[str, object]:

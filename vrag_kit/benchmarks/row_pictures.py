@@ -33,9 +33,9 @@ def encoded_picture(value: object) -> bytes:
     return data if isinstance(data, bytes) else b""
 
 
-def keep_picture(value: object, store: Path) -> str:
-    """Write the picture of a field to `store`; the name of its file, which is a hash of
-    its bytes. "" for a field without a picture.
+def picture_name(value: object) -> str:
+    """The name of the file for the picture of a field: a hash of its bytes; "" for a
+    field without a picture.
     """
     data = encoded_picture(value)
     if not data:
@@ -43,9 +43,15 @@ def keep_picture(value: object, store: Path) -> str:
     told = str(value.get("path") or "") if isinstance(value, dict) else ""
     suffix = PurePosixPath(told).suffix.lower()
     known = suffix if suffix in SUFFIXES else ".png"
-    name = f"{hashlib.sha256(data).hexdigest()[:40]}{known}"
+    return f"{hashlib.sha256(data).hexdigest()[:40]}{known}"
+
+
+def keep_picture(value: object, store: Path) -> str:
+    """Write the picture of a field to `store` unless it is there; its `picture_name`."""
+    name = picture_name(value)
+    data = encoded_picture(value)
     path = store / name
-    if not path.is_file() or path.stat().st_size != len(data):
+    if name and (not path.is_file() or path.stat().st_size != len(data)):
         write_file(path, data)
     return name
 

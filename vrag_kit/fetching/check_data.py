@@ -12,6 +12,7 @@ from vrag_kit.fetching.crag_mm_health import check_crag_mm, data_sets
 from vrag_kit.fetching.data_folder import find_data
 from vrag_kit.fetching.health import KINDS, check_visual_rag
 from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
+from vrag_kit.fetching.suite_health import check_suite, suite_sets
 from vrag_kit.fetching.versions import changes_summary, image_changes, label_changes
 from vrag_kit.files import write_file
 
@@ -30,11 +31,14 @@ def check_data(
     `target` is an annotation file with its `image_root`, or, alone, a folder that
     `find_data` understands; or a folder of MRAG-Bench's shards, with the folder of its
     corpus unless that lies in it; or one of CRAG-MM, with the folder of its pictures
-    unless that is "images" beside the rows. `csv` gets every finding; what changed goes beside it,
-    by query to "<name>_changes.csv", by image to "<name>_image_changes.csv".
+    unless that is "images" beside the rows; or of page benchmarks and Chart-MRAG. `csv` gets
+    every finding; what changed goes beside it, by query to "<name>_changes.csv", by image to
+    "<name>_image_changes.csv".
     """
     if data_sets(target):
         return _check_crag_mm(target, image_root, csv)
+    if image_root is None and suite_sets(target):
+        return _check_suite(target, csv)
     if _has_shards(target):
         return _check_mrag_bench(target, image_root, csv)
     if image_root is None and not target.is_dir():
@@ -93,6 +97,18 @@ def _check_crag_mm(folder: Path, images: Path | None, csv: Path | None) -> bool:
     """The same of CRAG-MM's rows, pictures and indexes; with counts of labels."""
     print(f"CRAG-MM: {', '.join(map(str, data_sets(folder).values()))}", flush=True)
     check = check_crag_mm(folder, images)
+    print("\n".join(_lines(check.counts.astype(object))))
+    print(_summary(check.findings))
+    _show(check.findings, csv)
+    if csv:
+        _write(csv, check.findings)
+        _write(csv.with_name(f"{csv.stem}_counts.csv"), check.counts)
+    return bool(set(check.findings["kind"]) - {"odd"})
+
+
+def _check_suite(folder: Path, csv: Path | None) -> bool:
+    """The same of page benchmarks and Chart-MRAG; with how much each holds."""
+    check = check_suite(folder)
     print("\n".join(_lines(check.counts.astype(object))))
     print(_summary(check.findings))
     _show(check.findings, csv)

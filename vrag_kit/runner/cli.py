@@ -136,7 +136,8 @@ def check(
         typer.Argument(
             help=(
                 "a parameter file (.yaml); or an annotation file (JSON Lines); or a folder of"
-                " annotations and images, of MRAG-Bench's shards, or of CRAG-MM"
+                " annotations and images, of MRAG-Bench's shards, of CRAG-MM, or of MRAG-Suite's"
+                " pages and charts"
             )
         ),
     ],
@@ -309,6 +310,28 @@ def fetch_crag_mm(
     if not fetched.complete:
         print(f"{to / 'images' / 'missing.txt'} lists the pictures that are missing, with reasons")
     raise typer.Exit(int(not fetched.complete))
+
+
+@fetch.command("suite")
+def fetch_suite(
+    to: Annotated[Path, typer.Option(help="the folder for one folder a data set")],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="one of them, such as visrag-plot; may be given several times"),
+    ] = None,
+) -> None:
+    """Fetch what MRAG-Suite takes from the hub: VisRAG's four page data sets, Chart-MRAG
+    with its sentences, and MRAG-Bench's rows; says how much each holds, and where the
+    others are. Run again, it goes on. Exits with 1 when one could not be fetched.
+    """
+    from vrag_kit.fetching.suite import fetch_suite as fetch_all
+
+    try:
+        failed = fetch_all(to, only or ())
+    except KeyboardInterrupt:
+        print(f"interrupted: what was fetched is in {to}; run the command again", file=sys.stderr)
+        raise typer.Exit(130) from None
+    raise typer.Exit(int(failed))
 
 
 @answers.command()
