@@ -10,6 +10,7 @@ from typing import Any
 from vrag_kit.analysis.sentences import Prose
 from vrag_kit.fieldguide.opening import DRAWN
 from vrag_kit.fieldguide.scenarios import DRAWN_MRAG
+from vrag_kit.fieldguide.suite.opening import DRAWN_SUITE
 from vrag_kit.fieldguide.worn.opening import DRAWN_WORN
 from vrag_kit.workspace import path as project_path
 
@@ -36,5 +37,5 @@ def _ours(named: object) -> bool:
     name = named.get("model") if isinstance(named, Mapping) else named
     if not isinstance(name, str) or not name:
         return False
-    drawn = name in DRAWN or name in DRAWN_MRAG or name in DRAWN_WORN
+    drawn = name in {**DRAWN, **DRAWN_MRAG, **DRAWN_WORN, **DRAWN_SUITE}
     return drawn or project_path(name).resolve().is_relative_to(_HERE)

@@ -1,0 +1,179 @@
+"""The Field Guide's language as rules read it, and claims held against pictures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from vrag_kit.fieldguide.suite import (
+    Fact,
+    PictureChecker,
+    TruthChecker,
+    World,
+    open_suite,
+    open_world,
+    relation,
+)
+from vrag_kit.fieldguide.suite.facts import MONTHS
+from vrag_kit.fieldguide.suite.world import lives
+from vrag_kit.generation import load_generator
+from vrag_kit.judging.claims import Checking, Relation, relation_of
+from vrag_kit.types import Query, Status
+
+SMALL = "suite-drawn-small"
+QUESTION = (
+    "What do the hindwings of Freckled Ashen Orchardcinder Moth (scientific name: Lividus"
+    " britaensis) look like, which are usually covered by the forewings?"
+)
+MAIN = "The main color of the hindwings of Lividus britaensis is {}."
+PATTERN = "The hindwings of Lividus britaensis are {}."
+ONE_OF_TWO = "One of the two colors of the hindwings of Lividus britaensis is {}."
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return open_world(SMALL)
+
+
+def test_every_fact_of_the_world_is_read_back_from_its_sentence(world):
+    for facts in world.shown.values():
+        for fact in facts:
+            for each in (fact, replace(fact, denied=True)):
+                assert world.language.facts(each.sentence) == [each]
+
+
+@pytest.mark.parametrize(
+    ("words", "claims"),
+    [
+        ("blue", [MAIN.format("blue")]),
+        ("They are striped.", [PATTERN.format("banded")]),
+        ("violet with spots", [MAIN.format("purple"), PATTERN.format("spotted")]),
+        ("red and gray", [ONE_OF_TWO.format("red"), ONE_OF_TWO.format("gray")]),
+        ("The hindwings are blue, plain.", None),
+        ("I don't know", []),
+        ("It lives in old hedges and oak woods.", None),
+        ("", []),
+    ],
+)
+def test_an_answer_is_taken_apart_into_one_value_a_claim(world, words, claims):
+    if claims is None:
+        claims = {
+            "The hindwings are blue, plain.": [
+                MAIN.format("blue"),
+                PATTERN.format("plain"),
+                ONE_OF_TWO.format("blue"),
+            ],
+            "It lives in old hedges and oak woods.": [
+                "Lividus britaensis lives in old hedges.",
+                "Lividus britaensis lives in oak woods.",
+            ],
+        }[words]
+    assert list(world.language.claims(QUESTION, words)) == claims
+
+
+def test_a_reply_answers_every_line_that_is_asked_for(world):
+    asked = "To which family does Lividus britaensis belong, and in which season is it seen?"
+    said = world.language.claims(asked, "Lanternidae and early summer")
+    assert said == (
+        "Lividus britaensis belongs to the family Lanternidae.",
+        "Lividus britaensis is mostly seen in early summer.",
+    )
+    counted = "How many sightings of Lividus britaensis were counted in {}?"
+    assert world.language.claims(counted.format("May"), "41") == (
+        "In May, 41 sightings of Lividus britaensis were counted.",
+    )
+    unnamed = counted.format("the month in which most observers were out")
+    assert world.language.claims(unnamed, "41") == ()
+
+
+def test_questions_with_their_replies_are_read_as_one_text(world):
+    parts = [part.question for part in world.parts(_asked(QUESTION))]
+    replies = ["blue", "I don't know", "blue and black"]
+    text = " ".join(f"{part} {reply}." for part, reply in zip(parts, replies, strict=True))
+    expected = [MAIN.format("blue"), ONE_OF_TWO.format("blue"), ONE_OF_TWO.format("black")]
+    assert [fact.sentence for fact in world.language.facts(text)] == expected
+
+
+def test_a_question_about_a_part_is_asked_one_trait_at_a_time(world):
+    parts = world.parts(_asked(QUESTION))
+    starts = ["What is the main color of", "What pattern do", "Which two colors appear on"]
+    for part, start in zip(parts, starts, strict=True):
+        assert part.question.startswith(start)
+    assert parts[1].sentence("stripes") == PATTERN.format("banded")
+    assert parts[1].sentence("I don't know") == ""
+    other = "To which family does Lividus britaensis belong?"
+    assert [part.question for part in world.parts(_asked(other))] == [other]
+
+
+def _asked(text):
+    return Query(query_id="q", text=text)
+
+
+def test_what_facts_say_of_a_claim_by_hand():
+    def home(value: str, *, denied: bool = False) -> Fact:
+        return Fact(subject="Lividus britaensis", kind="home", value=value, denied=denied)
+
+    told = [home("parks"), home("reed beds")]
+    other = replace(home("parks"), subject="Lividus osa")
+    assert relation(home("parks"), told) is Relation.ENTAILMENT
+    assert relation(home("gardens"), told) is Relation.CONTRADICTION
+    assert relation(home("parks"), [home("parks", denied=True)]) is Relation.CONTRADICTION
+    assert relation(home("gardens"), [home("parks", denied=True)]) is Relation.NEUTRAL
+    assert relation(home("parks"), [other]) is Relation.NEUTRAL
+    assert relation(home("parks"), []) is Relation.NEUTRAL
+    assert relation(home("parks", denied=True), told) is Relation.CONTRADICTION
+    assert relation(home("gardens", denied=True), told) is Relation.ENTAILMENT
+
+
+def test_sightings_have_one_peak_in_the_season_that_is_told():
+    for life in lives("small", 1):
+        assert len(set(life.sightings)) == len(MONTHS)
+        assert max(life.sightings) == life.sightings[MONTHS.index(life.peak)]
+
+
+@pytest.fixture(scope="module")
+def looked(tmp_path_factory, world):
+    """Claims about photographs, the small model's verdicts and the truth, and the model."""
+    benchmark = open_suite(SMALL, ["visual-rag"])["visual-rag"]
+    model = load_generator("field-guide-vlm-few", max_new_tokens=16)
+    answers = tmp_path_factory.mktemp("answers")
+    checker = PictureChecker(world.language, world.species, model, answers)
+    checkings = []
+    for query in list(benchmark.queries.values())[:8]:
+        claims = [fact.sentence for fact in world.language.facts(query.answers[0], query.text)]
+        for doc_id in benchmark.relevant(query.query_id)[:2]:
+            item = benchmark.corpus[doc_id]
+            checkings.append(Checking(query_id=query.query_id, claims=tuple(claims), item=item))
+    return checker, checkings, benchmark
+
+
+def test_the_small_model_sees_most_of_what_clues_show(looked, world):
+    checker, checkings, _ = looked
+    found = checker.check(checkings)
+    true = TruthChecker(world.language, world.shown).check(checkings)
+    labels = []
+    for judgments, truth in zip(found, true, strict=True):
+        for judgment, right in zip(judgments, truth, strict=True):
+            assert relation_of(right) is Relation.ENTAILMENT
+            labels.append(relation_of(judgment))
+    assert labels.count(Relation.ENTAILMENT) > len(labels) / 2
+
+
+def test_what_was_looked_at_is_not_looked_at_again(looked, capsys):
+    checker, checkings, _ = looked
+    checker.check(checkings)
+    capsys.readouterr()
+    checker.check(checkings)
+    assert " 0 new" in capsys.readouterr().out
+
+
+def test_a_claim_that_no_question_fits_has_no_verdict_on_a_bare_picture(looked, world):
+    checker, checkings, _ = looked
+    item = checkings[0].item
+    claims = ("Lividus britaensis lives in parks.", "Moths are nice.")
+    (judgments,) = checker.check([Checking(query_id="q", claims=claims, item=item)])
+    assert [judgment.status for judgment in judgments] == [Status.UNREADABLE] * 2
+    caption = replace(item, text="Lividus britaensis lives in parks.")
+    (judgments,) = checker.check([Checking(query_id="q", claims=claims[:1], item=caption)])
+    assert relation_of(judgments[0]) is Relation.ENTAILMENT

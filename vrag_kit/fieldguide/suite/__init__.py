@@ -1,0 +1,32 @@
+"""MRAG-Suite drawn from the Field Guide: eight data sets in their own layouts, the
+language that they speak, what each of their documents shows, and checkers of claims.
+"""
+
+from vrag_kit.fieldguide.suite.ambiguity import detect_by_rule, made_ambiguous
+from vrag_kit.fieldguide.suite.asking import question_of, trait_questions
+from vrag_kit.fieldguide.suite.drawing import draw_suite
+from vrag_kit.fieldguide.suite.edition import EDITIONS
+from vrag_kit.fieldguide.suite.facts import Fact, relation
+from vrag_kit.fieldguide.suite.language import Language
+from vrag_kit.fieldguide.suite.looking import PictureChecker
+from vrag_kit.fieldguide.suite.opening import DOMAINS, DRAWN_SUITE, World, open_suite, open_world
+from vrag_kit.fieldguide.suite.truth import TruthChecker
+
+__all__ = [
+    "DOMAINS",
+    "DRAWN_SUITE",
+    "EDITIONS",
+    "Fact",
+    "Language",
+    "PictureChecker",
+    "TruthChecker",
+    "World",
+    "detect_by_rule",
+    "draw_suite",
+    "made_ambiguous",
+    "open_suite",
+    "open_world",
+    "question_of",
+    "relation",
+    "trait_questions",
+]

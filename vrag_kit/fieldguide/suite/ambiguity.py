@@ -1,0 +1,99 @@
+"""Questions of the drawn suite made ambiguous on purpose, so that it is known which are,
+and a rule that says which it takes for ambiguous.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+
+from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.fieldguide.suite.facts import PARTS
+from vrag_kit.fieldguide.traits import stream
+from vrag_kit.types import Benchmark, Query, QueryId
+
+SUBJECT = "subject"
+PART = "part"
+MONTH = "month"
+LACKS = (SUBJECT, PART, MONTH)
+"""What an ambiguous question may lack."""
+_NOUNS = {kind.noun: kind.name for kind in KINDS.values()}
+_NAME = re.compile(
+    r"(?:the )?(?:[A-Z]\w+ )+?(?P<noun>[A-Z]\w+) \((?:scientific name: )?[A-Z][a-z]+ [a-z]+\)"
+)
+_OF_PART = re.compile(rf"\bthe (?:{'|'.join(PARTS)}) of (?=[A-Z])")
+_HINT = re.compile(r", (?:which|that) [^,?]*\?$")
+_MONTH = re.compile(r" in [A-Z][a-z]+(?=[?,])")
+_LOOK = re.compile(r"\bcolors?\b|\bpattern\b|\blooks? like\b")
+_A_PART = re.compile(r"\bthe (?!main color of)[a-z]+(?: [a-z]+)* of (?:the )?(?:[A-Z]|this\b)")
+_NAMED = re.compile(r"\([^)]*[A-Z][a-z]+ [a-z]+\)|\b[A-Z]\w+ [A-Z]\w+")
+_COUNTED = re.compile(r"\bhow many sightings\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDetection:
+    """What the rule says about a question."""
+
+    ambiguous: bool
+    explanation: str  # 30 words at most; "" for a clear question
+
+
+def made_ambiguous(
+    benchmark: Benchmark, *, share: float = 0.5, seed: int = 0
+) -> tuple[Benchmark, dict[QueryId, str]]:
+    """(benchmark, query → what its question lacks now, "" for those left clear).
+
+    Of the queries in a random order, which `seed` and their ids determine, a `share`
+    loses in turn the species' name ("of this moth"), the part or the month; one that has
+    neither part nor month loses the name. Ids, answers and labels stay. Questions about
+    a picture of their own, which need no name, stay clear and are left out of the share.
+    """
+    open_ones = [each for each in benchmark.queries.values() if _droppable(each)]
+    order = sorted(open_ones, key=lambda query: stream("ambiguous", seed, query.query_id).random())
+    lacks = dict.fromkeys(benchmark.queries, "")
+    queries = dict(benchmark.queries)
+    for number, query in enumerate(order[: round(share * len(order))]):
+        ways = _droppable(query)
+        what = ways[number % len(ways)]
+        lacks[query.query_id] = what
+        queries[query.query_id] = replace(query, text=_without(query.text, what))
+    named = f"{benchmark.fingerprint}/ambiguous/{share}/{seed}"
+    fingerprint = hashlib.sha256(named.encode()).hexdigest()
+    return replace(benchmark, fingerprint=fingerprint, queries=queries), lacks
+
+
+def detect_by_rule(query: Query) -> RuleDetection:
+    """Whether a question names neither species nor picture, asks for a look without a
+    part, or for a count without a month.
+
+    It is a rule about the guide's wording, no reader of questions.
+    """
+    text = query.text
+    if query.image is None and not _NAMED.search(text):
+        return RuleDetection(True, "The question does not say which species it is about.")
+    if _LOOK.search(text) and not _A_PART.search(text):
+        return RuleDetection(True, "The question does not say which part is meant.")
+    if _COUNTED.search(text) and not re.search(r"\bmonth\b", text) and not _MONTH.search(text):
+        return RuleDetection(True, "The question does not say which month is meant.")
+    return RuleDetection(False, "")
+
+
+def _droppable(query: Query) -> tuple[str, ...]:
+    """What a question can lose."""
+    if query.image is not None or not _NAME.search(query.text):
+        return ()
+    if _LOOK.search(query.text) and _A_PART.search(query.text):
+        return (SUBJECT, PART)
+    if _COUNTED.search(query.text) and _MONTH.search(query.text):
+        return (SUBJECT, MONTH)
+    return (SUBJECT,)
+
+
+def _without(text: str, what: str) -> str:
+    if what == SUBJECT:
+        return _NAME.sub(lambda found: f"this {_NOUNS.get(found['noun'], 'species')}", text)
+    if what == MONTH:
+        return _MONTH.sub("", text)
+    bare = _OF_PART.sub("", _HINT.sub("?", text))
+    return bare.replace(" do ", " does ").replace("What color are ", "What color is ")

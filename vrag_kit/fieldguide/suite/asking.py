@@ -1,0 +1,51 @@
+"""The short questions of the Field Guide: what a claim answers, and one a trait for what
+a question asks about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vrag_kit.fieldguide.questions import ask, hidden_parts
+from vrag_kit.fieldguide.suite.facts import COLOR, COLORS_OF_TWO, LOOKS, PATTERN, Fact
+from vrag_kit.fieldguide.suite.language import Language
+from vrag_kit.fieldguide.traits import Species
+
+_ASKS = {COLOR: "color", COLORS_OF_TWO: "colors", PATTERN: "pattern"}
+
+
+def question_of(fact: Fact, species: Mapping[str, Species]) -> str:
+    """The question that a claim about a hidden part answers, worded as the guide words
+    it; "" for any other claim.
+    """
+    about = species.get(fact.subject)
+    if fact.kind not in LOOKS or about is None:
+        return ""
+    parts = [part for part in hidden_parts(about) if part.name == fact.part]
+    if not parts:
+        return ""
+    question = ask(about, parts[0], _ASKS[fact.kind]).text
+    if fact.kind == COLOR:  # the guide words it so where there is but one color
+        for bare in ("What color are", "What color is"):
+            question = question.replace(bare, "What is the main color of")
+    return question
+
+
+def trait_questions(
+    question: str, language: Language, species: Mapping[str, Species]
+) -> tuple[str, ...]:
+    """One short question for each trait of the part that a question is about: main
+    colour and pattern, and its two colours where they are asked for or it asks how the
+    part looks. Any other question is its own.
+    """
+    topic = language.topic(question)
+    if not topic.part or not topic.subject:
+        return (question,)
+    kinds = [COLOR, PATTERN]
+    if COLORS_OF_TWO in topic.kinds or "look like" in question:
+        kinds.append(COLORS_OF_TWO)
+    asked = []
+    for kind in kinds:
+        fact = Fact(subject=topic.subject, part=topic.part, kind=kind, value="")
+        asked.append(question_of(fact, species))
+    return tuple(filter(None, asked)) or (question,)

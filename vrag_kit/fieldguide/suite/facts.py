@@ -1,0 +1,110 @@
+"""One thing that can be said of a species, the sentence that says it, and what other
+things said make of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+
+from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.judging.claims import Relation
+
+COLOR = "color"
+COLORS_OF_TWO = "colors"
+PATTERN = "pattern"
+FAMILY = "family"
+HOME = "home"
+SEASON = "season"
+OBSERVERS = "observers"
+BUSIEST = "busiest month"
+PEAK = "peak month"
+LOOKS = (COLOR, COLORS_OF_TWO, PATTERN)
+"""What is asked of a part."""
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_SENTENCES = {
+    COLOR: "The main color of the {part} of {subject} is {value}.",
+    COLORS_OF_TWO: "One of the two colors of the {part} of {subject} is {value}.",
+    PATTERN: "The {part} of {subject} {are} {value}.",
+    FAMILY: "{subject} belongs to the family {value}.",
+    HOME: "{subject} lives in {value}.",
+    SEASON: "{subject} is mostly seen in {value}.",
+    OBSERVERS: "{value} observers counted {subject}.",
+    BUSIEST: "Most observers of {subject} were out in {value}.",
+    PEAK: "{subject} was counted most often in {value}.",
+    **dict.fromkeys(MONTHS, "In {kind}, {value} sightings of {subject} were counted."),
+}
+KINDS_OF_FACT = tuple(_SENTENCES)
+"""What a fact may tell: a look, a line of the encyclopedia, the number of a month."""
+_HIDDEN = tuple(chain.from_iterable(kind.hidden for kind in KINDS.values()))
+PARTS = tuple(dict.fromkeys(part.name for part in _HIDDEN))
+"""The hidden parts of all kinds of organism."""
+PLURAL = frozenset(part.name for part in _HIDDEN if part.plural)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One value of one species, or of a part of it."""
+
+    subject: str
+    """Scientific name."""
+    kind: str
+    """One of `KINDS_OF_FACT`."""
+    value: str
+    part: str = ""
+    """A hidden part for looks; "" for the rest."""
+    denied: bool = False
+    """Whether it is said not to be so."""
+
+    @property
+    def sentence(self) -> str:
+        """The fact in words that stand alone."""
+        are = "are" if self.part in PLURAL else "is"
+        said = _SENTENCES[self.kind].format(
+            part=self.part, subject=self.subject, value=self.value, kind=self.kind, are=are
+        )
+        if not self.denied:
+            return said
+        first = said[0].lower() if said.startswith("The ") else said[0]
+        return f"It is not so that {first}{said[1:]}"
+
+    @property
+    def about(self) -> tuple[str, str, str]:
+        """What it is a value of."""
+        return self.subject, self.part, self.kind
+
+
+def relation(claim: Fact, said: Iterable[Fact]) -> Relation:
+    """What facts say about a claim: an equal value entails it, another one of the same
+    species, part and kind or a denial contradicts it, else they are neutral.
+
+    Of several values, as of two homes, one that is equal is enough. A claim that
+    something is not so is entailed where it is denied or another value is told.
+    """
+    same = [fact for fact in said if fact.about == claim.about]
+    told = {fact.value for fact in same if not fact.denied}
+    denied = {fact.value for fact in same if fact.denied}
+    if claim.value in told:
+        answer = Relation.ENTAILMENT
+    elif told or claim.value in denied:
+        answer = Relation.CONTRADICTION
+    else:
+        return Relation.NEUTRAL
+    if not claim.denied:
+        return answer
+    turned = {Relation.ENTAILMENT: Relation.CONTRADICTION}
+    return turned.get(answer, Relation.ENTAILMENT)

@@ -1,0 +1,218 @@
+"""The Field Guide's language, read by rule: facts in sentences, in replies to short
+questions, and in claims.
+
+It knows names, parts, colours and patterns, and the sentences that the guide is written
+in; anything else tells it nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from vrag_kit.fieldguide.suite.facts import (
+    BUSIEST,
+    COLOR,
+    COLORS_OF_TWO,
+    FAMILY,
+    HOME,
+    LOOKS,
+    MONTHS,
+    OBSERVERS,
+    PARTS,
+    PATTERN,
+    PEAK,
+    SEASON,
+    Fact,
+    relation,
+)
+from vrag_kit.fieldguide.suite.world import SEASONS
+from vrag_kit.fieldguide.traits import COLORS, PATTERNS
+from vrag_kit.judging.claims import Relation
+from vrag_kit.judging.rule_judge import canonical
+
+_PART = re.compile("|".join(sorted(PARTS, key=len, reverse=True)))
+_MONTH = "|".join(MONTHS)
+_SEASON = "|".join(SEASONS)
+_NOT = re.compile(r"\b(?:not|never|no longer|isn't|aren't|doesn't)\b")
+_PRONOUN = re.compile(r"\s*(?:It|They|These|Those) (?:is|are)\b")
+_LIST = re.compile(r",|;|\band\b|\bwith\b|\bor\b")
+_SENTENCE = re.compile(r"(?<=[.?!])\s+|\n+")
+_PLAIN = re.compile(r"\bno (?:visible |clear )?patterns?\b")
+_SAYS = {
+    FAMILY: re.compile(r"\bfamily:? (?P<value>[A-Z][a-z]+)", re.IGNORECASE),
+    HOME: re.compile(r"(?:\blives? (?:not )?in|\bHome:) (?P<value>[^.;]+)"),
+    SEASON: re.compile(rf"(?:\bseen in|\bSeason:) (?P<value>{_SEASON})\b"),
+    OBSERVERS: re.compile(r"(?P<value>\d+) observers\b"),
+    BUSIEST: re.compile(rf"\bobservers\b[^.]*\bout in (?P<value>{_MONTH})\b"),
+    PEAK: re.compile(rf"\bmost often in (?P<value>{_MONTH})\b"),
+}
+_COUNT = re.compile(rf"\b[Ii]n (?P<month>{_MONTH}),? (?P<value>\d+) sightings")
+_COUNT_AFTER = re.compile(rf"(?P<value>\d+) sightings\b[^.]*?\bin (?P<month>{_MONTH})\b")
+_ASKED = {
+    FAMILY: re.compile(r"\bfamily\b"),
+    SEASON: re.compile(r"\bseason\b"),
+    HOME: re.compile(r"\blives?\b"),
+    OBSERVERS: re.compile(r"\bobservers\b"),
+    PEAK: re.compile(r"\bmonth\b"),
+}
+_FORMS = {FAMILY: "[A-Z][a-z]+", SEASON: _SEASON, BUSIEST: _MONTH, PEAK: _MONTH}
+"""What a bare reply looks like; the others are numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What a question asks of whom; empty where it does not say, or asks of several."""
+
+    subject: str = ""
+    part: str = ""
+    kinds: tuple[str, ...] = ()
+
+
+class Language:
+    """Reads what is said about the species of `names`, every name → the scientific one;
+    implements `Grammar`.
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = dict(names)
+        longest = sorted(self._names, key=len, reverse=True)
+        self._name = re.compile("|".join(map(re.escape, longest)) or "(?!)")
+
+    def facts(self, text: str, question: str = "") -> list[Fact]:
+        """The facts that a text tells, in order, each once.
+
+        A sentence without a name is about the one named last, in the text or in the
+        `question` that it answers. A reply of bare words, such as "red and blue", is read
+        as the answer to that question, or to the last one that stands in the text.
+        """
+        topic = self.topic(question)
+        found: list[Fact] = []
+        for sentence in _SENTENCE.split(text):
+            if sentence.endswith("?"):
+                topic = self.topic(sentence)
+                continue
+            topic = replace(topic, subject=self.subject(sentence) or topic.subject)
+            if topic.subject:
+                found += self._told(sentence, topic)
+        return list(dict.fromkeys(found))
+
+    def claims(self, question: str, words: str) -> tuple[str, ...]:
+        """One sentence for each fact in words that answer a question."""
+        return tuple(fact.sentence for fact in self.facts(words, question))
+
+    def claim(self, sentence: str) -> Fact | None:
+        """The fact of a claim; None for one that is not of this language, or tells
+        several.
+        """
+        facts = self.facts(sentence)
+        return facts[0] if len(facts) == 1 else None
+
+    def relation(self, claim: str, text: str) -> Relation | None:
+        """What a text says about a claim; None for a claim that is not of this language."""
+        fact = self.claim(claim)
+        return None if fact is None else relation(fact, self.facts(text))
+
+    def topic(self, question: str) -> Topic:
+        """What a question asks of whom: one look of a part, one number, or lines of the
+        encyclopedia.
+        """
+        part = _PART.search(question)
+        subject = self.subject(question)
+        if part:
+            return Topic(subject, part[0], (_look_asked(question),))
+        if len({self._names[name] for name in self._name.findall(question)}) > 1:
+            return Topic(subject)
+        if "sightings" in question:
+            return Topic(subject, kinds=tuple(re.findall(_MONTH, question)[:1]))
+        kinds = [kind for kind, words in _ASKED.items() if words.search(question)]
+        return Topic(subject, kinds=tuple(kinds))
+
+    def subject(self, text: str) -> str:
+        """The scientific name of the species named first; "" where none is."""
+        found = self._name.search(text)
+        return self._names[found[0]] if found else ""
+
+    def _told(self, sentence: str, topic: Topic) -> list[Fact]:
+        denied = bool(_NOT.search(sentence))
+        told = list(_lines(sentence))
+        part = _PART.search(sentence)
+        words = self._name.sub(" ", sentence)
+        if part and not told:
+            told = _looks(words[words.find(part[0]) + len(part[0]) :], words)
+            topic = replace(topic, part=part[0])
+        elif not told and topic.part and _PRONOUN.match(sentence):
+            told = _looks(words, words)
+        elif not told and not _is_sentence(words):
+            told = list(chain.from_iterable(_replied(words, kind) for kind in topic.kinds))
+        facts = []
+        for kind, value in told:
+            part_of = topic.part if kind in LOOKS else ""
+            if part_of or kind not in LOOKS:
+                about = Fact(subject=topic.subject, part=part_of, kind=kind, value=value)
+                facts.append(replace(about, denied=denied))
+        return facts
+
+
+def _look_asked(question: str) -> str:
+    if re.search(r"\bpattern", question):
+        return PATTERN
+    return COLORS_OF_TWO if re.search(r"\b(?:two )?colors\b", question) else COLOR
+
+
+def _lines(sentence: str) -> Iterator[tuple[str, str]]:
+    """(kind, value) of what the encyclopedia and the counts tell."""
+    for counted in (*_COUNT.finditer(sentence), *_COUNT_AFTER.finditer(sentence)):
+        yield counted["month"], counted["value"]
+    for kind, words in _SAYS.items():
+        found = words.search(sentence)
+        if found is None:
+            continue
+        values = _listed(found["value"]) if kind == HOME else [found["value"]]
+        for value in values:
+            yield kind, value
+
+
+def _looks(words: str, sentence: str) -> list[tuple[str, str]]:
+    """(kind, value) of the looks in what is said of a part: the ground's colour comes
+    first; "banded with blue" tells of a second one.
+    """
+    colors = _traits(words, COLORS)
+    told = [(PATTERN, pattern) for pattern in _traits(words, PATTERNS)]
+    if re.search(r"\bone of the two colors\b", sentence, re.IGNORECASE):
+        return [(COLORS_OF_TWO, color) for color in colors]
+    if re.search(r"\bmain color\b", sentence):
+        return [(COLOR, color) for color in colors[:1]]
+    first = [(COLOR, color) for color in colors[:1]] if told or len(colors) == 1 else []
+    both = [(COLORS_OF_TWO, color) for color in colors] if told or len(colors) > 1 else []
+    return [*first, *told, *both]
+
+
+def _replied(words: str, kind: str) -> list[tuple[str, str]]:
+    """(kind, value) in a reply of bare words to what was asked."""
+    if kind in LOOKS:
+        colors, patterns = _traits(words, COLORS), _traits(words, PATTERNS)
+        asked = COLORS_OF_TWO if kind == COLORS_OF_TWO or len(colors) > 1 else COLOR
+        return [*((asked, color) for color in colors), *((PATTERN, each) for each in patterns)]
+    if kind == HOME:
+        return [(kind, each) for each in _listed(words)]
+    form = _FORMS.get(kind, r"\d+")
+    return [(kind, each) for each in re.findall(rf"\b(?:{form})\b", words)]
+
+
+def _is_sentence(words: str) -> bool:
+    """Whether words are more than a bare reply."""
+    return bool(re.search(r"\b(?:is|are|was|were|has|have|don't|do|seldom|few)\b", words.lower()))
+
+
+def _traits(words: str, values: Mapping[str, object] | Sequence[str]) -> list[str]:
+    """Which of the values words stand for, in order, each once."""
+    plain = _PLAIN.sub("plain", words.lower())
+    known = map(canonical, re.findall(r"[a-z]+", plain))
+    return list(dict.fromkeys(word for word in known if word in values))
+
+
+def _listed(words: str) -> list[str]:
+    return [each.strip(" .") for each in _LIST.split(words) if each.strip(" .")]

@@ -1,0 +1,177 @@
+"""MRAG-Suite as a notebook's parameter names it: the eight data sets of a drawn edition,
+with what is known about them because they were drawn, or real ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from vrag_kit.benchmarks.suite import Entry, load_suite
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.guide import draw_field_guide
+from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
+from vrag_kit.fieldguide.suite.asking import trait_questions
+from vrag_kit.fieldguide.suite.charts import CHART_TEXTS, ROWS, SENTENCES
+from vrag_kit.fieldguide.suite.drawing import CHARTS, WEBQA, draw_suite, truth_file
+from vrag_kit.fieldguide.suite.edition import EDITIONS
+from vrag_kit.fieldguide.suite.language import Language
+from vrag_kit.fieldguide.suite.printed import PAGE_SETS
+from vrag_kit.fieldguide.suite.sheets import SIDECAR
+from vrag_kit.fieldguide.suite.truth import Shown, read_truth
+from vrag_kit.fieldguide.suite.webqa import ANNOTATIONS, photographs_show
+from vrag_kit.fieldguide.suite.world import lives, names_of, species_named
+from vrag_kit.fieldguide.traits import Species
+from vrag_kit.generation.parts import Part
+from vrag_kit.types import Benchmark, Query
+from vrag_kit.workspace import path as project_path
+
+DRAWN_SUITE = {"suite-drawn": "full", "suite-drawn-small": "small"}
+"""Name → edition of the drawn suite; it is drawn into data/<name>."""
+VISUAL_RAG = "visual-rag"
+MRAG_BENCH = "mrag-bench"
+DOMAINS = {
+    MRAG_BENCH: "Natural photos (animals, objects)",
+    CHARTS: "Business / science charts",
+    VISUAL_RAG: "Fine-grained natural images",
+    WEBQA: "Open-web images & captions",
+    "visrag-arxiv": "Scholarly PDF pages",
+    "visrag-plot": "Technical plots",
+    "visrag-slide": "Slide decks (mixed media)",
+    "visrag-doc": "Scanned manuals / forms",
+}
+"""Data set → the domain that the paper's Table 1 gives it, in its order."""
+_GUIDES = {"full": "field-guide", "small": "field-guide-small"}
+_MRAG = {"full": "mrag-drawn", "small": "mrag-drawn-small"}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is known of a drawn edition."""
+
+    language: Language
+    """Reads what is said about its species."""
+    species: Mapping[str, Species]
+    """By scientific name."""
+    shown: Shown
+    """Document → what it shows or tells, of all data sets but MRAG-Bench, whose
+    organisms have no names.
+    """
+
+    def parts(self, query: Query) -> list[Part]:
+        """What is asked instead of a question, for `Decomposed`: one short question a
+        trait of the part that it is about; each reply becomes a sentence for each fact
+        in it.
+        """
+        questions = trait_questions(query.text, self.language, self.species)
+        return [Part(question, _Sentence(self.language, question)) for question in questions]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """Words a reply as sentences that stand alone; "" for one that tells nothing."""
+
+    language: Language
+    question: str
+
+    def __call__(self, reply: str) -> str:
+        return " ".join(self.language.claims(self.question, reply))
+
+
+def open_suite(suite: str | Mapping[str, Entry], names: Sequence[str] = ()) -> dict[str, Benchmark]:
+    """The data sets of a drawn edition ("suite-drawn" or "suite-drawn-small") by name,
+    drawn where they are not there; or those that the entries of `load_suite` name. With
+    `names` these only, and nothing else is drawn or read.
+
+    Drawn pages and charts have texts too, from the sidecars of the drawing. Raises
+    `VragError` for an unknown edition or name, and as drawing and loading do.
+    """
+    entries = suite if isinstance(suite, Mapping) else _entries(suite)
+    if unknown := [name for name in names if name not in entries]:
+        near = get_close_matches(unknown[0], entries, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise VragError(
+            f"the suite has no data set {unknown[0]!r}; expected some of"
+            f" {', '.join(entries)}.{hint}"
+        )
+    wanted = {name: entry for name, entry in entries.items() if name in (names or entries)}
+    if isinstance(suite, str):
+        _draw(suite, wanted)
+    return load_suite(wanted)
+
+
+def open_world(suite: str) -> World:
+    """What is known of a drawn edition, which is drawn when it is not there."""
+    edition = _edition(suite)
+    folder = _drawn(suite)
+    known = lives(EDITIONS[edition].guide, EDITIONS[edition].others)
+    species = species_named(known)
+    shown = photographs_show(project_path(_guide(edition)), species)
+    for name in (WEBQA, CHARTS, *PAGE_SETS):
+        shown |= read_truth(truth_file(folder, name))
+    return World(Language(names_of(known)), species, shown)
+
+
+def _entries(suite: str) -> dict[str, Entry]:
+    """Where the data sets of a drawn edition are."""
+    guide = _guide(_edition(suite))
+    mrag = f"data/{_MRAG[_edition(suite)]}"
+    here = f"data/{suite}"
+    places: dict[str, Entry] = {
+        MRAG_BENCH: {"layout": "mrag-bench", "rows": mrag, "corpus": mrag},
+        CHARTS: {
+            "layout": "charts",
+            "rows": f"{here}/{CHARTS}/{ROWS}",
+            "texts": f"{here}/{CHARTS}/{SENTENCES}",
+            "chart_texts": f"{here}/{CHARTS}/{CHART_TEXTS}",
+        },
+        VISUAL_RAG: {
+            "layout": "visual-rag",
+            "annotations": f"{guide}/annotations.jsonl",
+            "image_root": f"{guide}/images",
+        },
+        WEBQA: {
+            "layout": "webqa",
+            "annotations": f"{here}/{WEBQA}/{ANNOTATIONS}",
+            "images": f"{guide}/webqa/imgs.tsv",
+        },
+    }
+    for name in PAGE_SETS:
+        rows = f"{here}/{name}"
+        places[name] = {"layout": "pages", "rows": rows, "ocr": f"{rows}/{SIDECAR}"}
+    return {name: {**places[name], "domain": domain} for name, domain in DOMAINS.items()}
+
+
+def _edition(suite: str) -> str:
+    if suite not in DRAWN_SUITE:
+        near = get_close_matches(suite, DRAWN_SUITE, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise VragError(
+            f"suite is {suite!r}; expected {' or '.join(map(repr, DRAWN_SUITE))}, which are drawn,"
+            f" or a mapping of data sets.{hint}"
+        )
+    return DRAWN_SUITE[suite]
+
+
+def _guide(edition: str) -> str:
+    return f"data/{_GUIDES[edition]}"
+
+
+def _draw(suite: str, names: Mapping[str, Entry]) -> None:
+    """Draw what the data sets of these names need."""
+    edition = _edition(suite)
+    if MRAG_BENCH in names:
+        draw_mrag_bench(edition, project_path(f"data/{_MRAG[edition]}"))
+    if VISUAL_RAG in names:
+        draw_field_guide(edition, project_path(_guide(edition)))
+    if set(names) - {MRAG_BENCH, VISUAL_RAG}:
+        _drawn(suite)
+
+
+def _drawn(suite: str) -> Path:
+    """The folder of the edition, drawn with the guide that it is about."""
+    edition = _edition(suite)
+    guide = draw_field_guide(edition, project_path(_guide(edition)))
+    return draw_suite(edition, project_path(f"data/{suite}"), guide)

@@ -1,0 +1,71 @@
+"""What every document of the drawn suite shows or tells, as the drawing knows it; and a
+checker of claims that looks it up instead of looking.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.suite.facts import Fact, relation
+from vrag_kit.fieldguide.suite.language import Language
+from vrag_kit.files import write_file
+from vrag_kit.judging.claims import Checking, related, unrelated
+from vrag_kit.types import DocId, Evidence, Failure, Judgment, Status
+
+Shown = Mapping[DocId, tuple[Fact, ...]]
+"""Document → what one knows who sees or reads it."""
+
+
+def write_truth(shown: Shown, path: Path) -> None:
+    """Write what documents show, one JSON object a line."""
+    lines = []
+    for doc_id, facts in shown.items():
+        told = [{k: v for k, v in asdict(fact).items() if v} for fact in facts]
+        lines.append(json.dumps({"doc_id": doc_id, "shows": told}))
+    write_file(path, "\n".join(lines) + "\n")
+
+
+def read_truth(path: Path) -> dict[DocId, tuple[Fact, ...]]:
+    """What `write_truth` wrote."""
+    found = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        found[str(row["doc_id"])] = tuple(Fact(**told) for told in row["shows"])
+    return found
+
+
+class TruthChecker:
+    """Says what documents say about claims from what was drawn; implements
+    `ClaimChecker`.
+    """
+
+    name = "truth of the drawing"
+    fingerprint = ""
+
+    def __init__(self, language: Language, shown: Shown) -> None:
+        self._language = language
+        self._shown = shown
+
+    def check(self, checkings: Sequence[Checking]) -> list[tuple[Judgment, ...]]:
+        """True labels; a claim that is not in the guide's language has none.
+
+        Raises `VragError` for a document that is not of the drawing.
+        """
+        return [
+            tuple(self._verdict(claim, each.item) for claim in each.claims) for each in checkings
+        ]
+
+    def _verdict(self, claim: str, item: Evidence) -> Judgment:
+        if item.doc_id not in self._shown:
+            raise VragError(
+                f"document {item.doc_id!r} is none of the drawn suite, of which alone the truth is"
+                " known. Check its claims by another checker."
+            )
+        fact = self._language.claim(claim)
+        if fact is None:
+            return unrelated(claim, item, Failure(Status.UNREADABLE, "no claim of this language"))
+        return related(claim, item, relation(fact, self._shown[item.doc_id]))

@@ -1,0 +1,228 @@
+"""WebQA's layout of the drawn suite: the Field Guide's own WebQA with snippets from the
+encyclopedia, questions that snippets answer, and questions that need both.
+
+A snippet that tells what is hidden is the guide's article with one more sentence; others
+say nothing of the part, or speak of other species.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vrag_kit.benchmarks.articles import Article, chunk_article, sentences
+from vrag_kit.fieldguide.organisms import HiddenPart
+from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
+from vrag_kit.fieldguide.suite.facts import COLORS_OF_TWO, Fact
+from vrag_kit.fieldguide.suite.truth import Shown
+from vrag_kit.fieldguide.suite.world import Life, look_facts
+from vrag_kit.fieldguide.traits import Species, stream
+from vrag_kit.files import write_file
+from vrag_kit.plain import Json
+
+ANNOTATIONS = "WebQA_train_val.json"
+TOKENS = 60
+"""Length of a snippet, which the shipped answerers learned to read."""
+_NEGATIVES = (4, 8)
+_TOLD_SHARE = 0.4  # of the snippets about other species that tell of their hidden part
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """One piece of an article."""
+
+    snippet_id: str
+    title: str
+    text: str
+    facts: tuple[Fact, ...]
+
+    def row(self) -> Json:
+        """As an entry of txt_posFacts or txt_negFacts."""
+        address = f"https://field-guide.invalid/{self.title.replace(' ', '_')}"
+        told = {"title": self.title, "fact": self.text, "url": address}
+        return {**told, "snippet_id": self.snippet_id}
+
+
+@dataclass(frozen=True, slots=True)
+class _Shelf:
+    """The snippets of one species."""
+
+    plain: tuple[Snippet, ...]  # nothing of what is hidden
+    telling: Mapping[str, Snippet]  # part → the one that tells how it looks
+
+
+def write_webqa(guide: Path, lives: Sequence[Life], folder: Path, seed: str) -> Shown:
+    """Write the rows; the pictures stay in the guide's own imgs.tsv. Returns what
+    pictures and snippets tell.
+    """
+    before = json.loads((guide / "webqa" / ANNOTATIONS).read_text(encoding="utf-8"))
+    shelves = {life.subject: _shelf(life) for life in lives}
+    of = {life.subject: life for life in lives}
+    rows: dict[str, Json] = {}
+    for row in before.values():
+        species = of[row["topic"]].species
+        part = _part_of(row["Q"], species)
+        rng = stream(seed, "snippets", row["Guid"])
+        for each in _rows(row, species, part, shelves, rng):
+            rows[each["Guid"]] = each
+    write_file(folder / ANNOTATIONS, json.dumps(rows, indent=1))
+    shown = _pictures_show(guide, {life.subject: life.species for life in lives})
+    for shelf in shelves.values():
+        for snippet in (*shelf.plain, *shelf.telling.values()):
+            shown[snippet.snippet_id] = snippet.facts
+    return shown
+
+
+def _part_of(question: str, species: Species) -> HiddenPart:
+    return next(part for part in hidden_parts(species) if part.name in question)
+
+
+def _rows(
+    row: Json,
+    species: Species,
+    part: HiddenPart,
+    shelves: Mapping[str, _Shelf],
+    rng: np.random.Generator,
+) -> Iterator[Json]:
+    """The guide's question with snippets beside its pictures, another one that a snippet
+    answers, and one that needs both.
+    """
+    own = shelves[species.scientific_name]
+    tells = own.telling[part.name].row()
+    others = _others(species, part, shelves, rng)
+    beside = [*(snippet.row() for snippet in own.plain), *(each.row() for each in others)]
+    yield {**row, "txt_posFacts": [], "txt_negFacts": beside}
+    asked = [ask(species, part, asks) for asks in askable(species, part)]
+    asked = [question for question in asked if f'"{question.text}"' != row["Q"]]
+    question = asked[int(rng.integers(len(asked)))]
+    yield {
+        **row,
+        **_words(question.text, question.answers),
+        "Qcate": "text",
+        "img_posFacts": [],
+        "txt_posFacts": [tells],
+        "txt_negFacts": beside,
+    }
+    text = describing(species, part)
+    look = look_facts(species.scientific_name, part.name, species.hidden[part.name])
+    main = look[0].value
+    said = [fact.sentence for fact in look if fact.kind != COLORS_OF_TWO or fact.value != main]
+    answer = " ".join(said)
+    yield {
+        **row,
+        **_words(text, (answer,)),
+        "Qcate": "Others",
+        "txt_posFacts": [tells],
+        "txt_negFacts": beside,
+    }
+
+
+def describing(species: Species, part: HiddenPart) -> str:
+    """The question that asks for all there is to see of a part."""
+    who = f"{species.common_name} (scientific name: {species.scientific_name})"
+    do = "do" if part.plural else "does"
+    return f"What {do} the {part.name} of {who} look like, {part.hint}?"
+
+
+def _words(question: str, answers: Sequence[str]) -> Json:
+    return {
+        "Q": f'"{question}"',
+        "A": [f'"{answer}"' for answer in answers],
+        "Guid": hashlib.sha256(question.encode()).hexdigest()[:32],
+    }
+
+
+def _others(
+    species: Species, part: HiddenPart, shelves: Mapping[str, _Shelf], rng: np.random.Generator
+) -> list[Snippet]:
+    """Snippets about other species, some of which tell of the same part of theirs."""
+    names = [name for name in shelves if name != species.scientific_name]
+    found = []
+    count = int(rng.integers(_NEGATIVES[0], _NEGATIVES[1] + 1))
+    for place in rng.permutation(len(names)):
+        shelf = shelves[names[int(place)]]
+        if part.name in shelf.telling and rng.random() < _TOLD_SHARE:
+            found.append(shelf.telling[part.name])
+        else:
+            found.append(shelf.plain[int(rng.integers(len(shelf.plain)))])
+        if len(found) == count:
+            break
+    return found
+
+
+def _shelf(life: Life) -> _Shelf:
+    """The article in pieces, as it is and with each hidden part told."""
+    key = life.subject.replace(" ", "-").lower()
+    plain = [
+        Snippet(f"{key}-{number}", life.title, text, _told(life, text))
+        for number, text in enumerate(_pieces(life.title, life.sections))
+    ]
+    telling = {}
+    for number, part in enumerate(hidden_parts(life.species)):
+        pieces = _pieces(life.title, _with_told(life, part))
+        text = next(piece for piece in pieces if "From outside" in piece)
+        look = look_facts(life.subject, part.name, life.species.hidden[part.name])
+        facts = (*_told(life, text), *look)
+        telling[part.name] = Snippet(f"{key}-part-{number}", life.title, text, facts)
+    return _Shelf(tuple(plain), telling)
+
+
+def _with_told(life: Life, part: HiddenPart) -> tuple[tuple[str, str], ...]:
+    """The article's sections, with how the part looks in the place of the sentence that
+    calls it, or the other one, seldom seen.
+    """
+    look = life.species.hidden[part.name]
+    pattern = "plain" if look.pattern == "plain" else f"{look.pattern} with {look.second}"
+    are = "are" if part.plural else "is"
+    told = f"The {part.name} {are} {look.color}, {pattern}."
+    sections = []
+    for heading, text in life.sections:
+        if heading == "Description":
+            text = " ".join([*sentences(text)[:-1], told])
+        sections.append((heading, text))
+    return tuple(sections)
+
+
+def _pieces(title: str, sections: tuple[tuple[str, str], ...]) -> list[str]:
+    return chunk_article(Article(title, sections), TOKENS)
+
+
+def _told(life: Life, text: str) -> tuple[Fact, ...]:
+    """The article's facts that stand in a piece of it."""
+    return tuple(fact for fact in life.told_by_article() if fact.value in text)
+
+
+def _pictures_show(guide: Path, species: Mapping[str, Species]) -> dict[str, tuple[Fact, ...]]:
+    """Image id → what it shows of the parts that the guide asks about."""
+    by_photo = photographs_show(guide, species)
+    file_of = {_digest((guide / "images" / name).read_bytes()): name for name in by_photo}
+    shown = {}
+    for line in (guide / "webqa" / "imgs.tsv").read_bytes().splitlines():
+        image_id, encoded = line.split(b"\t")
+        shown[image_id.decode()] = by_photo[file_of[_digest(base64.b64decode(encoded))]]
+    return shown
+
+
+def photographs_show(guide: Path, species: Mapping[str, Species]) -> dict[str, tuple[Fact, ...]]:
+    """Photograph of the drawn guide → what it shows of the parts that are asked about, as
+    the labels of the annotations have it.
+    """
+    shown: dict[str, tuple[Fact, ...]] = {}
+    for line in (guide / "annotations.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        about = species[row["sn"]]
+        part = _part_of(row["question"], about)
+        look = look_facts(row["sn"], part.name, about.hidden[part.name])
+        for name, label in row["images"].items():
+            shown[name] = shown.get(name, ()) + (look if label else ())
+    return shown
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
