@@ -270,5 +270,7 @@ def test_a_wording_says_how_the_answers_to_it_are_read(tmp_path: Path) -> None:
         path.write_text(json.dumps({"answer": name, **templates}), encoding="utf-8")
         assert read_wording(path).read(" I see. Answer: blue\n")["answer"] == answer
     path.write_text(json.dumps({"answer": "letter", **templates}), encoding="utf-8")
-    with pytest.raises(VragError, match=r"answer is 'letter'; expected one of tagged, whole, or"):
+    with pytest.raises(
+        VragError, match=r"answer is 'letter'; expected one of tagged, whole, short, long, or"
+    ):
         read_wording(path)

@@ -18,6 +18,7 @@ from vrag_kit.benchmarks.knowledge import (
     match_table,
     read_species,
 )
+from vrag_kit.benchmarks.modality import documents_of
 from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
 from vrag_kit.benchmarks.mrag_bench_classes import example_pools, read_labels
 from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
@@ -36,6 +37,7 @@ __all__ = [
     "captions_only",
     "chunk_article",
     "decode",
+    "documents_of",
     "example_pools",
     "find_damaged",
     "in_schema",

@@ -166,6 +166,8 @@ def _entries(slot: Slot, document: Evidence) -> Iterator[Fields]:
     """The fields of a document, or of each of its entries."""
     if slot.source and document.metadata.get("source") != slot.source:
         return
+    if slot.modality not in ("", document.modality):
+        return
     own = {**document.metadata, "image": document.image, "text": document.text}
     if not slot.entries:
         yield _full(own)

@@ -21,7 +21,7 @@ from pathlib import Path
 from vrag_kit.errors import VragError
 from vrag_kit.generation.reading import READERS, Reader, read_tagged
 from vrag_kit.plain import JsonView
-from vrag_kit.types import Context
+from vrag_kit.types import MODALITIES, Context
 
 KINDS = {
     "text": "",
@@ -79,6 +79,10 @@ class Slot:
     """After the items; {question} is filled in."""
     source: str = ""
     """Takes only documents whose metadata's "source" is this; "" takes any."""
+    modality: str = ""
+    """Takes only documents of this modality (`Evidence.modality`), "image" or "text", so
+    that a caption is no passage; "" takes any.
+    """
     entries: str = ""
     """A list in a document's metadata, each of whose entries is an item."""
     unique: str = ""
@@ -239,6 +243,10 @@ def _check(slot: Slot, where: str) -> None:
         raise VragError(f"{where}: role is {slot.role!r}; expected 'user' or 'system'.")
     if slot.overflow not in ("skip", "stop"):
         raise VragError(f"{where}: overflow is {slot.overflow!r}; expected 'skip' or 'stop'.")
+    if slot.modality not in ("", *MODALITIES):
+        raise VragError(
+            f"{where}: modality is {slot.modality!r}; expected one of {', '.join(MODALITIES)}."
+        )
     if slot.kind in ("documents", "history") and not FIELD.search(slot.item):
         raise VragError(f"{where}: its item shows nothing; give it a field such as {{text}}.")
     if odd := set(FIELD.findall(slot.header + slot.footer)) - _IN_HEADERS:

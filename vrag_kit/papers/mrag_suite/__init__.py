@@ -16,6 +16,7 @@ from vrag_kit.papers.mrag_suite.beside_print import (
     beside_print,
     claims_beside_print,
 )
+from vrag_kit.papers.mrag_suite.own_metrics import OWN_METRIC
 from vrag_kit.papers.mrag_suite.printed import (
     DATASETS,
     MODELS,
@@ -41,6 +42,7 @@ from vrag_kit.papers.mrag_suite.prompts import (
     domain_of,
     prompt_design,
 )
+from vrag_kit.papers.mrag_suite.wording import SETTINGS, suite_wording
 
 __all__ = [
     "DATASETS",
@@ -49,8 +51,10 @@ __all__ = [
     "INIT",
     "MODELS",
     "MODES",
+    "OWN_METRIC",
     "PROMPTS",
     "REASONING",
+    "SETTINGS",
     "TEXT_ONLY",
     "PromptDesign",
     "audit",
@@ -77,4 +81,5 @@ __all__ = [
     "printed_range",
     "prompt_design",
     "readings",
+    "suite_wording",
 ]
