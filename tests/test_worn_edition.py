@@ -17,7 +17,6 @@ from vrag_kit.benchmarks import load_crag_mm, read_image_index, read_web_index
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.scenarios.painting import showing_view
 from vrag_kit.fieldguide.worn import EDITIONS, draw_crag_mm, open_multi_turn, open_single_turn
-from vrag_kit.fieldguide.worn import drawing as drawing_module
 from vrag_kit.fieldguide.worn.conversations import TYPE_SHARES
 from vrag_kit.fieldguide.worn.edition import (
     QUALITY_SHARES,
@@ -130,9 +129,10 @@ def test_the_same_edition_gives_the_same_bytes_and_goes_on_where_it_was_cut_off(
     assert pictures[1].stat().st_mtime_ns > kept
 
 
-def test_a_finished_edition_is_left_alone(drawn: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing_module, "_draw", None)  # would fail
+def test_a_finished_edition_is_left_alone(drawn: Path) -> None:
+    before = (drawn / "edition.json").stat().st_mtime_ns
     assert draw_crag_mm("small", drawn) == drawn
+    assert (drawn / "edition.json").stat().st_mtime_ns == before
 
 
 def test_vrag_draws_it_by_name(drawn: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,9 +16,7 @@ cosine of colour histograms. It stands for the CLIP of the real data set.
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import multiprocessing
 import os
 import shutil
@@ -32,8 +30,7 @@ from PIL import Image
 
 from vrag_kit.benchmarks.mrag_bench import CORPUS
 from vrag_kit.benchmarks.mrag_bench_classes import class_of
-from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.pages import hash_of_modules
+from vrag_kit.fieldguide.drawn import Drawing, check_edition, draw_once, drawn_by, make_room
 from vrag_kit.fieldguide.scenarios.edition import (
     EDITIONS,
     N_SHARDS,
@@ -50,7 +47,7 @@ from vrag_kit.fieldguide.scenarios.table import SCENARIOS
 from vrag_kit.fieldguide.scenarios.texts import TEXTS, write_texts
 from vrag_kit.fieldguide.scenarios.topics import SpeciesTopic
 from vrag_kit.fieldguide.traits import stream
-from vrag_kit.files import one_at_a_time, write_file
+from vrag_kit.files import write_file
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
@@ -67,44 +64,20 @@ def draw_mrag_bench(edition: str, folder: Path | str, *, workers: int | None = N
     unknown edition, for a folder that holds other data or cannot be written, and in a
     script that draws without `if __name__ == "__main__":`.
     """
-    if edition not in EDITIONS:
-        raise VragError(
-            f"unknown edition {edition!r} of the drawn MRAG-Bench; expected one of"
-            f" {', '.join(map(repr, EDITIONS))}."
-        )
-    folder = Path(folder)
-    note = {"edition": edition, **asdict(EDITIONS[edition]), "drawn_by": _hash()}
-    done = {**json.loads(json.dumps(note)), "complete": True}
-    if _read(folder) == done:
-        return folder
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise VragError(
-            "a drawing process has begun to draw, for it runs this script from its top; put the"
-            ' call of draw_mrag_bench below `if __name__ == "__main__":`.'
-        )
-    try:
-        with one_at_a_time(folder, "drawing MRAG-Bench"):
-            if _read(folder) != done:
-                _draw(EDITIONS[edition], folder, note, workers or os.cpu_count() or 1)
-                write_file(folder / "edition.json", json.dumps(done, indent=1))
-    except OSError as error:
-        raise VragError(
-            f"{folder}: MRAG-Bench cannot be drawn there ({error.strerror or error}). Choose a"
-            " folder with write access and 120 MB free."
-        ) from error
-    return folder
+    check_edition(edition, EDITIONS, "the drawn MRAG-Bench")
+    own = sorted(Path(__file__).parent.glob("*.py"))
+    told = {"edition": edition, **asdict(EDITIONS[edition]), "drawn_by": drawn_by(_DRAWN_BY, own)}
+    draw = partial(_draw, EDITIONS[edition], workers or os.cpu_count() or 1)
+    drawing = Drawing(what="MRAG-Bench", by="draw_mrag_bench", megabytes=120)
+    return draw_once(folder, told, draw, drawing)
 
 
-def _draw(edition: Edition, folder: Path, note: Json, workers: int) -> None:
+def _draw(edition: Edition, workers: int, folder: Path, note: Json) -> None:
     corpus = folder / CORPUS
-    if corpus.exists() and not _read(folder):
-        raise VragError(
-            f"{folder}: holds an {CORPUS!r} folder that was not drawn by this kit. Choose another"
-            " folder."
-        )
-    write_file(folder / "edition.json", json.dumps({**note, "complete": False}))
-    for old in (corpus, folder / "data"):
-        shutil.rmtree(old, ignore_errors=True)
+    rooms = (corpus, folder / "data")
+    make_room(folder, rooms, note)
+    for begun in rooms:
+        shutil.rmtree(begun, ignore_errors=True)
     corpus.mkdir()
     planned = plan(edition)
     drawn: list[_Drawn] = []
@@ -237,17 +210,3 @@ def _row(row_id: str, asked: _Asked, retrieved: tuple[bytes, ...], corpus: Path)
     if asked.scenario == "angle" and question.number % 20 == 0:
         examples[4] = examples[0]  # as in 18 rows of the real data: one picture twice
     return Row(row_id, scenario, question, asked.what, (image, tuple(examples), retrieved))
-
-
-def _hash() -> str:
-    """Changes with the code that draws an edition."""
-    here = sorted(Path(__file__).parent.glob("*.py"))
-    own = hashlib.sha256(b"".join(path.read_bytes() for path in here)).hexdigest()[:16]
-    return f"{hash_of_modules(_DRAWN_BY)}-{own}"
-
-
-def _read(folder: Path) -> Json:
-    try:
-        return dict(json.loads((folder / "edition.json").read_text(encoding="utf-8")))
-    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
-        return {}
