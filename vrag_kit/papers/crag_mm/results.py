@@ -60,16 +60,12 @@ def truth_gains(
     tests are over conversations. p_holm corrects within one metric, arm and baseline.
     Raises `VragError` when `baseline` was not asked.
     """
-    keys = list(by)
-    tables = []
+    values = {}
     for metric in metrics:
-        values = conversation_values(
-            judged, benchmark, two_not_right, metric=metric, by=[*keys, arm]
+        values[metric] = conversation_values(
+            judged, benchmark, two_not_right, metric=metric, by=[*by, arm]
         )
-        table = compare(values, arm=arm, by=keys, baseline=baseline, repeats=REPEATS)
-        tables.append(table.assign(metric=metric, baseline=baseline))
-    both = pd.concat(tables, ignore_index=True)
-    return both[["metric", "baseline", *both.columns.drop(["metric", "baseline"])]]
+    return _gains(values, baseline=baseline, arm=arm, by=by)
 
 
 def slice_gains(
@@ -89,11 +85,21 @@ def slice_gains(
     metric, arm, baseline and slice. Raises as `slice_values` does, and when `baseline`
     was not asked.
     """
-    keys = [*by, "slice"]
-    tables = []
+    values = {}
     for metric in COMPARED:
-        values = _slice_values(judged, benchmark, labels, metric, [*by, arm])
-        table = compare(values, arm=arm, by=keys, baseline=baseline, repeats=REPEATS)
+        values[metric] = _slice_values(judged, benchmark, labels, metric, [*by, arm])
+    return _gains(values, baseline=baseline, arm=arm, by=[*by, "slice"])
+
+
+def _gains(
+    values: Mapping[str, pd.DataFrame], *, baseline: str, arm: str, by: Sequence[str]
+) -> pd.DataFrame:
+    """Metric → what `compare` takes: all differences in one table, metric and baseline
+    first.
+    """
+    tables = []
+    for metric, rows in values.items():
+        table = compare(rows, arm=arm, by=list(by), baseline=baseline, repeats=REPEATS)
         tables.append(table.assign(metric=metric, baseline=baseline))
     both = pd.concat(tables, ignore_index=True)
     return both[["metric", "baseline", *both.columns.drop(["metric", "baseline"])]]
