@@ -4,6 +4,7 @@ the drawing says they show.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ from vrag_kit.fieldguide.suite import (
 )
 from vrag_kit.fieldguide.suite.ambiguity import LACKS, detect_by_rule
 from vrag_kit.fieldguide.suite.printed import PAGE_SETS
-from vrag_kit.judging.claims import Checking, Relation, relation_of
-from vrag_kit.types import Benchmark, Evidence
+from vrag_kit.judging.claims import Checking, Relation, relation_of, statement
+from vrag_kit.types import Benchmark
 
 SMALL = "suite-drawn-small"
 ROOT = Path(__file__).parents[1]
@@ -114,11 +115,24 @@ def test_rules_read_the_texts_as_the_drawing_means_them(suite, world):
                 assert told == [relation_of(each) for each in true[0]]
 
 
-def test_a_document_that_was_not_drawn_has_no_truth(world):
-    item = Evidence(doc_id="elsewhere", text="The hindwings are red.")
-    checking = Checking(query_id="q", claims=("x",), item=item)
-    with pytest.raises(VragError, match="'elsewhere' is none of the drawn suite"):
+def test_a_picture_that_was_not_drawn_has_no_truth(suite, world):
+    other = next(iter(suite["mrag-bench"].corpus.values()))
+    checking = Checking(query_id="q", claims=("x",), item=other)
+    with pytest.raises(VragError, match="is none of the drawn suite"):
         TruthChecker(world.language, world.shown).check([checking])
+
+
+def test_truth_counts_what_the_answerer_saw(suite, world):
+    """The picture shows what its caption does not tell; an accepted answer is words."""
+    webqa = suite["webqa"]
+    query = next(each for each in webqa.queries.values() if each.metadata["needs"] == "image")
+    item = webqa.corpus[webqa.relevant(query.query_id)[0]]
+    (claim,) = world.language.claims(query.text, query.answers[0])
+    shown = [item, replace(item, image=None), statement("a", query.text, query.answers[0])]
+    checkings = [Checking(query_id="q", claims=(claim,), item=each) for each in shown]
+    found = TruthChecker(world.language, world.shown).check(checkings)
+    labels = [relation_of(judgment) for (judgment,) in found]
+    assert labels == [Relation.ENTAILMENT, Relation.NEUTRAL, Relation.ENTAILMENT]
 
 
 def test_the_same_edition_gives_the_same_bytes(suite, guide_folder, tmp_path):

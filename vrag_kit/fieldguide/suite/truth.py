@@ -5,6 +5,7 @@ checker of claims that looks it up instead of looking.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -41,6 +42,10 @@ def read_truth(path: Path) -> dict[DocId, tuple[Fact, ...]]:
 class TruthChecker:
     """Says what documents say about claims from what was drawn; implements
     `ClaimChecker`.
+
+    Of a document that is shown without its picture, by its caption or sidecar, counts
+    what stands in these words. Words that are no document, such as an accepted answer,
+    are read as the language reads them.
     """
 
     name = "truth of the drawing"
@@ -53,19 +58,34 @@ class TruthChecker:
     def check(self, checkings: Sequence[Checking]) -> list[tuple[Judgment, ...]]:
         """True labels; a claim that is not in the guide's language has none.
 
-        Raises `VragError` for a document that is not of the drawing.
+        Raises `VragError` for a picture that is not of the drawing.
         """
-        return [
-            tuple(self._verdict(claim, each.item) for claim in each.claims) for each in checkings
-        ]
+        judged = []
+        for each in checkings:
+            facts = self._facts(each.item)
+            judged.append(tuple(self._verdict(claim, each.item, facts) for claim in each.claims))
+        return judged
 
-    def _verdict(self, claim: str, item: Evidence) -> Judgment:
-        if item.doc_id not in self._shown:
+    def _facts(self, item: Evidence) -> Sequence[Fact]:
+        """What one knows who sees the item as it is."""
+        shown = self._shown.get(item.doc_id)
+        if item.image is None and item.text is not None:
+            if shown is None:
+                return self._language.facts(item.text)
+            return [fact for fact in shown if _stands_in(fact.value, item.text)]
+        if shown is None:
             raise VragError(
                 f"document {item.doc_id!r} is none of the drawn suite, of which alone the truth is"
                 " known. Check its claims by another checker."
             )
+        return shown
+
+    def _verdict(self, claim: str, item: Evidence, facts: Sequence[Fact]) -> Judgment:
         fact = self._language.claim(claim)
         if fact is None:
             return unrelated(claim, item, Failure(Status.UNREADABLE, "no claim of this language"))
-        return related(claim, item, relation(fact, self._shown[item.doc_id]))
+        return related(claim, item, relation(fact, facts))
+
+
+def _stands_in(value: str, text: str) -> bool:
+    return re.search(rf"\b{re.escape(value)}\b", text) is not None
