@@ -19,6 +19,12 @@ from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
 from vrag_kit.analysis.cells import differences_table, interval_cells, interval_table
 from vrag_kit.analysis.claims import ClaimSheet, Item
 from vrag_kit.analysis.claims_checked import as_picture, as_text, with_caption, with_claims
+from vrag_kit.analysis.claims_error import (
+    corrected_claims,
+    verdict_agreement,
+    verdict_confusion,
+    verdict_pairs,
+)
 from vrag_kit.analysis.claims_evidence import evidence_metrics
 from vrag_kit.analysis.claims_file import (
     ClaimsFile,
@@ -27,6 +33,7 @@ from vrag_kit.analysis.claims_file import (
     with_metrics,
     write_claims_file,
 )
+from vrag_kit.analysis.claims_labelled import to_label, with_true_sheets
 from vrag_kit.analysis.claims_means import claim_means, claim_values, sheet_rows
 from vrag_kit.analysis.claims_ragchecker import ragchecker_metrics
 from vrag_kit.analysis.claims_shares import Share
@@ -89,6 +96,7 @@ __all__ = [
     "conversation_means",
     "conversation_values",
     "corrected_accuracy",
+    "corrected_claims",
     "cost_of_company",
     "d_prime",
     "detect_abstention",
@@ -131,11 +139,16 @@ __all__ = [
     "summarise",
     "swap_effect",
     "swap_outcomes",
+    "to_label",
+    "verdict_agreement",
+    "verdict_confusion",
+    "verdict_pairs",
     "with_caption",
     "with_claims",
     "with_evidence",
     "with_metrics",
     "with_stop",
     "with_strata",
+    "with_true_sheets",
     "write_claims_file",
 ]

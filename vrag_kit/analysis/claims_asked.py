@@ -10,6 +10,7 @@ from typing import Any  # cells of a table
 
 from vrag_kit.analysis.claims import Row
 from vrag_kit.errors import VragError
+from vrag_kit.judging.claim_labels import ACCEPTED
 from vrag_kit.judging.claims import (
     Checking,
     ClaimChecker,
@@ -23,8 +24,6 @@ from vrag_kit.types import Benchmark, Evidence, Failure, Query, Status
 
 ANSWER = "answer"
 """The doc_id of an answer, where gold claims are held against it."""
-ACCEPTED = "accepted answer"
-"""The doc_id of an accepted answer, where claims are held against it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,13 +53,14 @@ def corrected_accuracy(
     """
     JUDGED.check(judged, [*ARM, "group", "status", "score"], "corrected_accuracy")
     arm, scale = list(by), scale_of(judged)
+    pairs = _with_off(pairs, scale)
     labels = dict(list(pairs.groupby(arm, sort=False)))
     rows = []
     for key, part in judged.groupby(arm, sort=False):
         own = labels.get(key, pairs.iloc[:0])
         judge = estimate(part["score"].to_numpy(), part["group"], scale=scale)
         means = {"judge": (judge.value, judge.ci_low, judge.ci_high)}
-        means["corrected"] = _corrected(part, own, judge, scale)
+        means["corrected"] = corrected_mean(part, own, judge, scale)
         for metric, (value, low, high) in means.items():
             counts = (judge.n, judge.n_failed, len(own))
             rows.append((*key, metric, value, low, high, *counts))
@@ -87,7 +88,7 @@ def gains_beside_judge(
     needed = [*ARM, "query_id", "group", "status", "score"]
     JUDGED.check(judged, needed, "gains_beside_judge")
     scale = scale_of(judged)
-    labels = dict(list(pairs.groupby(ARM, sort=False)))
+    labels = dict(list(_with_off(pairs, scale).groupby(ARM, sort=False)))
     rows: list[tuple[object, ...]] = []
     for model, part in judged.groupby("model", sort=False):
         arms = dict(list(part.groupby(ARM, sort=False)))
@@ -176,11 +177,13 @@ def _beside(
     ]
 
 
-def _corrected(
+def corrected_mean(
     part: pd.DataFrame, own: pd.DataFrame, judge: Estimate, scale: Scale
 ) -> tuple[float, float, float]:
-    """(mean, low, high) of an arm's answers `part`, of which `own` are labelled; NaN
-    without a label.
+    """(mean, low, high) of the answers `part` of one arm, with the columns `ARM`, group,
+    status and score, whose mean is `judge`; NaN without a label.
+
+    `own` holds those that are labelled, with the column off: what is true less the score.
     """
     if own.empty:
         return np.nan, np.nan, np.nan
@@ -196,11 +199,9 @@ def _corrected(
 
 
 def _off(known: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> _Part:
-    """The mean of human − judge over the answers `known`, of which `own` are labelled:
-    of each stratum by its share, of silent answers 0.
+    """The mean of off over the answers `known`, of which `own` are labelled: of each
+    stratum by its share, of silent answers 0.
     """
-    human = np.array([score_of_label(label, scale) for label in own["human"]], float)
-    own = own.assign(off=human - own["score"].to_numpy(float))
     labels = dict(list(own.groupby(ARM, sort=False)))
     total = _Part(0.0, pd.Series(dtype=float))
     for key, asked in known[known["status"] == "ok"].groupby(ARM, sort=False):
@@ -213,6 +214,12 @@ def _off(known: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> _Part:
             part = _Part(part.value, part.by_group, freedom=math.nan)
         total = total.plus(part, len(asked) / len(known))
     return total
+
+
+def _with_off(pairs: pd.DataFrame, scale: Scale) -> pd.DataFrame:
+    """The labelled answers with the column off: human − judge."""
+    human = np.array([score_of_label(label, scale) for label in pairs["human"]], float)
+    return pairs.assign(off=human - pairs["score"].to_numpy(float))
 
 
 def _mean(values: pd.Series, groups: pd.Series) -> _Part:

@@ -1,6 +1,7 @@
 """Judging: how right an answer is, and whether it declined to answer."""
 
 from vrag_kit.judging.abstention import declines
+from vrag_kit.judging.claim_labels import Held, read_claim_labels, write_claim_labels
 from vrag_kit.judging.claims import (
     Checking,
     ClaimChecker,
@@ -54,6 +55,7 @@ __all__ = [
     "ClaimExtractor",
     "Extraction",
     "Grammar",
+    "Held",
     "Judge",
     "LLMJudge",
     "MetricJudge",
@@ -79,6 +81,7 @@ __all__ = [
     "load_judge",
     "normalised_em",
     "page_tells",
+    "read_claim_labels",
     "read_labels",
     "refuse_own_eyes",
     "related",
@@ -93,5 +96,6 @@ __all__ = [
     "told_by_words",
     "unrelated",
     "webqa_f1",
+    "write_claim_labels",
     "write_labels",
 ]

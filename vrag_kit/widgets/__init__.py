@@ -5,6 +5,7 @@ The panels are plain ipywidgets; the twins are read without a kernel.
 
 from vrag_kit.widgets.cases import browse_cases, cases_page
 from vrag_kit.widgets.choosing import choices_page, choose_options
+from vrag_kit.widgets.claim_labelling import label_claims
 from vrag_kit.widgets.conversations import browse_conversations, conversations_page
 from vrag_kit.widgets.labelling import label_answers, labels_table
 
@@ -16,5 +17,6 @@ __all__ = [
     "choose_options",
     "conversations_page",
     "label_answers",
+    "label_claims",
     "labels_table",
 ]

@@ -1,0 +1,213 @@
+"""The checker's own error: held against true labels, by people or by a drawing, and
+carried into the metrics' means and intervals.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from claim_sheets import LETTERS, row, sheet
+from sklearn.metrics import cohen_kappa_score
+
+from vrag_kit.analysis import (
+    ClaimSheet,
+    claim_means,
+    corrected_claims,
+    to_label,
+    verdict_agreement,
+    verdict_confusion,
+    verdict_pairs,
+    with_true_sheets,
+)
+from vrag_kit.errors import VragError
+from vrag_kit.judging import Held, Relation, read_claim_labels, sample_to_label, write_claim_labels
+from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.widgets import label_claims
+
+TRUE = sheet("it", ["EN", "NC"], ["NE"], "10", "1")
+JUDGED = sheet("it", ["EE", "?C"], ["NE"], "11", "0")
+
+
+def world(n: int, seed: int = 0) -> pd.DataFrame:
+    """`n` answers about three claims and two texts, with true labels, and those of a
+    checker that takes every second NEUTRAL for ENTAILMENT.
+    """
+    stream = np.random.default_rng(seed)
+    rows = []
+    for number in range(n):
+        true = ["".join(stream.choice(list("ENNC"), 2)) for _ in range(3)]
+        judged = ["".join(_seen(letter, stream) for letter in letters) for letters in true]
+        rows.append(
+            {
+                "model": "m",
+                "setting": "top_k",
+                "k": 2,
+                "draw": 0,
+                "sample": 0,
+                "query_id": f"q{number}",
+                "group": f"species {number // 2}",
+                "status": "ok",
+                "answer": f"answer {number}",
+                "sheet": sheet("tt", judged, [], "000", ""),
+                "true_sheet": sheet("tt", true, [], "000", ""),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _seen(letter: str, stream: np.random.Generator) -> str:
+    return "E" if letter == "N" and stream.random() < 0.5 else letter
+
+
+def test_every_verdict_stands_beside_its_true_label() -> None:
+    pairs = pd.DataFrame(
+        {"query_id": ["q"] * 2, "group": "g", "sheet": [JUDGED, None], "true_sheet": [TRUE, TRUE]}
+    )
+    found = verdict_pairs(pairs)
+    shown = [tuple(each) for each in found[["of", "by", "true", "checker"]].to_numpy()]
+    e, n, c, no = "ENTAILMENT", "NEUTRAL", "CONTRADICTION", "unreadable"
+    assert shown == [
+        ("claims", "answer", e, e),
+        ("claims", "answer", n, e),
+        ("gold claims", "answer", e, n),
+        ("claims", "image", e, e),
+        ("claims", "text", n, e),
+        ("claims", "image", n, no),
+        ("claims", "text", c, c),
+        ("gold claims", "image", n, n),
+        ("gold claims", "text", e, e),
+    ]
+    counts = verdict_confusion(found)
+    assert list(counts.columns) == [e, n, c, no]
+    assert counts.to_numpy().tolist() == [[3, 1, 0, 0], [2, 1, 0, 1], [0, 0, 1, 0]]
+
+
+def test_agreement_is_accuracy_and_cohens_kappa_by_what_is_judged() -> None:
+    verdicts = verdict_pairs(world(40))
+    found = verdict_agreement(verdicts).set_index(["by", "metric"])["value"]
+    for by, part in verdicts.groupby("by"):
+        assert found[by, "accuracy"] == pytest.approx((part["true"] == part["checker"]).mean())
+    kappa = cohen_kappa_score(verdicts["true"], verdicts["checker"])
+    assert found["all", "kappa"] == pytest.approx(kappa)
+
+
+def test_verdicts_that_cannot_be_read_are_counted_and_not_wrong() -> None:
+    pairs = pd.DataFrame({"query_id": "q", "group": ["g"], "sheet": [JUDGED], "true_sheet": [TRUE]})
+    found = verdict_agreement(verdict_pairs(pairs)).set_index(["by", "metric"])
+    assert list(found.loc[("all", "accuracy"), ["value", "n", "n_failed"]]) == [5 / 8, 8, 1]
+
+
+def test_with_all_answers_labelled_the_corrected_means_are_the_true_ones() -> None:
+    table = world(30)
+    found = corrected_claims(table, table)
+    corrected = found[found["labels"] == "corrected"].set_index(["family", "metric", "modality"])
+    truth = claim_means(table.assign(sheet=table["true_sheet"]))
+    truth = truth.set_index(["family", "metric", "modality"])
+    for name in ("entailed_share", "neutral_share", "contradicted_share", "evidence_used"):
+        key = ("mm_ragchecker", name, "all")
+        assert corrected.loc[key, "value"] == pytest.approx(truth.loc[key, "value"])
+        assert corrected.loc[key, "n_labelled"] == 30
+    key = ("ragchecker", "hallucination", "all")
+    assert corrected.loc[key, "value"] == pytest.approx(truth.loc[key, "value"])
+
+
+def test_the_checkers_error_is_carried_into_the_interval() -> None:
+    table = world(300)
+    sample = sample_to_label(table, 80)
+    found = corrected_claims(table, sample).set_index(["metric", "modality", "labels"])
+    true = claim_means(table.assign(sheet=table["true_sheet"]))
+    truth = true.set_index(["metric", "modality"]).loc[("faithfulness", "all"), "value"]
+    checker = found.loc[("faithfulness", "all", "checker")]
+    corrected = found.loc[("faithfulness", "all", "corrected")]
+    assert not checker["ci_low"] <= truth <= checker["ci_high"]  # sure of itself, and wrong
+    assert corrected["ci_low"] <= truth <= corrected["ci_high"]
+    width = corrected["ci_high"] - corrected["ci_low"]
+    assert width > checker["ci_high"] - checker["ci_low"]
+    assert (corrected["n"], corrected["n_labelled"]) == (300, 80)
+    nothing = found.loc[("error_support", "image", "corrected")]
+    assert np.isnan(nothing["value"])
+    assert nothing["n_labelled"] == 0
+
+
+def test_sheets_of_different_claims_are_not_compared() -> None:
+    table = world(3).assign(true_sheet=[dataclasses.replace(TRUE, query_id="other")] * 3)
+    with pytest.raises(VragError, match="'q': the sheet with true labels is of other claims"):
+        corrected_claims(table, table)
+
+
+@pytest.fixture
+def benchmark() -> Benchmark:
+    documents = [Evidence(doc_id=f"d{n}", text=f"<text> {n}") for n in range(2)]
+    query = Query(query_id="q", text="What?", answers=("red", "blue"))
+    return Benchmark(
+        name="small",
+        fingerprint="x",
+        queries={"q": query},
+        corpus={each.doc_id: each for each in documents},
+        qrels={"q": {}},
+    )
+
+
+def sample_of(*sheets: ClaimSheet | None) -> pd.DataFrame:
+    words = [f"words {n}" for n, _ in enumerate(sheets)]
+    return pd.DataFrame({"query_id": "q", "answer": words, "sheet": list(sheets)})
+
+
+def test_labels_by_hand_make_sheets_that_are_true(benchmark: Benchmark, tmp_path: Path) -> None:
+    file = tmp_path / "me.csv"
+    text = dataclasses.replace(TRUE, items=tuple(sheet("tt", [], [], "", "").items))
+    panel = label_claims(benchmark, sample_of(text, text, None), file, "me")
+    assert len(panel.things) == 2 + 1 + 4 + 2 + 1  # the second answer has its own words
+    assert "accepted: red | blue" in panel.card.value
+    first = TRUE.verdicts
+    for place, label in enumerate(first):
+        assert "ENTAILMENT" not in panel.card.value  # the checker's verdict is never shown
+        if place == 3:
+            assert "&lt;text&gt; 0" in panel.card.value
+        panel.clicked(label.value)
+    found = with_true_sheets(sample_of(JUDGED_TEXT, text), read_claim_labels(file))
+    assert found["true_sheet"][0] == text
+    assert found["true_sheet"][1] is None  # of the second answer one label is missing
+    again = label_claims(benchmark, sample_of(text, text), file, "me")
+    assert repr(again).startswith("claimlabelling panel: 9 of 10 labelled")
+
+
+JUDGED_TEXT = dataclasses.replace(JUDGED, items=sheet("tt", [], [], "", "").items)
+
+
+def test_what_a_silent_answer_recalls_needs_no_label() -> None:
+    silent = sheet("t", [], ["E"], "", "0")
+    sample = sample_of(silent).assign(answer="")
+    assert to_label(sample) == [Held("q", "gold claim 0", "d0")]
+    labels = {Held("q", "gold claim 0", "d0"): Relation.NEUTRAL}
+    (found,) = with_true_sheets(sample, labels)["true_sheet"]
+    assert (found.recalled, found.on_gold) == (row("N"), (row("N"),))
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("q,c,d,True,me", "line 2: found the label 'True', expected one of ENTAILMENT"),
+        ("q,,d,NEUTRAL,me", "line 2: the claim is empty"),
+        ("q,c,d,NEUTRAL,you", "line 2: found a label of 'you', expected only those of 'me'"),
+        ("q,c,d,NEUTRAL,me\nq,c,d,NEUTRAL,me", "line 3: this claim has a label for 'd' already"),
+    ],
+)
+def test_label_files_that_are_wrong_are_refused_by_line(
+    tmp_path: Path, line: str, words: str
+) -> None:
+    file = tmp_path / "labels.csv"
+    file.write_text(f"query_id,claim,item,label,labeller\n{line}\n", encoding="utf-8")
+    with pytest.raises(VragError, match=words):
+        read_claim_labels(file, labeller="me")
+
+
+def test_labels_are_read_as_they_were_written(tmp_path: Path) -> None:
+    said = {Held("q", 'a "b", c', f"d\n{n}"): label for n, label in enumerate(LETTERS.values())}
+    labels = {held: label for held, label in said.items() if label}
+    write_claim_labels(tmp_path / "a.csv", labels, labeller="me")
+    assert read_claim_labels(tmp_path / "a.csv") == labels
