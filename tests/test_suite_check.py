@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,31 @@ def test_missing_files_damaged_ones_and_bad_sentences_are_found_together(tmp_pat
         assert words in joined
 
 
+def test_webqa_is_checked_beside_the_others_by_question_and_list(tmp_path: Path) -> None:
+    write_pages(tmp_path / "plots")
+    good = {"Q": "?", "A": ["a"], "split": "val", "img_posFacts": [], "img_negFacts": []}
+    good |= {"txt_posFacts": [{"fact": "a", "snippet_id": "s"}], "txt_negFacts": []}
+    picture = {"image_id": 30000003, "caption": "c"}
+    rows = {
+        "a1": good,
+        "a2": {**good, "txt_negFacts": [{"fact": " "}]},
+        "a3": {**good, "img_negFacts": [picture]},
+        "a4": {**good, "txt_posFacts": []},
+    }
+    folder = tmp_path / "webqa"
+    folder.mkdir()
+    (folder / "WebQA_train_val.json").write_text(json.dumps(rows), encoding="utf-8")
+    (folder / "imgs.tsv").write_bytes(b"30000000\t\n")
+    (folder / "imgs.lineidx").write_text("0\n", encoding="utf-8")
+    told = findings(tmp_path)
+    assert [kind for kind, _ in told] == ["row", "missing", "odd"]
+    assert "question 'a2': txt_negFacts number 1: 'fact' is ' '" in told[0][1]
+    assert "image 30000003 would be in line 3" in told[1][1]
+    assert told[2][1] == "webqa question 'a4': no gold evidence"
+    counts = check_suite(folder).counts
+    assert counts[["questions", "documents", "labels"]].iloc[0].tolist() == [3, 2, 3]
+
+
 def test_the_command_shows_counts_and_faults_and_writes_them(tmp_path: Path) -> None:
     write_pages(tmp_path / "plots", labels=[*LABELS, label("q1", "gone")])
     csv = tmp_path / "found.csv"
@@ -145,5 +171,5 @@ def test_the_command_shows_counts_and_faults_and_writes_them(tmp_path: Path) -> 
 
 
 def test_a_folder_of_neither_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"neither pages .* nor charts"):
+    with pytest.raises(VragError, match=r"neither pages .* nor charts .* nor WebQA"):
         check_suite(tmp_path)

@@ -21,25 +21,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from vrag_kit.benchmarks.webqa_facts import facts, read_image, read_snippet
 from vrag_kit.benchmarks.webqa_images import TsvFile
-from vrag_kit.errors import VragError, short
+from vrag_kit.benchmarks.webqa_rows import Row, check_row, read_annotations, unquoted
+from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Evidence, Query
 
 QUESTIONS = {"image": ("img",), "text": ("txt",), "all": ("img", "txt")}
 """Which questions → the kinds of evidence that may answer them."""
-_KEYS = {"Q": str, "A": list, "img_posFacts": list, "img_negFacts": list}
-_TEXT_KEYS = {"txt_posFacts": list, "txt_negFacts": list}
 _NEEDS = {("img",): "image", ("txt",): "text", ("img", "txt"): "both"}
-
-Row = dict[str, Any]  # as JSON gives it; `_check` looks at the types of _KEYS
 
 
 def load_webqa(
@@ -124,11 +119,11 @@ def captions_only(benchmark: Benchmark) -> Benchmark:
 
 def _rows(path: Path, split: str, questions: str) -> dict[str, Row]:
     """Guid → row of the questions of `split` that have such evidence, checked."""
-    content = _read(path)
+    content = read_annotations(path)
     found = {guid: row for guid, row in content.items() if row.get("split") == split}
-    keys = _KEYS if questions == "image" else _KEYS | _TEXT_KEYS
+    has_texts = questions != "image"
     for guid, row in found.items():
-        _check(guid, row, keys, f"{path}: question {guid!r}")
+        check_row(guid, row, f"{path}: question {guid!r}", texts=has_texts)
     wanted = [f"{kind}_posFacts" for kind in QUESTIONS[questions]]
     rows = {guid: row for guid, row in found.items() if any(row[key] for key in wanted)}
     if not rows:
@@ -141,50 +136,6 @@ def _rows(path: Path, split: str, questions: str) -> dict[str, Row]:
             f" the file are {splits or 'none'}."
         )
     return rows
-
-
-def _read(path: Path) -> dict[str, Row]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise VragError(
-            f"{path}: no such annotation file. Give the path of WebQA_train_val.json."
-        ) from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise VragError(
-            f"{path}: not JSON ({error}); expected one object with a question for each Guid. Fetch"
-            " WebQA_train_val.json again."
-        ) from error
-    if not isinstance(content, dict) or not all(isinstance(row, dict) for row in content.values()):
-        raise VragError(
-            f"{path}: found a JSON {type(content).__name__}, expected one object with an object for"
-            " each Guid. Is this WebQA_train_val.json?"
-        )
-    return content
-
-
-def _check(guid: str, row: Row, keys: Mapping[str, type], where: str) -> None:
-    if re.search(r"\s", guid) or not guid:
-        raise VragError(
-            f"{where}: the Guid is empty or contains white space, which TREC files cannot hold."
-            " Rename it."
-        )
-    for key, kind in keys.items():
-        if key not in row:
-            is_test = "img_Facts" in row
-            hint = " WebQA_test.json has no labels; use WebQA_train_val.json." if is_test else ""
-            raise VragError(
-                f"{where}: no key {key!r}; found {', '.join(map(repr, row))}, expected"
-                f" {', '.join(map(repr, keys))}.{hint}"
-            )
-        if not isinstance(row[key], kind):
-            expected = "text" if kind is str else "list"
-            raise VragError(f"{where}: {key!r} is {short(row[key])}, expected a {expected}.")
-    if not _unquoted(row["Q"]) or not all(isinstance(answer, str) for answer in row["A"]):
-        raise VragError(
-            f"{where}: 'Q' is {short(row['Q'])} and 'A' is {short(row['A'])}, expected a question"
-            " and a list of texts."
-        )
 
 
 def _add_images(
@@ -212,7 +163,7 @@ def _add_snippets(
 
 def _query(guid: str, row: Row, where: str) -> Query:
     topic = str(row.get("topic") or "").strip()
-    answers = tuple(map(_unquoted, row["A"]))
+    answers = tuple(map(unquoted, row["A"]))
     gold = {kind: len(row.get(f"{kind}_posFacts") or []) for kind in ("img", "txt")}
     told = {
         "where": where,
@@ -224,7 +175,7 @@ def _query(guid: str, row: Row, where: str) -> Query:
     }
     return Query(
         query_id=guid,
-        text=_unquoted(row["Q"]),
+        text=unquoted(row["Q"]),
         answers=answers,
         entity=topic,
         group=topic or guid,
@@ -243,9 +194,3 @@ def _fingerprint(
     ]
     captions = [[doc_id, document.text] for doc_id, document in corpus.items()]
     return hashlib.sha256((json.dumps(asked) + json.dumps(captions)).encode()).hexdigest()
-
-
-def _unquoted(text: str) -> str:
-    """The text without the quotes that WebQA puts around questions and answers."""
-    text = text.strip()
-    return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == '"' else text

@@ -17,6 +17,7 @@ from vrag_kit.benchmarks.chart_rows import (
 )
 from vrag_kit.benchmarks.images import decode
 from vrag_kit.benchmarks.json_lines import read_lines
+from vrag_kit.benchmarks.revisions import revision_of
 from vrag_kit.benchmarks.row_pictures import encoded_picture, picture_name
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import Finding
@@ -26,7 +27,15 @@ SENTENCES = "text_corpus.jsonl"
 """The file of sentences, in the folder of the rows or beside it."""
 
 
-class ChartWalk:
+def check_charts(name: str, folder: Path, found: list[Finding]) -> Iterator[Json]:
+    """Add to `found` what is wrong with Chart-MRAG; what it holds."""
+    walk = _Walk(name, folder, found)
+    walk.walk()
+    arrows = folder.glob("*.arrow")
+    yield {"split": "", "revision": revision_of(folder, arrows), **walk.counts}
+
+
+class _Walk:
     """The rows and sentences in a folder; `walk` fills `found` and `counts`."""
 
     def __init__(self, name: str, folder: Path, found: list[Finding]) -> None:

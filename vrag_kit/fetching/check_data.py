@@ -31,7 +31,7 @@ def check_data(
     `target` is an annotation file with its `image_root`, or, alone, a folder that
     `find_data` understands; or a folder of MRAG-Bench's shards, with the folder of its
     corpus unless that lies in it; or one of CRAG-MM, with the folder of its pictures
-    unless that is "images" beside the rows; or of page benchmarks and Chart-MRAG. `csv` gets
+    unless that is "images" beside the rows; or of pages, charts and WebQA. `csv` gets
     every finding; what changed goes beside it, by query to "<name>_changes.csv", by image to
     "<name>_image_changes.csv".
     """
@@ -107,7 +107,7 @@ def _check_crag_mm(folder: Path, images: Path | None, csv: Path | None) -> bool:
 
 
 def _check_suite(folder: Path, csv: Path | None) -> bool:
-    """The same of page benchmarks and Chart-MRAG; with how much each holds."""
+    """The same of pages, charts and WebQA; with how much each holds."""
     check = check_suite(folder)
     print("\n".join(_lines(check.counts.astype(object))))
     print(_summary(check.findings))

@@ -13,7 +13,9 @@ from vrag_kit.benchmarks.page_rows import (
     parse_query,
     query_oddities,
     read_config,
+    splits_in,
 )
+from vrag_kit.benchmarks.revisions import revision_of
 from vrag_kit.benchmarks.row_pictures import encoded_picture
 from vrag_kit.benchmarks.shards import shards_problem
 from vrag_kit.errors import VragError
@@ -21,11 +23,21 @@ from vrag_kit.fetching.health import Finding
 from vrag_kit.plain import Json
 
 
-class PageWalk:
+def check_pages(name: str, folder: Path, found: list[Finding]) -> Iterator[Json]:
+    """Add to `found` what is wrong with a page benchmark; what each split holds."""
+    for split in splits_in(folder):
+        walk = _Walk(f"{name} {split}".strip(), folder, split, found)
+        walk.walk()
+        revision = revision_of(folder, walk.shards)
+        yield {"split": split, "revision": revision, **walk.counts}
+
+
+class _Walk:
     """One split of a page benchmark; `walk` fills `found` and `counts`."""
 
     def __init__(self, name: str, folder: Path, split: str, found: list[Finding]) -> None:
         self.counts = {"questions": 0, "documents": 0, "labels": 0}
+        self.shards: list[Path] = []
         self._name = name
         self._folder = folder
         self._split = split
@@ -60,6 +72,7 @@ class PageWalk:
         except VragError as error:
             kind = "row" if "two revisions" in str(error) else "missing"
             self._note(kind, config, "", str(error))
+        self.shards += shards
         if problem := shards_problem(shards) if shards else "":
             self._note("missing", config, "", problem)
         for shard in shards:

@@ -137,7 +137,7 @@ def check(
             help=(
                 "a parameter file (.yaml); or an annotation file (JSON Lines); or a folder of"
                 " annotations and images, of MRAG-Bench's shards, of CRAG-MM, or of MRAG-Suite's"
-                " pages and charts"
+                " pages, charts and WebQA"
             )
         ),
     ],
