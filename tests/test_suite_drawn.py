@@ -11,7 +11,6 @@ import pytest
 
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.suite import (
-    DOMAINS,
     TruthChecker,
     World,
     draw_suite,
@@ -23,6 +22,7 @@ from vrag_kit.fieldguide.suite import (
 from vrag_kit.fieldguide.suite.ambiguity import LACKS, detect_by_rule
 from vrag_kit.fieldguide.suite.printed import PAGE_SETS
 from vrag_kit.judging.claims import Checking, Relation, relation_of, statement
+from vrag_kit.papers.mrag_suite import DATASETS, domain_of
 from vrag_kit.types import Benchmark
 
 SMALL = "suite-drawn-small"
@@ -40,22 +40,22 @@ def world() -> World:
 
 
 def test_the_suite_has_the_papers_eight_data_sets_in_one_schema(suite):
-    assert list(suite) == list(DOMAINS)
+    assert list(suite) == list(DATASETS)
     for name, benchmark in suite.items():
         for query in benchmark.queries.values():
-            assert query.metadata["domain"] == DOMAINS[name]
+            assert query.metadata["domain"] == domain_of(name)
             assert query.metadata["needs"] in ("image", "text", "both")
             assert benchmark.relevant(query.query_id)
             assert not query.choices or query.answers[0] in query.choices
 
 
 def test_webqa_asks_for_pictures_for_snippets_and_for_both(suite):
-    needs = [query.metadata["needs"] for query in suite["webqa"].queries.values()]
+    needs = [query.metadata["needs"] for query in suite["WebQA"].queries.values()]
     assert {each: needs.count(each) for each in set(needs)} == {"image": 20, "text": 20, "both": 20}
 
 
 def test_charts_have_keypoints_and_every_sort_of_question(suite):
-    queries = suite["chart-rag"].queries.values()
+    queries = suite["Chart-MRAG"].queries.values()
     needs = {(query.metadata["hops"], query.metadata["needs"]) for query in queries}
     assert needs == {(1, "image"), (1, "text"), (2, "text"), (2, "both"), (2, "image")}
     for query in queries:
@@ -63,7 +63,7 @@ def test_charts_have_keypoints_and_every_sort_of_question(suite):
 
 
 def test_slides_can_need_two_pages_and_have_ids_with_white_space(suite):
-    slides = suite["visrag-slide"]
+    slides = suite["VisRAG-Slide"]
     hops = [query.metadata["hops"] for query in slides.queries.values()]
     assert hops.count(2) == len(hops) // 3
     assert all("%20" in doc_id for doc_id in slides.corpus)
@@ -82,7 +82,7 @@ def test_what_a_document_shows_agrees_with_its_label(suite, world):
     """A document with a positive label entails a claim of the answer; of the negative
     pictures of WebQA none does.
     """
-    for name in ("webqa", "visual-rag", *PAGE_SETS):
+    for name in ("WebQA", "Visual-RAG", *PAGE_SETS):
         benchmark = suite[name]
         for query in benchmark.queries.values():
             claims = _claims(world, query)
@@ -100,13 +100,13 @@ def _claims(world, query):
 
 def test_rules_read_the_texts_as_the_drawing_means_them(suite, world):
     """Every text of the suite says of every claim about its species what the truth says."""
-    for name in ("webqa", "chart-rag", *PAGE_SETS):
+    for name in ("WebQA", "Chart-MRAG", *PAGE_SETS):
         benchmark = suite[name]
         for query in benchmark.queries.values():
             claims = [each.sentence for each in _claims(world, query)]
             for doc_id in benchmark.qrels[query.query_id]:
                 item = benchmark.corpus[doc_id]
-                if name == "webqa" and item.image is not None:
+                if name == "WebQA" and item.image is not None:
                     continue  # its words are a caption, and the picture shows more
                 told = [world.language.relation(claim, item.text) for claim in claims]
                 true = TruthChecker(world.language, world.shown).check(
@@ -116,7 +116,7 @@ def test_rules_read_the_texts_as_the_drawing_means_them(suite, world):
 
 
 def test_a_picture_that_was_not_drawn_has_no_truth(suite, world):
-    other = next(iter(suite["mrag-bench"].corpus.values()))
+    other = next(iter(suite["MRAG-Bench"].corpus.values()))
     checking = Checking(query_id="q", claims=("x",), item=other)
     with pytest.raises(VragError, match="is none of the drawn suite"):
         TruthChecker(world.language, world.shown).check([checking])
@@ -124,7 +124,7 @@ def test_a_picture_that_was_not_drawn_has_no_truth(suite, world):
 
 def test_truth_counts_what_the_answerer_saw(suite, world):
     """The picture shows what its caption does not tell; an accepted answer is words."""
-    webqa = suite["webqa"]
+    webqa = suite["WebQA"]
     query = next(each for each in webqa.queries.values() if each.metadata["needs"] == "image")
     item = webqa.corpus[webqa.relevant(query.query_id)[0]]
     (claim,) = world.language.claims(query.text, query.answers[0])
@@ -157,8 +157,8 @@ def test_a_folder_with_other_data_is_left_alone(guide_folder, tmp_path):
 def test_unknown_names_are_answered_with_what_may_be_meant():
     with pytest.raises(VragError, match="Did you mean 'suite-drawn'"):
         open_suite("suite-drwan")
-    with pytest.raises(VragError, match=r"no data set 'visrag-docs'.*mean 'visrag-doc'"):
-        open_suite(SMALL, ["visrag-docs"])
+    with pytest.raises(VragError, match=r"no data set 'VisRAG-Docs'.*mean 'VisRAG-Doc'"):
+        open_suite(SMALL, ["VisRAG-Docs"])
 
 
 def test_half_of_the_questions_can_be_made_ambiguous_and_the_rule_finds_which(suite):

@@ -135,7 +135,7 @@ def test_sightings_have_one_peak_in_the_season_that_is_told():
 @pytest.fixture(scope="module")
 def looked(tmp_path_factory, world):
     """Claims about photographs, the small model's verdicts and the truth, and the model."""
-    benchmark = open_suite(SMALL, ["visual-rag"])["visual-rag"]
+    benchmark = open_suite(SMALL, ["Visual-RAG"])["Visual-RAG"]
     model = load_generator("field-guide-vlm-few", max_new_tokens=16)
     answers = tmp_path_factory.mktemp("answers")
     checker = PictureChecker(world.language, world.species, model, answers)

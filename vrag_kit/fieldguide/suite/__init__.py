@@ -9,11 +9,10 @@ from vrag_kit.fieldguide.suite.edition import EDITIONS
 from vrag_kit.fieldguide.suite.facts import Fact, relation
 from vrag_kit.fieldguide.suite.language import Language
 from vrag_kit.fieldguide.suite.looking import PictureChecker
-from vrag_kit.fieldguide.suite.opening import DOMAINS, DRAWN_SUITE, World, open_suite, open_world
+from vrag_kit.fieldguide.suite.opening import DRAWN_SUITE, World, open_suite, open_world
 from vrag_kit.fieldguide.suite.truth import TruthChecker
 
 __all__ = [
-    "DOMAINS",
     "DRAWN_SUITE",
     "EDITIONS",
     "Fact",

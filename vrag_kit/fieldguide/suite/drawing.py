@@ -1,9 +1,9 @@
 """MRAG-Suite drawn from the Field Guide, in the layouts of its data sets.
 
     <folder>/webqa/WebQA_train_val.json     snippets beside the guide's captioned pictures
-    <folder>/chart-rag/rows/…               as saved by `save_to_disk`
-    <folder>/chart-rag/text_corpus.jsonl    the sentences
-    <folder>/chart-rag/chart_texts.jsonl    what the bars of each chart say, in sentences
+    <folder>/chart-mrag/rows/…              as saved by `save_to_disk`
+    <folder>/chart-mrag/text_corpus.jsonl   the sentences
+    <folder>/chart-mrag/chart_texts.jsonl   what the bars of each chart say, in sentences
     <folder>/visrag-…/corpus, queries, qrels, page_texts.jsonl
                                             four page data sets, and the words of their pages
     <folder>/truth/<data set>.jsonl         what every document shows or tells
@@ -36,7 +36,8 @@ from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
-WEBQA, CHARTS = "webqa", "chart-rag"
+WEBQA = "WebQA"
+CHARTS = "Chart-MRAG"
 _DRAWN_BY = ("shapes", "traits", "views", "album", "plates", "pages", "articles", "captions")
 _WRITTEN_BY = (
     "charts",
@@ -92,14 +93,19 @@ def draw_suite(edition: str, folder: Path | str, guide: Path | str) -> Path:
     return folder
 
 
+def folder_of(data_set: str) -> str:
+    """The name of its folder: that of the paper in lower case."""
+    return data_set.lower()
+
+
 def truth_file(folder: Path, data_set: str) -> Path:
     """Where it stands what the documents of a data set show."""
-    return folder / "truth" / f"{data_set}.jsonl"
+    return folder / "truth" / f"{folder_of(data_set)}.jsonl"
 
 
 def _make_room(folder: Path) -> None:
     """Remove what other code or another edition drew."""
-    rooms = [folder / name for name in (WEBQA, CHARTS, *PAGE_SETS, "truth")]
+    rooms = [folder / folder_of(name) for name in (WEBQA, CHARTS, *PAGE_SETS, "truth")]
     there = [room for room in rooms if room.exists()]
     if there and not _read(folder / "edition.json"):
         raise VragError(
@@ -121,11 +127,12 @@ def _draw_one(
     name: str, edition: Edition, known: tuple[Life, ...], folder: Path, guide: Path
 ) -> Shown:
     seed = f"{edition.seed}/{name}"
+    room = folder / folder_of(name)
     if name == WEBQA:
-        return write_webqa(guide, known, folder / name, seed)
+        return write_webqa(guide, known, room, seed)
     if name == CHARTS:
-        return write_charts(*plan_counts(known, edition.counts, seed), folder / name)
-    return write_pages(PAGE_SETS[name](known, edition.pages, seed), folder / name)
+        return write_charts(*plan_counts(known, edition.counts, seed), room)
+    return write_pages(PAGE_SETS[name](known, edition.pages, seed), room)
 
 
 def _hash() -> str:

@@ -15,7 +15,7 @@ from vrag_kit.fieldguide.guide import draw_field_guide
 from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
 from vrag_kit.fieldguide.suite.asking import trait_questions
 from vrag_kit.fieldguide.suite.charts import CHART_TEXTS, ROWS, SENTENCES
-from vrag_kit.fieldguide.suite.drawing import CHARTS, WEBQA, draw_suite, truth_file
+from vrag_kit.fieldguide.suite.drawing import CHARTS, WEBQA, draw_suite, folder_of, truth_file
 from vrag_kit.fieldguide.suite.edition import EDITIONS
 from vrag_kit.fieldguide.suite.language import Language
 from vrag_kit.fieldguide.suite.printed import PAGE_SETS
@@ -25,24 +25,15 @@ from vrag_kit.fieldguide.suite.webqa import ANNOTATIONS, photographs_show
 from vrag_kit.fieldguide.suite.world import lives, names_of, species_named
 from vrag_kit.fieldguide.traits import Species
 from vrag_kit.generation.parts import Part
+from vrag_kit.papers.mrag_suite.printed import DATASETS
+from vrag_kit.papers.mrag_suite.prompts import domain_of
 from vrag_kit.types import Benchmark, Query
 from vrag_kit.workspace import path as project_path
 
 DRAWN_SUITE = {"suite-drawn": "full", "suite-drawn-small": "small"}
 """Name → edition of the drawn suite; it is drawn into data/<name>."""
-VISUAL_RAG = "visual-rag"
-MRAG_BENCH = "mrag-bench"
-DOMAINS = {
-    MRAG_BENCH: "Natural photos (animals, objects)",
-    CHARTS: "Business / science charts",
-    VISUAL_RAG: "Fine-grained natural images",
-    WEBQA: "Open-web images & captions",
-    "visrag-arxiv": "Scholarly PDF pages",
-    "visrag-plot": "Technical plots",
-    "visrag-slide": "Slide decks (mixed media)",
-    "visrag-doc": "Scanned manuals / forms",
-}
-"""Data set → the domain that the paper's Table 1 gives it, in its order."""
+VISUAL_RAG = "Visual-RAG"
+MRAG_BENCH = "MRAG-Bench"
 _GUIDES = {"full": "field-guide", "small": "field-guide-small"}
 _MRAG = {"full": "mrag-drawn", "small": "mrag-drawn-small"}
 
@@ -81,9 +72,10 @@ class _Sentence:
 
 
 def open_suite(suite: str | Mapping[str, Entry], names: Sequence[str] = ()) -> dict[str, Benchmark]:
-    """The data sets of a drawn edition ("suite-drawn" or "suite-drawn-small") by name,
-    drawn where they are not there; or those that the entries of `load_suite` name. With
-    `names` these only, and nothing else is drawn or read.
+    """The eight data sets of a drawn edition ("suite-drawn" or "suite-drawn-small") under
+    the paper's names (`papers.mrag_suite.DATASETS`), drawn where they are not there; or
+    those that the entries of `load_suite` name. With `names` these only, and nothing
+    else is drawn or read.
 
     Drawn pages and charts have texts too, from the sidecars of the drawing. Raises
     `VragError` for an unknown edition or name, and as drawing and loading do.
@@ -119,13 +111,14 @@ def _entries(suite: str) -> dict[str, Entry]:
     guide = _guide(_edition(suite))
     mrag = f"data/{_MRAG[_edition(suite)]}"
     here = f"data/{suite}"
+    charts = f"{here}/{folder_of(CHARTS)}"
     places: dict[str, Entry] = {
         MRAG_BENCH: {"layout": "mrag-bench", "rows": mrag, "corpus": mrag},
         CHARTS: {
             "layout": "charts",
-            "rows": f"{here}/{CHARTS}/{ROWS}",
-            "texts": f"{here}/{CHARTS}/{SENTENCES}",
-            "chart_texts": f"{here}/{CHARTS}/{CHART_TEXTS}",
+            "rows": f"{charts}/{ROWS}",
+            "texts": f"{charts}/{SENTENCES}",
+            "chart_texts": f"{charts}/{CHART_TEXTS}",
         },
         VISUAL_RAG: {
             "layout": "visual-rag",
@@ -134,14 +127,14 @@ def _entries(suite: str) -> dict[str, Entry]:
         },
         WEBQA: {
             "layout": "webqa",
-            "annotations": f"{here}/{WEBQA}/{ANNOTATIONS}",
+            "annotations": f"{here}/{folder_of(WEBQA)}/{ANNOTATIONS}",
             "images": f"{guide}/webqa/imgs.tsv",
         },
     }
     for name in PAGE_SETS:
-        rows = f"{here}/{name}"
+        rows = f"{here}/{folder_of(name)}"
         places[name] = {"layout": "pages", "rows": rows, "ocr": f"{rows}/{SIDECAR}"}
-    return {name: {**places[name], "domain": domain} for name, domain in DOMAINS.items()}
+    return {name: {**places[name], "domain": domain_of(name)} for name in DATASETS}
 
 
 def _edition(suite: str) -> str:

@@ -132,12 +132,12 @@ def plan_plots(lives: Sequence[Life], count: int, seed: str) -> PageSet:
 
 
 PAGE_SETS: dict[str, Callable[[Sequence[Life], int, str], PageSet]] = {
-    "visrag-arxiv": plan_figures,
-    "visrag-plot": plan_plots,
-    "visrag-slide": plan_slides,
-    "visrag-doc": plan_documents,
+    "VisRAG-ArXiv": plan_figures,
+    "VisRAG-Plot": plan_plots,
+    "VisRAG-Slide": plan_slides,
+    "VisRAG-Doc": plan_documents,
 }
-"""Name → what plans it from species, number of questions and seed."""
+"""The paper's name → what plans it from species, number of questions and seed."""
 
 
 def _chosen(
