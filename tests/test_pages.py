@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from page_rows import LABELS, PAGES, QUERIES, label, page, png, write_pages
 
 from vrag_kit.benchmarks import load_page_benchmark, original_id, safe_id
+from vrag_kit.benchmarks.shared_groups import shared_groups
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark
 
@@ -131,6 +132,34 @@ def test_questions_that_share_pages_or_a_document_are_one_group(tmp_path: Path) 
     pages.append(page("c", 9, **{"doc-id": "d1"}))
     benchmark = load(write_pages(tmp_path / "docs", pages, queries, [*labels, label("q3", "c")]))
     assert set(benchmark.groups.values()) == {"q0"}
+
+
+def slow_groups(keys: dict[str, list[str]]) -> set[frozenset[str]]:
+    """Sets of questions, merged as long as two of them share a key."""
+    groups = [({name}, set(its)) for name, its in keys.items()]
+    for _ in keys:
+        for number, (names, its) in enumerate(groups):
+            for others, theirs in groups[number + 1 :]:
+                if its & theirs:
+                    names |= others
+                    its |= theirs
+                    others.clear()
+                    theirs.clear()
+    return {frozenset(names) for names, _ in groups if names}
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from("0123456"), max_size=3))
+)
+def test_groups_are_what_merging_by_hand_gives_each_named_by_its_first(
+    keys: dict[str, list[str]],
+) -> None:
+    found = shared_groups(keys)
+    members = [frozenset(name for name in found if found[name] == each) for each in found.values()]
+    assert set(members) == slow_groups(keys)
+    assert all(
+        next(name for name in keys if found[name] == each) == each for each in found.values()
+    )
 
 
 def test_texts_of_pages_come_from_a_sidecar_which_may_lack_some(
