@@ -141,6 +141,9 @@ def test_a_shallow_run_and_a_query_without_gold_are_refused_by_name() -> None:
     bare = small(qrels={"q0": {"p1": 1}, "q1": {"t0": 0}})
     with pytest.raises(VragError, match="1 of 2 queries of small have no gold evidence, the first"):
         evidence_modes(bare, RUNS)
+    lost = small(qrels={"q0": {"p1": 1}, "q1": {"t9": 1}})
+    with pytest.raises(VragError, match="query 'q1': its gold evidence 't9' is no document of"):
+        evidence_modes(lost, RUNS)
     with pytest.raises(VragError, match="of the modality 'text', for which there is no run"):
         evidence_modes(small(), {"image": RUNS["image"]})
     with pytest.raises(VragError, match="expected how many of image and text"):

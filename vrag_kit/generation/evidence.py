@@ -189,7 +189,9 @@ def _in_order(
 
 
 def _check_gold(benchmark: Benchmark) -> None:
-    """Raise `VragError` for queries without gold evidence."""
+    """Raise `VragError` for queries without gold evidence, and for such evidence that is
+    not there.
+    """
     without = [query_id for query_id in benchmark.queries if not benchmark.relevant(query_id)]
     if without:
         raise VragError(
@@ -197,3 +199,11 @@ def _check_gold(benchmark: Benchmark) -> None:
             f" gold evidence, the first {without[0]!r}. Leave them out of all modes with"
             " `enough_clues(benchmark, 1)`."
         )
+    for query_id in benchmark.queries:
+        lost = [each for each in benchmark.relevant(query_id) if each not in benchmark.corpus]
+        if lost:
+            raise VragError(
+                f"query {query_id!r}: its gold evidence {lost[0]!r} is no document of"
+                f" {benchmark.name}. Load the file that holds it, or leave the query out with"
+                " `benchmark.subset(query_ids)`."
+            )

@@ -139,7 +139,7 @@ class _Turns:
         what = (context.query_id, query.group, self.shown.get(context, ()), template)
         cut = inquiry.talk.cut
         limit = (cut.tokens, cut.tokenizer) if cut else (None, "")
-        enough = bool(answer.fields.get("enough"))
+        enough = cut is not None and bool(answer.fields.get("enough"))
         place = (query.conversation_id or query.query_id, query.turn, inquiry.talk.history)
         talk = (*place, found.searched, found.rewriting, *limit, enough)
         return (inquiry.benchmark.name, inquiry.generator.name, *arm, *what, *said, *talk)

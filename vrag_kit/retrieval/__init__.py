@@ -2,6 +2,7 @@
 
 from vrag_kit.retrieval.again import search_again
 from vrag_kit.retrieval.bm25 import bm25_run
+from vrag_kit.retrieval.by_modality import BM25, FUSED, score_each, search_each
 from vrag_kit.retrieval.comparison import PERFECT, RANDOM, score_runs, search_all, write_runs
 from vrag_kit.retrieval.converted import converted_service
 from vrag_kit.retrieval.embeddings import Embeddings, embed_documents
@@ -28,7 +29,9 @@ from vrag_kit.retrieval.tfidf import word_run
 from vrag_kit.retrieval.thresholds import best_threshold, threshold_curve
 
 __all__ = [
+    "BM25",
     "CUTOFFS",
+    "FUSED",
     "METRICS",
     "OPTIONS",
     "PERFECT",
@@ -59,9 +62,11 @@ __all__ = [
     "random_reference",
     "read_qrels",
     "read_run",
+    "score_each",
     "score_runs",
     "search_again",
     "search_all",
+    "search_each",
     "search_recall",
     "text_service",
     "threshold_curve",

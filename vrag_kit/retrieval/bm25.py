@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping
 
@@ -29,6 +30,7 @@ class Bm25Index:
         """A text without a word is found by no question."""
         import bm25s
 
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells each step
         self._vocabulary: dict[str, int] = {}
         known = self._vocabulary
         numbered = [[known.setdefault(word, len(known)) for word in words(text)] for text in texts]

@@ -1,0 +1,93 @@
+"""Pictures and texts searched side by side, each by its own retrievers, and fused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from vrag_kit.benchmarks.modality import documents_of
+from vrag_kit.errors import VragError
+from vrag_kit.options import Entry
+from vrag_kit.retrieval.bm25 import bm25_run
+from vrag_kit.retrieval.comparison import score_runs, search_all
+from vrag_kit.retrieval.fusion import fuse
+from vrag_kit.retrieval.run import make_run
+from vrag_kit.types import MODALITIES, Benchmark
+
+BM25 = "bm25"
+FUSED = "fused"
+Runs = dict[str, dict[str, pd.DataFrame]]
+"""Modality → name of a retriever → run."""
+
+
+def search_each(
+    benchmark: Benchmark,
+    retrievers: Mapping[str, Sequence[Entry]],
+    *,
+    k: int,
+    cache_dir: Path | str,
+    device: str = "cpu",
+) -> Runs:
+    """The runs of each modality's retrievers over the documents of that modality, at most
+    k a query, and "fused" (`fuse`), where there are several, behind them.
+
+    `retrievers` are what `search_all` takes, by modality, and "bm25", which searches what
+    documents say: passages, captions, the text of pages. It is left out where none says
+    anything, and a modality where there are no such documents or no retrievers. Raises
+    `VragError` for an unknown modality, and as `search_all` does.
+    """
+    if unknown := [each for each in retrievers if each not in MODALITIES]:
+        raise VragError(
+            f"retrievers are by modality: found {unknown[0]!r}, expected"
+            f" {' and '.join(MODALITIES)}."
+        )
+    there = {document.modality for document in benchmark.corpus.values()}
+    found: Runs = {}
+    for modality in MODALITIES:
+        if modality not in there:
+            continue
+        part = documents_of(benchmark, modality)
+        entries = list(retrievers.get(modality, ()))
+        runs: dict[str, pd.DataFrame] = {}
+        if BM25 in entries and any((each.text or "").strip() for each in part.corpus.values()):
+            runs[BM25] = _by_words(part, k)
+        dense = [entry for entry in entries if entry != BM25]
+        runs |= search_all(part, dense, k=k, cache_dir=cache_dir, device=device)
+        if len(runs) > 1:
+            runs[FUSED] = fuse(runs)
+        if runs:
+            found[modality] = runs
+    return found
+
+
+def score_each(benchmark: Benchmark, runs: Runs, *, cutoffs: Sequence[int]) -> pd.DataFrame:
+    """The table of `score_runs` for each modality, with the column modality before it:
+    labels are those of the modality's documents.
+    """
+    tables = []
+    for modality, by_name in runs.items():
+        scores = score_runs(documents_of(benchmark, modality), by_name, cutoffs=cutoffs)
+        scores.insert(0, "modality", modality)
+        tables.append(scores)
+    return pd.concat(tables, ignore_index=True)
+
+
+def _by_words(benchmark: Benchmark, k: int) -> pd.DataFrame:
+    """A BM25 run over the benchmark's documents, each query among its candidates and
+    without what is left out for it.
+    """
+    queries = benchmark.queries.values()
+    if benchmark.pools is None and not benchmark.left_out:
+        return bm25_run(queries, benchmark.corpus, k)
+    run = bm25_run(queries, benchmark.corpus, len(benchmark.corpus))
+    rows: list[tuple[str, str, float]] = []
+    for query_id, hits in run.groupby("query_id", sort=False):
+        pool = benchmark.candidates(str(query_id))
+        among = set(benchmark.corpus if pool is None else pool)
+        among -= benchmark.left_out.get(str(query_id), frozenset())
+        kept = hits[hits["doc_id"].isin(among)].head(k)
+        pairs = zip(kept["doc_id"], kept["score"], strict=True)
+        rows += [(str(query_id), doc_id, score) for doc_id, score in pairs]
+    return make_run(rows)
