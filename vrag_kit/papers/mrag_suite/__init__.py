@@ -1,5 +1,5 @@
-"""MRAG-Suite (Ji, 2025): its printed numbers with their audit, and the words of its
-prompts.
+"""MRAG-Suite (Ji, 2025): its printed numbers with their audit, the words of its prompts,
+and its filter in two steps.
 """
 
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
@@ -16,6 +16,16 @@ from vrag_kit.papers.mrag_suite.beside_print import (
     beside_print,
     claims_beside_print,
 )
+from vrag_kit.papers.mrag_suite.closed_book import CLOSED_BOOK, closed_book_wording, with_confidence
+from vrag_kit.papers.mrag_suite.difficulty_filter import (
+    FilterRules,
+    filter_decisions,
+    keep_rates,
+    kept,
+    stands_in_question,
+    write_dropped,
+)
+from vrag_kit.papers.mrag_suite.filter_controls import filter_controls
 from vrag_kit.papers.mrag_suite.own_metrics import OWN_METRIC
 from vrag_kit.papers.mrag_suite.printed import (
     DATASETS,
@@ -45,6 +55,7 @@ from vrag_kit.papers.mrag_suite.prompts import (
 from vrag_kit.papers.mrag_suite.wording import SETTINGS, suite_wording
 
 __all__ = [
+    "CLOSED_BOOK",
     "DATASETS",
     "DEFINITIONS",
     "EXAMPLES",
@@ -56,6 +67,7 @@ __all__ = [
     "REASONING",
     "SETTINGS",
     "TEXT_ONLY",
+    "FilterRules",
     "PromptDesign",
     "audit",
     "audit_figure",
@@ -64,10 +76,15 @@ __all__ = [
     "claim_rows",
     "claims",
     "claims_beside_print",
+    "closed_book_wording",
     "contradictions",
     "domain_of",
+    "filter_controls",
+    "filter_decisions",
     "inequalities",
     "inequality_figure",
+    "keep_rates",
+    "kept",
     "near_copies",
     "paper_tables",
     "printed_accuracy",
@@ -81,5 +98,8 @@ __all__ = [
     "printed_range",
     "prompt_design",
     "readings",
+    "stands_in_question",
     "suite_wording",
+    "with_confidence",
+    "write_dropped",
 ]

@@ -1,0 +1,110 @@
+"""What filtering does to a model's score beside what selection alone does: the filter
+without the evaluated model, and a random drop of as many questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.analysis.accuracy import per_query
+from vrag_kit.analysis.intervals import resampled_times
+from vrag_kit.errors import VragError
+from vrag_kit.order import ordered
+
+FILTERED = "the filter"
+LEFT_OUT = "the filter without the evaluated model"
+AT_RANDOM = "a random drop of as many"
+DRAWS = 200
+"""Random drops."""
+_RESAMPLES = 2000
+Decide = Callable[[frozenset[str]], pd.DataFrame]
+"""Models that must not take part → the decisions (`filter_decisions`) of the others."""
+
+
+def filter_controls(
+    judged: pd.DataFrame,
+    decide: Decide,
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Filtered less full for every evaluated model: model, control (the three above),
+    value, ci_low, ci_high, n (questions kept), n_full, n_failed; on the judge's scale.
+
+    `judged` are the answers to all questions in one arm. With a decided filter the
+    interval is a percentile bootstrap over groups of the mean over kept less that over
+    all questions, NaN for one group. Of the random drop, of as many questions of each
+    domain as the filter drops, value is the mean over `draws` drops, near 0 by
+    construction, and the interval holds 95 % of them: what a drop of this size does by
+    chance. Questions without a score count in n_failed and in no mean. Raises
+    `VragError` when nothing is kept, or a model was asked in several arms.
+    """
+    values = per_query(judged, by=["model"])
+    arms = judged.groupby("model")[["setting", "k"]].nunique().max(axis=1)
+    if (arms > 1).any():
+        raise VragError(
+            f"filter_controls: {arms.idxmax()!r} was asked in several arms; take those of one"
+            " setting and k."
+        )
+    everybody = decide(frozenset())
+    drops = [_drawn(everybody, seed, draw) for draw in range(draws)]
+    rows: list[tuple[object, ...]] = []
+    for model, part in values.groupby("model", sort=False):
+        known = part.dropna(subset="value").reset_index(drop=True)
+        failed = len(part) - len(known)
+        others = decide(frozenset({str(model)}))
+        for control, decisions in ((FILTERED, everybody), (LEFT_OUT, others)):
+            dropped = set(decisions[decisions["dropped"]]["query_id"])
+            stays = ~known["query_id"].isin(dropped).to_numpy()
+            rows.append((model, control, *_change(known, stays, seed), len(known), failed))
+        rows.append((model, AT_RANDOM, *_by_chance(known, drops), len(known), failed))
+    columns = ["model", "control", "value", "ci_low", "ci_high", "n", "n_full", "n_failed"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _change(known: pd.DataFrame, stays: np.ndarray, seed: int) -> tuple[float, float, float, int]:
+    """Mean over what stays less the mean over all, its interval over groups, and how many
+    stay.
+    """
+    if not stays.any():
+        raise VragError(
+            "filter_controls: the filter drops every question that has a score. Ask for more votes"
+            " or confidence, or a smaller drop_share."
+        )
+    values = known["value"].to_numpy(float)
+    value = values[stays].mean() - values.mean()
+    names, member = np.unique(known["group"].to_numpy(str), return_inverse=True)
+    sums = np.zeros((len(names), 4))  # of a group: what stays, its number, all, their number
+    columns = np.stack([values * stays, stays, values, np.ones(len(values))], axis=1)
+    np.add.at(sums, member, columns)
+    drawn = [times @ sums for times in resampled_times(len(names), seed, _RESAMPLES)]
+    totals = np.concatenate(drawn)
+    totals = totals[totals[:, 1] > 0]
+    changes = totals[:, 0] / totals[:, 1] - totals[:, 2] / totals[:, 3]
+    if len(names) == 1:
+        return value, np.nan, np.nan, int(stays.sum())
+    low, high = np.quantile(changes, [0.025, 0.975])
+    return float(value), float(low), float(high), int(stays.sum())
+
+
+def _drawn(decisions: pd.DataFrame, seed: int, draw: int) -> frozenset[str]:
+    """As many questions of each domain as the decisions drop, drawn by hash."""
+    dropped: set[str] = set()
+    for _, part in decisions.groupby("domain", sort=False):
+        many = int(part["dropped"].sum())
+        dropped |= set(ordered(part["query_id"], seed, "random drop", draw)[:many])
+    return frozenset(dropped)
+
+
+def _by_chance(known: pd.DataFrame, drops: list[frozenset[str]]) -> tuple[float, float, float, int]:
+    values = known["value"].to_numpy(float)
+    changes, sizes = [], []
+    for dropped in drops:
+        stays = ~known["query_id"].isin(dropped).to_numpy()
+        changes.append(values[stays].mean() - values.mean())
+        sizes.append(stays.sum())
+    low, high = np.quantile(changes, [0.025, 0.975])
+    return float(np.mean(changes)), float(low), float(high), int(np.median(sizes))
