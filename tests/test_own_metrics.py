@@ -76,6 +76,8 @@ def test_a_choice_is_right_by_letter_or_text_and_never_guessed() -> None:
         assert choice_accuracy(asked, right) == 1.0
     for wrong in ("A", "a dog", "A or B", "a fox", "I don't know"):
         assert choice_accuracy(asked, wrong) == 0.0
+    letters = query("A", choices=("D", "A", "R", "K"))
+    assert [choice_accuracy(letters, each) for each in ("A", "a.", "B")] == [1.0, 1.0, 0.0]
     assert math.isnan(choice_accuracy(query("a red fox"), "B"))
     assert math.isnan(choice_accuracy(query("a cat", choices=("a dog", "a fox")), "B"))
 

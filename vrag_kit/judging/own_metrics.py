@@ -47,8 +47,7 @@ def normalised_em(query: Query, answer: str) -> float:
     articles and surplus white space, else 0; NaN when no answer is accepted.
 
     As SQuAD's evaluation has it (Rajpurkar et al. 2016), but a number keeps its sign and
-    its decimal point: 3.5 is not 35. Where nothing is left ("The The"), only case and
-    white space do not count.
+    its decimal point: 3.5 is not 35. Articles count where there is nothing else ("A").
     """
     if not query.answers:
         return math.nan
@@ -59,11 +58,15 @@ def choice_accuracy(query: Query, answer: str) -> float:
     """1 when the answer chooses the right option, by letter or by its text
     (`read_choice`), else 0, also where it is ambiguous; NaN for a query without options
     or without an accepted answer among them.
+
+    Options that are single letters themselves, as of a missing key, are read as texts.
     """
     if not query.choices or not (right := right_letters(query)):
         return math.nan
-    letter = read_choice(answer, query.choices).letter
-    return float(letter is not None and letter in right)
+    reading = read_choice(answer, query.choices)
+    if reading.options_are_letters:
+        return normalised_em(query, answer)
+    return float(reading.letter is not None and reading.letter in right)
 
 
 def relaxed_accuracy(query: Query, answer: str) -> float:
@@ -125,16 +128,22 @@ class MetricJudge:
 
 
 def _same(answer: str, accepted: str) -> bool:
-    one, other = _normal(answer), _normal(accepted)
-    if one or other:
-        return one == other
-    return " ".join(answer.casefold().split()) == " ".join(accepted.casefold().split())
+    """Whether two texts are one but for the most that leaves something of either."""
+    for plain in (_without_articles, _without_signs):
+        one, other = plain(answer), plain(accepted)
+        if one or other:
+            return one == other
+    return answer.split() == accepted.split()
 
 
-def _normal(text: str) -> str:
-    """Lower case, without punctuation, articles and surplus white space."""
+def _without_articles(text: str) -> str:
+    return " ".join(_ARTICLES.sub(" ", _without_signs(text)).split())
+
+
+def _without_signs(text: str) -> str:
+    """Lower case, without punctuation and surplus white space."""
     kept = _NUMBER_OR_SIGN.sub(_kept, text.lower().replace("−", "-"))
-    return " ".join(_ARTICLES.sub(" ", kept).split())
+    return " ".join(kept.split())
 
 
 def _kept(found: re.Match[str]) -> str:
