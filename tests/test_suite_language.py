@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.suite import (
     Fact,
     PictureChecker,
     TruthChecker,
     World,
+    open_rule_checker,
     open_suite,
+    open_wording,
     open_world,
     relation,
 )
 from vrag_kit.fieldguide.suite.facts import MONTHS
 from vrag_kit.fieldguide.suite.world import lives
-from vrag_kit.generation import load_generator
+from vrag_kit.generation import load_generator, render
 from vrag_kit.judging.claims import Checking, Relation, relation_of
-from vrag_kit.types import Query, Status
+from vrag_kit.types import Context, Evidence, Query, Status
 
 SMALL = "suite-drawn-small"
 QUESTION = (
@@ -126,6 +131,23 @@ def test_what_facts_say_of_a_claim_by_hand():
     assert relation(home("gardens", denied=True), told) is Relation.ENTAILMENT
 
 
+def test_the_main_color_is_one_of_the_two(world):
+    said = world.language.facts
+    both = said("The hindwings of Lividus britaensis are blue and black.")
+    main = said(MAIN.format("blue"))
+    blue, green, second = (said(each)[0] for each in _colors("blue", "green"))
+    assert relation(second, main) is Relation.ENTAILMENT
+    assert relation(second, both) is Relation.ENTAILMENT
+    assert relation(blue, both) is Relation.NEUTRAL  # it may be the other one
+    assert relation(green, both) is Relation.CONTRADICTION
+    assert relation(replace(second, value="green"), main) is Relation.NEUTRAL
+    assert relation(replace(second, value="green"), [*main, *both]) is Relation.CONTRADICTION
+
+
+def _colors(first, other):
+    return MAIN.format(first), MAIN.format(other), ONE_OF_TWO.format(first)
+
+
 def test_sightings_have_one_peak_in_the_season_that_is_told():
     for life in lives("small", 1):
         assert len(set(life.sightings)) == len(MONTHS)
@@ -166,6 +188,24 @@ def test_what_was_looked_at_is_not_looked_at_again(looked, capsys):
     capsys.readouterr()
     checker.check(checkings)
     assert " 0 new" in capsys.readouterr().out
+
+
+def test_the_answerer_does_not_check_its_own_claims(world, tmp_path):
+    with pytest.raises(VragError, match="checker 'field-guide-vlm-few': it is an answerer too"):
+        open_rule_checker(world, "field-guide-vlm-few", tmp_path, answerers=["field-guide-vlm-few"])
+
+
+def test_shipped_answerers_are_asked_in_the_words_they_know(world):
+    wording = open_wording("field-guide", domain="any")
+    picture = ImageFile(Path("any.png"))
+    evidence = [Evidence(doc_id="i", image=picture), Evidence(doc_id="t", text="A told passage.")]
+    context = Context(query_id="q", setting="gt_only", k=2, doc_ids=("i", "t"))
+    (message,) = render(wording.template_of(context), _asked("What is red?"), evidence)
+    assert message.parts[1] is picture
+    assert "You will be provided with several images" in message.parts[0]
+    assert message.parts[2] == "Passage 1: A told passage.\n"
+    paper = open_wording("plain-ex1-direct", domain="Plots")
+    assert list(paper.templates) == ["plain-ex1-direct"]
 
 
 def test_a_claim_that_no_question_fits_has_no_verdict_on_a_bare_picture(looked, world):

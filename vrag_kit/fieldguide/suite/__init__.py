@@ -4,6 +4,7 @@ language that they speak, what each of their documents shows, and checkers of cl
 
 from vrag_kit.fieldguide.suite.ambiguity import detect_by_rule, made_ambiguous
 from vrag_kit.fieldguide.suite.asking import question_of, trait_questions
+from vrag_kit.fieldguide.suite.checking import open_rule_checker
 from vrag_kit.fieldguide.suite.drawing import draw_suite
 from vrag_kit.fieldguide.suite.edition import EDITIONS
 from vrag_kit.fieldguide.suite.facts import Fact, relation
@@ -11,10 +12,12 @@ from vrag_kit.fieldguide.suite.language import Language
 from vrag_kit.fieldguide.suite.looking import PictureChecker
 from vrag_kit.fieldguide.suite.opening import DRAWN_SUITE, World, open_suite, open_world
 from vrag_kit.fieldguide.suite.truth import TruthChecker
+from vrag_kit.fieldguide.suite.wording import FIELD_GUIDE, open_wording
 
 __all__ = [
     "DRAWN_SUITE",
     "EDITIONS",
+    "FIELD_GUIDE",
     "Fact",
     "Language",
     "PictureChecker",
@@ -23,7 +26,9 @@ __all__ = [
     "detect_by_rule",
     "draw_suite",
     "made_ambiguous",
+    "open_rule_checker",
     "open_suite",
+    "open_wording",
     "open_world",
     "question_of",
     "relation",

@@ -92,19 +92,35 @@ def relation(claim: Fact, said: Iterable[Fact]) -> Relation:
     """What facts say about a claim: an equal value entails it, another one of the same
     species, part and kind or a denial contradicts it, else they are neutral.
 
-    Of several values, as of two homes, one that is equal is enough. A claim that
+    Of several values, as of two homes, one that is equal is enough. The main colour of a
+    part is one of its two colours, and is none that is not among both. A claim that
     something is not so is entailed where it is denied or another value is told.
     """
-    same = [fact for fact in said if fact.about == claim.about]
-    told = {fact.value for fact in same if not fact.denied}
-    denied = {fact.value for fact in same if fact.denied}
-    if claim.value in told:
+    about = [fact for fact in said if (fact.subject, fact.part) == (claim.subject, claim.part)]
+    told = {fact.value for fact in about if fact.kind == claim.kind and not fact.denied}
+    denied = {fact.value for fact in about if fact.kind == claim.kind and fact.denied}
+    answer = Relation.NEUTRAL
+    if claim.value in told or _as_main(claim, about):
         answer = Relation.ENTAILMENT
-    elif told or claim.value in denied:
+    elif told or claim.value in denied or _beside_both(claim, about):
         answer = Relation.CONTRADICTION
-    else:
-        return Relation.NEUTRAL
-    if not claim.denied:
-        return answer
-    turned = {Relation.ENTAILMENT: Relation.CONTRADICTION}
-    return turned.get(answer, Relation.ENTAILMENT)
+    return _TURNED[answer] if claim.denied else answer
+
+
+_TURNED = {
+    Relation.ENTAILMENT: Relation.CONTRADICTION,
+    Relation.CONTRADICTION: Relation.ENTAILMENT,
+    Relation.NEUTRAL: Relation.NEUTRAL,
+}
+
+
+def _as_main(claim: Fact, about: Iterable[Fact]) -> bool:
+    """Whether one of two colours is told as the main one."""
+    mains = {fact.value for fact in about if fact.kind == COLOR and not fact.denied}
+    return claim.kind == COLORS_OF_TWO and claim.value in mains
+
+
+def _beside_both(claim: Fact, about: Iterable[Fact]) -> bool:
+    """Whether a main colour is neither of the two that are told."""
+    both = {fact.value for fact in about if fact.kind == COLORS_OF_TWO and not fact.denied}
+    return claim.kind == COLOR and len(both) == 2 and claim.value not in both
