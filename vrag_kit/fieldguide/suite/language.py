@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 
 from vrag_kit.fieldguide.suite.facts import (
@@ -33,6 +34,7 @@ from vrag_kit.fieldguide.traits import COLORS, PATTERNS
 from vrag_kit.judging.claims import Relation
 from vrag_kit.judging.rule_judge import canonical
 
+_KEPT = 10_000  # texts whose facts are remembered: each is held against many claims
 _PART = re.compile("|".join(sorted(PARTS, key=len, reverse=True)))
 _MONTH = "|".join(MONTHS)
 _SEASON = "|".join(SEASONS)
@@ -79,7 +81,9 @@ class Language:
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = dict(names)
         longest = sorted(self._names, key=len, reverse=True)
-        self._name = re.compile("|".join(map(re.escape, longest)) or "(?!)")
+        every = "|".join(map(re.escape, longest)) or "(?!)"
+        self._name = re.compile(rf"\b(?=[A-Z])(?:{every})")  # looked for at capitals only
+        self._read = lru_cache(maxsize=_KEPT)(self._facts)
 
     def facts(self, text: str, question: str = "") -> list[Fact]:
         """The facts that a text tells, in order, each once.
@@ -88,6 +92,9 @@ class Language:
         `question` that it answers. A reply of bare words, such as "red and blue", is read
         as the answer to that question, or to the last one that stands in the text.
         """
+        return list(self._read(text, question))
+
+    def _facts(self, text: str, question: str) -> tuple[Fact, ...]:
         topic = self.topic(question)
         found: list[Fact] = []
         for sentence in _SENTENCE.split(text):
@@ -97,7 +104,7 @@ class Language:
             topic = replace(topic, subject=self.subject(sentence) or topic.subject)
             if topic.subject:
                 found += self._told(sentence, topic)
-        return list(dict.fromkeys(found))
+        return tuple(dict.fromkeys(found))
 
     def claims(self, question: str, words: str) -> tuple[str, ...]:
         """One sentence for each fact in words that answer a question."""
