@@ -273,12 +273,16 @@ def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
     assert tuple(found.loc["early_stop", BOUNDS]) == pytest.approx((1 / 3, 0))
 
 
+def over_before_a_failure(letters: str) -> bool:
+    return "?" not in letters or slowly_stopped(letters.split("?")[0])[1] is not None
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_lost_turns_were_truthfulness_is_within_its_bounds(seed: int) -> None:
     draw = np.random.default_rng(seed)
     lost = ["".join(draw.choice(list("RMW?"), size=draw.integers(1, 7))) for _ in range(30)]
     row = means(lost).loc["truthfulness"]
-    assert row["n_failed"] == sum("?" in letters for letters in lost)
+    assert row["n_failed"] == sum(not over_before_a_failure(letters) for letters in lost)
     for _ in range(200):
         found = ["".join(_filled(letters, draw)) for letters in lost]
         truth = slowly(found)["truthfulness"]
@@ -314,6 +318,29 @@ def test_turns_after_a_stop_need_not_be_asked_and_truthfulness_is_the_same() -> 
     before = saved.loc[["accuracy", "missing", "hallucination"]]
     assert before["value"].isna().all()
     assert set(before["n"]) == {0}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text("RMW?", min_size=1, max_size=6), min_size=1, max_size=6))
+def test_truthfulness_is_the_same_with_failures_whether_turns_after_a_stop_were_asked_or_not(
+    talks: list[str],
+) -> None:
+    saved = []
+    for letters in talks:
+        pairs = [letters[i - 1] in "MW" and letters[i] in "MW" for i in range(1, len(letters))]
+        asked = pairs.index(True) + 2 if True in pairs else len(letters)
+        saved.append(letters[:asked].ljust(len(letters), "-"))
+    after = ["truthfulness", "early_stop", "early_stop_with_turns_left", "successful_turns"]
+    numbers = ["value", "n", "n_turns", "n_failed"]
+    pd.testing.assert_frame_equal(
+        means(talks).loc[after, numbers], means(saved).loc[after, numbers]
+    )
+
+
+def test_what_fails_once_a_conversation_is_over_costs_the_turns_before_the_stop_alone() -> None:
+    found = means(["WW?R", "RR"])
+    assert tuple(found.loc["truthfulness", ["value", "n", "n_failed"]]) == (0.25, 2, 0)
+    assert tuple(found.loc["accuracy", ["value", "n", "n_failed"]]) == (1.0, 1, 1)
 
 
 def test_a_row_that_says_it_was_stopped_is_as_good_as_none() -> None:

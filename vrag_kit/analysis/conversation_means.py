@@ -42,10 +42,11 @@ def conversation_means(
     questions truthfulness is accuracy less hallucination.
 
     n counts conversations, n_turns their turns; the interval is over groups. n_failed
-    counts conversations that are unscored (see `with_stop`), once for each draw and
-    sample; if_all_wrong and if_all_right are the values if each of their turns without
-    a verdict were wrong, or right. Where turns after a stop were not asked, the shares
-    before it are NaN, of no conversation. Raises as `with_stop` does.
+    counts conversations that are unscored (see `with_stop`; before the stop, those with
+    any turn without a verdict), once for each draw and sample; if_all_wrong and
+    if_all_right are the values if each of their turns without a verdict were wrong, or
+    right. Where turns after a stop were not asked, the shares before it are NaN, of no
+    conversation. Raises as `with_stop` does.
     """
     scale, keys = scale_of(judged), list(by)
     three = _three(with_stop(judged, benchmark, stop, by=by), stop, scale)
@@ -54,8 +55,13 @@ def conversation_means(
     tables = [_numbers(turns, metric, keys, SHARES) for metric in (*BEFORE, *AFTER)]
     for metric in PER_CONVERSATION:
         tables.append(_numbers(talks, metric, keys, _scale(metric, three[0], scale)))
-    table = pd.concat(tables, ignore_index=True).merge(_unscored(three[0], keys), on=keys)
-    return table[[*keys, "metric", *_NUMBERS]]
+    table = pd.concat(tables, ignore_index=True)
+    rows, before = three[0], table["metric"].isin(BEFORE)
+    parts = [
+        table[before].merge(_unscored(rows, keys, _lost(rows, keys)), on=keys),
+        table[~before].merge(_unscored(rows, keys, rows["after_stop"].isna()), on=keys),
+    ]
+    return pd.concat(parts, ignore_index=True)[[*keys, "metric", *_NUMBERS]]
 
 
 def conversation_values(
@@ -100,7 +106,8 @@ def slice_means(
     scale, keys = scale_of(judged), [*by, "slice"]
     three = _three(_sliced(with_stop(judged, benchmark, stop, by=by), labels), stop, scale)
     table = _numbers([_truth(rows, keys) for rows in three], "truthfulness", keys, scale)
-    return table.merge(_unscored(three[0], keys), on=keys)[[*keys, "metric", *_NUMBERS]]
+    failed = _unscored(three[0], keys, three[0]["after_stop"].isna())
+    return table.merge(failed, on=keys)[[*keys, "metric", *_NUMBERS]]
 
 
 def slice_values(
@@ -166,9 +173,15 @@ def _scale(metric: str, rows: pd.DataFrame, scale: Scale) -> Scale:
     return Scale(0.0, most)
 
 
-def _unscored(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """How many conversations of each arm have no score, by draw and sample: n_failed."""
-    talks = rows.assign(n_failed=rows["after_stop"].isna()).drop_duplicates(_run(rows, keys))
+def _lost(rows: pd.DataFrame, keys: list[str]) -> pd.Series:
+    """Whether a turn of the row's conversation has no verdict though it was asked."""
+    lost = rows.assign(lost=rows["asked"] & rows["score"].isna())
+    return lost.groupby(_run(rows, keys), sort=False, dropna=False)["lost"].transform("any")
+
+
+def _unscored(rows: pd.DataFrame, keys: list[str], failed: pd.Series) -> pd.DataFrame:
+    """How many conversations of each arm `failed` marks, by draw and sample: n_failed."""
+    talks = rows.assign(n_failed=failed).drop_duplicates(_run(rows, keys))
     return talks.groupby(keys, sort=False, dropna=False)["n_failed"].sum().reset_index()
 
 
@@ -180,8 +193,8 @@ def _run(rows: pd.DataFrame, keys: list[str]) -> list[str]:
 def _by_turn(rows: pd.DataFrame, keys: list[str], scale: Scale) -> pd.DataFrame:
     """keys, conversation, query_id, group, n_turns (1), `BEFORE` and `AFTER`, by turn."""
     asked = rows.groupby(keys, sort=False, dropna=False)["asked"].transform("all")
-    known = rows["after_stop"].notna()
-    before, after = rows["score"].where(asked & known), rows["after_stop"]
+    before = rows["score"].where(asked & ~_lost(rows, keys))
+    after = rows["after_stop"]
     shares = {}
     for names, scores in ((BEFORE, before), (AFTER, after)):
         for name, score in zip(names, (scale.best, scale.nothing, scale.worst), strict=True):

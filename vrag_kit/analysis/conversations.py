@@ -32,9 +32,10 @@ def with_stop(
     A score is the best of the scale (right), 0 (missing) or the worst (wrong).
     after_stop is the score once `stop` has ended the conversation: 0 for all turns after
     stopped_at, which is NaN where nothing ends it. A turn whose call failed, or whose
-    verdict could not be read, leaves its conversation unscored: both are NaN in all its
-    rows. `by` tells the arms apart; in each, every draw and sample goes its own way. A
-    query outside of conversations is one of a single turn.
+    verdict could not be read, leaves its conversation unscored, unless that was over
+    before it: both are NaN in all its rows. `by` tells the arms apart; in each, every
+    draw and sample goes its own way. A query outside of conversations is one of a single
+    turn.
 
     Turns after a stop need not have been asked: they have no row in `judged`, or the
     status "stopped". Raises `VragError` for a turn that is there twice, or missing with
@@ -83,9 +84,11 @@ def ended(rows: pd.DataFrame, stop: StopRule) -> pd.DataFrame:
     start = 0
     while start < len(rows):
         end = start + lengths[start]
-        known = scores[start:end][asked[start:end]]
-        if not np.isnan(known).any():
-            turn = stop(known.tolist())
+        told = scores[start:end][asked[start:end]]
+        lost = np.isnan(told)
+        known = told[: lost.argmax()] if lost.any() else told  # up to the first lost turn
+        turn = stop(known.tolist())
+        if turn is not None or not lost.any():
             kept = len(known) if turn is None else turn + 1
             after[start:end] = 0.0
             after[start : start + kept] = known[:kept]
