@@ -65,7 +65,7 @@ def compare(
     numbers = ["value", "ci_low", "ci_high", "n", "n_failed", "p"]
     table = pd.DataFrame(rows, columns=[arm, *by, *numbers])
     asking = [column for column in (arm, *by) if column not in repeats]
-    return table.assign(p_holm=_by_question(table, asking))
+    return table.assign(p_holm=by_question(table, asking))
 
 
 def _arms(per_query: pd.DataFrame, arm: str, baseline: Hashable) -> list[Hashable]:
@@ -92,8 +92,10 @@ def _difference(pairs: pd.DataFrame, scale: Scale, mix: Mix | None) -> tuple[flo
     return found.value, *found.interval(), len(both), failed, found.p()
 
 
-def _by_question(table: pd.DataFrame, asking: Sequence[str]) -> pd.Series:
-    """Holm's correction within the rows that share what asks their question."""
+def by_question(table: pd.DataFrame, asking: Sequence[str]) -> pd.Series:
+    """Holm's correction of the column p within the rows that share what asks their
+    question, the columns `asking`.
+    """
     if not asking:
         return pd.Series(holm(table["p"].to_numpy(float)), table.index)
     families = table.groupby(list(asking), sort=False)["p"]

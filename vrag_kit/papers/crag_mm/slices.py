@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis import slice_values
 from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.intervals import resampled_times
+from vrag_kit.analysis.comparison import REPEATS, by_question
+from vrag_kit.analysis.unpaired import cluster_difference
 from vrag_kit.benchmarks.crag_mm_labels import NAMES
 from vrag_kit.errors import VragError
+from vrag_kit.judging.scale import scale_of
 from vrag_kit.papers.crag_mm.results import truth_slices
 from vrag_kit.papers.crag_mm.stop_rule import two_not_right
 from vrag_kit.papers.crag_mm.turn_slices import NEEDS_HISTORY, STANDS_ALONE, UNTOLD
@@ -20,8 +21,6 @@ from vrag_kit.types import Benchmark, Query, QueryId
 LOW, NORMAL = "low quality", "normal"
 LOW_LESS_NORMAL, NEEDS_LESS_ALONE = (LOW, NORMAL), (NEEDS_HISTORY, STANDS_ALONE)
 """Two slices that the paper's text compares: what is harder, and what it is held against."""
-FEWEST = 5
-"""Groups in either slice, below which resamples are too much alike to tell."""
 Labels = Mapping[QueryId, str]
 
 
@@ -76,45 +75,31 @@ def slice_contrast(
 ) -> pd.DataFrame:
     """Truthfulness in one slice less that in another, in [−2, 2]: arm, which of `by`
     "setting" is called here, the other `by`, metric, setting and baseline (the two
-    slices of `pair`), value, ci_low, ci_high, n, n_baseline.
+    slices of `pair`), value, ci_low, ci_high, n, n_baseline, p, p_holm.
 
     The slices are of other questions, and may lie in the same conversations or not, so
-    nothing is paired: whole groups are drawn with replacement (4,000 times, percentile
-    interval), and both means are taken anew. n and n_baseline count conversations. There
-    is no interval where either slice has fewer than five groups; no row where a slice is
-    empty.
+    nothing is paired: interval and p are of `ClusterDifference`, over groups. p_holm
+    corrects within one question, that is over models. n and n_baseline count
+    conversations. No row where a slice is empty.
     """
     values = slice_values(judged, benchmark, two_not_right, labels, by=by)
-    values = values[values["slice"].isin(pair)]
+    known = values[values["slice"].isin(pair)].dropna(subset="value")
     rows = []
-    for key, part in values.groupby(list(by), sort=False, dropna=False):
-        known = part.dropna(subset="value")
-        counts = known["slice"].value_counts()
-        if set(counts.index) != set(pair):
+    for key, part in known.groupby(list(by), sort=False, dropna=False):
+        first = part["slice"].eq(pair[0]).to_numpy(bool)
+        if first.all() or not first.any():
             continue
-        found = (*_contrast(known, pair), int(counts[pair[0]]), int(counts[pair[1]]))
-        rows.append((*key, "truthfulness", *pair, *found))
+        found = cluster_difference(
+            part["value"].to_numpy(float), part["group"], first, scale_of(part)
+        )
+        numbers = (found.value, *found.interval(), int(first.sum()), int((~first).sum()))
+        rows.append((*key, "truthfulness", *pair, *numbers, found.p()))
     named = ["arm" if name == "setting" else name for name in by]
-    numbers = ["value", "ci_low", "ci_high", "n", "n_baseline"]
-    return pd.DataFrame(rows, columns=[*named, "metric", "setting", "baseline", *numbers])
-
-
-def _contrast(values: pd.DataFrame, pair: tuple[str, str]) -> tuple[float, float, float]:
-    """Difference of the slices' means, and its interval."""
-    by_group = values.groupby(["group", "slice"])["value"]
-    sums = by_group.sum().unstack(fill_value=0)[list(pair)].to_numpy(float)
-    counts = by_group.size().unstack(fill_value=0)[list(pair)].to_numpy(float)
-    means = sums.sum(axis=0) / counts.sum(axis=0)
-    value = float(means[0] - means[1])
-    if (counts > 0).sum(axis=0).min() < FEWEST:
-        return value, np.nan, np.nan
-    drawn = []
-    for times in resampled_times(len(sums), seed=0):
-        some = times[((times @ counts) > 0).all(axis=1)]  # a draw may lack a slice
-        each = (some @ sums) / (some @ counts)
-        drawn.append(each[:, 0] - each[:, 1])
-    low, high = np.quantile(np.concatenate(drawn), [0.025, 0.975])
-    return value, float(low), float(high)
+    numbers_are = ["value", "ci_low", "ci_high", "n", "n_baseline", "p"]
+    columns = [*named, "metric", "setting", "baseline", *numbers_are]
+    table = pd.DataFrame(rows, columns=columns)
+    asking = [name for name in named if name not in REPEATS]
+    return table.assign(p_holm=by_question(table, asking))
 
 
 def _named(column: str) -> Callable[[Query], str]:
