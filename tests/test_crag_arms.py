@@ -58,7 +58,7 @@ def told(server: StrangeServer) -> list[str]:
 
 
 def test_each_arm_searches_and_is_told_what_it_should(
-    server: StrangeServer, talks: Benchmark, tmp_path: Path
+    server: StrangeServer, talks: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arms = Arms(images=listed("image", *ENTRIES), web=listed("text", *PAGES))
     which = ["mm_llm", "task_1", "task_2", "task_3"]
@@ -73,6 +73,8 @@ def test_each_arm_searches_and_is_told_what_it_should(
         "task_3": (*entries, *pages),
     }
     assert last["searched"].tolist() == ["", "", "turn 1 of a?", "turn 1 of a?"]
+    assert last["passed_over"].tolist() == [0, 1, 2, 2]  # kg-2, and w2
+    assert "10 times a document was found that has nothing to show" in capsys.readouterr().out
     prompts = [each for each in told(server) if each.endswith("Query: turn 1 of a?")]
     assert len(prompts) == 4
     histories = ["Conversation history: " in each for each in prompts]

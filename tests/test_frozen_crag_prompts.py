@@ -102,7 +102,7 @@ def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn
     assert contexts.startswith("Image search context:\n")
     assert one_of_each(WEB) in contexts
     assert [message.parts for message in later[3:]] == [
-        *(("Whose?",), ("Mine.",), ("And this?",), ("",)),
+        *(("Whose?",), ("Mine.",), ("And this?",), ("(no answer)",)),
         ("<query>",),
     ]
     bare = render(WORDINGS["code"].template("mm_llm as the code"), query)
@@ -118,7 +118,8 @@ def test_what_is_ours_reads_as_its_example(query: Query) -> None:
     template = WORDINGS["paper"].template("task_3")
     both = render(template, turn, found, car)
     short = render(template, turn, found, car[1:])
-    words = read(both, "system") + read(both) + read(short)
+    silent = render(WORDINGS["code"].template("task_3 as the code"), turn, found, SAID)
+    words = read(both, "system") + read(both) + read(short) + read(silent, "assistant")
     assert [example for example in examples if example not in words] == []
 
 

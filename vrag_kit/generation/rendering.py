@@ -66,7 +66,8 @@ def rendered(
     for slot in _there(template.slots, filling):
         if slot.kind == "turns":
             for turn in history:
-                messages += [("user", [turn.question]), ("assistant", [turn.answer])]
+                answer = turn.answer or slot.silence
+                messages += [("user", [turn.question]), ("assistant", [answer])]
             continue
         parts = _fill(slot, filling, slot.budget)
         if not parts:

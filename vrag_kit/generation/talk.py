@@ -28,6 +28,8 @@ class Found:
     """The words that were searched with; "" where no words were."""
     rewriting: str = ""
     """What became of the question before the search; "" where nobody was to rewrite it."""
+    passed_over: int = 0
+    """Documents that were found and have nothing to show; they are not among the others."""
     failure: Failure | None = None
     """Why nothing could be searched, as when a model that was to rewrite the question
     did not answer; the turn then fails for that reason.

@@ -44,13 +44,15 @@ TALK_COLUMNS = (
     "history",
     "searched",
     "rewriting",
+    "passed_over",
     "answer_tokens",
     "answer_tokenizer",
     "enough",
 )
 """Of a conversation: its id (the query's where that stands alone), turn, what was told
-("own", "reference", "none"), searched and rewriting as `Found` has them, where answers
-are cut (missing and "" where they are not), and whether this one was, or is as long.
+("own", "reference", "none"), searched, rewriting and passed_over as `Found` has them,
+where answers are cut (missing and "" where they are not), and whether this one was, or is
+as long.
 """
 
 
@@ -82,7 +84,14 @@ class Inquiry:
             answers = turn_by_turn(self.benchmark, contexts, turns.ask, history=history, over=over)
             pairs = zip(contexts, answers, strict=True)
             rows += [turns.row(context, answer) for context, answer in pairs]
-        return _framed(rows)
+        table = _framed(rows)
+        if count := int(table["passed_over"].sum()):
+            print(
+                f"{generator.name}: {count:,} times a document was found that has nothing to show;"
+                " it is passed over",
+                flush=True,
+            )
+        return table
 
 
 @dataclass(slots=True)
@@ -141,7 +150,8 @@ class _Turns:
         limit = (cut.tokens, cut.tokenizer) if cut else (None, "")
         enough = cut is not None and bool(answer.fields.get("enough"))
         place = (query.conversation_id or query.query_id, query.turn, inquiry.talk.history)
-        talk = (*place, found.searched, found.rewriting, *limit, enough)
+        search = (found.searched, found.rewriting, found.passed_over)
+        talk = (*place, *search, *limit, enough)
         return (inquiry.benchmark.name, inquiry.generator.name, *arm, *what, *said, *talk)
 
     def _searched(

@@ -75,6 +75,8 @@ class Slot:
     """
     between: str = ""
     """Between two items."""
+    silence: str = ""
+    """In the place of an answer without words; only for the kind "turns"."""
     footer: str = ""
     """After the items; {question} is filled in."""
     source: str = ""

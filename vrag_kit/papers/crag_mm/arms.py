@@ -93,8 +93,8 @@ class Arms:
         the web search by rank, as its arm searches them.
 
         Entries without a named entity, and pages without title or snippet, have nothing
-        to show and are passed over. A turn whose question the rewriter did not answer
-        fails with it.
+        to show: they are passed over, and counted. A turn whose question the rewriter
+        did not answer fails with it.
         """
         arms: dict[tuple[str, int, int], list[int]] = defaultdict(list)
         for place, context in enumerate(contexts):  # each query is there once in an arm
@@ -109,12 +109,12 @@ class Arms:
     def _found(
         self, searched: Sequence[str], queries: Sequence[Query], histories: Sequence[History]
     ) -> list[Found]:
-        entries: dict[QueryId, tuple[Evidence, ...]] = {}
+        entries: dict[QueryId, _Hits] = {}
         if self.images is not None and "image" in searched:
             run = self.images.search(queries, self.image_k)
             entries = _shown(run[run["score"] > self.threshold], self.images, _has_entity)
         if self.web is None or "web" not in searched:
-            return [Found(documents=entries.get(query.query_id, ())) for query in queries]
+            return [_found(entries.get(query.query_id, _NOTHING)) for query in queries]
         rewritten = self._rewritten(queries, entries, histories)
         asked = []
         for query, question in zip(queries, rewritten, strict=True):
@@ -123,10 +123,10 @@ class Arms:
         pages = _shown(self.web.search(asked, self.web_k), self.web, _has_words)
         found = []
         for query, question in zip(queries, rewritten, strict=True):
-            both = (*entries.get(query.query_id, ()), *pages.get(query.query_id, ()))
+            hits = [each.get(query.query_id, _NOTHING) for each in (entries, pages)]
             found.append(
-                Found(
-                    documents=both,
+                replace(
+                    _found(*hits),
                     searched=question.text,
                     rewriting=question.outcome,
                     failure=question.failure,
@@ -137,7 +137,7 @@ class Arms:
     def _rewritten(
         self,
         queries: Sequence[Query],
-        entries: Mapping[QueryId, tuple[Evidence, ...]],
+        entries: Mapping[QueryId, _Hits],
         histories: Sequence[History],
     ) -> list[Rewritten]:
         """What the web is searched for, for each query, the entries found for it, and
@@ -148,21 +148,40 @@ class Arms:
         template = self.rewriter.wording.template(self.rewrite)
         prompts = []
         for query, history in zip(queries, histories, strict=True):
-            found = entries.get(query.query_id, ()) if "found" in self.rewrite else ()
+            hits = entries.get(query.query_id, _NOTHING)
+            found = hits.shown if "found" in self.rewrite else ()
             told = history if "history" in self.rewrite else ()
             prompts.append(render(template, query, found, told))
         return self.rewriter.rewrite(prompts, [query.text for query in queries])
 
 
+@dataclass(frozen=True, slots=True)
+class _Hits:
+    """What one search found for one query."""
+
+    shown: tuple[Evidence, ...] = ()  # by rank
+    passed_over: int = 0  # which have nothing to show
+
+
+_NOTHING = _Hits()
+
+
 def _shown(
     run: pd.DataFrame, service: SearchService, has_words: Callable[[Evidence], bool]
-) -> dict[QueryId, tuple[Evidence, ...]]:
-    """Query → what was found for it that has words to show, by rank."""
-    found: dict[QueryId, tuple[Evidence, ...]] = {}
+) -> dict[QueryId, _Hits]:
+    """Query → what was found for it, and has words to show."""
+    found: dict[QueryId, _Hits] = {}
     for query_id, part in run.groupby("query_id", sort=False):
         documents = [service.corpus[doc_id] for doc_id in part.sort_values("rank")["doc_id"]]
-        found[str(query_id)] = tuple(each for each in documents if has_words(each))
+        shown = tuple(each for each in documents if has_words(each))
+        found[str(query_id)] = _Hits(shown, len(documents) - len(shown))
     return found
+
+
+def _found(*searches: _Hits) -> Found:
+    """What several searches found for one query, one behind the other."""
+    documents = tuple(each for hits in searches for each in hits.shown)
+    return Found(documents=documents, passed_over=sum(each.passed_over for each in searches))
 
 
 def _has_entity(entry: Evidence) -> bool:
