@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -16,7 +17,7 @@ _LINES = {
 
 def threshold_figure(curve: pd.DataFrame, marks: dict[str, float], of: str) -> Figure:
     """Precision, share kept and their F1, in percent, over the threshold; dashed lines at
-    `marks` (name → threshold).
+    `marks` (name → threshold; NaN draws none).
 
     `curve` as `threshold_curve` gives it; `of` says of what it is, with n.
     """
@@ -24,7 +25,8 @@ def threshold_figure(curve: pd.DataFrame, marks: dict[str, float], of: str) -> F
     for (column, name), color in zip(_LINES.items(), PALETTE, strict=False):
         axis.plot(curve["threshold"], 100 * curve[column], color=color, linewidth=2, label=name)
     styles = ("--", ":", "-.")
-    for (name, value), style in zip(marks.items(), styles, strict=False):
+    known = {name: value for name, value in marks.items() if not np.isnan(value)}
+    for (name, value), style in zip(known.items(), styles, strict=False):
         label = f"{name}: {value:.2f}"
         axis.axvline(value, color=DARK, linestyle=style, linewidth=1.3, label=label)
     axis.set(xlabel="threshold of the score", ylabel="share (%)", ylim=(0, 103), title=of)

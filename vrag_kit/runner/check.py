@@ -14,7 +14,7 @@ from vrag_kit.checkpoints import check_device, find_checkpoint, near_name
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.judging import JUDGES
+from vrag_kit.judging import JUDGES, RuleJudge
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval import OPTIONS
 from vrag_kit.retrieval.services import WORD_INDEXES
@@ -44,7 +44,14 @@ _NOBODY = {
 _SEARCHING = ("retrievers", "retriever", "text_retriever", "image_service", "web_service")
 _ANY_RETRIEVER = "field-guide-clip-64"
 """Comes with the kit; stands in for those that are not here, whose order is not known."""
-_INSTEAD = {"judge": "rule", "writer": TEMPLATE, "filter_model": "", "extractor": ""}
+_INSTEAD: dict[str, tuple[str, Any]] = {
+    "judge": ("judge", "rule"),
+    "rewriter": ("search", {"rewrite": "none"}),
+    "writer": ("writer", TEMPLATE),
+    "filter_model": ("filter_model", ""),
+    "extractor": ("extractor", ""),
+}
+"""A model that is not here → the parameter and its value, or its keys, without it."""
 
 
 @dataclass(slots=True)
@@ -54,6 +61,8 @@ class _Report:
     found: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     instead: dict[str, Any] = field(default_factory=dict)
+    unsearched: list[str] = field(default_factory=list)
+    """Retrievers in whose place `_ANY_RETRIEVER` stands."""
 
 
 def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
@@ -74,8 +83,12 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
     _check_retrievers(together, report)
     _check_models(together, how, report)
     for name, nobody in _NOBODY.items():
-        if name in together and together[name] not in nobody:
+        needed = name != "rewriter" or _rewrites(together)
+        if name in together and together[name] not in nobody and needed:
             _check_one(name, together[name], how, report)
+    if "judge" in report.instead:
+        report.instead["judge"] = _own_judge(plan)
+    _check_tokenizer(together.get("talk", {}).get("answer_tokenizer", ""), report)
     _tell(foresee(plan, report.instead), report)
     return report.found, report.missing
 
@@ -107,6 +120,8 @@ def _check_retrievers(together: Mapping[str, Any], report: _Report) -> None:
                 _once(report.found, f"{line} they are in its cache")
             elif problem := _retriever_problem(entry):
                 _once(report.missing, problem)
+                told = entry.get("model") if isinstance(entry, Mapping) else entry
+                _once(report.unsearched, str(told))
                 report.instead[name] = (
                     [_ANY_RETRIEVER] if isinstance(value, list) else _ANY_RETRIEVER
                 )
@@ -131,7 +146,7 @@ def _check_models(together: Mapping[str, Any], how: Mapping[str, Any], report: _
             greedy = "" if samples < 1 else ", as it decodes greedily, or another `decoding`"
             wrong = f"model {model.name!r}: samples is {samples}; expected 1{greedy}"
             report.missing.append(wrong)
-            report.instead[RUN_WITH] = {**how, "samples": 1}
+            report.instead[RUN_WITH] = {"samples": 1}
         usable.append(entry)
     if len(usable) < len(together["models"]):
         report.instead["models"] = usable
@@ -139,7 +154,35 @@ def _check_models(together: Mapping[str, Any], how: Mapping[str, Any], report: _
 
 def _check_one(name: str, entry: Entry, how: Mapping[str, Any], report: _Report) -> None:
     if _opened(entry, _ASKED[name], how, report) is None and name in _INSTEAD:
-        report.instead[name] = _INSTEAD[name]
+        parameter, value = _INSTEAD[name]
+        report.instead[parameter] = value
+
+
+def _own_judge(plan: Plan) -> str:
+    """The judge without a model that the notebooks name by themselves."""
+    names = [declared(notebook).get("judge") for notebook in plan.given]
+    return next(name for name in (*names, RuleJudge.name) if name in list(JUDGES))
+
+
+def _rewrites(together: Mapping[str, Any]) -> bool:
+    """Whether a model is to say questions anew."""
+    return together.get("search", {}).get("rewrite") not in ("none", "given")
+
+
+def _check_tokenizer(name: str, report: _Report) -> None:
+    """Note when the tokenizer that cuts answers is not here; a forecast then cuts none."""
+    from huggingface_hub import try_to_load_from_cache
+
+    if not name or (project_path(name) / "tokenizer.json").is_file():
+        return
+    words = "there is no such folder with a tokenizer.json"
+    if name.count("/") == 1 and not name.startswith((".", "/", "~")):
+        if isinstance(try_to_load_from_cache(name, "tokenizer.json"), str):
+            return
+        words = "it is not on this machine yet; the first run fetches it, or"
+        words = f"{words} `hf download {name} tokenizer.json` does now"
+    report.missing.append(f"answer_tokenizer {name!r}: {words}")
+    report.instead["talk"] = {"answer_tokenizer": ""}
 
 
 def _opened(entry: Entry, what: str, how: Mapping[str, Any], report: _Report) -> Generator | None:
@@ -174,10 +217,14 @@ def _tell(foresight: Foresight, report: _Report) -> None:
     total = sum(asked.forecast.cost or 0.0 for asked in foresight.models)
     if total:
         report.found.append(f"all models together: about {total:,.2f} US dollars")
-    if foresight.any_order:
+    unsearched = list(foresight.any_order)
+    if report.unsearched:
+        others = [name for name in unsearched if not name.startswith(_ANY_RETRIEVER)]
+        unsearched = [*others, *report.unsearched] if unsearched else []
+    if unsearched:
         report.found.append(
-            "an estimate: not searched yet, and so other images in their place, is what"
-            f" {', '.join(foresight.any_order)} will find"
+            "an estimate: not searched yet, and so other documents in their place, is what"
+            f" {', '.join(unsearched)} will find"
         )
     for name, fault in foresight.partly.items():
         line = f"{name}: counted without what a cell would have asked, if anything"

@@ -27,7 +27,7 @@ from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.generator import Forecast
 from vrag_kit.generation.stand_in import StandIn
 from vrag_kit.generation.store_copies import copy_store
-from vrag_kit.runner.parameters import RUN_WITH, declared
+from vrag_kit.runner.parameters import BY_KEY, RUN_WITH, declared
 from vrag_kit.runner.plan import Plan, name_of, read_notebook
 from vrag_kit.workspace import path as project_path
 
@@ -65,7 +65,8 @@ class Foresight:
 
 def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
     """Run the plan's notebooks up to what they would ask, with the values of `instead`
-    in the place of parameters of these names.
+    in the place of parameters of these names; of the mappings of `BY_KEY` only the keys
+    that it has.
     """
     settings = {book: {**declared(book), **given} for book, given in plan.given.items()}
     failed: dict[str, str] = {}
@@ -74,6 +75,8 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
     with tempfile.TemporaryDirectory() as scratch, forecasting(Path(scratch)) as forecast:
         for notebook, own in settings.items():
             chosen = {name: value for name, value in instead.items() if name in own}
+            for mapping in chosen.keys() & set(BY_KEY):
+                chosen[mapping] = {**own[mapping], **chosen[mapping]}
             given = _harmless({**own, **chosen}, Path(scratch))
             space, fault = _executed(notebook, given, forecast.models)
             shown |= _answer_ids(space)

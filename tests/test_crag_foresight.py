@@ -1,0 +1,94 @@
+"""`vrag check` on CRAG-MM's real layout: what is not here is listed once, and what the
+notebooks would ask is counted all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from conftest import ROOT
+from crag_rows import session, turn, write_rows
+
+from vrag_kit.forecast import forecasting
+from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
+from vrag_kit.retrieval.convert_chroma import Row, write_index
+from vrag_kit.runner.check import check_parameters
+from vrag_kit.types import Evidence, Query
+
+ASKED = 4
+CLIP, BGE = "openai/clip-vit-large-patch14-336", "BAAI/bge-large-en-v1.5"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Rows and converted indexes, as fetching and converting leave them."""
+    folder = tmp_path / "crag-mm"
+    colors = ("red", "green", "blue", "black")
+    rows = [
+        session(f"s{i}", turn(f"s{i}", f"What is s{i}?"), color=colors[i]) for i in range(ASKED)
+    ]
+    write_rows(folder / "single-turn", rows, split="public_test")
+    vectors = np.eye(4, dtype=np.float32)
+    entries, pages = [], []
+    for number, vector in enumerate(vectors):
+        told: dict[str, Any] = {"image_url": f"https://x.org/{number}.jpg"}
+        told |= {"entities": json.dumps([f"Thing {number}"]), "info": "{}"}
+        entries.append(Row(str(number), vector, told))
+        url = f"https://x.org/{number}"
+        told = {"page_url": url, "page_name": f"Page {number}", "page_snippet": "A thing."}
+        pages.append(Row(f"{url}_chunk_0", vector, told))
+    write_index(entries, folder / "image-index-public-test", "image", CLIP)
+    write_index(pages, folder / "web-index-public-test", "text", BGE)
+    return folder
+
+
+def test_what_is_not_here_is_listed_and_all_calls_are_counted(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    values = {
+        "notebooks": ["crag_mm/52_crag_mm_single_turn"],
+        "crag_mm_single": str(folder / "single-turn"),
+        "crag_mm_indexes": str(folder),
+        "image_service": CLIP,
+        "web_service": {"model": BGE, "pooling": "mean"},
+        "rewriter": "nobody/rewriter",
+        "judge": "nobody/judge",
+        "talk": {"answer_tokenizer": "nobody/tokens"},
+        "answers_dir": str(tmp_path / "answers"),
+        "cache_dir": str(tmp_path / "cache"),
+    }
+    file = tmp_path / "p.yaml"
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    found, missing = check_parameters(file)
+    for words in (CLIP, BGE, "rewriter 'nobody/rewriter'", "judge 'nobody/judge'"):
+        assert sum(words in line for line in missing) == 1, missing
+    assert any("answer_tokenizer 'nobody/tokens': it is not on" in line for line in missing)
+    assert len(missing) == 5
+    told = "\n".join(found)
+    calls = re.findall(r"forecast: (\d+) calls", told)
+    assert calls == [str(2 * 3 * ASKED)]  # three arms, with two pictures each
+    assert "fails there" not in told
+    assert f"is what {CLIP}, {BGE} will find" in told
+    # nobody says questions anew where they are searched as they are
+    unwanted = {**values, "search": {"rewrite": "none"}, "crag_mm_single": "nowhere"}
+    file.write_text(yaml.safe_dump(unwanted), encoding="utf-8")
+    assert not any("rewriter" in line for line in check_parameters(file)[1])
+
+
+def test_without_known_entities_there_is_no_threshold_to_choose(tmp_path: Path) -> None:
+    run = make_run([("a", "kg-1", 0.9)])
+    metadata = {"entities": [{"entity_name": "Van", "entity_attributes": ""}]}
+    corpus = {"kg-1": Evidence(doc_id="kg-1", metadata=metadata)}
+    untold = threshold_curve(run, [Query(query_id="a", text="?")], corpus)
+    assert untold.empty
+    assert np.isnan(best_threshold(untold))
+    with forecasting(tmp_path):  # what stands in for hits shows nothing
+        told = [Query(query_id="a", text="?", entity="Bus")]
+        assert threshold_curve(run, told, corpus).empty
