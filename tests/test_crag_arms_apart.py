@@ -4,6 +4,7 @@ differences on some of the turns.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +19,7 @@ from vrag_kit.papers.crag_mm import (
     needs_history,
     printed_gains,
     slice_gains,
+    some_questions,
     truth_means,
     turn_shares,
     with_other_pictures,
@@ -67,6 +69,15 @@ def test_all_turns_of_a_session_get_the_picture_of_one_other(talks: Benchmark) -
     assert swapped.fingerprint != talks.fingerprint
     again = with_other_pictures(talks)
     assert {name: query.image for name, query in again.queries.items()} == lent
+
+
+def test_some_conversations_are_taken_whole(talks: Benchmark) -> None:
+    labelled = replace(talks, qrels={name: {} for name in talks.queries})
+    some = some_questions(labelled, 2)
+    groups = set(some.groups.values())
+    assert len(groups) == 2
+    assert list(some.queries) == [name for name in talks.queries if name[0] in groups]
+    assert some_questions(labelled, 0).queries == talks.queries
 
 
 def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:

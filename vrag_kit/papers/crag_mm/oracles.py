@@ -76,10 +76,13 @@ class KnownEntities(AroundService):
 
 
 def some_questions(benchmark: Benchmark, count: int, *, seed: int = 0) -> Benchmark:
-    """The benchmark with `count` of its questions at random, all when it is 0: an arm with
-    every oracle is asked five times as much. For single questions.
+    """The benchmark with `count` of its single questions, or whole conversations, at
+    random; all when it is 0. For what is asked several times over: an arm with every
+    oracle, or with other pictures.
     """
-    return benchmark.subset(ordered(benchmark.queries, seed, "oracles")[: count or None])
+    groups = ordered(dict.fromkeys(benchmark.groups.values()), seed, "oracles")
+    wanted = set(groups[: count or None])
+    return benchmark.subset([name for name, group in benchmark.groups.items() if group in wanted])
 
 
 def with_oracles(arms: Arms) -> dict[str, Arms]:
