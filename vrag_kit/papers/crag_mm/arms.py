@@ -180,8 +180,11 @@ def _shown(
 
 def _found(*searches: _Hits) -> Found:
     """What several searches found for one query, one behind the other."""
-    documents = tuple(each for hits in searches for each in hits.shown)
-    return Found(documents=documents, passed_over=sum(each.passed_over for each in searches))
+    documents: list[Evidence] = []
+    for hits in searches:
+        documents += hits.shown
+    passed_over = sum(hits.passed_over for hits in searches)
+    return Found(documents=tuple(documents), passed_over=passed_over)
 
 
 def _has_entity(entry: Evidence) -> bool:
