@@ -1,8 +1,23 @@
-"""MRAG-Suite (Ji, 2025): its printed numbers with their audit, the words of its prompts,
-and its filter in two steps.
+"""MRAG-Suite (Ji, 2025): its printed numbers with their audit, the words of its prompts
+and their sweep, its filter in two steps, and ambiguous questions.
 """
 
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
+from vrag_kit.papers.mrag_suite.ambiguity import (
+    AnswerRewrite,
+    Detection,
+    answer_rewrite_prompt,
+    detection_prompt,
+    query_rewrite_prompt,
+    read_answer_rewrite,
+    read_detection,
+    read_query_rewrite,
+)
+from vrag_kit.papers.mrag_suite.ambiguous_pairs import (
+    ambiguous_less_clear,
+    clear_partners,
+    pairs_of_suite,
+)
 from vrag_kit.papers.mrag_suite.audit import audit, paper_tables
 from vrag_kit.papers.mrag_suite.audit_claims import (
     claim_rows,
@@ -17,6 +32,13 @@ from vrag_kit.papers.mrag_suite.beside_print import (
     claims_beside_print,
 )
 from vrag_kit.papers.mrag_suite.closed_book import CLOSED_BOOK, closed_book_wording, with_confidence
+from vrag_kit.papers.mrag_suite.detection import (
+    Assessor,
+    detected_by_rule,
+    flag_rates,
+    load_assessor,
+    status_kappa,
+)
 from vrag_kit.papers.mrag_suite.difficulty_filter import (
     FilterRules,
     filter_decisions,
@@ -43,6 +65,7 @@ from vrag_kit.papers.mrag_suite.printed import (
     printed_range,
 )
 from vrag_kit.papers.mrag_suite.printed_text import claims
+from vrag_kit.papers.mrag_suite.prompt_sweep import ask_with_prompts, halves_of, prompt_sweep
 from vrag_kit.papers.mrag_suite.prompts import (
     EXAMPLES,
     INIT,
@@ -67,8 +90,14 @@ __all__ = [
     "REASONING",
     "SETTINGS",
     "TEXT_ONLY",
+    "AnswerRewrite",
+    "Assessor",
+    "Detection",
     "FilterRules",
     "PromptDesign",
+    "ambiguous_less_clear",
+    "answer_rewrite_prompt",
+    "ask_with_prompts",
     "audit",
     "audit_figure",
     "audit_summary",
@@ -76,16 +105,23 @@ __all__ = [
     "claim_rows",
     "claims",
     "claims_beside_print",
+    "clear_partners",
     "closed_book_wording",
     "contradictions",
+    "detected_by_rule",
+    "detection_prompt",
     "domain_of",
     "filter_controls",
     "filter_decisions",
+    "flag_rates",
+    "halves_of",
     "inequalities",
     "inequality_figure",
     "keep_rates",
     "kept",
+    "load_assessor",
     "near_copies",
+    "pairs_of_suite",
     "paper_tables",
     "printed_accuracy",
     "printed_ambiguous",
@@ -97,8 +133,14 @@ __all__ = [
     "printed_modes",
     "printed_range",
     "prompt_design",
+    "prompt_sweep",
+    "query_rewrite_prompt",
+    "read_answer_rewrite",
+    "read_detection",
+    "read_query_rewrite",
     "readings",
     "stands_in_question",
+    "status_kappa",
     "suite_wording",
     "with_confidence",
     "write_dropped",

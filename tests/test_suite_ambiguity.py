@@ -1,0 +1,243 @@
+"""Ambiguous questions are detected and said anew in the paper's words, strictly read;
+flagged ones meet clear ones like them; and a prompt is chosen where it is not reported.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from strange_server import StrangeServer, images_in, text_in
+
+from vrag_kit.analysis import per_query
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.judging import Unreadable
+from vrag_kit.papers.mrag_suite import (
+    Detection,
+    ambiguous_less_clear,
+    clear_partners,
+    detected_by_rule,
+    detection_prompt,
+    flag_rates,
+    halves_of,
+    load_assessor,
+    pairs_of_suite,
+    prompt_sweep,
+    read_answer_rewrite,
+    read_detection,
+    read_query_rewrite,
+    status_kappa,
+)
+from vrag_kit.types import Benchmark, Evidence, Query
+
+
+def reply(status: str, explanation: str = "No year is given.") -> str:
+    return json.dumps({"status": status, "explanation": explanation})
+
+
+def small(texts: dict[str, str], *, folder: Path | None = None) -> Benchmark:
+    """A question each; "drawn" has a picture of its own."""
+    queries = {}
+    for name, text in texts.items():
+        image = None
+        if name == "drawn" and folder is not None:
+            Image.new("RGB", (8, 8), "red").save(folder / "own.png")
+            image = ImageFile(folder / "own.png")
+        queries[name] = Query(
+            query_id=name, text=text, image=image, answers=("in {q_esc} 1990",), group=name[0]
+        )
+    gold = Evidence(doc_id="gold", text="Built in\n1990.")
+    return Benchmark(
+        name="small",
+        fingerprint="f",
+        queries=queries,
+        corpus={"gold": gold},
+        qrels={name: {"gold": 1} for name in queries},
+    )
+
+
+def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path: Path) -> None:
+    texts = {"a": "When was it built?", "drawn": "What shape is it?", "c": "Which is best?"}
+    plans = {
+        "When was": [f"say {reply('AMBIGUOUS')}"],
+        "What shape": [f"say {reply('CLEAR')}"],
+        "Which is": ["say It is AMBIGUOUS.", "say AMBIGUOUS"],
+    }
+    benchmark = small(texts, folder=tmp_path)
+    with StrangeServer(plans) as server:
+        entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
+        table = load_assessor(entry, tmp_path).detect(benchmark).set_index("query_id")
+        load_assessor(entry, tmp_path).detect(benchmark)
+        requests = [each for each in server.requests if "word: ready" not in text_in(each)]
+    assert table["status"].to_dict() == {"a": "AMBIGUOUS", "drawn": "CLEAR", "c": ""}
+    assert "not one JSON object" in table.loc["c", "detail"]
+    assert len(requests) == 4  # three, and one of them again
+    first = next(text for text in map(text_in, requests) if "When was" in text)
+    assert first.startswith("You are an expert question-quality assessor.\nYour goal is")
+    # braces in an answer are no fields
+    assert first.endswith('Answer: "in {q_esc} 1990"')
+    (seen,) = [each for each in requests if images_in(each)]
+    assert "from the question plus the attached image" in text_in(seen)
+    assert seen["temperature"] == 0
+
+
+def test_answers_and_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> None:
+    plans = {
+        "meticulous": ["say Evidence inconclusive.\nFigures cover different years."],
+        "rewriting ambiguous": ["say When was the tower built, by the plate of 1990?"],
+    }
+    benchmark = small({"a": "When was it built?", "b": "Which is best?"})
+    detections = pd.DataFrame(
+        {"query_id": ["a", "b"], "status": ["AMBIGUOUS", "CLEAR"], "explanation": ["No tower.", ""]}
+    )
+    with StrangeServer(plans) as server:
+        entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
+        assessor = load_assessor(entry, tmp_path)
+        answers = assessor.rewrite_answers(benchmark)
+        questions = assessor.rewrite_queries(benchmark, detections)
+        sent = "\n".join(map(text_in, server.requests))
+    assert answers["outcome"].tolist() == ["inconclusive", "inconclusive"]
+    assert questions[["query_id", "original", "question"]].to_numpy().tolist() == [
+        ["a", "When was it built?", "When was the tower built, by the plate of 1990?"]
+    ]
+    assert "EVIDENCE:\n- why it was flagged: No tower.\n- Built in 1990.\nREQUIREMENTS" in sent
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        reply("CLEAR", ""),
+        f"<think>Hm {{</think>\n```json\n{reply('CLEAR', '')}\n```",
+    ],
+)
+def test_one_json_object_is_read(raw: str) -> None:
+    assert read_detection(raw) == Detection("CLEAR", "")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "CLEAR",
+        f"Sure: {reply('CLEAR')}",
+        reply("clear"),
+        reply("CLEAR", "word " * 31),
+        '{"status": "CLEAR"}',
+        '{"status": "CLEAR", "status": "AMBIGUOUS", "explanation": ""}',
+        '[{"status": "CLEAR", "explanation": ""}]',
+        "",
+    ],
+)
+def test_all_else_is_unreadable(raw: str) -> None:
+    with pytest.raises(Unreadable):
+        read_detection(raw)
+
+
+def test_refusals_are_exact_sentences_and_a_question_is_one_line() -> None:
+    assert read_answer_rewrite("It was built in 1990.").outcome == "answered"
+    assert read_answer_rewrite("1. …\nInsufficient evidence to answer.").outcome == "insufficient"
+    assert read_answer_rewrite("The evidence inconclusive. So").outcome == "answered"
+    for raw in ("", "Evidence inconclusive.\nInsufficient evidence to answer."):
+        with pytest.raises(Unreadable):
+            read_answer_rewrite(raw)
+    assert read_query_rewrite("\nWhen was it built?\n") == "When was it built?"
+    for raw in (
+        "",
+        "- When?",
+        "Rewritten Question: When?",
+        "One?\nTwo?",
+        "According to the image?",
+    ):
+        with pytest.raises(Unreadable):
+            read_query_rewrite(raw)
+
+
+def test_a_question_without_an_accepted_answer_has_a_prompt_too() -> None:
+    (message,) = detection_prompt(Query(query_id="q", text="When?"))
+    assert str(message.parts[0]).endswith('Answer: ""')
+
+
+def test_flag_rates_and_kappa_leave_out_what_could_not_be_read() -> None:
+    mine = ["AMBIGUOUS", "AMBIGUOUS", "CLEAR", "CLEAR", ""]
+    table = pd.DataFrame({"status": mine, "group": list("abcde")})
+    (row,) = flag_rates({"small": table}).to_dict("records")
+    assert (row["flagged"], row["value"], row["n"], row["n_failed"]) == (2, 0.5, 4, 1)
+    theirs = pd.Series(["AMBIGUOUS", "CLEAR", "CLEAR", "CLEAR", "CLEAR"])
+    found = status_kappa(table["status"], theirs, table["group"])
+    # 3 of 4 agree; by chance 1/2 · 1/4 + 1/2 · 3/4 = 1/2
+    assert (found.value, found.n, found.n_failed) == (0.5, 4, 1)
+
+
+class Short:
+    """A rule: short questions are ambiguous."""
+
+    explanation = "It is short."
+
+    def __init__(self, query: Query) -> None:
+        self.ambiguous = len(query.text.split()) < 3
+
+
+def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
+    texts = {"a": "When?", "b": "How long?", "c": "one two three four", "d": "one two three"}
+    benchmark = small({**texts, "e": "one two three four five six"})
+    statuses = detected_by_rule(benchmark, Short)
+    pairs = clear_partners(benchmark, statuses).set_index("ambiguous")
+    assert set(pairs.index) == {"a", "b"}
+    # c and d are nearest, and each is taken once
+    assert set(pairs["clear"]) == {"c", "d"}
+    both = pairs_of_suite({"x": benchmark}, {"x": statuses})
+    values = pd.DataFrame({"query_id": list("abcde"), "value": [0.0, np.nan, 1.0, 1.0, 0.0]})
+    values = values.assign(model="m", group=list("abcde"))
+    means = ambiguous_less_clear(values, both).set_index("split")
+    assert means["value"].to_dict() == {"clear": 1.0, "ambiguous": 0.0, "difference": -1.0}
+    assert (means[["n", "n_failed"]] == 1).all(axis=None)
+    with pytest.raises(VragError, match="there are no pairs"):
+        ambiguous_less_clear(values, both.head(0))
+
+
+def swept(scores: dict[str, dict[str, float]]) -> pd.DataFrame:
+    """Prompt → query → score; the query's first letter is its group."""
+    rows = []
+    for prompt, of in scores.items():
+        for name, score in of.items():
+            row = {"prompt": prompt, "query_id": name, "group": name[0], "score": score}
+            rows.append({**row, "model": "m", "status": "ok", "abstained": 0.0})
+    return pd.DataFrame(rows)
+
+
+def test_halves_are_of_groups_and_no_group_is_in_both() -> None:
+    halves = halves_of(list("abcdeabcde"))
+    assert sorted(halves.values()) == ["choose"] * 2 + ["report"] * 3
+    assert halves == halves_of(list("edcba"))
+    with pytest.raises(VragError, match="1 group cannot be halved"):
+        halves_of(["a", "a"])
+
+
+def test_the_best_prompt_is_chosen_on_one_half_and_reported_on_the_other() -> None:
+    groups = [chr(ord("a") + n) for n in range(20)]
+    halves = halves_of(groups)
+    lucky = {name: float(halves[name] == "choose") for name in groups}
+    steady = dict.fromkeys(groups, 0.75)
+    table = prompt_sweep(swept({"lucky": lucky, "steady": steady})).set_index("prompt")
+    assert table["chosen"].to_dict() == {"lucky": True, "steady": False}
+    assert table.loc["lucky", ["choose", "report"]].tolist() == [1.0, 0.0]
+    assert table["report_n"].tolist() == [10, 10]
+    # 0 less (0 + 0.75) / 2
+    assert table.loc["lucky", "gain"] == pytest.approx(-0.375)
+    # Holm over two prompts
+    assert table.loc["lucky", "p_holm"] == pytest.approx(min(1, 2 * table.loc["lucky", "p"]))
+
+
+def test_a_question_counts_in_the_sweep_where_each_prompt_has_a_value() -> None:
+    names = [f"{group}{n}" for group in "abcdefgh" for n in range(2)]
+    scores = {prompt: dict.fromkeys(names, 0.5) for prompt in ("one", "two")}
+    scores["two"]["a0"] = np.nan
+    table = prompt_sweep(swept(scores))
+    assert table["n_failed"].tolist() == [1, 1]
+    assert (table["choose_n"] + table["report_n"] == 15).all()
+    assert table["chosen"].tolist() == [True, False]
+    assert len(per_query(swept(scores), by=["prompt"])) == 32

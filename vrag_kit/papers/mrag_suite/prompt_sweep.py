@@ -1,0 +1,110 @@
+"""The sweep over prompts (Table 6): the best is chosen on one half of the groups and
+reported on the other, since the best of twelve is too good where it was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from vrag_kit.analysis.accuracy import per_query
+from vrag_kit.analysis.comparison import compare
+from vrag_kit.analysis.intervals import summarise
+from vrag_kit.errors import VragError
+from vrag_kit.generation.experiment import ask_models
+from vrag_kit.options import Entry
+from vrag_kit.order import ordered
+from vrag_kit.papers.mrag_suite.prompts import PROMPTS
+from vrag_kit.papers.mrag_suite.wording import suite_wording
+from vrag_kit.types import Benchmark, Context
+
+CHOOSE, REPORT = "choose", "report"
+MEAN = "mean of all prompts"
+"""What each prompt is tested against."""
+
+
+def ask_with_prompts(
+    models: Sequence[Entry],
+    benchmark: Benchmark,
+    contexts: Sequence[Context],
+    answers_dir: Path | str,
+    *,
+    domain: str,
+    prompts: Sequence[str] = tuple(PROMPTS),
+    run_with: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
+) -> pd.DataFrame:
+    """`ask_models` with each of `prompts`, for an expert in `domain`: its table with the
+    column prompt. Options are shown where questions have them. Raises as `suite_wording`
+    and `ask_models` do.
+    """
+    options = any(query.choices for query in benchmark.queries.values())
+    wordings = {name: suite_wording(name, domain=domain, options=options) for name in prompts}
+    tables = []
+    for name, wording in wordings.items():
+        table = ask_models(
+            models, benchmark, contexts, answers_dir, wording=wording, run_with=run_with
+        )
+        tables.append(table.assign(prompt=name))
+    return pd.concat(tables, ignore_index=True)
+
+
+def halves_of(groups: Sequence[str] | pd.Series, *, seed: int = 0) -> dict[str, str]:
+    """Group → "choose" or "report": the first half of the groups in an order by hash, and
+    the others, of which there may be one more. Raises `VragError` for fewer than two.
+    """
+    names = ordered(dict.fromkeys(map(str, groups)), seed, "halves of the sweep")
+    if len(names) < 2:
+        raise VragError(
+            f"halves_of: {len(names)} group cannot be halved; choosing and reporting on the same"
+            " questions would be too good. Take questions of several groups."
+        )
+    half = len(names) // 2
+    return {name: CHOOSE if place < half else REPORT for place, name in enumerate(names)}
+
+
+def prompt_sweep(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
+    """Each prompt's mean on the half on which one is chosen and on the one on which it is
+    reported: prompt, chosen, then choose and report, each with _low, _high and _n, and of
+    the reporting half: gain (over the mean of all prompts on the same question) with
+    gain_low, gain_high, p and p_holm; n_failed (questions without a value).
+
+    `judged` has the column prompt; values are means over models, as in Table 6, on the
+    judge's scale, and those of a question only where each prompt has one. The chosen
+    prompt has the highest mean of the choosing half, the first of equals. p_holm
+    corrects for all prompts. Raises `VragError` as `halves_of` does, and where no
+    question has a value with every prompt.
+    """
+    values = per_query(judged, by=["prompt"])
+    halves = values["group"].astype(str).map(halves_of(values["group"], seed=seed))
+    complete = values.groupby("query_id")["value"].transform("count")
+    failed = values[complete < values["prompt"].nunique()]["query_id"].nunique()
+    values = values.assign(half=halves)[complete == values["prompt"].nunique()]
+    if values["half"].nunique() < 2:
+        raise VragError(
+            "prompt_sweep: one half of the groups has no question with a value for every prompt;"
+            " ask more questions, or leave out the prompt that fails."
+        )
+    means = summarise(values, ["prompt", "half"])
+    table = pd.DataFrame({"prompt": list(values["prompt"].unique())}).set_index("prompt")
+    for half in (CHOOSE, REPORT):
+        of_half = means[means["half"] == half].set_index("prompt")
+        table[half] = of_half["value"]
+        table[f"{half}_low"], table[f"{half}_high"] = of_half["ci_low"], of_half["ci_high"]
+        table[f"{half}_n"] = of_half["n"]
+    gains = _gains(values[values["half"] == REPORT])
+    table = table.join(gains).reset_index()
+    best = table[CHOOSE].idxmax()
+    return table.assign(chosen=table.index == best, n_failed=failed)
+
+
+def _gains(values: pd.DataFrame) -> pd.DataFrame:
+    """Paired differences of each prompt to the mean of all, by prompt."""
+    same = ["query_id", "group", "half", "worst", "best"]
+    mean = values.groupby(same, sort=False)["value"].mean().reset_index().assign(prompt=MEAN)
+    both = pd.concat([values, mean], ignore_index=True)
+    found = compare(both, arm="prompt", by=["half"], baseline=MEAN, repeats=["prompt"])
+    named = {"value": "gain", "ci_low": "gain_low", "ci_high": "gain_high"}
+    return found.rename(columns=named).set_index("prompt")[[*named.values(), "p", "p_holm"]]
