@@ -26,9 +26,12 @@ from vrag_kit.papers.mrag_suite import (
     printed_data,
     printed_gaps,
     printed_modes,
+    printed_name,
     printed_range,
     prompt_design,
+    suite_statistics,
 )
+from vrag_kit.types import Benchmark, Evidence, Query
 
 
 def test_every_table_names_its_data_sets_alike() -> None:
@@ -144,3 +147,25 @@ def test_printed_definitions_stand_beside_both_families() -> None:
     # recall looks at no evidence; self-knowledge is 0 by the paper's own equation
     assert table.loc[("recall", "text"), first] == "60.0 [55.0, 90.0] (n = 12)"
     assert table.loc[("self_knowledge", "image"), second] == "–"
+
+
+def test_a_suite_in_numbers_stands_beside_table_1() -> None:
+    queries = {
+        name: Query(query_id=name, text=text, answers=("one two",), group="g")
+        for name, text in (("a", "What is it?"), ("b", "Is it so or not?"))
+    }
+    charts = Benchmark(
+        name="charts",
+        fingerprint="f",
+        queries=queries,
+        corpus={"d": Evidence(doc_id="d", text="t")},
+        qrels={"a": {}, "b": {}},
+    )
+    table = suite_statistics({"chart-rag": charts, "mine": charts})
+    named = table[table["dataset"] == "chart-rag"].set_index("metric")
+    assert named.loc["n_full", ["value", "paper"]].tolist() == [2, 4738]
+    assert named.loc["avg_question_length", ["value", "paper"]].tolist() == [4, 7]
+    assert pd.isna(named.loc["avg_image_width_px", "value"])
+    assert table[table["dataset"] == "mine"]["paper"].isna().all()
+    assert printed_name("visrag-arxiv") == "VisRAG-ArXiv"
+    assert set(map(printed_name, map(str.lower, DATASETS))) == set(DATASETS)

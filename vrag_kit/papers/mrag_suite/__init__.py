@@ -75,6 +75,7 @@ from vrag_kit.papers.mrag_suite.prompts import (
     domain_of,
     prompt_design,
 )
+from vrag_kit.papers.mrag_suite.statistics import printed_name, suite_statistics
 from vrag_kit.papers.mrag_suite.wording import SETTINGS, suite_wording
 
 __all__ = [
@@ -131,6 +132,7 @@ __all__ = [
     "printed_data",
     "printed_gaps",
     "printed_modes",
+    "printed_name",
     "printed_range",
     "prompt_design",
     "prompt_sweep",
@@ -141,6 +143,7 @@ __all__ = [
     "readings",
     "stands_in_question",
     "status_kappa",
+    "suite_statistics",
     "suite_wording",
     "with_confidence",
     "write_dropped",
