@@ -18,10 +18,14 @@ from vrag_kit.analysis import (
     as_text,
     claim_means,
     claim_values,
+    claims_file_of,
     compare,
     estimate,
+    read_claims_file,
     with_caption,
     with_claims,
+    with_metrics,
+    write_claims_file,
 )
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
@@ -238,3 +242,24 @@ def test_two_arms_are_compared_by_the_same_values(world: Benchmark) -> None:
 def test_a_table_without_sheets_is_refused() -> None:
     with pytest.raises(VragError, match="has no column 'sheet'"):
         claim_means(answers(("a", "red", ())))
+
+
+def test_own_answers_become_a_file_that_ragchecker_reads(
+    world: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = ("p_red", "t_none")
+    failed = answers(("c", "", shown), status="error")
+    table = pd.concat([answers(("a", "red and blue", shown), ("b", "green", ())), failed])
+    found = checked(world, table.reset_index(drop=True), Painter())
+    document, left_out = with_metrics(claims_file_of(world, found))
+    write_claims_file(tmp_path / "a.json", document)
+    assert left_out == 0
+    assert "1 of 3 answers have no sheet" in capsys.readouterr().out
+    assert read_claims_file(tmp_path / "a.json").sheets == tuple(found["sheet"][:2])
+    result = document["results"][0]
+    assert (result["gt_answer"], result["response"]) == ("red", "red and blue")
+    context = [{"doc_id": "p_red", "text": "a blue caption", "modality": "image"}]
+    assert result["retrieved_context"] == [*context, {"doc_id": "t_none", "text": "It flies."}]
+    assert result["retrieved2response"] == [["Entailment", "Neutral"], ["Contradiction", "Neutral"]]
+    with pytest.raises(VragError, match="several answers to query 'a'"):
+        claims_file_of(world, pd.concat([found, found]))

@@ -37,6 +37,7 @@ from vrag_kit.analysis.claims_labelled import to_label, with_true_sheets
 from vrag_kit.analysis.claims_means import claim_means, claim_values, sheet_rows
 from vrag_kit.analysis.claims_ragchecker import ragchecker_metrics
 from vrag_kit.analysis.claims_shares import Share
+from vrag_kit.analysis.claims_written import claims_file_of
 from vrag_kit.analysis.company import cost_of_company, growth_of_company
 from vrag_kit.analysis.comparison import beside_each, compare, since_smallest_k
 from vrag_kit.analysis.conversation_means import (
@@ -90,6 +91,7 @@ __all__ = [
     "change_over_k",
     "claim_means",
     "claim_values",
+    "claims_file_of",
     "column_means",
     "compare",
     "confusion",

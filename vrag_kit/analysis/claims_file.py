@@ -142,7 +142,7 @@ class _Result:
                     f"{self._where}, {name}, number {number}: found {short(claim)}, expected a"
                     " triple of texts, or a text."
                 )
-            claims.append(" ".join(words))
+            claims.append(" ".join(filter(None, words)))
         return tuple(claims)
 
     def _items(self) -> tuple[Item, ...]:

@@ -16,6 +16,9 @@ from vrag_kit.judging.claims import (
 )
 from vrag_kit.types import Evidence, Failure, Judgment, Status
 
+RULE = "rule"
+"""What parameters call extractor and checker by rule."""
+
 
 class Grammar(Protocol):
     """What rules know of a language."""
@@ -34,7 +37,7 @@ class Grammar(Protocol):
 class RuleExtractor:
     """Takes words apart as a grammar does; implements `ClaimExtractor`."""
 
-    name = "rule"
+    name = RULE
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
@@ -52,7 +55,7 @@ class RuleChecker:
     saw these. Without it claims about them stay without a label.
     """
 
-    name = "rule"
+    name = RULE
 
     def __init__(self, grammar: Grammar, pictures: ClaimChecker | None = None) -> None:
         self.fingerprint = pictures.fingerprint if pictures else ""

@@ -15,6 +15,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
+from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval import OPTIONS
 from vrag_kit.retrieval.services import WORD_INDEXES
@@ -25,6 +26,7 @@ from vrag_kit.workspace import path as project_path
 
 _ASKED = {
     "answerer": "answerer",
+    "checker": "checker",
     "extractor": "extractor",
     "judge": "judge",
     "rewriter": "rewriter",
@@ -37,7 +39,8 @@ _NOBODY = {
     "rewriter": ("",),
     "writer": (TEMPLATE,),
     "filter_model": ("",),
-    "extractor": ("",),
+    "extractor": ("", RULE),
+    "checker": (RULE,),
     "answerer": (),
 }
 """Values of theirs that name no model."""
@@ -50,6 +53,7 @@ _INSTEAD: dict[str, tuple[str, Any]] = {
     "writer": ("writer", TEMPLATE),
     "filter_model": ("filter_model", ""),
     "extractor": ("extractor", ""),
+    "checker": ("checker", RULE),
 }
 """A model that is not here → the parameter and its value, or its keys, without it."""
 

@@ -16,7 +16,7 @@ from papermill import inspect_notebook
 from vrag_kit.errors import VragError
 
 _ENTRIES = (
-    *("answerer", "extractor", "filter_model", "judge"),
+    *("answerer", "checker", "extractor", "filter_model", "judge"),
     *("image_service", "retriever", "rewriter", "text_retriever", "web_service", "writer"),
 )
 """Parameters that name a model, and so may be a mapping with "model" and options."""
