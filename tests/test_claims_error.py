@@ -133,6 +133,17 @@ def test_the_checkers_error_is_carried_into_the_interval() -> None:
     assert nothing["n_labelled"] == 0
 
 
+def test_true_labels_that_never_vary_leave_doubt_though_the_checker_does_vary() -> None:
+    right = sheet("tt", ["EE", "EN"], [], "11", "")
+    table = world(12).assign(true_sheet=[right] * 12)
+    table["sheet"] = [right, sheet("tt", ["EE", "NN"], [], "11", "")] * 6
+    table["group"] = [f"species {number // 3}" for number in range(12)]
+    found = corrected_claims(table, table).set_index(["metric", "modality", "labels"])
+    corrected = found.loc[("faithfulness", "all", "corrected")]
+    unseen = 1 - 0.025 ** (1 / 4)  # Clopper and Pearson's, for four species
+    assert list(corrected[["value", "ci_low", "ci_high"]]) == pytest.approx([1, 1 - unseen, 1])
+
+
 def test_sheets_of_different_claims_are_not_compared() -> None:
     table = world(3).assign(true_sheet=[dataclasses.replace(TRUE, query_id="other")] * 3)
     with pytest.raises(VragError, match="'q': the sheet with true labels is of other claims"):

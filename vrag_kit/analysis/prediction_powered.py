@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import ARM
+from vrag_kit.analysis.clusters import ClusterMean
 from vrag_kit.analysis.intervals import Estimate, estimate
 from vrag_kit.errors import VragError
 from vrag_kit.frames import JUDGED
@@ -188,13 +189,18 @@ def corrected_mean(
     if own.empty:
         return np.nan, np.nan, np.nan
     side = _side(part, own, scale)
-    if side.off.by_group.any():
-        low, high = side.judge.plus(side.off).interval()
+    both = side.judge.plus(side.off)
+    if side.off.by_group.any() and np.allclose(both.by_group, 0.0, rtol=0, atol=1e-12):
+        # the truth does not vary among what is labelled, though the judge does
+        alike = ClusterMean(both.value, 0.0, math.nan, own["group"].nunique(), scale)
+        low, high = alike.interval()
+    elif side.off.by_group.any():
+        low, high = both.interval()
     else:  # labels show no variance: the judge's own interval, and what they may not show
         doubt = math.nan if math.isnan(side.off.freedom) else side.off.unseen
         low = judge.value - math.hypot(judge.value - judge.ci_low, doubt)
         high = judge.value + math.hypot(judge.ci_high - judge.value, doubt)
-    cut = np.clip([judge.value + side.off.value, low, high], scale.worst, scale.best)
+    cut = np.clip([both.value, low, high], scale.worst, scale.best)
     return float(cut[0]), float(cut[1]), float(cut[2])
 
 
