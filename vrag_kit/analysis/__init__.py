@@ -7,6 +7,7 @@ from vrag_kit.analysis.abstention import (
     selective_accuracy,
 )
 from vrag_kit.analysis.accuracy import accuracy, best_top_k, column_means, over_draws, per_query
+from vrag_kit.analysis.across import ACROSS, Answered, Measured, across, across_table
 from vrag_kit.analysis.agreement import (
     READINGS,
     agreement,
@@ -67,18 +68,23 @@ from vrag_kit.analysis.settings_table import settings_table
 from vrag_kit.analysis.strata import by_stratum, with_strata
 
 __all__ = [
+    "ACROSS",
     "OUTCOMES",
     "READINGS",
+    "Answered",
     "ClaimSheet",
     "ClaimsFile",
     "Estimate",
     "Item",
+    "Measured",
     "Mix",
     "Ratio",
     "Share",
     "StopRule",
     "accuracy",
     "accuracy_given_clue",
+    "across",
+    "across_table",
     "agreement",
     "agreement_table",
     "arm_correlation",

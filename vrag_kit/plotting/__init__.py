@@ -1,5 +1,6 @@
 """Figures: one look, one way to save, one function each."""
 
+from vrag_kit.plotting.across import across_figure
 from vrag_kit.plotting.agreement import agreement_figure
 from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, side_by_side
 from vrag_kit.plotting.building import building_figure
@@ -26,6 +27,7 @@ from vrag_kit.plotting.variants import variants_figure
 
 __all__ = [
     "accuracy_figure",
+    "across_figure",
     "agreement_figure",
     "asked_figure",
     "baseline_figure",

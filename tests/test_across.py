@@ -1,0 +1,194 @@
+"""Any metric on any benchmark: every cell against a hand calculation, or its reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from claim_sheets import sheet
+
+from vrag_kit.analysis import ACROSS, Answered, ClaimSheet, across, across_table
+from vrag_kit.errors import VragError
+from vrag_kit.papers.crag_mm import two_not_right
+from vrag_kit.plotting import across_figure
+from vrag_kit.types import Benchmark, Query
+
+RIGHT, WRONG, DECLINES = ("red", 1.0, 0.0), ("blue", 0.0, 0.0), ("I don't know", 0.0, 1.0)
+HALF = ("red, not spotted", 0.5, 0.0)
+Said = tuple[str, float, float]
+
+
+def questions(n: int, *, labelled: bool = True, choices: tuple[str, ...] = ()) -> Benchmark:
+    """Questions whose answer is "red", and of which document d tells it."""
+    queries = {}
+    for number in range(n):
+        name = f"q{number}"
+        queries[name] = Query(
+            query_id=name, text="What color?", answers=("red",), choices=choices, group=name
+        )
+    qrels = {name: {"d": 1} if labelled else {} for name in queries}
+    return Benchmark(name="toy", fingerprint="", queries=queries, corpus={}, qrels=qrels)
+
+
+def judged(said: Sequence[Said], setting: str = "top_k", k: int = 3) -> pd.DataFrame:
+    """One answer a question: (words, score, abstained)."""
+    table = pd.DataFrame(list(said), columns=["answer", "score", "abstained"])
+    names = [f"q{number}" for number in range(len(table))]
+    failed = table["score"].isna()
+    return table.assign(
+        query_id=names,
+        group=names,
+        model="m",
+        setting=setting,
+        k=k,
+        draw=0,
+        sample=0,
+        doc_ids=[("d", "e") if number % 2 == 0 else ("e",) for number in range(len(table))],
+        status=failed.map({True: "timeout", False: "ok"}),
+        detail="",
+        worst=0.0,
+        best=1.0,
+    )
+
+
+def cells(answered: Answered) -> pd.DataFrame:
+    return across([answered]).set_index("metric")
+
+
+SAID = [RIGHT, RIGHT, HALF, WRONG, DECLINES, DECLINES, ("", math.nan, math.nan), RIGHT]
+ROW = Answered(name="toy", benchmark=questions(8), judged=judged(SAID), k=3)
+
+
+def test_graded_answers_have_accuracy_abstention_and_truthfulness_by_hand() -> None:
+    found = cells(ROW)
+    # seven verdicts: 1, 1, ½, 0, 0 (declines), 0 (declines), 1
+    assert found.loc["accuracy", "value"] == pytest.approx(100 * 3.5 / 7)
+    assert found.loc["abstention", "value"] == pytest.approx(100 * 2 / 7)
+    # right 3.5, wrong ½ + 1, declined nothing
+    assert found.loc["truthfulness", "value"] == pytest.approx(100 * (3.5 - 1.5) / 7)
+    assert list(found.loc[["accuracy", "abstention"], "n"]) == [7, 7]
+    assert list(found.loc[["accuracy", "abstention"], "n_failed"]) == [1, 1]
+    assert found.loc["evidence_found", "value"] == pytest.approx(50)
+    assert (found["ci_low"] <= found["value"])[found["reason"] == ""].all()
+
+
+def test_every_cell_has_a_value_with_n_and_interval_or_a_reason() -> None:
+    for row in (
+        ROW,
+        replace(ROW, benchmark=questions(8, labelled=False)),
+        replace(ROW, benchmark=questions(8, choices=("red", "blue"))),
+    ):
+        table = across([row])
+        assert list(table["metric"]) == list(ACROSS)
+        told = table["reason"] == ""
+        assert (table["n"] > 0).eq(told).all()
+        assert table[["value", "ci_low", "ci_high"]].notna().eq(told, axis=0).all(axis=None)
+
+
+def test_what_a_benchmark_has_not_is_told() -> None:
+    bare = cells(replace(ROW, benchmark=questions(8, labelled=False)))
+    for metric in ("gcue", "evidence_found"):
+        assert bare.loc[metric, "reason"] == "no document is labelled as one that answers"
+    assert bare.loc["faithfulness", "reason"] == "no claims were taken out of its answers"
+    assert bare.loc["choice_accuracy", "reason"] == "no question has options"
+    assert bare.loc["keypoint_coverage", "reason"] == "the data has no keypoints"
+    options = cells(replace(ROW, benchmark=questions(8, choices=("red", "blue"))))
+    assert options.loc["normalised_em", "reason"].startswith("an answer chooses an option")
+    assert options.loc["choice_accuracy", "reason"] == ""
+    assert cells(ROW).loc["gcue", "reason"] == "not asked without evidence"
+
+
+def test_gcue_is_told_where_all_four_arms_were_asked() -> None:
+    arms = {
+        "zero_shot": [WRONG] * 8,
+        "gt_clue": [RIGHT] * 8,
+        "non_clue": [WRONG] * 6 + [RIGHT] * 2,
+        "one_in_k": [RIGHT] * 4 + [WRONG] * 4,
+    }
+    asked = [judged(said, setting) for setting, said in arms.items()]
+    found = cells(replace(ROW, judged=pd.concat([ROW.judged, *asked]))).loc["gcue"]
+    # B = (0 + ¼) / 2 = ⅛; (½ − ⅛) / (1 − ⅛) = 3/7, a ratio, not percent
+    assert (found["value"], found["unit"], found["n"]) == (pytest.approx(3 / 7), "ratio", 8)
+    arms["gt_clue"] = [WRONG] * 8
+    asked = [judged(said, setting) for setting, said in arms.items()]
+    useless = cells(replace(ROW, judged=pd.concat([ROW.judged, *asked]))).loc["gcue"]
+    assert (useless["n"], useless["reason"]) == (0, "a clue does not help here")
+    deeper = replace(ROW, judged=pd.concat([judged(SAID, k=5), *asked]), k=5)
+    assert cells(deeper).loc["gcue", "reason"] == "not asked with one among 5"
+
+
+def test_conversations_end_before_truthfulness_and_not_before_accuracy() -> None:
+    turns = [RIGHT, WRONG, WRONG, RIGHT]  # stopped at the third, so the last is missing
+    queries = {}
+    for turn in range(4):
+        name = f"q{turn}"
+        queries[name] = Query(
+            query_id=name, text="?", answers=("red",), group="c", conversation_id="c", turn=turn
+        )
+    talk = replace(questions(0), queries=queries, qrels={name: {} for name in queries})
+    scores = judged(turns).assign(group="c", score=[1.0, -1.0, -1.0, 1.0], worst=-1.0)
+    row = Answered(name="talk", benchmark=talk, judged=scores, stop=two_not_right)
+    found = cells(row)
+    assert found.loc["accuracy", "value"] == pytest.approx(50)
+    assert (found.loc["accuracy", "n"], found.loc["accuracy", "counted"]) == (4, "turns")
+    assert found.loc["truthfulness", "value"] == pytest.approx(100 * (1 - 1 - 1 + 0) / 4)
+    assert found.loc["truthfulness", "n"] == 1
+    assert found.loc["truthfulness", "counted"] == "conversations"
+    unended = cells(replace(row, stop=None))
+    assert unended.loc["truthfulness", "value"] == pytest.approx(0)
+
+
+def with_sheets(sheets: Sequence[ClaimSheet | None]) -> pd.DataFrame:
+    told = [each and replace(each, query_id=f"q{n}") for n, each in enumerate(sheets)]
+    return judged([RIGHT] * len(sheets)).assign(sheet=told)
+
+
+def test_claims_are_means_over_answers_and_lack_what_their_sheets_lack() -> None:
+    supported = sheet("it", ["EN"], ["EN", "NN"], "1", "10")
+    unsupported = sheet("it", ["NN"], ["EE"], "0", "0")
+    row = replace(ROW, benchmark=questions(2), judged=judged([RIGHT] * 2))
+    found = cells(replace(row, checked=with_sheets([supported, unsupported])))
+    expected = {
+        "claim_recall": (1 / 2 + 1) / 2,
+        "answer_claim_recall": (1 / 2 + 0) / 2,
+        "faithfulness": 1 / 2,
+        "evidence_used": (1 / 2 + 0) / 2,
+    }
+    for metric, value in expected.items():
+        assert found.loc[metric, "value"] == pytest.approx(100 * value)
+    silent = cells(replace(row, checked=with_sheets([sheet("it", [], ["EN"], "", "0")] * 2)))
+    assert silent.loc["faithfulness", "reason"] == "no claim can be read in its answers"
+    assert silent.loc["evidence_used", "reason"] == "no claim can be read in its answers"
+    assert silent.loc["claim_recall", "n"] == 2
+    unknown = cells(replace(row, checked=with_sheets([sheet("it", ["EN"], [], "1", "")] * 2)))
+    assert unknown.loc["claim_recall", "reason"] == "no gold claims can be read"
+    bare = cells(replace(row, checked=with_sheets([sheet("", [""], [""], "1", "1")] * 2)))
+    assert bare.loc["faithfulness", "reason"] == "nothing was shown"
+    lost = cells(replace(row, checked=with_sheets([None, None])))
+    assert lost.loc["faithfulness", "reason"] == "no answer has a sheet of claims"
+
+
+def test_a_row_is_one_model_in_an_arm_that_was_asked() -> None:
+    with pytest.raises(VragError, match="toy: found answers of the models none in the setting 'x'"):
+        across([replace(ROW, setting="x")])
+    two = pd.concat([ROW.judged, ROW.judged.assign(model="other")])
+    with pytest.raises(VragError, match=r"models m, other in .* at k = 3; expected one"):
+        across([replace(ROW, judged=two)])
+
+
+def test_the_table_and_the_figure_tell_numbers_and_reasons() -> None:
+    table = across([ROW])
+    wide = across_table(table)
+    assert wide.loc[("toy", "m"), "accuracy"].startswith("50.0 [")
+    assert wide.loc[("toy", "m"), "accuracy"].endswith("(n = 7); 1 failed")
+    assert wide.loc[("toy", "m"), "faithfulness"] == "no claims were taken out of its answers"
+    names = {"accuracy": "accuracy", "gcue": "gCUE", "truthfulness": "truthfulness"}
+    figure = across_figure(table, names)
+    first, second, _ = figure.axes
+    assert [text.get_text() for text in first.texts] == ["n = 7"]
+    assert [text.get_text().replace("\n", " ") for text in second.texts] == [
+        "not asked without evidence"
+    ]
