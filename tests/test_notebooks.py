@@ -59,6 +59,8 @@ def test_data_are_opened_by_one_call(path: Path) -> None:
     opened = r"= open_(?:(?:benchmark|webqa|pictures)\(\w+\)$|mrag_bench\(mrag_rows, mrag_corpus\b)"
     if path.parent.name == "crag_mm":  # the questions, the conversations, or both; a split a call
         opened = r"= (?:worn\.)?open_(?:single|multi)_turn\(\s*crag_mm_(?:single|multi), \w+"
+    if path.parent.name == "mrag_suite":  # all data sets, or those that are named
+        opened = r"= open_suite\(suite\b"
     calls = re.findall(opened, code, re.M)
     reads_tables_alone = path.stem.endswith("_audit")
     most = 2 if path.parent.name == "crag_mm" else 1

@@ -259,6 +259,17 @@ def test_a_mapping_of_what_goes_together_is_checked_key_by_key(
         assert word in refused.stderr
 
 
+def test_prompts_may_be_a_list_of_names_where_a_notebook_has_one(project: Path) -> None:
+    notebook(project / "notebooks" / "guide" / "01_one.ipynb", "prompts = ['a']", "print(prompts)")
+    values = project / "params" / "guide" / "p.yaml"
+    values.write_text("prompts: [b, c]\n", encoding="utf-8")
+    done = vrag(project, "run", "params/guide/p.yaml", "--only", "01")
+    assert "['b', 'c']" in done.stdout
+    values.write_text("prompts: {a: b}\n", encoding="utf-8")
+    refused = vrag(project, "run", "params/guide/p.yaml")
+    assert "prompts is {'a': 'b'} (dict), but 01_one.ipynb expects list" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -40,7 +40,7 @@ def question(name: str, text: str = "What color is it?", **more: object) -> Quer
 def benchmark(*queries: Query) -> Benchmark:
     asked = {query.query_id: query for query in queries}
     return Benchmark(
-        name="small", fingerprint="f", queries=asked, corpus={}, qrels=dict.fromkeys(asked, {})
+        name="small", fingerprint="f", queries=asked, corpus={}, qrels={key: {} for key in asked}
     )
 
 

@@ -4,9 +4,14 @@ of one's own; its twelve prompts have the words of Tables 10 to 12.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
+from PIL import Image
 
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.benchmarks.suite import LAYOUTS
 from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_suite import (
     DATASETS,
@@ -18,6 +23,7 @@ from vrag_kit.papers.mrag_suite import (
     beside_print,
     claims_beside_print,
     domain_of,
+    evidence_table,
     printed_accuracy,
     printed_ambiguous,
     printed_best_prompts,
@@ -29,8 +35,10 @@ from vrag_kit.papers.mrag_suite import (
     printed_name,
     printed_range,
     prompt_design,
+    statistics_table,
     suite_statistics,
 )
+from vrag_kit.runner.parameters import read_parameters
 from vrag_kit.types import Benchmark, Evidence, Query
 
 
@@ -169,3 +177,57 @@ def test_a_suite_in_numbers_stands_beside_table_1() -> None:
     assert table[table["dataset"] == "mine"]["paper"].isna().all()
     assert printed_name("visrag-arxiv") == "VisRAG-ArXiv"
     assert set(map(printed_name, map(str.lower, DATASETS))) == set(DATASETS)
+    beside = statistics_table(table)
+    assert beside.loc["chart-rag", ("questions", "as printed")] == "4,738"
+    assert beside.loc["chart-rag", ("kept by the filter", "as printed")] == "2,720"
+    assert beside.loc["mine", ("questions", "as printed")] == "–"
+
+
+def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path: Path) -> None:
+    documents = {"text": Evidence(doc_id="text", text="t")}
+    for name, size in (("gold", (40, 20)), ("other", (400, 200))):
+        Image.new("RGB", size).save(tmp_path / f"{name}.png")
+        image = ImageFile(tmp_path / f"{name}.png")
+        documents[name] = Evidence(doc_id=name, image=image)
+    told = {"hops": 2, "needs": "both", "gold_claims": ("It is so.",)}
+    queries = {
+        "a": Query(query_id="a", text="What?", answers=("so",), group="g", metadata=told),
+        "b": Query(
+            query_id="b",
+            text="Is it?",
+            answers=("no",),
+            group="g",
+            choices=("no", "yes"),
+            metadata={**told, "hops": 1, "needs": "text", "gold_claims": ()},
+        ),
+    }
+    qrels = {"a": {"gold": 1, "text": 1, "other": 0}, "b": {}}
+    benchmark = Benchmark(
+        name="mine", fingerprint="f", queries=queries, corpus=documents, qrels=qrels
+    )
+    width = suite_statistics({"mine": benchmark}).set_index("metric").loc["avg_image_width_px"]
+    assert (width["value"], width["n"]) == (40, 1)
+    assert evidence_table({"mine": benchmark}).loc["mine"].to_dict() == {
+        "documents with a picture": "2",
+        "documents of text alone": "1",
+        "questions that need a picture": "0",
+        "questions that need a text": "1",
+        "questions that need both": "1",
+        "with gold claims": "1",
+        "with options": "1",
+        "without gold evidence": "1",
+        "of two hops or more": "1",
+        "documents that answer a question, mean": "1.0",
+        "groups": "1 groups",
+    }
+
+
+@pytest.mark.parametrize("name", ["one_gpu", "api", "paper"])
+def test_parameter_files_name_the_papers_data_sets_and_domains(name: str) -> None:
+    file = Path(__file__).parents[1] / "params" / "mrag_suite" / f"{name}.yaml"
+    suite = read_parameters(file)["suite"]
+    assert tuple(suite) == DATASETS
+    for dataset, entry in suite.items():
+        assert entry["domain"] == domain_of(dataset)
+        layout = LAYOUTS[entry["layout"]]
+        assert set(layout.needed) <= set(entry) <= set(layout.keys)

@@ -83,6 +83,17 @@ def decode(data: bytes, where: str) -> Image.Image:
         ) from error
 
 
+def stored_size(image: LazyImage, data: bytes) -> tuple[int, int]:
+    """Width and height as stored, of which the head of the image's `data` tells; raises
+    `VragError` that names a damaged one.
+    """
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            return picture.size
+    except (UnidentifiedImageError, OSError):
+        return image.open().size
+
+
 def shrunk(size: tuple[int, int], side: int | None) -> tuple[int, int]:
     """The size of a picture (width, height) when its longer side is brought to at most
     `side`; as it is for None.

@@ -105,7 +105,8 @@ def _together(plan: Plan) -> dict[str, Any]:
     for notebook, given in plan.given.items():
         own = {**declared(notebook), **given}
         for mapping in own.keys() & set(BY_KEY):
-            own[mapping] = {**together.get(mapping, {}), **own[mapping]}
+            if isinstance(own[mapping], Mapping):
+                own[mapping] = {**together.get(mapping, {}), **own[mapping]}
         together |= own
     return together
 

@@ -20,8 +20,8 @@ _ENTRIES = (
     *("image_service", "retriever", "rewriter", "text_retriever", "web_service", "writer"),
 )
 """Parameters that name a model, and so may be a mapping with "model" and options."""
-_SOURCES = ("articles", "data", "other_corpus", "pictures", "webqa")
-"""Parameters that name data, and so may be a mapping of files."""
+_SOURCES = ("articles", "data", "other_corpus", "pictures", "suite", "webqa")
+"""Parameters that name data, and so may be a mapping of files, or of data sets."""
 
 
 class _UniqueNames(yaml.SafeLoader):
@@ -97,12 +97,14 @@ def subsets(
         for name in names.keys() & values.keys():
             _refuse_misfit(name, values[name], names[name], f"{where}: {name}", notebook)
     for mapping in BY_KEY:
-        _check_keys(mapping, values, list(defaults.values()), where)
+        if isinstance(values.get(mapping), Mapping):
+            _check_keys(mapping, values, list(defaults.values()), where)
     given = {}
     for notebook, names in defaults.items():
         own = {name: value for name, value in values.items() if name in names}
         for mapping in own.keys() & set(BY_KEY):
-            own[mapping] = {**names[mapping], **own[mapping]}
+            if isinstance(names[mapping], Mapping):
+                own[mapping] = {**names[mapping], **own[mapping]}
         given[notebook] = own
     return given
 
@@ -110,7 +112,9 @@ def subsets(
 RUN_WITH = "run_with"
 """The parameter that says how a notebook is run."""
 BY_KEY = ("prompts", RUN_WITH, "search", "talk")
-"""Parameters that are mappings of what goes together, of which a file may give a part."""
+"""Parameters that are mappings of what goes together, of which a file may give a part; in
+MRAG-Suite's notebooks `prompts` is a list of names, and given whole.
+"""
 RARELY = {"samples": 1, "retry_failures": False}
 """Keys of `run_with` that notebooks do not show, and what they are when nobody sets them."""
 
@@ -122,7 +126,7 @@ def _check_keys(
     shown: dict[str, Any] = dict(RARELY) if mapping == RUN_WITH else {}
     for names in defaults:
         shown |= names.get(mapping, {})
-    given = values.get(mapping, {})
+    given = values[mapping]
     _refuse_unknown(given, shown, where, of=f" in its {mapping}")
     for key, value in given.items():
         _refuse_misfit(key, value, shown[key], f"{where}: {mapping}: {key}", None)

@@ -5,17 +5,16 @@ Figure 2).
 from __future__ import annotations
 
 import hashlib
-import io
 import math
 from itertools import chain
 
 import numpy as np
 import pandas as pd
-from PIL import Image, UnidentifiedImageError
 
+from vrag_kit.benchmarks.images import stored_size
 from vrag_kit.papers.mrag_bench.audit import ASPECTS
 from vrag_kit.papers.published import published
-from vrag_kit.types import Benchmark, LazyImage
+from vrag_kit.types import Benchmark
 
 _PRINTED = {  # our statistic → the row of Table 2 that it is
     "questions": "total_questions",
@@ -102,16 +101,5 @@ def _pictures(benchmark: Benchmark) -> pd.DataFrame:
     for document in benchmark.corpus.values():
         if document.image is not None:
             data = document.image.data()
-            rows.append((*_size(document.image, data), hashlib.sha256(data).digest()))
+            rows.append((*stored_size(document.image, data), hashlib.sha256(data).digest()))
     return pd.DataFrame(rows, columns=["width", "height", "bytes"])
-
-
-def _size(image: LazyImage, data: bytes) -> tuple[int, int]:
-    """Width and height as stored, of which a file's head tells; of a damaged one the
-    error names it.
-    """
-    try:
-        with Image.open(io.BytesIO(data)) as picture:
-            return picture.size
-    except (UnidentifiedImageError, OSError):
-        return image.open().size

@@ -1,5 +1,5 @@
-"""MRAG-Suite (Ji, 2025): its printed numbers with their audit, the words of its prompts
-and their sweep, its filter in two steps, and ambiguous questions.
+"""MRAG-Suite (Ji, 2025): its data in numbers, its printed numbers with their audit, the
+words of its prompts and their sweep, its filter in two steps, and ambiguous questions.
 """
 
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
@@ -75,7 +75,13 @@ from vrag_kit.papers.mrag_suite.prompts import (
     domain_of,
     prompt_design,
 )
-from vrag_kit.papers.mrag_suite.statistics import printed_name, suite_statistics
+from vrag_kit.papers.mrag_suite.statistics import (
+    evidence_table,
+    printed_name,
+    statistics_table,
+    suite_statistics,
+)
+from vrag_kit.papers.mrag_suite.statistics_figure import one_of_each_figure, statistics_figure
 from vrag_kit.papers.mrag_suite.wording import SETTINGS, suite_wording
 
 __all__ = [
@@ -112,6 +118,7 @@ __all__ = [
     "detected_by_rule",
     "detection_prompt",
     "domain_of",
+    "evidence_table",
     "filter_controls",
     "filter_decisions",
     "flag_rates",
@@ -122,6 +129,7 @@ __all__ = [
     "kept",
     "load_assessor",
     "near_copies",
+    "one_of_each_figure",
     "pairs_of_suite",
     "paper_tables",
     "printed_accuracy",
@@ -142,6 +150,8 @@ __all__ = [
     "read_query_rewrite",
     "readings",
     "stands_in_question",
+    "statistics_figure",
+    "statistics_table",
     "status_kappa",
     "suite_statistics",
     "suite_wording",

@@ -1,18 +1,33 @@
-"""What a suite consists of, beside what the paper prints of its own (Table 1)."""
+"""What the data sets consist of, beside what the paper prints of its own (Table 1)."""
 
 from __future__ import annotations
 
-import io
-import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import pandas as pd
-from PIL import Image, UnidentifiedImageError
 
+from vrag_kit.analysis.cells import NOTHING
+from vrag_kit.benchmarks.images import stored_size
 from vrag_kit.papers.mrag_suite.printed import DATASETS, printed_data
 from vrag_kit.types import Benchmark, LazyImage
 
+NEEDS = ("image", "text", "both")
+"""What a question needs, as the data of a suite say it."""
+_NEEDS = {"image": "a picture", "text": "a text", "both": "both"}
+_SAID = {  # Table 1's numbers, in words
+    "n_full": "questions",
+    "n_filtered": "kept by the filter",
+    "n_ambiguous": "flagged as ambiguous",
+    "avg_image_width_px": "width of a picture, mean",
+    "avg_image_height_px": "height of a picture, mean",
+    "avg_question_length": "words of a question, mean",
+    "max_question_length": "words of a question, most",
+    "avg_answer_length": "words of an answer, mean",
+    "max_answer_length": "words of an answer, most",
+}
 _OTHER_NAMES = {"chart-rag": "Chart-MRAG"}
 
 
@@ -25,57 +40,101 @@ def printed_name(dataset: str) -> str:
 
 
 def suite_statistics(suite: Mapping[str, Benchmark]) -> pd.DataFrame:
-    """Every data set in numbers: dataset, metric, value, unit, and `paper`, what Table 1
-    prints (NaN where it prints nothing).
+    """Table 1, a number a row: dataset, metric (Table 1's), value, unit, n (what a mean is
+    over), and `paper`, what it prints of that data set (NaN where nothing).
 
-    Lengths are counted in words, of accepted answers the first; the paper does not say
-    in what. Pictures are those of the documents, and where there are none of the
-    questions. A mean of nothing is NaN.
+    Pictures are those of documents that answer a question; the paper does not say of
+    which its means are, nor in what it counts lengths: here in words, of accepted answers
+    the first. How many questions a filter keeps, or are ambiguous, the data do not
+    tell, so that these values are NaN. A mean of nothing is NaN.
     """
+    parts = [_of_one(benchmark).assign(dataset=name) for name, benchmark in suite.items()]
+    table = pd.concat(parts, ignore_index=True)
     printed = printed_data().set_index(["dataset", "metric"])["value"]
-    rows = []
-    for name, benchmark in suite.items():
-        paper = printed_name(name)
-        for metric, value, unit in _numbers(benchmark):
-            rows.append((name, metric, value, unit, printed.get((paper, metric), math.nan)))
-    return pd.DataFrame(rows, columns=["dataset", "metric", "value", "unit", "paper"])
+    places = pd.MultiIndex.from_arrays([table["dataset"].map(printed_name), table["metric"]])
+    table["paper"] = printed.reindex(places).to_numpy()
+    return table[["dataset", "metric", "value", "unit", "n", "paper"]]
 
 
-def _numbers(benchmark: Benchmark) -> list[tuple[str, float, str]]:
+def statistics_table(statistics: pd.DataFrame) -> pd.DataFrame:
+    """Data sets down, Table 1's columns across, each as ("here", "as printed"), in words;
+    "–" where there is nothing.
+    """
+    columns = {}
+    for metric, said in _SAID.items():
+        part = statistics[statistics["metric"] == metric].set_index("dataset")
+        for source, column in (("here", "value"), ("as printed", "paper")):
+            if part[column].notna().any():
+                columns[said, source] = part[column].map(_cell)
+    return pd.DataFrame(columns)
+
+
+def evidence_table(suite: Mapping[str, Benchmark]) -> pd.DataFrame:
+    """What the data tell of evidence: data sets down; columns documents with pictures and
+    without, documents that answer a question (mean), questions that need a picture, a
+    text or both, those of two hops or more, those with gold claims, with options, with
+    no document that answers them, and how many groups there are, of what.
+    """
+    return pd.DataFrame({name: _evidence(benchmark) for name, benchmark in suite.items()}).T
+
+
+def _of_one(benchmark: Benchmark) -> pd.DataFrame:
     queries = list(benchmark.queries.values())
-    asked = [len(query.text.split()) for query in queries]
-    answers = [len(query.answers[0].split()) for query in queries if query.answers]
-    sizes = _sizes(benchmark)
-    return [
-        ("n_full", len(queries), "questions"),
-        ("n_documents", len(benchmark.corpus), "documents"),
-        ("n_groups", len(set(benchmark.groups.values())), benchmark.groups_are),
-        ("avg_image_width_px", _mean([width for width, _ in sizes]), "pixels"),
-        ("avg_image_height_px", _mean([height for _, height in sizes]), "pixels"),
-        ("max_question_length", max(asked, default=0), "words"),
-        ("max_answer_length", max(answers, default=0), "words"),
-        ("avg_question_length", _mean(asked), "words"),
-        ("avg_answer_length", _mean(answers), "words"),
+    sizes = [stored_size(image, image.data()) for image in _gold_pictures(benchmark)]
+    asked = _words(query.text for query in queries)
+    answers = _words(query.answers[0] for query in queries if query.answers)
+    rows = [
+        ("n_full", len(queries), "questions", np.nan),
+        ("n_filtered", np.nan, "questions", np.nan),
+        ("n_ambiguous", np.nan, "questions", np.nan),
+        ("avg_image_width_px", _mean([width for width, _ in sizes]), "pixels", len(sizes)),
+        ("avg_image_height_px", _mean([height for _, height in sizes]), "pixels", len(sizes)),
+        ("avg_question_length", _mean(asked), "words", len(asked)),
+        ("max_question_length", max(asked, default=0), "words", len(asked)),
+        ("avg_answer_length", _mean(answers), "words", len(answers)),
+        ("max_answer_length", max(answers, default=0), "words", len(answers)),
     ]
+    return pd.DataFrame(rows, columns=["metric", "value", "unit", "n"])
 
 
-def _sizes(benchmark: Benchmark) -> list[tuple[int, int]]:
-    """Width and height of each picture, as stored."""
-    documents = [document.image for document in benchmark.corpus.values()]
-    questions = [query.image for query in benchmark.queries.values()]
-    pictures = [image for image in documents if image is not None]
-    shown = pictures or [image for image in questions if image is not None]
-    return [_size(image) for image in shown]
+def _words(texts: Iterable[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
 
 
-def _size(image: LazyImage) -> tuple[int, int]:
-    """As a file's head tells; of a damaged one the error names it."""
-    try:
-        with Image.open(io.BytesIO(image.data())) as picture:
-            return picture.size
-    except (UnidentifiedImageError, OSError):
-        return image.open().size
+def _mean(values: Sequence[int]) -> float:
+    return float(np.mean(values)) if values else np.nan
 
 
-def _mean(values: list[int]) -> float:
-    return float(np.mean(values)) if values else math.nan
+def _gold_pictures(benchmark: Benchmark) -> list[LazyImage]:
+    """The pictures of documents that answer some question, each once."""
+    gold = dict.fromkeys(chain.from_iterable(map(benchmark.relevant, benchmark.queries)))
+    images = [benchmark.corpus[doc_id].image for doc_id in gold if doc_id in benchmark.corpus]
+    return [image for image in images if image is not None]
+
+
+def _evidence(benchmark: Benchmark) -> dict[str, str]:
+    queries = list(benchmark.queries.values())
+    documents = Counter(document.modality for document in benchmark.corpus.values())
+    gold = [len(benchmark.relevant(query.query_id)) for query in queries]
+    needs = Counter(str(query.metadata["needs"]) for query in queries)
+    told = [query.metadata["hops"] for query in queries if query.metadata["hops"] is not None]
+    counts = {
+        "documents with a picture": documents["image"],
+        "documents of text alone": documents["text"],
+        **{f"questions that need {_NEEDS[each]}": needs[each] for each in NEEDS},
+        "with gold claims": sum(bool(query.metadata["gold_claims"]) for query in queries),
+        "with options": sum(bool(query.choices) for query in queries),
+        "without gold evidence": gold.count(0),
+    }
+    hops = f"{sum(each > 1 for each in told):,}" if told else NOTHING
+    mean = f"{np.mean(gold):.1f}" if gold else NOTHING
+    return {
+        **{name: f"{count:,}" for name, count in counts.items()},
+        "of two hops or more": hops,
+        "documents that answer a question, mean": mean,
+        "groups": f"{len(set(benchmark.groups.values())):,} {benchmark.groups_are}",
+    }
+
+
+def _cell(value: float) -> str:
+    return NOTHING if np.isnan(value) else f"{value:,.5g}"
