@@ -20,7 +20,7 @@ from vrag_kit.fieldguide.training.worn_stock import EACH, individual
 from vrag_kit.fieldguide.traits import Species, stream
 from vrag_kit.fieldguide.worn.conversations import Turn
 from vrag_kit.fieldguide.worn.entities import Entity, World, look_words, with_article
-from vrag_kit.fieldguide.worn.pages import Page
+from vrag_kit.fieldguide.worn.pages import Page, tells
 from vrag_kit.fieldguide.worn.scenes import Scene, fresh_scene
 from vrag_kit.fieldguide.worn.taught import Shown, chain, rewriting
 from vrag_kit.generation.rendering import render
@@ -55,6 +55,7 @@ class Stage:
     web: float = 0.7  # of those with the image search, also with the web search
     known: float = 0.85  # the web search knows whom it is about
     rewritten: float = 0.0  # the question is to be said anew
+    beside: float = 0.0  # pages tell the asked fact of others, and often not of the subject
     image_chars: int = 1600
 
 
@@ -141,11 +142,30 @@ def searched(
     count = int(rng.integers(1, stage.pages + 1))
     for turn in turns:
         known = bool(rng.random() < stage.known)
-        for page in scene.pages_for(turn, known=known)[: 1 + count // len(turns)]:
+        near = list(scene.pages_for(turn, known=known))
+        if rng.random() < stage.beside:
+            near = _beside(near, turn, rng)
+        for page in near[: 1 + count // len(turns)]:
             pages[page.url] = page
     order = rng.permutation(len(pages)) if len(turns) > 1 else np.arange(len(pages))
     chosen = [list(pages.values())[i] for i in order[:count]]
     return [*documents, *map(of_web, chosen)], chosen
+
+
+def _beside(pages: list[Page], turn: Turn, rng: np.random.Generator) -> list[Page]:
+    """Pages as a search for words ranks them: about the subject first, then those that
+    tell the asked fact of another; in every other case nothing tells it of the subject.
+    """
+    needs = turn.ask.needs(turn.subject)
+    keys = {key for _, key in needs}
+    if rng.random() < 0.5:
+        pages = [each for each in pages if not any(tells(each.told, *need) for need in needs)]
+
+    def place(page: Page) -> tuple[bool, bool]:
+        told = {key for _, key in page.told}
+        return page.about != turn.subject.name, not keys & told
+
+    return sorted(pages, key=place)
 
 
 def _of_graph(entity: Entity, rng: np.random.Generator) -> Evidence:

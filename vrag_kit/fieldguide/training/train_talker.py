@@ -65,8 +65,11 @@ PHASES = (
     Phase(500, 20, Stage(pages=6, whole=0.7, talk=0.8, rewritten=0.1)),
     Phase(100, 20, Stage(whole=0.35, talk=0.7, rewritten=0.12)),
     Phase(600, 20, Stage(whole=0.55, talk=0.8, rewritten=0.18)),
+    Phase(900, 20, Stage(whole=0.55, talk=0.7, rewritten=0.15, beside=0.6)),
 )
 STEPS = sum(phase.steps for phase in PHASES)
+AGAIN = STEPS - PHASES[-1].steps
+"""From this step on the rate rises again, to half, and falls anew."""
 
 
 def phase_of(step: int) -> Phase:
@@ -224,8 +227,16 @@ def learn(
 
 
 def speed(step: int) -> float:
-    """Share of the highest rate at a step counted from 0: up at once, then a cosine."""
-    fall = 0.5 * (1 + math.cos(math.pi * min(1, step / STEPS)))
+    """Share of the highest rate at a step counted from 0: up at once, then a cosine; so
+    twice.
+    """
+    if step >= AGAIN:
+        return 0.5 * _wave(step - AGAIN, STEPS - AGAIN)
+    return _wave(step, AGAIN)
+
+
+def _wave(step: int, steps: int) -> float:
+    fall = 0.5 * (1 + math.cos(math.pi * min(1, step / steps)))
     return min(1.0, (step + 1) / 40) * (0.02 + 0.98 * fall)
 
 
