@@ -163,7 +163,7 @@ def _beside(pages: list[Page], turn: Turn, rng: np.random.Generator) -> list[Pag
 
     def place(page: Page) -> tuple[bool, bool]:
         told = {key for _, key in page.told}
-        return page.about != turn.subject.name, not keys & told
+        return page.name != turn.subject.name, not keys & told
 
     return sorted(pages, key=place)
 
