@@ -155,10 +155,25 @@ def test_the_chain_goes_from_the_look_over_the_name_to_the_fact() -> None:
     turn = one(FactAsk("region"), of)
     look = f"A {of.look}".replace("A o", "An o")
     assert chain(turn, Shown([of])) == f"{look}, {of.name}: {of.facts['region']}."
-    assert chain(turn, Shown([scene.look_alikes[0]])) == f"{look}: I don't know."
+    assert chain(turn, Shown([scene.look_alikes[0]])) == f"{look}, I don't know."
     assert chain(one(FactAsk("name"), of), Shown([of])) == f"{look}: {of.name}."
+    assert chain(one(FactAsk("name"), of), Shown()) == f"{look}: I don't know."
     missing = chain(one(FactAsk("smell"), of), Shown([of]))
     assert missing == f"{look}, {of.name}: I don't know."
+
+
+def test_the_chain_ends_where_the_first_fact_is_missing() -> None:
+    scene = next(each for each in SCENES if each.look_alikes)
+    of, other = scene.pictured, scene.look_alikes[0]
+    look = f"A {of.look}".replace("A o", "An o")
+    which = one(Longer(other, which=True), of)
+    longer = f"{look}, {of.name}, {of.facts['length']}, {other.name}"
+    assert chain(which, Shown([of])) == f"{longer}, I don't know."
+    assert chain(which, Shown([other])) == f"{look}, I don't know."
+    told = chain(which, Shown([of, other]))
+    assert told == f"{longer}, {other.facts['length']}: {which.reply.value}."
+    capital = chain(one(FactAsk("capital"), of), Shown([of]))
+    assert capital == f"{look}, {of.name}, {of.facts['region']}: I don't know."
 
 
 def one(ask: FactAsk | Longer | That, of: Entity, **more: object) -> Turn:

@@ -18,11 +18,20 @@ import numpy as np
 
 from vrag_kit.fieldguide.training.worn_stock import EACH, individual
 from vrag_kit.fieldguide.traits import Species, stream
-from vrag_kit.fieldguide.worn.conversations import Turn
+from vrag_kit.fieldguide.worn.asks import (
+    AGGREGATION,
+    COMPARISON,
+    KNOWLEDGE,
+    MULTI_HOP,
+    REASONING,
+    FactAsk,
+)
+from vrag_kit.fieldguide.worn.conversations import Depends, Turn, ask_about
 from vrag_kit.fieldguide.worn.entities import Entity, World, look_words, with_article
 from vrag_kit.fieldguide.worn.pages import Page, tells
 from vrag_kit.fieldguide.worn.scenes import Scene, fresh_scene
 from vrag_kit.fieldguide.worn.taught import Shown, chain, rewriting
+from vrag_kit.fieldguide.worn.vocab import drawn, pick
 from vrag_kit.generation.rendering import render
 from vrag_kit.papers.crag_mm import rewriting_wording, wording_of
 from vrag_kit.types import Evidence, Prompt, Query
@@ -31,6 +40,8 @@ from vrag_kit.types import Turn as Told
 if TYPE_CHECKING:
     from PIL import Image
 
+_FURTHER = {KNOWLEDGE: 0.3, COMPARISON: 0.3, MULTI_HOP: 0.13, AGGREGATION: 0.12, REASONING: 0.15}
+"""Types of further questions → share; yes and no are the hardest to learn."""
 _ENTITY = re.compile(r"^Entity \d+: (.+)$", re.MULTILINE)
 
 
@@ -56,6 +67,7 @@ class Stage:
     known: float = 0.85  # the web search knows whom it is about
     rewritten: float = 0.0  # the question is to be said anew
     beside: float = 0.0  # pages tell the asked fact of others, and often not of the subject
+    more: int = 0  # questions below one context beside the conversation's
     image_chars: int = 1600
 
 
@@ -311,11 +323,37 @@ def _shown(
 
 
 def _whole(scene: Scene, picture: int, stage: Stage, rng: np.random.Generator) -> Lesson:
-    """All turns below one context, as messages."""
+    """All turns below one context, as messages, and the stage's further questions."""
     documents, pages = searched(scene, scene.turns, stage, rng)
     first = _prompt(scene.turns[0], True, documents, (), stage)
-    prompts, answers = [first], [chain(scene.turns[0], _shown(scene, documents, pages, first, ()))]
-    for turn in scene.turns[1:]:
+    shown = _shown(scene, documents, pages, first, ())
+    turns = [*scene.turns, *_more(scene, shown, stage.more, rng)]
+    prompts, answers = [first], [chain(turns[0], shown)]
+    for turn in turns[1:]:
         prompts.append(f"<|user|>Query: {turn.question}<|end|><|assistant|>")
-        answers.append(chain(turn, _shown(scene, documents, pages, first, answers)))
+        answers.append(chain(turn, replace(shown, answers=tuple(answers))))
     return Lesson(tuple(prompts), tuple(answers), picture)
+
+
+def _more(scene: Scene, shown: Shown, count: int, rng: np.random.Generator) -> list[Turn]:
+    """Up to `count` questions about those whom the prompt names and about the pictured
+    one, each once; whether it tells the facts is left to chance.
+    """
+    told = {who for who, _ in shown.told}
+    if not told:
+        return []
+    known = scene.pictured.name in told
+    every = (*scene.look_alikes, *scene.others)
+    others = tuple(entity for entity in every if entity.name in told)
+    turns: dict[str, Turn] = {}
+    for _ in range(count):
+        pictured = not others or rng.random() < (0.4 if known else 0.1)
+        of = scene.pictured if pictured else pick(others, rng)
+        near = tuple(each for each in (*others, *scene.look_alikes) if each is not of)
+        ask = ask_about(of, near, drawn(_FURTHER, rng), rng)
+        if isinstance(ask, FactAsk) and ask.key == "name" and not pictured:
+            continue
+        it = f"this {of.kind}" if pictured else of.name
+        turn = Turn(ask.question(it), ask, of, scene.pictured, Depends.NOTHING)
+        turns[turn.question] = replace(turn, named=not pictured, by_name=not pictured)
+    return list(turns.values())

@@ -33,6 +33,7 @@ from vrag_kit.fieldguide.training.train_tower import TRAINING, build_tower
 from vrag_kit.fieldguide.training.worn_stock import SHARD, draw_worn_stock
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.fieldguide.worn.conversations import TYPE_SHARES
+from vrag_kit.fieldguide.worn.taught import UNKNOWN
 from vrag_kit.plain import Json
 
 NAME = "field-guide-vlm-talks"
@@ -41,14 +42,14 @@ RATE = 5e-4
 LOGGED = 100  # steps
 STATE = "talker.pt"
 TAUGHT = 700  # lessons of each phase that the vocabulary is made for
-TOLD = 3.0  # weight of names and facts in the loss, where another token has 1
+TOLD = 3.0  # weight of names, facts and of not knowing them in the loss, where another token has 1
 ASKED = 40  # lessons of a set of the exam
 FACTS = [
     f" {word}"
     for word in chain.from_iterable(
         words for sort, words in WORDS.items() if sort not in ("color", "kind")
     )
-]
+] + [f" {UNKNOWN}."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ PHASES = (
     Phase(500, 20, Stage(pages=6, whole=0.7, talk=0.8, rewritten=0.1)),
     Phase(100, 20, Stage(whole=0.35, talk=0.7, rewritten=0.12)),
     Phase(600, 20, Stage(whole=0.55, talk=0.8, rewritten=0.18)),
-    Phase(900, 20, Stage(whole=0.55, talk=0.7, rewritten=0.15, beside=0.6)),
+    Phase(300, 20, Stage(whole=0.55, talk=0.7, rewritten=0.15, beside=0.6)),
+    Phase(2000, 20, Stage(whole=0.6, talk=0.8, rewritten=0.12, beside=0.6, more=16)),
 )
 STEPS = sum(phase.steps for phase in PHASES)
 AGAIN = STEPS - PHASES[-1].steps
@@ -231,7 +233,7 @@ def speed(step: int) -> float:
     twice.
     """
     if step >= AGAIN:
-        return 0.5 * _wave(step - AGAIN, STEPS - AGAIN)
+        return 0.6 * _wave(step - AGAIN, STEPS - AGAIN)
     return _wave(step, AGAIN)
 
 

@@ -132,7 +132,7 @@ def single_turn(
 ) -> Turn:
     """One question of a type about a pictured entity."""
     rng = stream(name, "single")
-    ask = _ask(pictured, look_alikes, category, rng)
+    ask = ask_about(pictured, look_alikes, category, rng)
     return Turn(ask.question(f"this {pictured.kind}"), ask, pictured, pictured, Depends.NOTHING)
 
 
@@ -186,7 +186,7 @@ def _about(talk: _Talk, subject: Entity, it: str) -> Turn:
     category = drawn(TYPE_SHARES, talk.rng)
     if category == RECOGNITION and not pictured:
         category = KNOWLEDGE  # the other one is not in the picture
-    ask = _ask(subject, talk.look_alikes if pictured else (), category, talk.rng)
+    ask = ask_about(subject, talk.look_alikes if pictured else (), category, talk.rng)
     if ask.key == "name" and not pictured:
         ask = FactAsk("family")  # its name has been said
     depends = Depends.NOTHING if pictured else Depends.SUBJECT
@@ -238,10 +238,12 @@ def _fact(rng: np.random.Generator) -> FactAsk:
     return FactAsk(pick(_FACT_KEYS, rng))
 
 
-def _ask(
-    of: Entity, look_alikes: tuple[Entity, ...], category: str, rng: np.random.Generator
+def ask_about(
+    of: Entity, others: tuple[Entity, ...], category: str, rng: np.random.Generator
 ) -> Ask:
-    """What to ask, of a type; comparisons need a look-alike for one of their sorts."""
+    """What to ask of an entity, of a type; it is compared with one of the others, where
+    there are any.
+    """
     if category == RECOGNITION:
         keys = ("color", "pattern", "second") if is_patterned(of) else ("color", "pattern")
         return FactAsk(pick(keys, rng))
@@ -256,12 +258,12 @@ def _ask(
         return FactAsk(pick(("capital", "born"), rng))
     if category == REASONING:
         return seen_there(of, pick(("region", "found"), rng), rng)
-    return _comparison(of, look_alikes, rng)
+    return _comparison(of, others, rng)
 
 
-def _comparison(of: Entity, look_alikes: tuple[Entity, ...], rng: np.random.Generator) -> Ask:
+def _comparison(of: Entity, others: tuple[Entity, ...], rng: np.random.Generator) -> Ask:
     draw = rng.random()
-    if look_alikes and draw < 0.5:
-        other = pick(look_alikes, rng)
+    if others and draw < 0.5:
+        other = pick(others, rng)
         return Longer(other, which=bool(rng.random() < 0.6))
     return before(of, rng) if draw < 0.65 else more_than(of, pick(tuple(MEASURES), rng), rng)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from vrag_kit.fieldguide.worn.asks import RECOGNITION, FactAsk, That
+from vrag_kit.fieldguide.worn.asks import RECOGNITION, FactAsk, Longer, That
 from vrag_kit.fieldguide.worn.conversations import Depends, Turn
 from vrag_kit.fieldguide.worn.entities import ATTRIBUTES, Entity, with_article
 from vrag_kit.fieldguide.worn.pages import Page, Told, tells
@@ -36,30 +37,37 @@ class Shown:
         return frozenset(facts)
 
 
+class Link(NamedTuple):
+    """A part of a chain."""
+
+    words: str
+    told: bool = True  # by the prompt, or by the links before it
+
+
 def chain(turn: Turn, shown: Shown) -> str:
     """The answer that the prompt allows.
 
     "A red moth, banded with white, Talia ensis: Norland." for the pictured one, whose
     name is found by its look; "Talia osa: Norland." for one whom the question or an
-    answer named; "…, 43 mm: yes." with the facts on the way. What the prompt does not
-    tell is "I don't know" in the value's place. Without history, "it" is the pictured
-    one, and what needs an answer or a question before it is not known.
+    answer named; "…, 43 mm: yes." with the facts on the way. In the place of the first
+    thing that the prompt does not tell, be it name, fact or value, stands "I don't know",
+    and the chain ends. Without history, "it" is the pictured one, and what needs an
+    answer or a question before it is not known.
     """
     if turn.category == RECOGNITION:
         return turn.reply.sentence
     subject = understood(turn, shown)
     if subject is None:
         return f"{UNKNOWN}."
-    head, named = _head(turn, subject, shown)
-    told = shown.told
-    needs = [need for need in turn.ask.needs(subject) if need[1] != "look"]
-    known = named and all(tells(told, *need) for need in needs)
-    reply = turn.ask.reply(subject)
-    if isinstance(turn.ask, That):
-        known = reply.steps[0] in shown.answers[-1]
-    if not known:
-        return f"{head}: {UNKNOWN}."
-    return f"{', '.join((head, *reply.steps))}: {reply.value}."
+    head, name = _head(turn, subject, shown)
+    links = [*name, *_facts(turn, subject, shown)]
+    said = head
+    for place, link in enumerate(links, start=1):
+        said += ": " if place == len(links) else ", "
+        said += link.words if link.told else UNKNOWN
+        if not link.told:
+            break
+    return f"{said}."
 
 
 def understood(turn: Turn, shown: Shown) -> Entity | None:
@@ -76,16 +84,30 @@ def understood(turn: Turn, shown: Shown) -> Entity | None:
     return turn.subject
 
 
-def _head(turn: Turn, subject: Entity, shown: Shown) -> tuple[str, bool]:
-    """Whom the answer speaks of, and whether the name is known."""
+def _head(turn: Turn, subject: Entity, shown: Shown) -> tuple[str, list[Link]]:
+    """Whom the answer speaks of; where that is a look, the name is a link of the chain."""
     if subject is not turn.pictured or (turn.by_name and shown.answers):
-        return subject.name, True
+        return subject.name, []
     look = with_article(subject.look)
-    head = f"{look[0].upper()}{look[1:]}"
     said = any(subject.name in answer for answer in shown.answers)
     named = said or tells(shown.told, subject, "look")
-    asks_name = isinstance(turn.ask, FactAsk) and turn.ask.key == "name"
-    return (f"{head}, {subject.name}" if named and not asks_name else head), named
+    return f"{look[0].upper()}{look[1:]}", [Link(subject.name, named)]
+
+
+def _facts(turn: Turn, subject: Entity, shown: Shown) -> list[Link]:
+    """The facts on the way to the answer, and the answer."""
+    ask = turn.ask
+    if isinstance(ask, FactAsk) and ask.key == "name":
+        return []
+    reply = ask.reply(subject)
+    if isinstance(ask, That):
+        return [Link(reply.steps[0], reply.steps[0] in shown.answers[-1]), Link(reply.value)]
+    told = [tells(shown.told, *need) for need in ask.needs(subject)]
+    if isinstance(ask, Longer):
+        told.insert(1, True)  # the other one's name
+    words = (*reply.steps, reply.value)
+    told += [True] * (len(words) - len(told))  # yes, no and who is longer follow
+    return [Link(*each) for each in zip(words, told, strict=True)]
 
 
 def rewriting(turn: Turn, shown: Shown) -> str:
@@ -98,6 +120,6 @@ def rewriting(turn: Turn, shown: Shown) -> str:
     subject = understood(turn, shown)
     if subject is None:
         return json.dumps({"entity_name": "", "updated_question": turn.question})
-    _, named = _head(turn, subject, shown)
-    who = subject.name if named else f"the {subject.look}"
+    _, name = _head(turn, subject, shown)
+    who = subject.name if all(link.told for link in name) else f"the {subject.look}"
     return json.dumps({"entity_name": who, "updated_question": turn.searched(who)})
