@@ -67,7 +67,7 @@ PHASES = (
     Phase(100, 20, Stage(whole=0.35, talk=0.7, rewritten=0.12)),
     Phase(600, 20, Stage(whole=0.55, talk=0.8, rewritten=0.18)),
     Phase(300, 20, Stage(whole=0.55, talk=0.7, rewritten=0.15, beside=0.6)),
-    Phase(2000, 20, Stage(whole=0.6, talk=0.8, rewritten=0.12, beside=0.6, more=16)),
+    Phase(1500, 20, Stage(whole=0.6, talk=0.8, rewritten=0.12, beside=0.6, more=16)),
 )
 STEPS = sum(phase.steps for phase in PHASES)
 AGAIN = STEPS - PHASES[-1].steps
