@@ -42,14 +42,15 @@ RATE = 5e-4
 LOGGED = 100  # steps
 STATE = "talker.pt"
 TAUGHT = 700  # lessons of each phase that the vocabulary is made for
-TOLD = 3.0  # weight of names, facts and of not knowing them in the loss, where another token has 1
+TOLD = 3.0
+"""Weight in the loss of names, facts and lists, and of not knowing them; others have 1."""
 ASKED = 40  # lessons of a set of the exam
 FACTS = [
     f" {word}"
     for word in chain.from_iterable(
         words for sort, words in WORDS.items() if sort not in ("color", "kind")
     )
-] + [f" {UNKNOWN}."]
+] + [f" {UNKNOWN}.", ",", " and"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ Need = tuple[Entity, str]
 class Reply:
     """What is to be said."""
 
-    steps: tuple[str, ...]  # facts on the way
+    steps: tuple[str, ...]  # facts on the way, and the number that one is compared with
     value: str  # the answer in as few words as can be
     sentence: str  # the whole answer
 
@@ -135,7 +135,8 @@ class MoreThan:
     def reply(self, of: Entity) -> Reply:
         """The answer."""
         said = f"it is {of.facts[self.key]} {MEASURES[self.key]}"
-        return _yes_or_no(of.number(self.key) > self.n, (of.facts[self.key],), said)
+        steps = (of.facts[self.key], f"{self.n} mm")
+        return _yes_or_no(of.number(self.key) > self.n, steps, said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,8 @@ class Before:
     def reply(self, of: Entity) -> Reply:
         """The answer."""
         year = of.facts["year"]
-        return _yes_or_no(of.number("year") < self.n, (year,), f"it was described in {year}")
+        steps = (year, str(self.n))
+        return _yes_or_no(of.number("year") < self.n, steps, f"it was described in {year}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +260,8 @@ class That:
         """The answer."""
         number = of.number(self.key)
         yes = number > self.n if self.key in MEASURES else number < self.n
-        return _yes_or_no(yes, (of.facts[self.key],), f"it is {of.facts[self.key]}")
+        asked = f"{self.n} mm" if self.key in MEASURES else str(self.n)
+        return _yes_or_no(yes, (of.facts[self.key], asked), f"it is {of.facts[self.key]}")
 
 
 Ask = FactAsk | MoreThan | Before | Longer | SeenThere | That

@@ -49,10 +49,11 @@ def chain(turn: Turn, shown: Shown) -> str:
 
     "A red moth, banded with white, Talia ensis: Norland." for the pictured one, whose
     name is found by its look; "Talia osa: Norland." for one whom the question or an
-    answer named; "…, 43 mm: yes." with the facts on the way. In the place of the first
-    thing that the prompt does not tell, be it name, fact or value, stands "I don't know",
-    and the chain ends. Without history, "it" is the pictured one, and what needs an
-    answer or a question before it is not known.
+    answer named; "…, 43 mm, 40 mm: yes." with the facts on the way, and with what they
+    are compared with. In the place of the first thing that the prompt does not tell, be
+    it name, fact or value, stands "I don't know", and the chain ends. Without history,
+    "it" is the pictured one, and what needs an answer or a question before it is not
+    known.
     """
     if turn.category == RECOGNITION:
         return turn.reply.sentence
@@ -101,8 +102,9 @@ def _facts(turn: Turn, subject: Entity, shown: Shown) -> list[Link]:
         return []
     reply = ask.reply(subject)
     if isinstance(ask, That):
-        return [Link(reply.steps[0], reply.steps[0] in shown.answers[-1]), Link(reply.value)]
-    told = [tells(shown.told, *need) for need in ask.needs(subject)]
+        told = [reply.steps[0] in shown.answers[-1]]
+    else:
+        told = [tells(shown.told, *need) for need in ask.needs(subject)]
     if isinstance(ask, Longer):
         told.insert(1, True)  # the other one's name
     words = (*reply.steps, reply.value)
