@@ -58,7 +58,7 @@ def test_a_training_that_was_cut_goes_on_and_ends_with_the_same_weights(
         monkeypatch.setattr(f"vrag_kit.fieldguide.training.{module}.SHARD", SPECIES)
     monkeypatch.setattr(train_talker, "PHASES", (Phase(2, 2, SHORT), Phase(2, 2, SHORT)))
     monkeypatch.setattr(train_talker, "STEPS", 4)
-    monkeypatch.setattr(train_talker, "AGAIN", 2)
+    monkeypatch.setattr(train_talker, "WAVES", {0: 1.0, 2: 0.5})
     monkeypatch.setattr(train_talker, "LOGGED", 2)
     monkeypatch.setattr(train_talker, "ASKED", 1)
     monkeypatch.setattr(train_talker, "TAUGHT", 4)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _FURTHER = {KNOWLEDGE: 0.3, COMPARISON: 0.3, MULTI_HOP: 0.13, AGGREGATION: 0.12, REASONING: 0.15}
 """Types of further questions → share; yes and no are the hardest to learn."""
+_DRILLED = {COMPARISON: 0.75, REASONING: 0.25}
 _ENTITY = re.compile(r"^Entity \d+: (.+)$", re.MULTILINE)
 
 
@@ -67,7 +68,9 @@ class Stage:
     known: float = 0.85  # the web search knows whom it is about
     rewritten: float = 0.0  # the question is to be said anew
     beside: float = 0.0  # pages tell the asked fact of others, and often not of the subject
+    absent: float = 0.0  # no search finds the pictured one, only those that look like it
     more: int = 0  # questions below one context beside the conversation's
+    drilled: float = 0.0  # nothing but many questions of yes and no about one or two
     image_chars: int = 1600
 
 
@@ -123,6 +126,8 @@ class School:
         talk = rng.random() < stage.talk
         scene = self.scene(name, length=0 if talk else 1, category=category)
         picture = self.album.picture(scene.pictured, rng)
+        if rng.random() < stage.drilled:
+            return _drill(scene, picture, rng)
         if rng.random() < stage.rewritten:
             if rng.random() < stage.whole:
                 return _all_rewritten(scene, picture, stage, rng)
@@ -146,6 +151,8 @@ def searched(
     """What the searches bring, by the stage: documents, and the pages among them."""
     if rng.random() < stage.blind:
         return [], []
+    if rng.random() < stage.absent:
+        scene = _without(scene)
     found = scene.found[: int(rng.integers(1, stage.entities + 1))]
     documents = [_of_graph(entity, rng) for entity in found]
     if rng.random() >= stage.web:
@@ -178,6 +185,13 @@ def _beside(pages: list[Page], turn: Turn, rng: np.random.Generator) -> list[Pag
         return page.name != turn.subject.name, not keys & told
 
     return sorted(pages, key=place)
+
+
+def _without(scene: Scene) -> Scene:
+    """The scene where nothing is to be found about the pictured one."""
+    found = tuple(each for each in scene.found if each is not scene.pictured)
+    pages = tuple(page for page in scene.pages if page.name != scene.pictured.name)
+    return replace(scene, found=found or scene.look_alikes or scene.others[:2], pages=pages)
 
 
 def _of_graph(entity: Entity, rng: np.random.Generator) -> Evidence:
@@ -327,7 +341,12 @@ def _whole(scene: Scene, picture: int, stage: Stage, rng: np.random.Generator) -
     documents, pages = searched(scene, scene.turns, stage, rng)
     first = _prompt(scene.turns[0], True, documents, (), stage)
     shown = _shown(scene, documents, pages, first, ())
-    turns = [*scene.turns, *_more(scene, shown, stage.more, rng)]
+    turns = [*scene.turns, *_more(scene, shown, stage.more, _FURTHER, rng)]
+    return _below(first, turns, shown, picture)
+
+
+def _below(first: str, turns: Sequence[Turn], shown: Shown, picture: int) -> Lesson:
+    """The turns as messages, the first in a prompt that is written."""
     prompts, answers = [first], [chain(turns[0], shown)]
     for turn in turns[1:]:
         prompts.append(f"<|user|>Query: {turn.question}<|end|><|assistant|>")
@@ -335,7 +354,19 @@ def _whole(scene: Scene, picture: int, stage: Stage, rng: np.random.Generator) -
     return Lesson(tuple(prompts), tuple(answers), picture)
 
 
-def _more(scene: Scene, shown: Shown, count: int, rng: np.random.Generator) -> list[Turn]:
+def _drill(scene: Scene, picture: int, rng: np.random.Generator) -> Lesson:
+    """Questions of yes and no, one after the other, about one or two of the graph."""
+    every = (scene.pictured, *scene.look_alikes, *scene.others)[: int(rng.integers(1, 3))]
+    documents = [_of_graph(entity, rng) for entity in every]
+    told = Shown(every)
+    turns = _more(scene, told, 30, _DRILLED, rng)
+    first = _prompt(turns[0], True, documents, (), Stage())
+    return _below(first, turns, _shown(scene, documents, (), first, ()), picture)
+
+
+def _more(
+    scene: Scene, shown: Shown, count: int, shares: Mapping[str, float], rng: np.random.Generator
+) -> list[Turn]:
     """Up to `count` questions about those whom the prompt names and about the pictured
     one, each once; whether it tells the facts is left to chance.
     """
@@ -350,7 +381,7 @@ def _more(scene: Scene, shown: Shown, count: int, rng: np.random.Generator) -> l
         pictured = not others or rng.random() < (0.4 if known else 0.1)
         of = scene.pictured if pictured else pick(others, rng)
         near = tuple(each for each in (*others, *scene.look_alikes) if each is not of)
-        ask = ask_about(of, near, drawn(_FURTHER, rng), rng)
+        ask = ask_about(of, near, drawn(shares, rng), rng)
         if isinstance(ask, FactAsk) and ask.key == "name" and not pictured:
             continue
         it = f"this {of.kind}" if pictured else of.name

@@ -43,14 +43,16 @@ LOGGED = 100  # steps
 STATE = "talker.pt"
 TAUGHT = 700  # lessons of each phase that the vocabulary is made for
 TOLD = 3.0
-"""Weight in the loss of names, facts and lists, and of not knowing them; others have 1."""
+"""Weight in the loss of names, facts and lists; others have 1."""
+DECLINED = 6.0
+"""Weight of not knowing them: what is wrong costs what is right earns."""
 ASKED = 40  # lessons of a set of the exam
 FACTS = [
     f" {word}"
     for word in chain.from_iterable(
         words for sort, words in WORDS.items() if sort not in ("color", "kind")
     )
-] + [f" {UNKNOWN}.", ",", " and"]
+] + [",", " and"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,15 @@ PHASES = (
     Phase(600, 20, Stage(whole=0.55, talk=0.8, rewritten=0.18)),
     Phase(300, 20, Stage(whole=0.55, talk=0.7, rewritten=0.15, beside=0.6)),
     Phase(1500, 20, Stage(whole=0.6, talk=0.8, rewritten=0.12, beside=0.6, more=16)),
+    Phase(
+        550,
+        20,
+        Stage(whole=0.5, rewritten=0.12, beside=0.6, more=12, absent=0.15, drilled=0.3),
+    ),
 )
 STEPS = sum(phase.steps for phase in PHASES)
-AGAIN = STEPS - PHASES[-1].steps
-"""From this step on the rate rises again, to half, and falls anew."""
+WAVES = {0: 1.0, 1800: 0.6, 3300: 0.6}
+"""Steps from which on the rate rises and falls anew → to what share."""
 
 
 def phase_of(step: int) -> Phase:
@@ -231,16 +238,12 @@ def learn(
 
 def speed(step: int) -> float:
     """Share of the highest rate at a step counted from 0: up at once, then a cosine; so
-    twice.
+    in each of the waves.
     """
-    if step >= AGAIN:
-        return 0.6 * _wave(step - AGAIN, STEPS - AGAIN)
-    return _wave(step, AGAIN)
-
-
-def _wave(step: int, steps: int) -> float:
-    fall = 0.5 * (1 + math.cos(math.pi * min(1, step / steps)))
-    return min(1.0, (step + 1) / 40) * (0.02 + 0.98 * fall)
+    begun = max(first for first in WAVES if first <= step)
+    ends = min((first for first in WAVES if first > step), default=STEPS)
+    fall = 0.5 * (1 + math.cos(math.pi * min(1, (step - begun) / (ends - begun))))
+    return WAVES[begun] * min(1.0, (step - begun + 1) / 40) * (0.02 + 0.98 * fall)
 
 
 def _gradients(model: Any, tokenizer: Any, batch: list[Lesson], seen: SeenWorn) -> float:
@@ -248,6 +251,7 @@ def _gradients(model: Any, tokenizer: Any, batch: list[Lesson], seen: SeenWorn) 
     total = 0.0
     weight = torch.ones(len(tokenizer))
     weight[tokenizer.convert_tokens_to_ids(FACTS)] = TOLD
+    weight[tokenizer.convert_tokens_to_ids(f" {UNKNOWN}.")] = DECLINED
     words = 0.0
     for lesson in batch:
         for answer in lesson.answers:
