@@ -69,6 +69,7 @@ class Stage:
     rewritten: float = 0.0  # the question is to be said anew
     beside: float = 0.0  # pages tell the asked fact of others, and often not of the subject
     absent: float = 0.0  # no search finds the pictured one, only those that look like it
+    full: float = 0.0  # as many entities and pages as there may be
     more: int = 0  # questions below one context beside the conversation's
     drilled: float = 0.0  # nothing but many questions of yes and no about one or two
     image_chars: int = 1600
@@ -153,12 +154,13 @@ def searched(
         return [], []
     if rng.random() < stage.absent:
         scene = _without(scene)
-    found = scene.found[: int(rng.integers(1, stage.entities + 1))]
+    full = rng.random() < stage.full
+    found = scene.found[: stage.entities if full else int(rng.integers(1, stage.entities + 1))]
     documents = [_of_graph(entity, rng) for entity in found]
     if rng.random() >= stage.web:
         return documents, []
     pages: dict[str, Page] = {}
-    count = int(rng.integers(1, stage.pages + 1))
+    count = stage.pages if full else int(rng.integers(1, stage.pages + 1))
     for turn in turns:
         known = bool(rng.random() < stage.known)
         near = list(scene.pages_for(turn, known=known))

@@ -76,9 +76,22 @@ PHASES = (
         20,
         Stage(whole=0.5, rewritten=0.12, beside=0.6, more=12, absent=0.15, drilled=0.3),
     ),
+    Phase(
+        360,
+        20,
+        Stage(
+            whole=0.35,
+            rewritten=0.12,
+            beside=0.7,
+            more=10,
+            absent=0.15,
+            drilled=0.2,
+            full=0.75,
+        ),
+    ),
 )
 STEPS = sum(phase.steps for phase in PHASES)
-WAVES = {0: 1.0, 1800: 0.6, 3300: 0.6}
+WAVES = {0: 1.0, 1800: 0.6, 3300: 0.6, 3850: 0.5}
 """Steps from which on the rate rises and falls anew → to what share."""
 
 

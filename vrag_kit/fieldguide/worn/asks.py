@@ -28,7 +28,7 @@ Need = tuple[Entity, str]
 class Reply:
     """What is to be said."""
 
-    steps: tuple[str, ...]  # facts on the way, and the number that one is compared with
+    steps: tuple[str, ...]  # facts on the way; last the two numbers that are compared
     value: str  # the answer in as few words as can be
     sentence: str  # the whole answer
 
@@ -135,7 +135,7 @@ class MoreThan:
     def reply(self, of: Entity) -> Reply:
         """The answer."""
         said = f"it is {of.facts[self.key]} {MEASURES[self.key]}"
-        steps = (of.facts[self.key], f"{self.n} mm")
+        steps = (str(of.number(self.key)), str(self.n))
         return _yes_or_no(of.number(self.key) > self.n, steps, said)
 
 
@@ -191,12 +191,14 @@ class Longer:
 
     def reply(self, of: Entity) -> Reply:
         """The answer."""
-        steps = (of.facts["length"], self.other.name, self.other.facts["length"])
+        own, others = (each.facts["length"] for each in (of, self.other))
+        compared = [str(each.number("length")) for each in (of, self.other)]
+        steps = (own, self.other.name, others, *compared)
         longer = of.number("length") > self.other.number("length")
         if self.which:
             name = of.name if longer else self.other.name
             return Reply(steps, name, f"{name} is longer.")
-        said = f"it is {steps[0]} long and {self.other.name} {steps[2]}"
+        said = f"it is {own} long and {self.other.name} {others}"
         return _yes_or_no(longer, steps, said)
 
 
@@ -260,8 +262,8 @@ class That:
         """The answer."""
         number = of.number(self.key)
         yes = number > self.n if self.key in MEASURES else number < self.n
-        asked = f"{self.n} mm" if self.key in MEASURES else str(self.n)
-        return _yes_or_no(yes, (of.facts[self.key], asked), f"it is {of.facts[self.key]}")
+        steps = (str(number), str(self.n))
+        return _yes_or_no(yes, steps, f"it is {of.facts[self.key]}")
 
 
 Ask = FactAsk | MoreThan | Before | Longer | SeenThere | That

@@ -6,6 +6,7 @@ for a search.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -49,8 +50,8 @@ def chain(turn: Turn, shown: Shown) -> str:
 
     "A red moth, banded with white, Talia ensis: Norland." for the pictured one, whose
     name is found by its look; "Talia osa: Norland." for one whom the question or an
-    answer named; "…, 43 mm, 40 mm: yes." with the facts on the way, and with what they
-    are compared with. In the place of the first thing that the prompt does not tell, be
+    answer named; "…, 43, 40: yes." with the facts on the way, and with what they are
+    compared with. In the place of the first thing that the prompt does not tell, be
     it name, fact or value, stands "I don't know", and the chain ends. Without history,
     "it" is the pictured one, and what needs an answer or a question before it is not
     known.
@@ -102,7 +103,7 @@ def _facts(turn: Turn, subject: Entity, shown: Shown) -> list[Link]:
         return []
     reply = ask.reply(subject)
     if isinstance(ask, That):
-        told = [reply.steps[0] in shown.answers[-1]]
+        told = [bool(re.search(rf"\b{reply.steps[0]}\b", shown.answers[-1]))]
     else:
         told = [tells(shown.told, *need) for need in ask.needs(subject)]
     if isinstance(ask, Longer):
