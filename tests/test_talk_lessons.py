@@ -64,7 +64,7 @@ def test_turns_below_one_context_are_the_conversation_in_order() -> None:
 
 def test_a_question_said_anew_is_read_by_the_kit() -> None:
     outcomes = []
-    for lesson in lessons(ANEW, 40):
+    for lesson in lessons(ANEW, 150):
         found = read_rewriting(lesson.answers[0])
         outcomes.append(found["outcome"])
         if found["outcome"] == REWRITTEN:

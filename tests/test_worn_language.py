@@ -171,7 +171,8 @@ def test_the_chain_ends_where_the_first_fact_is_missing() -> None:
     assert chain(which, Shown([of])) == f"{longer}, I don't know."
     assert chain(which, Shown([other])) == f"{look}, I don't know."
     told = chain(which, Shown([of, other]))
-    assert told == f"{longer}, {other.facts['length']}: {which.reply.value}."
+    numbers = f"{of.number('length')}, {other.number('length')}"
+    assert told == f"{longer}, {other.facts['length']}, {numbers}: {which.reply.value}."
     capital = chain(one(FactAsk("capital"), of), Shown([of]))
     assert capital == f"{look}, {of.name}, {of.facts['region']}: I don't know."
 
