@@ -6,7 +6,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-DEMOS := params/visual_rag/demo.yaml $(filter-out params/visual_rag/demo.yaml,$(sort $(wildcard params/*/demo.yaml)))
+# Visual-RAG's first; last the one that puts all answers side by side.
+FIRST := params/visual_rag/demo.yaml
+LAST := params/across/demo.yaml
+DEMOS := $(FIRST) $(filter-out $(FIRST) $(LAST),$(sort $(wildcard params/*/demo.yaml))) $(LAST)
 
 .PHONY: demo test suite lint lab
 

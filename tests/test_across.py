@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,6 +13,7 @@ from claim_sheets import sheet
 
 from vrag_kit.analysis import ACROSS, Answered, ClaimSheet, across, across_table
 from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.suite import InWords, open_suite, open_world, with_true_claims
 from vrag_kit.papers.crag_mm import two_not_right
 from vrag_kit.plotting import across_figure
 from vrag_kit.types import Benchmark, Query
@@ -19,6 +21,8 @@ from vrag_kit.types import Benchmark, Query
 RIGHT, WRONG, DECLINES = ("red", 1.0, 0.0), ("blue", 0.0, 0.0), ("I don't know", 0.0, 1.0)
 HALF = ("red, not spotted", 0.5, 0.0)
 Said = tuple[str, float, float]
+RUN = {"device": "cpu", "decoding": "greedy", "max_new_tokens": 16, "batch_size": 32}
+NOT_ASKED = "not asked with no evidence, gold alone, one that is no gold, gold among others"
 
 
 def questions(n: int, *, labelled: bool = True, choices: tuple[str, ...] = ()) -> Benchmark:
@@ -98,7 +102,7 @@ def test_what_a_benchmark_has_not_is_told() -> None:
     options = cells(replace(ROW, benchmark=questions(8, choices=("red", "blue"))))
     assert options.loc["normalised_em", "reason"].startswith("an answer chooses an option")
     assert options.loc["choice_accuracy", "reason"] == ""
-    assert cells(ROW).loc["gcue", "reason"] == "not asked without evidence"
+    assert cells(ROW).loc["gcue", "reason"] == NOT_ASKED
 
 
 def test_gcue_is_told_where_all_four_arms_were_asked() -> None:
@@ -117,7 +121,7 @@ def test_gcue_is_told_where_all_four_arms_were_asked() -> None:
     useless = cells(replace(ROW, judged=pd.concat([ROW.judged, *asked]))).loc["gcue"]
     assert (useless["n"], useless["reason"]) == (0, "a clue does not help here")
     deeper = replace(ROW, judged=pd.concat([judged(SAID, k=5), *asked]), k=5)
-    assert cells(deeper).loc["gcue", "reason"] == "not asked with one among 5"
+    assert cells(deeper).loc["gcue", "reason"] == "not asked with gold among 5"
 
 
 def test_conversations_end_before_truthfulness_and_not_before_accuracy() -> None:
@@ -160,8 +164,8 @@ def test_claims_are_means_over_answers_and_lack_what_their_sheets_lack() -> None
     for metric, value in expected.items():
         assert found.loc[metric, "value"] == pytest.approx(100 * value)
     silent = cells(replace(row, checked=with_sheets([sheet("it", [], ["EN"], "", "0")] * 2)))
-    assert silent.loc["faithfulness", "reason"] == "no claim can be read in its answers"
-    assert silent.loc["evidence_used", "reason"] == "no claim can be read in its answers"
+    assert silent.loc["faithfulness", "reason"] == "its answers make no claim that can be read"
+    assert silent.loc["evidence_used", "reason"] == "its answers make no claim that can be read"
     assert silent.loc["claim_recall", "n"] == 2
     unknown = cells(replace(row, checked=with_sheets([sheet("it", ["EN"], [], "1", "")] * 2)))
     assert unknown.loc["claim_recall", "reason"] == "no gold claims can be read"
@@ -189,6 +193,25 @@ def test_the_table_and_the_figure_tell_numbers_and_reasons() -> None:
     figure = across_figure(table, names)
     first, second, _ = figure.axes
     assert [text.get_text() for text in first.texts] == ["n = 7"]
-    assert [text.get_text().replace("\n", " ") for text in second.texts] == [
-        "not asked without evidence"
-    ]
+    assert [text.get_text().replace("\n", " ") for text in second.texts] == [NOT_ASKED]
+
+
+def test_documents_are_asked_about_by_their_words(tmp_path: Path) -> None:
+    datasets = open_suite("suite-drawn-small", ["VisRAG-Doc"])
+    said = InWords(k=2, questions=2).ask(datasets, ["field-guide-vlm-few"], tmp_path, run_with=RUN)
+    asked, judged = said["VisRAG-Doc"]
+    assert not any(document.image for document in asked.corpus.values())
+    arms = judged.groupby("setting", sort=False)["k"].agg(list).to_dict()
+    assert arms == {
+        "zero_shot": [0, 0],
+        "gt_clue": [1, 1],
+        "non_clue": [1, 1],
+        "one_in_k": [2, 2],
+        "top_k": [2, 2],
+    }
+    row = Answered(name="pages", benchmark=asked, judged=judged, k=2)
+    checked = with_true_claims(row, open_world("suite-drawn-small"))
+    assert cells(checked).loc["claim_recall", "value"] == 100  # two pages, the gold one first
+    more = InWords(questions=3)
+    chosen = more.chosen(datasets["VisRAG-Doc"])
+    assert chosen[:2] == InWords(questions=2).chosen(datasets["VisRAG-Doc"])

@@ -44,7 +44,7 @@ def test_a_notebook_is_thin(path: Path) -> None:
         lines = len(statements) if imports else len(cell.source.splitlines())
         most = 14 if "parameters" in cell.metadata.get("tags", []) else 12
         if most == 14:  # five steps in one notebook; two searches and a conversation
-            most = {"building": 20, "crag_mm": 18}.get(path.parent.name, most)
+            most = {"building": 20, "crag_mm": 18, "across": 20}.get(path.parent.name, most)
         assert lines <= most, cell.source
         assert not any(
             isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While)
@@ -61,9 +61,13 @@ def test_data_are_opened_by_one_call(path: Path) -> None:
         opened = r"= (?:worn\.)?open_(?:single|multi)_turn\(\s*crag_mm_(?:single|multi), \w+"
     if path.parent.name == "mrag_suite":  # all data sets, or those that are named
         opened = r"= open_suite\(suite\b"
+    if path.parent.name == "across":  # every paper's
+        opened = (
+            r"= (?:worn\.|drawn\.)?open_(?:benchmark|mrag_bench|single_turn|multi_turn|suite)\("
+        )
     calls = re.findall(opened, code, re.M)
     reads_tables_alone = path.stem.endswith("_audit")
-    most = 2 if path.parent.name == "crag_mm" else 1
+    most = {"crag_mm": 2, "across": 5}.get(path.parent.name, 1)
     assert not calls if reads_tables_alone else 1 <= len(calls) <= most
     assert len(set(calls)) == len(calls)
 

@@ -30,10 +30,10 @@ CHOOSES = "an answer chooses an option, and is no text"
 NO_OPTIONS = "no question has options"
 NO_KEYPOINTS = "the data has no keypoints"
 _GCUE_ARMS = {
-    "zero_shot": "without evidence",
-    "gt_clue": "with one gold document",
-    "non_clue": "with one that is none",
-    "one_in_k": "with one among others",
+    "zero_shot": "no evidence",
+    "gt_clue": "gold alone",
+    "non_clue": "one that is no gold",
+    "one_in_k": "gold among others",
 }
 _LAMBDA = 0.5
 
@@ -138,11 +138,11 @@ def gcue_across(answered: Answered) -> Measured:
         return Measured(reason=NO_LABEL)
     asked = set(answered.judged["setting"])
     if missing := [words for name, words in _GCUE_ARMS.items() if name not in asked]:
-        return Measured(reason=f"not asked {missing[0]}")
+        return Measured(reason=f"not asked with {', '.join(missing)}")
     table = gcue(answered.judged, lambdas=[_LAMBDA])
     table = table[table["k"] == (table["k"].min() if answered.k is None else answered.k)]
     if table.empty:
-        return Measured(reason=f"not asked with one among {answered.k}")
+        return Measured(reason=f"not asked with gold among {answered.k}")
     (row,) = table.to_dict("records")
     if math.isnan(row["value"]):
         return Measured(reason=row["interval"])

@@ -8,7 +8,7 @@ from vrag_kit.analysis.claims import ClaimSheet
 
 NO_SHEET = "no answer has a sheet of claims"
 _GOLD = "no gold claims can be read"
-_CLAIMS = "no claim can be read in its answers"
+_CLAIMS = "its answers make no claim that can be read"
 _SHOWN = "nothing was shown"
 _LACKS: Mapping[str, Callable[[ClaimSheet], bool]] = {
     _GOLD: lambda sheet: not sheet.gold_claims,
