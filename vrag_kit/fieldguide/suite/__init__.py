@@ -8,7 +8,7 @@ from vrag_kit.fieldguide.suite.checking import open_rule_checker
 from vrag_kit.fieldguide.suite.drawing import draw_suite
 from vrag_kit.fieldguide.suite.edition import EDITIONS
 from vrag_kit.fieldguide.suite.facts import Fact, relation
-from vrag_kit.fieldguide.suite.in_words import InWords, with_true_claims
+from vrag_kit.fieldguide.suite.in_words import WITH_WORDS, InWords, with_true_claims
 from vrag_kit.fieldguide.suite.language import Language
 from vrag_kit.fieldguide.suite.looking import PictureChecker
 from vrag_kit.fieldguide.suite.opening import DRAWN_SUITE, World, open_suite, open_world
@@ -19,6 +19,7 @@ __all__ = [
     "DRAWN_SUITE",
     "EDITIONS",
     "FIELD_GUIDE",
+    "WITH_WORDS",
     "Fact",
     "InWords",
     "Language",

@@ -13,16 +13,19 @@ import pandas as pd
 
 from vrag_kit.analysis import Answered, with_claims
 from vrag_kit.benchmarks import captions_only
-from vrag_kit.fieldguide.suite.opening import World
+from vrag_kit.fieldguide.suite.opening import MRAG_BENCH, VISUAL_RAG, World
 from vrag_kit.fieldguide.suite.truth import TruthChecker
 from vrag_kit.generation import ask_models, gcue_arms
 from vrag_kit.judging import RuleExtractor, RuleJudge, judge_all
 from vrag_kit.options import Entry
 from vrag_kit.order import ordered
+from vrag_kit.papers.mrag_suite import DATASETS
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.retrieval import bm25_run
 from vrag_kit.types import Benchmark
 
+WITH_WORDS = tuple(name for name in DATASETS if name not in (VISUAL_RAG, MRAG_BENCH))
+"""The data sets whose documents all say something."""
 _PASSAGES = WORDING.only("text_passages")
 """One wording for every arm that shows passages."""
 
