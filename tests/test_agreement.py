@@ -389,6 +389,15 @@ def test_beside_a_gain_stands_the_differential_bias_that_cancels_it() -> None:
         gains_beside_judge(judged, pairs, baseline="top_k")
 
 
+def test_an_arm_that_nobody_labelled_has_a_gain_and_no_corrected_one() -> None:
+    arms = [arm([1, 0, 0, 0], "abcd"), arm([1, 1, 1, 0], "abcd", "gt_clue")]
+    judged = pd.concat([*arms, arm([1, 1, 0, 0], "abcd", "top_k")], ignore_index=True)
+    pairs = judged.iloc[[0, 1, 4, 5]].assign(human=["true", "true", "true", "false"])
+    table = gains_beside_judge(judged, pairs).query("setting == 'top_k'").set_index("metric")
+    assert table.loc["gain", "value"] == 0.25
+    assert np.isnan(table.loc["corrected gain", "value"])
+
+
 def test_a_gain_is_that_of_compare_on_the_questions_that_both_arms_answered() -> None:
     easy, species = [1.0] * 12 + [0.0] * 12, "abcdefghijkl" * 2
     clue = arm([*easy[:12], *[float("nan")] * 9, 0.0, 0.0, 0.0], species, "gt_clue")

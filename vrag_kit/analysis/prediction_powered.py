@@ -89,7 +89,8 @@ def gains_beside_judge(
     needed = [*ARM, "query_id", "group", "status", "score"]
     JUDGED.check(judged, needed, "gains_beside_judge")
     scale = scale_of(judged)
-    labels = dict(list(_with_off(pairs, scale).groupby(ARM, sort=False)))
+    pairs = _with_off(pairs, scale)
+    labels = dict(list(pairs.groupby(ARM, sort=False)))
     rows: list[tuple[object, ...]] = []
     for model, part in judged.groupby("model", sort=False):
         arms = dict(list(part.groupby(ARM, sort=False)))
