@@ -117,7 +117,7 @@ def build_talk_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     words = [f" {word}" for word in chain.from_iterable(WORDS.values())]
     added = dict.fromkeys((*words, *DESIGNS, *common_pieces(texts)))
     tokens.add_tokens([AddedToken(each, normalized=True) for each in added])
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers has no types here
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers is untyped
         tokenizer_object=tokens,
         pad_token="<pad>",
         eos_token="<|end|>",

@@ -68,7 +68,7 @@ def look_tokenizer() -> PreTrainedTokenizerFast:
     tokens.post_processor = processors.TemplateProcessing(
         single="[CLS] $A", special_tokens=[("[CLS]", numbers["[CLS]"])]
     )
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers has no types here
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers is untyped
         tokenizer_object=tokens,
         pad_token="[PAD]",
         unk_token="[UNK]",
