@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 _FURTHER = {KNOWLEDGE: 0.3, COMPARISON: 0.3, MULTI_HOP: 0.13, AGGREGATION: 0.12, REASONING: 0.15}
 """Types of further questions → share; yes and no are the hardest to learn."""
+_FEW = 9
+"""Genera and epithets of a crowded scene."""
 _DRILLED = {COMPARISON: 0.75, REASONING: 0.25}
 _ENTITY = re.compile(r"^Entity \d+: (.+)$", re.MULTILINE)
 
@@ -69,6 +71,7 @@ class Stage:
     rewritten: float = 0.0  # the question is to be said anew
     beside: float = 0.0  # pages tell the asked fact of others, and often not of the subject
     absent: float = 0.0  # no search finds the pictured one, only those that look like it
+    crowded: float = 0.0  # names share their words with others', as in a large web
     full: float = 0.0  # as many entities and pages as there may be
     more: int = 0  # questions below one context beside the conversation's
     drilled: float = 0.0  # nothing but many questions of yes and no about one or two
@@ -125,7 +128,8 @@ class School:
         """The lesson of that name."""
         rng = stream(self.seed, name)
         talk = rng.random() < stage.talk
-        scene = self.scene(name, length=0 if talk else 1, category=category)
+        few = _FEW if rng.random() < stage.crowded else 0
+        scene = self.scene(name, length=0 if talk else 1, category=category, few=few)
         picture = self.album.picture(scene.pictured, rng)
         if rng.random() < stage.drilled:
             return _drill(scene, picture, rng)
@@ -137,12 +141,12 @@ class School:
             return _whole(scene, picture, stage, rng)
         return _worded(scene, picture, stage, rng)
 
-    def scene(self, name: str, *, length: int = 0, category: str = "") -> Scene:
+    def scene(self, name: str, *, length: int = 0, category: str = "", few: int = 0) -> Scene:
         """A fresh scene whose pictured species looks as one of the stock."""
         for turn in range(1000):
             key = f"{self.seed}/{name}/{turn}"
             if self.album.shows(World(key).entity()):  # whom the scene of that name pictures
-                return fresh_scene(key, length=length, category=category)
+                return fresh_scene(key, length=length, category=category, few=few)
         raise RuntimeError(f"{name}: no picture of the stock fits")
 
 

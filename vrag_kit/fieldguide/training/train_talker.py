@@ -89,9 +89,23 @@ PHASES = (
             full=0.75,
         ),
     ),
+    Phase(
+        500,
+        20,
+        Stage(
+            whole=0.35,
+            rewritten=0.12,
+            beside=0.7,
+            more=10,
+            absent=0.15,
+            drilled=0.2,
+            full=0.75,
+            crowded=0.7,
+        ),
+    ),
 )
 STEPS = sum(phase.steps for phase in PHASES)
-WAVES = {0: 1.0, 1800: 0.6, 3300: 0.6, 3850: 0.5}
+WAVES = {0: 1.0, 1800: 0.6, 3300: 0.6, 3850: 0.5, 4210: 0.5}
 """Steps from which on the rate rises and falls anew → to what share."""
 
 

@@ -16,7 +16,7 @@ from vrag_kit.fieldguide.worn.conversations import (
     conversation,
     single_turn,
 )
-from vrag_kit.fieldguide.worn.entities import Entity, World
+from vrag_kit.fieldguide.worn.entities import Entity, Names, World
 from vrag_kit.fieldguide.worn.pages import GENERAL, Page, general_page, pages_about
 from vrag_kit.fieldguide.worn.vocab import drawn, pick
 
@@ -51,13 +51,13 @@ class Scene:
         return tuple(self.pages[i] for i in np.argsort(-scores, kind="stable"))
 
 
-def fresh_scene(name: str, *, length: int = 0, category: str = "") -> Scene:
+def fresh_scene(name: str, *, length: int = 0, category: str = "", few: int = 0) -> Scene:
     """The scene of that name, always the same.
 
     `length` turns (0: as many as conversations have, 1: a single question, then of the
-    type `category`, drawn when "").
+    type `category`, drawn when ""). With `few` names have so many genera and epithets.
     """
-    rng, world = stream(name, "scene"), World(name)
+    rng, world = stream(name, "scene"), World(name, Names(name, few=few))
     pictured = world.entity()
     others = tuple(world.entity() for _ in range(8))
     near = [world.look_alike(pictured) for _ in range(int(rng.integers(1, 4)))]
