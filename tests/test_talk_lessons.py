@@ -85,6 +85,15 @@ def test_without_the_turns_before_it_a_question_about_an_answer_is_said_to_be_un
     assert min(counts.values()) > 3
 
 
+def test_in_a_crowded_scene_many_names_share_a_word() -> None:
+    scene = SCHOOL.scene("crowded", few=4)
+    everyone = (scene.pictured, *scene.look_alikes, *scene.others)
+    names = [each.name.split() for each in everyone]
+    assert len(set(map(tuple, names))) == len(names) > 8
+    assert len({genus for genus, _ in names}) <= 4
+    assert len({epithet for _, epithet in names}) < len(names)
+
+
 def test_the_same_name_gives_the_same_lesson() -> None:
     assert lessons(WORDED, 5) == lessons(WORDED, 5)
 
