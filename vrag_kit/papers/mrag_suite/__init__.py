@@ -48,6 +48,13 @@ from vrag_kit.papers.mrag_suite.difficulty_filter import (
     write_dropped,
 )
 from vrag_kit.papers.mrag_suite.filter_controls import filter_controls
+from vrag_kit.papers.mrag_suite.hybrid import (
+    fused_less_each,
+    in_one_list,
+    score_suite,
+    search_suite,
+)
+from vrag_kit.papers.mrag_suite.hybrid_figure import hybrid_figure
 from vrag_kit.papers.mrag_suite.own_metrics import OWN_METRIC
 from vrag_kit.papers.mrag_suite.printed import (
     DATASETS,
@@ -63,6 +70,7 @@ from vrag_kit.papers.mrag_suite.printed import (
     printed_gaps,
     printed_modes,
     printed_range,
+    printed_retrievers,
 )
 from vrag_kit.papers.mrag_suite.printed_text import claims
 from vrag_kit.papers.mrag_suite.prompt_sweep import ask_with_prompts, halves_of, prompt_sweep
@@ -122,7 +130,10 @@ __all__ = [
     "filter_controls",
     "filter_decisions",
     "flag_rates",
+    "fused_less_each",
     "halves_of",
+    "hybrid_figure",
+    "in_one_list",
     "inequalities",
     "inequality_figure",
     "keep_rates",
@@ -142,6 +153,7 @@ __all__ = [
     "printed_modes",
     "printed_name",
     "printed_range",
+    "printed_retrievers",
     "prompt_design",
     "prompt_sweep",
     "query_rewrite_prompt",
@@ -149,6 +161,8 @@ __all__ = [
     "read_detection",
     "read_query_rewrite",
     "readings",
+    "score_suite",
+    "search_suite",
     "stands_in_question",
     "statistics_figure",
     "statistics_table",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from vrag_kit.analysis.cells import NOTHING
 from vrag_kit.papers.published import published
 
 DATASETS = (
@@ -108,6 +109,14 @@ def printed_best_prompts() -> pd.DataFrame:
         looked_up.append(f"{init}-{styles[short]}-{reasoning}" if known else "")
     named = table.assign(prompt=prompts, prompt_of_table_11=looked_up)
     return named[["dataset", "nickname", "prompt", "prompt_of_table_11", "value"]]
+
+
+def printed_retrievers() -> pd.DataFrame:
+    """Table 9, which retriever finds what: dataset, text, image; "–" where none is
+    named. No table prints how well they find it.
+    """
+    table = _named(9).rename(columns={"text_retriever": "text", "image_retriever": "image"})
+    return table.replace({"": NOTHING}).fillna(NOTHING)
 
 
 def printed_ambiguous() -> pd.DataFrame:

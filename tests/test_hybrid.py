@@ -1,0 +1,148 @@
+"""Retrievers of a suite: fused against each, apart and pooled, and both modalities in
+one list.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from vrag_kit.analysis import in_percent, summarise
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.papers.mrag_suite import (
+    fused_less_each,
+    hybrid_figure,
+    in_one_list,
+    printed_retrievers,
+    score_suite,
+    search_suite,
+)
+from vrag_kit.retrieval import BM25, FUSED, fuse, make_run
+from vrag_kit.types import Benchmark, Evidence, Query
+
+KS = {"image": 1, "text": 2}
+
+
+def small(name: str, gold: list[str]) -> Benchmark:
+    """As many questions as gold documents, over pictures p0 to p2 and texts t0 to t2."""
+    pictures = [Evidence(doc_id=f"p{n}", image=ImageFile(f"p{n}.png")) for n in range(3)]
+    texts = [Evidence(doc_id=f"t{n}", text=f"word{n}") for n in range(3)]
+    needs = {"p": "image", "t": "text"}
+    queries = {
+        f"q{n}": Query(
+            query_id=f"q{n}",
+            text=f"word{n}?",
+            group=f"g{n}",
+            metadata={"needs": needs[doc_id[0]]},
+        )
+        for n, doc_id in enumerate(gold)
+    }
+    return Benchmark(
+        name=name,
+        fingerprint=name,
+        queries=queries,
+        corpus={document.doc_id: document for document in [*pictures, *texts]},
+        qrels={f"q{n}": {doc_id: 1} for n, doc_id in enumerate(gold)},
+    )
+
+
+def ranked(benchmark: Benchmark, documents: list[str]) -> pd.DataFrame:
+    """The same order for every question."""
+    rows = []
+    for query_id in benchmark.queries:
+        rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(documents)]
+    return make_run(rows)
+
+
+DATASETS = {"A": small("A", ["p0", "p0", "t1"]), "B": small("B", ["p1"])}
+RUNS = {
+    name: {
+        "image": {
+            "words": ranked(benchmark, ["p0", "p1", "p2"]),
+            "looks": ranked(benchmark, ["p1", "p2", "p0"]),
+            FUSED: ranked(benchmark, ["p1", "p0", "p2"]),
+        },
+        "text": {"words": ranked(benchmark, ["t0", "t1", "t2"])},
+    }
+    for name, benchmark in DATASETS.items()
+}
+
+
+def test_fusing_is_set_against_each_retriever_apart_and_pooled() -> None:
+    scores = score_suite(DATASETS, RUNS, KS)
+    recall = scores[scores["metric"] == "recall"]
+    assert set(zip(recall["modality"], recall["k"], strict=True)) == {("image", 1), ("text", 2)}
+    gains = fused_less_each(recall)
+    found = gains.set_index(["dataset", "modality", "than"])
+    # A, pictures, two questions: words finds p0 first, looks and fused find p1
+    # B, one question: words misses p1, looks and fused find it
+    assert found["value"].to_dict() == {
+        ("A", "image", "words"): -1.0,
+        ("B", "image", "words"): 1.0,
+        ("A", "image", "looks"): 0.0,
+        ("B", "image", "looks"): 0.0,
+        ("all", "image", "words"): pytest.approx(-1 / 3),  # (−1 − 1 + 1) / 3
+        ("all", "image", "looks"): 0.0,
+    }
+    assert found.loc[("all", "image", "words"), "n"] == 3  # q0 of A is not q0 of B
+    apart = gains[gains["dataset"] != "all"].dropna(subset="p").sort_values("p")
+    smallest = apart.iloc[0]
+    assert smallest["p_holm"] == pytest.approx(min(1.0, len(apart) * smallest["p"]))
+
+
+def test_one_data_set_is_not_pooled_and_without_fusing_nothing_is_compared() -> None:
+    scores = score_suite(DATASETS, {"A": RUNS["A"]}, KS)
+    assert set(fused_less_each(scores)["dataset"]) == {"A"}
+    texts = {"A": {"text": RUNS["A"]["text"]}}
+    assert fused_less_each(score_suite(DATASETS, texts, KS)).empty
+
+
+def test_both_modalities_in_one_list_compete_for_as_many_places() -> None:
+    scores = in_one_list(DATASETS, {"A": RUNS["A"]}, {"image": 1, "text": 1})
+    recall = scores[(scores["metric"] == "recall") & (scores["query_id"] == "A: q2")]
+    found = recall.set_index("retriever")["value"].to_dict()
+    # q2 wants t1, which is second among the texts. Two places: two texts hold it; one
+    # picture and one text do not. In one list p1 is first and second (1/61 + 1/62), p0
+    # first and third, p2 second and third, and t0 first once: no room for t1.
+    assert found["texts alone"] == 1.0
+    assert found["pictures alone"] == found["side by side"] == found["one list"] == 0.0
+    assert set(scores["needs"]) == {"image", "text"}
+    assert set(scores["k"]) == {2}
+    merged = fuse({"a": RUNS["A"]["image"]["words"], "b": RUNS["A"]["image"]["looks"]})
+    assert list(merged["doc_id"][:3]) == ["p1", "p0", "p2"]
+    pages = {"A": {"image": RUNS["A"]["image"]}}
+    assert in_one_list(DATASETS, pages, KS).empty
+
+
+def test_a_suite_is_searched_data_set_by_data_set(tmp_path: Path) -> None:
+    runs = search_suite(DATASETS, {"text": [BM25]}, k=2, cache_dir=tmp_path)
+    assert {name: list(found) for name, found in runs.items()} == {"A": ["text"], "B": ["text"]}
+    first = runs["A"]["text"][BM25].drop_duplicates("query_id")
+    assert dict(zip(first["query_id"], first["doc_id"], strict=True)) == {
+        "q0": "t0",
+        "q1": "t1",
+        "q2": "t2",
+    }
+
+
+def test_the_figure_has_a_line_a_data_set_and_modality_and_pooled_ones_below() -> None:
+    scores = score_suite(DATASETS, RUNS, KS)
+    recall = scores[scores["metric"] == "recall"]
+    by = ["dataset", "modality", "k", "retriever", "metric"]
+    results = in_percent(summarise(recall, by))
+    figure = hybrid_figure(results, in_percent(fused_less_each(recall)))
+    levels, differences = figure.axes
+    names = [label.get_text() for label in levels.get_yticklabels()]
+    assert names == ["A, pictures (2)", "A, texts (1)", "B, pictures (1)", "all, pictures (3)"]
+    assert levels.get_xlabel() == "recall of the first k = 1 or 2 (%)"
+    marks = [line for line in differences.get_lines() if line.get_marker() == "o"]
+    words = [-100, 100, pytest.approx(-100 / 3)]
+    assert [list(line.get_xdata()) for line in marks] == [words, [0, 0, 0]]
+
+
+def test_the_papers_retrievers_are_named_without_a_score() -> None:
+    table = printed_retrievers().set_index("dataset")
+    assert list(table.columns) == ["text", "image"]
+    assert table.loc["WebQA"].tolist() == ["SBERT (mpnet)", "CLIP ViT-B/32"]
