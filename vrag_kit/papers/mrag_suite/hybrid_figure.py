@@ -52,8 +52,9 @@ def hybrid_figure(results: pd.DataFrame, gains: pd.DataFrame) -> Figure:
 
 def _lines(table: pd.DataFrame) -> dict[Line, int]:
     """Each line, in the order of the table, and its n."""
-    counts = table.groupby(["dataset", "modality"], sort=False)["n"].max()
-    return {(str(name), str(modality)): int(n) for (name, modality), n in counts.items()}
+    counts = table.groupby(["dataset", "modality"], sort=False)["n"].max().reset_index()
+    names = zip(counts["dataset"], counts["modality"], strict=True)
+    return dict(zip(names, counts["n"].astype(int), strict=True))
 
 
 def _rows(table: pd.DataFrame, places: Mapping[Line, int]) -> np.ndarray:
