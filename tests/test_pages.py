@@ -237,7 +237,7 @@ def test_files_of_two_revisions_in_one_folder_and_missing_shards_are_refused(
         load(folder)
 
 
-def test_the_revision_that_the_hubs_download_notes_is_said(
+def test_the_revisions_that_the_hubs_download_notes_are_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = write_pages(tmp_path / "docs")
@@ -247,7 +247,10 @@ def test_the_revision_that_the_hubs_download_notes_is_said(
         note = note / "train-00000-of-00001.parquet.metadata"
         note.write_text(f"{commit}{'0' * 33}\netag\n1.0\n", encoding="utf-8")
     load(folder)
-    assert "revision 3ebd091, 42d7159: 2 questions" in capsys.readouterr().out
+    assert (
+        "docs, files of several revisions (3ebd091, 42d7159): 2 questions"
+        in capsys.readouterr().out
+    )
 
 
 def test_pictures_are_written_once_and_a_changed_file_is_read_anew(tmp_path: Path) -> None:

@@ -124,6 +124,22 @@ def test_a_parameter_file_says_which_notebooks_it_is_for(project: Path) -> None:
         assert (refused.returncode, words in refused.stderr) == (2, True), refused.stderr
 
 
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_a_mistyped_suite_is_named_before_a_notebook_begins(project: Path, command: str) -> None:
+    begun = project / "figures" / "guide" / "begun"
+    writes = f"from pathlib import Path\nPath({str(begun)!r}).touch()"
+    notebook(
+        project / "notebooks" / "guide" / "01_one.ipynb", "suite = 'suite-drawn-small'", writes
+    )
+    values = project / "params" / "guide" / "p.yaml"
+    values.write_text("suite: suite-drwn\n", encoding="utf-8")
+    refused = vrag(project, command, "params/guide/p.yaml")
+    assert refused.returncode == 2
+    assert "params/guide/p.yaml: suite is 'suite-drwn'; expected 'suite-drawn'" in refused.stderr
+    assert "Did you mean 'suite-drawn'?" in refused.stderr
+    assert not begun.exists()
+
+
 def test_a_changed_input_file_runs_the_notebook_again(project: Path) -> None:
     (project / "rows.txt").write_text("old", encoding="utf-8")
     (project / "params" / "guide" / "p.yaml").write_text(

@@ -23,6 +23,7 @@ from vrag_kit.fieldguide.suite.ambiguity import LACKS, detect_by_rule
 from vrag_kit.fieldguide.suite.printed import PAGE_SETS
 from vrag_kit.judging.claims import Checking, Relation, relation_of, statement
 from vrag_kit.papers.mrag_suite import DATASETS, domain_of
+from vrag_kit.runner import cli
 from vrag_kit.types import Benchmark
 
 SMALL = "suite-drawn-small"
@@ -152,6 +153,16 @@ def test_a_folder_with_other_data_is_left_alone(guide_folder, tmp_path):
         draw_suite("tiny", tmp_path, guide_folder)
     with pytest.raises(VragError, match="not the complete full Field Guide"):
         draw_suite("full", tmp_path, guide_folder)
+
+
+def test_vrag_draws_it_by_name_and_knows_what_a_mistyped_one_may_mean(suite, capsys):
+    folder = ROOT / "data" / SMALL
+    cli.draw(SMALL, folder)
+    guide = folder.with_name("field-guide-small")
+    told = f"{SMALL} is in {folder}, with photographs that are in {guide}\n"
+    assert capsys.readouterr().out == told
+    with pytest.raises(VragError, match=r"'worn-drawn', .*Did you mean 'suite-drawn'"):
+        cli.draw("suite-drwan", folder)
 
 
 def test_unknown_names_are_answered_with_what_may_be_meant():

@@ -22,7 +22,7 @@ from vrag_kit.benchmarks.chart_rows import (
 )
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.page_texts import read_page_texts
-from vrag_kit.benchmarks.revisions import revision_of
+from vrag_kit.benchmarks.revisions import say_revision
 from vrag_kit.benchmarks.row_pictures import keep_picture, picture_store, read_once
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, DocId, Evidence, Query
@@ -73,13 +73,8 @@ def load_chart_mrag(
     charts = chart_pictures([(each.row, each.pictures) for each in kept])
     bars = read_page_texts(chart_texts, list(charts), name) if chart_texts else {}
     asked = _with_evidence([each.row for each in kept], {*sentences, *charts}, name, texts)
-    revision = revision_of(folder, arrows)
-    told = f"revision {revision}" if revision else "unknown revision"
-    print(
-        f"{name}, {told}: {len(asked):,} questions, {len(charts):,} charts, {len(sentences):,}"
-        " sentences",
-        flush=True,
-    )
+    holds = f"{len(asked):,} questions, {len(charts):,} charts, {len(sentences):,} sentences"
+    say_revision(name, folder, arrows, holds)
     corpus = {
         chart: _document(chart, bars.get(chart), store / picture)
         for chart, picture in charts.items()

@@ -24,7 +24,7 @@ from vrag_kit.benchmarks.page_rows import (
     read_config,
 )
 from vrag_kit.benchmarks.page_texts import read_page_texts
-from vrag_kit.benchmarks.revisions import revision_of
+from vrag_kit.benchmarks.revisions import say_revision
 from vrag_kit.benchmarks.row_pictures import keep_picture, picture_store, read_once
 from vrag_kit.benchmarks.shared_groups import shared_groups
 from vrag_kit.errors import VragError
@@ -79,19 +79,13 @@ def load_page_benchmark(
     texts = read_page_texts(ocr, [page.doc_id for page in pages], name) if ocr else {}
     queries = _queries(shards["queries"], name)
     labels = _labels(shards["qrels"], queries, pages, name)
-    revision = revision_of(folder, chain(*shards.values()))
-    told = f"revision {revision}" if revision else "unknown revision"
     count = sum(map(len, labels.values()))
-    print(
-        f"{name}, {told}: {len(queries):,} questions, {len(pages):,} pages, {count:,} labels",
-        flush=True,
-    )
-    groups = _groups(labels, pages)
-    asked = [_query(row, groups[row.query_id], labels[row.query_id]) for row in queries.values()]
+    holds = f"{len(queries):,} questions, {len(pages):,} pages, {count:,} labels"
+    say_revision(name, folder, chain(*shards.values()), holds)
     return Benchmark(
         name=name,
         fingerprint=_fingerprint(queries, labels, pages, texts),
-        queries={query.query_id: query for query in asked},
+        queries=_asked(queries, labels, pages),
         corpus={page.doc_id: _document(page, store, texts) for page in pages},
         qrels=labels,
         groups_are="sets of questions that share pages",
@@ -180,6 +174,14 @@ def _groups(labels: Labels, pages: Iterable[_Page]) -> dict[QueryId, str]:
         for query_id, found in labels.items()
     }
     return shared_groups(gold)
+
+
+def _asked(
+    rows: Mapping[QueryId, PageQuery], labels: Labels, pages: Sequence[_Page]
+) -> dict[QueryId, Query]:
+    groups = _groups(labels, pages)
+    found = [_query(row, groups[row.query_id], labels[row.query_id]) for row in rows.values()]
+    return {query.query_id: query for query in found}
 
 
 def _query(row: PageQuery, group: str, labels: Mapping[DocId, int]) -> Query:

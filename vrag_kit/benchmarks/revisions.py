@@ -24,3 +24,14 @@ def revision_of(folder: Path, files: Iterable[Path]) -> str:
         if note.is_file():
             found.add(note.read_text(encoding="utf-8").splitlines()[0].strip()[:7])
     return ", ".join(sorted(found))
+
+
+def say_revision(name: str, folder: Path, files: Iterable[Path], holds: str) -> None:
+    """Print of which revision a data set is, and what it holds: revisions of one name
+    differ.
+    """
+    revision = revision_of(folder, files)
+    told = f"revision {revision}" if revision else "unknown revision"
+    if "," in revision:
+        told = f"files of several revisions ({revision})"
+    print(f"{name}, {told}: {holds}", flush=True)

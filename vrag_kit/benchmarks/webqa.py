@@ -67,27 +67,18 @@ def load_webqa(
     Raises `VragError` for a file that is missing or not as described above, and for a
     split without such questions.
     """
-    if questions not in QUESTIONS:
-        raise VragError(f"questions is {questions!r}; expected one of {', '.join(QUESTIONS)}.")
-    if images is None and questions != "text":
-        raise VragError(
-            f"no images for {questions!r} questions; name imgs.tsv, or ask text questions."
-        )
-    annotations = Path(annotations)
-    rows = _rows(annotations, split, questions)
+    _check_sort(questions, images)
+    rows = _rows(Path(annotations), split, questions)
+    where = {guid: f"{annotations}: question {guid!r}" for guid in rows}
+    queries = {guid: _query(guid, row, where[guid]) for guid, row in rows.items()}
     pictures = None if images is None else TsvFile(Path(images))
-    queries: dict[str, Query] = {}
     corpus: dict[str, Evidence] = {}
-    qrels: dict[str, Mapping[str, int]] = {}
+    qrels: dict[str, dict[str, int]] = {guid: {} for guid in rows}
     for guid, row in rows.items():
-        where = f"{annotations}: question {guid!r}"
-        labels: dict[str, int] = {}
         if pictures:
-            _add_images(row, where, pictures, corpus, labels)
+            _add_images(row, where[guid], pictures, corpus, qrels[guid])
         if questions != "image":
-            _add_snippets(row, guid, where, corpus, labels)
-        queries[guid] = _query(guid, row, where)
-        qrels[guid] = labels
+            _add_snippets(row, guid, where[guid], corpus, qrels[guid])
     return Benchmark(
         name=name,
         fingerprint=_fingerprint(queries, qrels, corpus),
@@ -115,6 +106,16 @@ def captions_only(benchmark: Benchmark) -> Benchmark:
         doc_id: replace(document, image=None) for doc_id, document in benchmark.corpus.items()
     }
     return replace(benchmark, fingerprint=fingerprint, corpus=corpus)
+
+
+def _check_sort(questions: str, images: Path | str | None) -> None:
+    """Refuse a sort of questions that there is not, or that lacks its images."""
+    if questions not in QUESTIONS:
+        raise VragError(f"questions is {questions!r}; expected one of {', '.join(QUESTIONS)}.")
+    if images is None and questions != "text":
+        raise VragError(
+            f"no images for {questions!r} questions; name imgs.tsv, or ask text questions."
+        )
 
 
 def _rows(path: Path, split: str, questions: str) -> dict[str, Row]:

@@ -65,14 +65,19 @@ def check_data(
     if csv:
         _write(csv, findings)
     if before:
-        changes = label_changes(before, annotations)
-        print(f"\n{changes_summary(changes)}")
-        _show(_in_short(changes), csv)
-        if csv:
-            images = image_changes(before, annotations)
-            _write(csv.with_name(f"{csv.stem}_changes.csv"), changes)
-            _write(csv.with_name(f"{csv.stem}_image_changes.csv"), images)
+        _tell_changes(before, annotations, csv)
     return bool(set(findings["kind"]) - {"odd"})
+
+
+def _tell_changes(before: Path, annotations: Path, csv: Path | None) -> None:
+    """Print what changed, and write it where `check_data` says."""
+    changes = label_changes(before, annotations)
+    print(f"\n{changes_summary(changes)}")
+    _show(_in_short(changes), csv)
+    if csv:
+        images = image_changes(before, annotations)
+        _write(csv.with_name(f"{csv.stem}_changes.csv"), changes)
+        _write(csv.with_name(f"{csv.stem}_image_changes.csv"), images)
 
 
 def _has_shards(folder: Path) -> bool:

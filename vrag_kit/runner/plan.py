@@ -68,7 +68,8 @@ def read_plan(parameter_file: Path) -> Plan:
     Its line `notebooks:` names the notebooks that it is for, or folders of them; without
     that line a file in params/<folder>/ is for notebooks/<folder>/. Raises `VragError` for
     a file that is neither, for a notebook that does not exist, and for parameters that no
-    notebook could run with (see `read_parameters` and `subsets`).
+    notebook could run with (see `read_parameters` and `subsets`), a mistyped suite among
+    them.
     """
     values = read_parameters(parameter_file)
     wanted = values.pop(SERVES, None)
@@ -78,12 +79,24 @@ def read_plan(parameter_file: Path) -> Plan:
     place = below.relative_to(params.resolve()) if inside else Path(below.name)
     if wanted is None and len(place.parts) > 1:
         wanted = [place.parent.as_posix()]
-    notebooks = _notebooks(wanted, parameter_file)
+    given = subsets(_notebooks(wanted, parameter_file), values, parameter_file)
+    _check_suite(values.get("suite"), parameter_file)
     return Plan(
         file=parameter_file,
-        given=subsets(notebooks, values, parameter_file),
+        given=given,
         folder=project_root() / "runs" / place.with_suffix(""),
     )
+
+
+def _check_suite(suite: object, where: Path) -> None:
+    """Refuse the name of a suite that is not drawn, before a notebook runs into it."""
+    from vrag_kit.fieldguide.suite.opening import edition_of  # heavy: it can draw
+
+    if isinstance(suite, str):
+        try:
+            edition_of(suite)
+        except VragError as error:
+            raise VragError(f"{where}: {error}") from None
 
 
 def _notebooks(wanted: object, where: Path) -> list[Path]:

@@ -53,7 +53,7 @@ from vrag_kit.progress import track
 
 LABELS = "labels.csv"
 N_RETRIEVED = 5
-_DRAWN_BY = ("shapes", "traits", "views", "album")
+_DRAWN_BY = ("parquet", "shapes", "traits", "views", "album")
 
 
 def draw_mrag_bench(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:

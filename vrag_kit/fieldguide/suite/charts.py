@@ -9,10 +9,10 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from vrag_kit.fieldguide.parquet import IMAGES, TEXT, TEXTS, picture, schema_of
 from vrag_kit.fieldguide.suite.counts import ChartDocument, ChartQuestion
 from vrag_kit.fieldguide.suite.facts import MONTHS, Fact
 from vrag_kit.fieldguide.suite.paper import encoded
-from vrag_kit.fieldguide.suite.parquet import IMAGES, TEXT, TEXTS, schema_of
 from vrag_kit.files import write_file
 from vrag_kit.plain import Json
 
@@ -83,7 +83,7 @@ def _save(questions: Sequence[ChartQuestion], drawn: Mapping[str, bytes], folder
 
 
 def _row(question: ChartQuestion, drawn: Mapping[str, bytes]) -> dict[str, object]:
-    pictures = [{"bytes": drawn[each], "path": None} for each in question.charts]
+    pictures = [picture(drawn[each]) for each in question.charts]
     return {
         "id": question.row_id,
         "query": question.text,

@@ -16,14 +16,13 @@ same bytes.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shutil
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.pages import hash_of_modules
+from vrag_kit.fieldguide.drawn import Drawing, check_edition, draw_once, drawn_by, make_room
 from vrag_kit.fieldguide.suite.charts import write_charts
 from vrag_kit.fieldguide.suite.counts import plan_counts
 from vrag_kit.fieldguide.suite.edition import EDITIONS, Edition
@@ -32,13 +31,22 @@ from vrag_kit.fieldguide.suite.sheets import write_pages
 from vrag_kit.fieldguide.suite.truth import Shown, write_truth
 from vrag_kit.fieldguide.suite.webqa import write_webqa
 from vrag_kit.fieldguide.suite.world import Life, lives
-from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
 WEBQA = "WebQA"
 CHARTS = "Chart-MRAG"
-_DRAWN_BY = ("shapes", "traits", "views", "album", "plates", "pages", "articles", "captions")
+_DRAWN_BY = (
+    "parquet",
+    "shapes",
+    "traits",
+    "views",
+    "album",
+    "plates",
+    "pages",
+    "articles",
+    "captions",
+)
 _WRITTEN_BY = (
     "charts",
     "counts",
@@ -46,7 +54,6 @@ _WRITTEN_BY = (
     "edition",
     "facts",
     "paper",
-    "parquet",
     "printed",
     "sheets",
     "truth",
@@ -62,35 +69,19 @@ def draw_suite(edition: str, folder: Path | str, guide: Path | str) -> Path:
     Raises `VragError` for an unknown edition, another guide, and a folder that holds
     other data or cannot be written.
     """
-    if edition not in EDITIONS:
+    check_edition(edition, EDITIONS, "the drawn suite")
+    size, guide = EDITIONS[edition], Path(guide)
+    told = _told_by(guide)
+    if told.get("edition") != size.guide or not told.get("complete"):
         raise VragError(
-            f"unknown edition {edition!r} of the drawn suite; expected one of"
-            f" {', '.join(map(repr, EDITIONS))}."
+            f"{guide}: not the complete {size.guide} Field Guide, which this edition is drawn"
+            " from. Draw it by draw_field_guide."
         )
-    folder, guide = Path(folder), Path(guide)
-    told = _read(guide / "guide.json")
-    if told.get("edition") != EDITIONS[edition].guide or not told.get("complete"):
-        raise VragError(
-            f"{guide}: not the complete {EDITIONS[edition].guide} Field Guide, which this edition"
-            " is drawn from. Draw it by draw_field_guide."
-        )
-    note = {"edition": edition, **asdict(EDITIONS[edition]), "drawn_by": _hash(), "guide": told}
-    done = {**note, "complete": True}
-    if _read(folder / "edition.json") == done:
-        return folder
-    try:
-        with one_at_a_time(folder, "drawing the suite"):
-            if _read(folder / "edition.json") != done:
-                _make_room(folder)
-                write_file(folder / "edition.json", json.dumps({**note, "complete": False}))
-                _draw(EDITIONS[edition], folder, guide)
-                write_file(folder / "edition.json", json.dumps(done, indent=1))
-    except OSError as error:
-        raise VragError(
-            f"{error.filename or folder}: the suite cannot be drawn ({error.strerror or error})."
-            " Choose a folder with write access and 40 MB free."
-        ) from error
-    return folder
+    own = [Path(__file__).parent / f"{name}.py" for name in _WRITTEN_BY]
+    by = drawn_by(_DRAWN_BY, own)
+    note = {"edition": edition, **asdict(size), "drawn_by": by, "guide": told}
+    drawing = Drawing(what="the suite", by="draw_suite", megabytes=40)
+    return draw_once(folder, note, partial(_draw, size, guide), drawing)
 
 
 def folder_of(data_set: str) -> str:
@@ -103,22 +94,10 @@ def truth_file(folder: Path, data_set: str) -> Path:
     return folder / "truth" / f"{folder_of(data_set)}.jsonl"
 
 
-def _make_room(folder: Path) -> None:
-    """Remove what other code or another edition drew."""
-    rooms = [folder / folder_of(name) for name in (WEBQA, CHARTS, *PAGE_SETS, "truth")]
-    there = [room for room in rooms if room.exists()]
-    if there and not _read(folder / "edition.json"):
-        raise VragError(
-            f"{folder}: holds {there[0].name!r}, which was not drawn by this kit. Choose another"
-            " folder."
-        )
-    for room in there:
-        shutil.rmtree(room)
-
-
-def _draw(edition: Edition, folder: Path, guide: Path) -> None:
-    known = lives(edition.guide, edition.others)
+def _draw(edition: Edition, guide: Path, folder: Path, note: Json) -> None:
     names = [WEBQA, CHARTS, *PAGE_SETS]
+    make_room(folder, [folder / folder_of(name) for name in (*names, "truth")], note)
+    known = lives(edition.guide, edition.others)
     for name in track(names, f"drawing the suite ({edition.seed})", len(names), "data sets"):
         write_truth(_draw_one(name, edition, known, folder, guide), truth_file(folder, name))
 
@@ -135,15 +114,9 @@ def _draw_one(
     return write_pages(PAGE_SETS[name](known, edition.pages, seed), room)
 
 
-def _hash() -> str:
-    """Changes with the code that draws an edition."""
-    here = [Path(__file__).parent / f"{name}.py" for name in _WRITTEN_BY]
-    own = hashlib.sha256(b"".join(path.read_bytes() for path in here)).hexdigest()[:16]
-    return f"{hash_of_modules(_DRAWN_BY)}-{own}"
-
-
-def _read(path: Path) -> Json:
+def _told_by(guide: Path) -> Json:
+    """What the guide's own note says; nothing where there is none."""
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return dict(json.loads((guide / "guide.json").read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
         return {}

@@ -96,20 +96,43 @@ def open_suite(suite: str | Mapping[str, Entry], names: Sequence[str] = ()) -> d
 
 def open_world(suite: str) -> World:
     """What is known of a drawn edition, which is drawn when it is not there."""
-    edition = _edition(suite)
-    folder = _drawn(suite)
+    edition = edition_of(suite)
+    folder, guide = draw_with_guide(suite)
     known = lives(EDITIONS[edition].guide, EDITIONS[edition].others)
     species = species_named(known)
-    shown = photographs_show(project_path(_guide(edition)), species)
+    shown = photographs_show(guide, species)
     for name in (WEBQA, CHARTS, *PAGE_SETS):
         shown |= read_truth(truth_file(folder, name))
     return World(Language(names_of(known)), species, shown)
 
 
+def edition_of(suite: str) -> str:
+    """The edition of a drawn suite, "full" or "small", by its name; raises `VragError`,
+    with the nearest name, for another one.
+    """
+    if suite not in DRAWN_SUITE:
+        near = get_close_matches(suite, DRAWN_SUITE, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise VragError(
+            f"suite is {suite!r}; expected {' or '.join(map(repr, DRAWN_SUITE))}, which are drawn,"
+            f" or a mapping of data sets.{hint}"
+        )
+    return DRAWN_SUITE[suite]
+
+
+def draw_with_guide(suite: str, folder: Path | str = "") -> tuple[Path, Path]:
+    """Draw the edition of this name into `folder`, data/<name> unless given, with the
+    Field Guide that it is about, where they are not there; returns both folders.
+    """
+    edition = edition_of(suite)
+    guide = draw_field_guide(edition, project_path(_guide(edition)))
+    return draw_suite(edition, folder or project_path(f"data/{suite}"), guide), guide
+
+
 def _entries(suite: str) -> dict[str, Entry]:
     """Where the data sets of a drawn edition are."""
-    guide = _guide(_edition(suite))
-    mrag = f"data/{_MRAG[_edition(suite)]}"
+    guide = _guide(edition_of(suite))
+    mrag = f"data/{_MRAG[edition_of(suite)]}"
     here = f"data/{suite}"
     charts = f"{here}/{folder_of(CHARTS)}"
     places: dict[str, Entry] = {
@@ -137,34 +160,16 @@ def _entries(suite: str) -> dict[str, Entry]:
     return {name: {**places[name], "domain": domain_of(name)} for name in DATASETS}
 
 
-def _edition(suite: str) -> str:
-    if suite not in DRAWN_SUITE:
-        near = get_close_matches(suite, DRAWN_SUITE, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise VragError(
-            f"suite is {suite!r}; expected {' or '.join(map(repr, DRAWN_SUITE))}, which are drawn,"
-            f" or a mapping of data sets.{hint}"
-        )
-    return DRAWN_SUITE[suite]
-
-
 def _guide(edition: str) -> str:
     return f"data/{_GUIDES[edition]}"
 
 
 def _draw(suite: str, names: Mapping[str, Entry]) -> None:
     """Draw what the data sets of these names need."""
-    edition = _edition(suite)
+    edition = edition_of(suite)
     if MRAG_BENCH in names:
         draw_mrag_bench(edition, project_path(f"data/{_MRAG[edition]}"))
     if VISUAL_RAG in names:
         draw_field_guide(edition, project_path(_guide(edition)))
     if set(names) - {MRAG_BENCH, VISUAL_RAG}:
-        _drawn(suite)
-
-
-def _drawn(suite: str) -> Path:
-    """The folder of the edition, drawn with the guide that it is about."""
-    edition = _edition(suite)
-    guide = draw_field_guide(edition, project_path(_guide(edition)))
-    return draw_suite(edition, project_path(f"data/{suite}"), guide)
+        draw_with_guide(suite)

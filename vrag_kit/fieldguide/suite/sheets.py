@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vrag_kit.benchmarks.ids import safe_id
+from vrag_kit.fieldguide.parquet import IMAGE, NUMBER, TEXT, TEXTS, parquet, picture
 from vrag_kit.fieldguide.suite.paper import encoded
-from vrag_kit.fieldguide.suite.parquet import IMAGE, NUMBER, TEXT, TEXTS, write_parquet
 from vrag_kit.fieldguide.suite.printed import PageQuestion, PageSet, PrintedPage
 from vrag_kit.fieldguide.suite.truth import Shown
 from vrag_kit.files import write_file
@@ -39,9 +39,9 @@ def write_pages(pages: PageSet, folder: Path) -> Shown:
             row = {"query-id": question.query_id, "corpus-id": page_id, "score": 1}
             qrels.append(row)
     queries = [_question(question) for question in pages.questions]
-    write_parquet(folder / "corpus" / _SHARD, _CORPUS, corpus)
-    write_parquet(folder / "queries" / _SHARD, _QUERIES, queries)
-    write_parquet(folder / "qrels" / _SHARD, _QRELS, qrels)
+    write_file(folder / "corpus" / _SHARD, parquet(_CORPUS, corpus))
+    write_file(folder / "queries" / _SHARD, parquet(_QUERIES, queries))
+    write_file(folder / "qrels" / _SHARD, parquet(_QRELS, qrels))
     lines = [json.dumps({"doc_id": page.page_id, "text": page.text}) for page in pages.pages]
     write_file(folder / SIDECAR, "\n".join(lines) + "\n")
     return {safe_id(page.page_id): page.facts for page in pages.pages}
@@ -49,7 +49,7 @@ def write_pages(pages: PageSet, folder: Path) -> Shown:
 
 def _page(page: PrintedPage) -> Json:
     data = encoded(page.draw(), page.format)
-    return {"corpus-id": page.page_id, "image": {"bytes": data, "path": None}}
+    return {"corpus-id": page.page_id, "image": picture(data)}
 
 
 def _question(question: PageQuestion) -> Json:

@@ -32,7 +32,7 @@ from vrag_kit.fieldguide.worn.sessions import (
 )
 from vrag_kit.plain import Json
 
-_DRAWN_BY = ("shapes", "traits", "views", "scenarios/painting")
+_DRAWN_BY = ("parquet", "shapes", "traits", "views", "scenarios/painting")
 
 
 def draw_crag_mm(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:

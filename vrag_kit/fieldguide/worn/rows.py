@@ -4,12 +4,11 @@ the names of the labels; single- and multi-turn data number them differently.
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vrag_kit.benchmarks.crag_mm_labels import NAMES
+from vrag_kit.fieldguide.parquet import IMAGE, TEXT, TEXTS, Columns, Labels, parquet, picture
 from vrag_kit.fieldguide.worn.edition import Session
 
 _DOMAINS = {"flower": "plants and gardening", "mushroom": "plants and gardening"}
@@ -53,42 +52,17 @@ class Pictured:
     image_url: str
 
 
-def parquet(rows: Sequence[Pictured], numbering: Numbering) -> bytes:
+def rows_file(rows: Sequence[Pictured], numbering: Numbering) -> bytes:
     """The bytes of a parquet file with these rows, which `datasets` reads with its labels."""
-    import pyarrow as pa  # heavy
-    import pyarrow.parquet as pq
-
-    texts = pa.list_(pa.string())
-    labels = [(column, pa.list_(pa.int64())) for column in numbering]
-    types = [
-        ("session_id", pa.string()),
-        ("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
-        ("image_url", pa.string()),
-        ("turns", pa.struct([("interaction_id", texts), ("query", texts), *labels])),
-        ("answers", pa.struct([("interaction_id", texts), ("ans_full", texts)])),
-    ]
-    metadata = {"huggingface": json.dumps({"info": {"features": _features(numbering)}})}
-    schema = pa.schema(types, metadata=metadata)
-    table = pa.Table.from_pylist([_columns(row, numbering) for row in rows], schema=schema)
-    file = io.BytesIO()
-    pq.write_table(table, file)
-    return file.getvalue()
-
-
-def _features(numbering: Numbering) -> dict[str, object]:
-    """As `datasets` describes the columns."""
-    text: dict[str, object] = {"dtype": "string", "_type": "Value"}
-    texts = {"feature": text, "_type": "List"}
-    turns: dict[str, object] = {"interaction_id": texts, "query": texts}
-    for column, names in numbering.items():
-        turns[column] = {"feature": {"names": list(names), "_type": "ClassLabel"}, "_type": "List"}
-    return {
-        "session_id": text,
-        "image": {"_type": "Image"},
-        "image_url": text,
-        "turns": turns,
-        "answers": {"interaction_id": texts, "ans_full": texts},
+    labels = {column: Labels(names) for column, names in numbering.items()}
+    columns: Columns = {
+        "session_id": TEXT,
+        "image": IMAGE,
+        "image_url": TEXT,
+        "turns": {"interaction_id": TEXTS, "query": TEXTS, **labels},
+        "answers": {"interaction_id": TEXTS, "ans_full": TEXTS},
     }
+    return parquet(columns, [_columns(row, numbering) for row in rows])
 
 
 def _columns(row: Pictured, numbering: Numbering) -> dict[str, object]:
@@ -111,7 +85,7 @@ def _columns(row: Pictured, numbering: Numbering) -> dict[str, object]:
             turns[column].append(numbering[column].index(name))
     return {
         "session_id": session.session_id,
-        "image": {"bytes": row.image, "path": None} if row.image else None,
+        "image": picture(row.image) if row.image else None,
         "image_url": row.image_url or None,
         "turns": turns,
         "answers": {

@@ -18,7 +18,7 @@ from vrag_kit.fieldguide.worn.edition import Edition, Session, Split
 from vrag_kit.fieldguide.worn.indexes import encoded
 from vrag_kit.fieldguide.worn.pages import SITE
 from vrag_kit.fieldguide.worn.pictures import Box, usual_picture, worn_picture
-from vrag_kit.fieldguide.worn.rows import MULTI, SINGLE, Pictured, parquet
+from vrag_kit.fieldguide.worn.rows import MULTI, SINGLE, Pictured, rows_file
 from vrag_kit.files import write_file
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
@@ -54,7 +54,7 @@ def write_sessions(
     for number in range(_SHARDS):
         first, last = (len(rows) * edge // _SHARDS for edge in (number, number + 1))
         name = f"{split.name}-{number:05d}-of-{_SHARDS:05d}.parquet"
-        data = parquet(rows[first:last], SINGLE if is_single else MULTI)
+        data = rows_file(rows[first:last], SINGLE if is_single else MULTI)
         write_file(folder / kind / "data" / name, data)
     return marks
 
