@@ -81,7 +81,10 @@ def _marks(
 
 def _frame(axes: np.ndarray, lines: Mapping[Line, int], pooled_from: int) -> None:
     """The lines' names with their n, and a rule above the pooled ones."""
-    names = [f"{name}, {_KINDS[modality]} ({n:,})" for (name, modality), n in lines.items()]
+    names = [
+        f"{'all data sets' if name == ALL else name}, {_KINDS[modality]} ({n:,})"
+        for (name, modality), n in lines.items()
+    ]
     axes[0].set_yticks(range(len(names)), names, fontsize=10)
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     for axis in axes:
