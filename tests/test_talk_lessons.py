@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vrag_kit.fieldguide.training.talk_lessons import Album, Lesson, School, Stage, as_text
+from vrag_kit.fieldguide.training.talk_contexts import Stage, as_text
+from vrag_kit.fieldguide.training.talk_lessons import Album, Lesson, School
 from vrag_kit.fieldguide.training.talk_tokens import DESIGNS, WORDS, build_talk_processor
 from vrag_kit.fieldguide.training.worn_stock import EACH, individual
 from vrag_kit.fieldguide.worn.conversations import Depends

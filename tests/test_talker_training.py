@@ -11,7 +11,8 @@ import torch
 from safetensors.torch import load_file
 
 from vrag_kit.fieldguide.training import train_talker
-from vrag_kit.fieldguide.training.talk_lessons import Album, Lesson, School, Stage
+from vrag_kit.fieldguide.training.talk_contexts import Stage
+from vrag_kit.fieldguide.training.talk_lessons import Album, Lesson, School
 from vrag_kit.fieldguide.training.talk_tokens import WORDS, build_talk_tokenizer
 from vrag_kit.fieldguide.training.talker import build_talker, encoded
 from vrag_kit.fieldguide.training.train_talker import Phase, train

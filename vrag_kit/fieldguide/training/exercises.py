@@ -8,7 +8,6 @@ where no picture and no passage tells it: there a model can only guess.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,13 +16,11 @@ from vrag_kit.fieldguide.scenarios.passages import passage
 from vrag_kit.fieldguide.scenarios.table import other_topic
 from vrag_kit.fieldguide.scenarios.topics import Asked
 from vrag_kit.fieldguide.training.stock import N_OTHERS, N_QUERIES, Subject, subject
+from vrag_kit.fieldguide.training.wording import PICTURE, in_words
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.generation.rendering import render
 from vrag_kit.papers.mrag_bench.wording import WORDINGS
 from vrag_kit.types import Evidence, Query
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 MOST_PASSAGES = 5
 USUAL_EXAMPLES = 5
@@ -67,23 +64,6 @@ class Mix:
         """Sort → share; they add up to 1."""
         sorts = ("say", "find", "none", "shows", "many", "mixed", "tells", "both")
         return {sort: getattr(self, sort) for sort in sorts}
-
-
-@dataclass(frozen=True, slots=True)
-class _Placeholder:
-    """Stands for a picture in a prompt; nobody opens it."""
-
-    where: str = "a picture of the stock"
-    stamp: str = ""
-
-    def data(self) -> bytes:
-        raise NotImplementedError
-
-    def open(self) -> Image.Image:
-        raise NotImplementedError
-
-
-_PICTURE = _Placeholder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +149,11 @@ def choose(about: Subject, rng: np.random.Generator, evidence: Shown, worded: bo
         name = "examples and passages" if evidence.pictures else "passages"
     elif evidence.pictures:
         name = "examples"
-    query = Query(query_id="any", text=question.text, choices=options, image=_PICTURE)
-    documents = [Evidence(doc_id=f"i{i}", image=_PICTURE) for i in evidence.pictures]
+    query = Query(query_id="any", text=question.text, choices=options, image=PICTURE)
+    documents = [Evidence(doc_id=f"i{i}", image=PICTURE) for i in evidence.pictures]
     documents += [Evidence(doc_id=f"t{i}", text=text) for i, text in enumerate(evidence.passages)]
     template = WORDINGS[str(rng.choice(list(WORDINGS)))].template(name)
-    words = _words(render(template, query, documents)[0].parts)
+    words = in_words(render(template, query, documents)[0])
     if not worded:
         words = words[words.index("<image>") :]
     return Exercise(words, pictures, about.number, said(question.answer, letter))
@@ -210,7 +190,3 @@ def find(about: Subject, rng: np.random.Generator) -> Exercise:
 def _question(about: Subject, rng: np.random.Generator) -> Asked:
     asked = about.topic.asked()
     return asked[int(rng.integers(len(asked)))]
-
-
-def _words(parts: tuple[object, ...]) -> str:
-    return "".join(part if isinstance(part, str) else "<image>" for part in parts)

@@ -13,7 +13,7 @@ import json
 import math
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from vrag_kit.fieldguide.training import train_worn_encoder as worn
 from vrag_kit.fieldguide.training.answerer import save
 from vrag_kit.fieldguide.training.cards import write_talker_card
 from vrag_kit.fieldguide.training.steps import Clock, adamw
-from vrag_kit.fieldguide.training.talk_lessons import Album, Lesson, School, Stage
+from vrag_kit.fieldguide.training.talk_contexts import Stage
+from vrag_kit.fieldguide.training.talk_lessons import Album, Lesson, School
 from vrag_kit.fieldguide.training.talk_tokens import WORDS, build_talk_processor
 from vrag_kit.fieldguide.training.talker import SeenWorn, build_talker, said
 from vrag_kit.fieldguide.training.train_tower import TRAINING, build_tower
@@ -64,46 +65,24 @@ class Phase:
     stage: Stage
 
 
-PHASES = (
+_GROWING = (
     Phase(300, 24, Stage(entities=3, pages=2, whole=0.9, talk=0.9, blind=0.15)),
     Phase(500, 20, Stage(pages=6, whole=0.7, talk=0.8, rewritten=0.1)),
     Phase(100, 20, Stage(whole=0.35, talk=0.7, rewritten=0.12)),
     Phase(600, 20, Stage(whole=0.55, talk=0.8, rewritten=0.18)),
+)
+"""Contexts, from short ones to whole ones."""
+_DRILLS = Stage(whole=0.5, rewritten=0.12, beside=0.6, more=12, absent=0.15, drilled=0.3)
+_FULL = replace(_DRILLS, whole=0.35, beside=0.7, more=10, drilled=0.2, full=0.75)
+_MISLEADING = (
     Phase(300, 20, Stage(whole=0.55, talk=0.7, rewritten=0.15, beside=0.6)),
     Phase(1500, 20, Stage(whole=0.6, talk=0.8, rewritten=0.12, beside=0.6, more=16)),
-    Phase(
-        550,
-        20,
-        Stage(whole=0.5, rewritten=0.12, beside=0.6, more=12, absent=0.15, drilled=0.3),
-    ),
-    Phase(
-        360,
-        20,
-        Stage(
-            whole=0.35,
-            rewritten=0.12,
-            beside=0.7,
-            more=10,
-            absent=0.15,
-            drilled=0.2,
-            full=0.75,
-        ),
-    ),
-    Phase(
-        500,
-        20,
-        Stage(
-            whole=0.35,
-            rewritten=0.12,
-            beside=0.7,
-            more=10,
-            absent=0.15,
-            drilled=0.2,
-            full=0.75,
-            crowded=0.7,
-        ),
-    ),
+    Phase(550, 20, _DRILLS),
+    Phase(360, 20, _FULL),
+    Phase(500, 20, replace(_FULL, crowded=0.7)),
 )
+"""Then what is asked is told of others, too."""
+PHASES = (*_GROWING, *_MISLEADING)
 STEPS = sum(phase.steps for phase in PHASES)
 WAVES = {0: 1.0, 1800: 0.6, 3300: 0.6, 3850: 0.5, 4210: 0.5}
 """Steps from which on the rate rises and falls anew → to what share."""
