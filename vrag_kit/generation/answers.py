@@ -2,10 +2,10 @@
 is ever asked twice.
 
 An answer's key is what determines it (`answer_key`). Workers claim questions with a
-lease that they keep renewing; when a worker dies, its lease runs out and another one
-asks. Failures are kept as failures, with their reason, and asked again when told so; a
-failure stays until its retry has an answer. What an answer's words mean is read anew
-each time, so that a better reader reaches old answers.
+lease that they keep renewing; when a worker dies, another one asks: at once on the same
+machine, elsewhere when the lease has run out. Failures are kept as failures, with their
+reason, and asked again when told so; a failure stays until its retry has an answer. What
+an answer's words mean is read anew each time, so that a better reader reaches old answers.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from vrag_kit.forecast import STAND_IN, may_keep_stand_ins
 from vrag_kit.generation.answer_file import AnswerFile, answers_table
 from vrag_kit.generation.keys import Picture, StoredPrompt
 from vrag_kit.generation.store_copies import place_of_store
+from vrag_kit.processes import has_ended, this_process
 from vrag_kit.progress import track
 from vrag_kit.types import Answer, Failure, LazyImage, Status
 
@@ -43,14 +44,15 @@ class AnswerStore:
     def __init__(self, path: Path | str, *, lease: float = 30.0) -> None:
         """Open or make the store; in a forecast, a copy that is thrown away.
 
-        `lease` is how long, in seconds, a dead worker's questions stay reserved.
+        `lease` is how long, in seconds, questions stay reserved of a worker on another
+        machine that has died.
 
         Raises `VragError` for a file that is no store, is damaged, was made by another
         version, or cannot be written.
         """
         self.path = place_of_store(Path(path))
         self.lease = lease
-        self.owner = secrets.token_hex(8)
+        self.owner = f"{this_process()} {secrets.token_hex(8)}"
         self._file = AnswerFile(self.path)
 
     def close(self) -> None:
@@ -167,10 +169,11 @@ class AnswerStore:
     ) -> list[str]:
         """The questions that `claim` would reserve, in order; only looks."""
         again, now = again or {}, time.time()
-        taken = set()
-        for answer_id, owner, until in self._file.rows("*", "claims", answer_ids):
-            if owner != self.owner and until >= now:
-                taken.add(answer_id)
+        claims = self._file.rows("answer_id, owner, lease_until", "claims", answer_ids)
+        held = [(answer_id, owner) for answer_id, owner, until in claims if until >= now]
+        owners = {owner for _, owner in held} - {self.owner}
+        living = {owner for owner in owners if not has_ended(owner.partition(" ")[0])}
+        taken = {answer_id for answer_id, owner in held if owner in living}
         for answer_id, status, written in self._file.rows(
             "answer_id, status, written", answers_table(), answer_ids
         ):

@@ -1,0 +1,60 @@
+"""Whether the process that wrote its name down somewhere is still alive."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from functools import cache
+from pathlib import Path
+
+import psutil
+
+_PROC = Path("/proc")
+_DEAD_STATES = ("Z", "X", "x")
+"""Of Linux: ended, and not yet or just being forgotten."""
+
+
+def this_process() -> str:
+    """A name of this process that no other one has, "<machine>/<number>/<start>"."""
+    number = os.getpid()
+    return f"{_machine()}/{number}/{_start(number)}"
+
+
+def has_ended(name: str) -> bool:
+    """Whether the process with a name of `this_process` has ended, as far as that is
+    certain: never of one on another machine, or in another container.
+    """
+    parts = name.split("/")
+    if len(parts) != 3 or parts[0] != _machine() or not parts[1].isdecimal():
+        return False
+    return _start(int(parts[1])) != parts[2]
+
+
+@cache
+def _machine() -> str:
+    """Differs where the number of a process means another one: on another machine, after
+    a restart of it, and in another container.
+    """
+    told = [platform.node()]
+    if (_PROC / "self" / "ns" / "pid").exists():  # Linux
+        told.append((_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii"))
+        told.append(str((_PROC / "self" / "ns" / "pid").readlink()))
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
+
+
+def _start(number: int) -> str:
+    """When a process began, "" when there is none that has not ended."""
+    if (_PROC / "self" / "stat").exists():  # Linux: in ticks, which setting the clock leaves
+        try:
+            stat = (_PROC / str(number) / "stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        fields = stat.rpartition(")")[2].split()  # its name may hold anything
+        return "" if fields[0] in _DEAD_STATES else fields[19]
+    try:
+        process = psutil.Process(number)
+        ended = process.status() == psutil.STATUS_ZOMBIE
+        return "" if ended else str(process.create_time())
+    except psutil.Error:
+        return ""
