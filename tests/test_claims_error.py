@@ -15,8 +15,10 @@ from sklearn.metrics import cohen_kappa_score
 
 from vrag_kit.analysis import (
     ClaimSheet,
+    annotator_agreement,
     claim_means,
     corrected_claims,
+    labels_of,
     to_label,
     verdict_agreement,
     verdict_confusion,
@@ -24,7 +26,14 @@ from vrag_kit.analysis import (
     with_true_sheets,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.judging import Held, Relation, read_claim_labels, sample_to_label, write_claim_labels
+from vrag_kit.judging import (
+    Held,
+    Relation,
+    read_annotators,
+    read_claim_labels,
+    sample_to_label,
+    write_claim_labels,
+)
 from vrag_kit.types import Benchmark, Evidence, Query
 from vrag_kit.widgets import label_claims
 
@@ -222,3 +231,46 @@ def test_labels_are_read_as_they_were_written(tmp_path: Path) -> None:
     labels = {held: label for held, label in said.items() if label}
     write_claim_labels(tmp_path / "a.csv", labels, labeller="me")
     assert read_claim_labels(tmp_path / "a.csv") == labels
+
+
+def test_two_annotators_are_read_from_two_files_or_one(tmp_path: Path) -> None:
+    first = {Held("q", "claim 0", "d0"): Relation.NEUTRAL}
+    second = {Held("q", "claim 0", "d0"): Relation.ENTAILMENT}
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for file, name, labels in zip(files, ("ann", "bob"), (first, second), strict=True):
+        write_claim_labels(file, labels, labeller=name)
+    assert read_annotators(*files) == {"ann": first, "bob": second}
+    (head, *mine), (_, *yours) = (file.read_text().splitlines() for file in files)
+    one = tmp_path / "both.csv"
+    one.write_text("\n".join([head, *mine, *yours]) + "\n")
+    assert read_annotators(one) == {"ann": first, "bob": second}
+    with pytest.raises(VragError, match=r"a\.csv line 2: 'ann' has labelled this claim"):
+        read_annotators(one, files[0])
+
+
+def test_annotators_agree_with_one_another_and_with_the_checker() -> None:
+    sample = sample_of(JUDGED).assign(group="g")
+    truth = labels_of(sample.assign(true=[TRUE]), sheets="true")
+    other = dict(list(truth.items())[:4])  # not all are labelled by both
+    wrong = next(iter(other))
+    other[wrong] = next(each for each in Relation if each is not other[wrong])
+    found = annotator_agreement(sample, {"ann": truth, "bob": other})
+    rows = found.set_index(["first", "second", "by", "metric"])
+    assert rows.loc[("ann", "bob", "all", "accuracy"), ["value", "n"]].tolist() == [3 / 4, 4]
+    pairs = verdict_pairs(sample.assign(true_sheet=[TRUE]))
+    expected = verdict_agreement(pairs).set_index(["by", "metric"])
+    for kind in ("image", "text", "answer", "all"):
+        mine = rows.loc[("ann", "checker", kind, "kappa")]
+        assert mine["value"] == pytest.approx(expected.loc[(kind, "kappa"), "value"], nan_ok=True)
+        assert mine["n"] == expected.loc[(kind, "kappa"), "n"]
+    nobody = annotator_agreement(sample, {"ann": truth, "bob": {}})
+    of_both = nobody[(nobody["second"] == "bob")]
+    assert of_both["n"].tolist() == [0, 0]
+
+
+def test_a_silent_answers_labels_are_those_of_what_it_was_shown() -> None:
+    silent = sheet("t", [], ["E"], "", "0")
+    sample = sample_of(silent).assign(answer="", group="g")
+    assert labels_of(sample, sheets="sheet") == {
+        Held("q", "gold claim 0", "d0"): Relation.ENTAILMENT
+    }

@@ -14,16 +14,19 @@ from vrag_kit.fieldguide.suite import (
     PictureChecker,
     TruthChecker,
     World,
+    known_world,
+    open_readers,
     open_rule_checker,
     open_suite,
     open_wording,
     open_world,
     relation,
+    with_references,
 )
 from vrag_kit.fieldguide.suite.facts import MONTHS
 from vrag_kit.fieldguide.suite.world import lives
 from vrag_kit.generation import load_generator, render
-from vrag_kit.judging.claims import Checking, Relation, relation_of
+from vrag_kit.judging.claims import Checking, Relation, Said, relation_of
 from vrag_kit.types import Context, Evidence, Query, Status
 
 SMALL = "suite-drawn-small"
@@ -217,3 +220,50 @@ def test_a_claim_that_no_question_fits_has_no_verdict_on_a_bare_picture(looked, 
     caption = replace(item, text="Lividus britaensis lives in parks.")
     (judgments,) = checker.check([Checking(query_id="q", claims=claims[:1], item=caption)])
     assert relation_of(judgments[0]) is Relation.ENTAILMENT
+
+
+def test_a_long_answers_reference_is_true_and_says_all_that_is_asked(world):
+    webqa = open_suite(SMALL, ["WebQA"])["WebQA"]
+    told = with_references(webqa, world)
+    checker = TruthChecker(world.language, world.shown)
+    for query in told.queries.values():
+        reference = query.metadata["reference"]
+        claims = world.language.claims(query.text, reference)
+        kinds = {world.language.claim(claim).kind for claim in claims}
+        assert {"color", "pattern"} <= kinds
+        plain = any(claim.endswith("plain.") for claim in claims)  # then one color is all
+        assert len(claims) == (2 if plain else len(world.parts(query)))
+        # what the data's own accepted answer tells is part of it
+        for claim in world.language.claims(query.text, query.answers[0]):
+            assert world.language.relation(claim, reference) is Relation.ENTAILMENT
+        gold = [webqa.corpus[each] for each in webqa.relevant(query.query_id)]
+        checkings = [Checking(query_id="q", claims=claims, item=each) for each in gold]
+        for row in checker.check(checkings):
+            assert Relation.CONTRADICTION not in map(relation_of, row)
+    charts = open_suite(SMALL, ["Chart-MRAG"])["Chart-MRAG"]
+    assert with_references(charts, world).queries == charts.queries
+
+
+def test_readers_are_named_by_parameters(world, tmp_path):
+    by_rule = open_readers("rule", "rule", world, tmp_path)
+    assert (by_rule.extractor.name, by_rule.checker.fingerprint) == ("rule", "")
+    looks = open_readers("rule", "field-guide-vlm-few", world, tmp_path)
+    assert looks.checker.fingerprint
+    assert looks.truth.name == "truth of the drawing"
+    models = open_readers("field-guide-vlm-few", "field-guide-vlm-few", world, tmp_path)
+    assert models.extractor.name == models.checker.name == "field-guide-vlm-few"
+    with pytest.raises(VragError, match="it is an answerer too"):
+        open_readers(
+            "rule", "field-guide-vlm-few", world, tmp_path, answerers=["field-guide-vlm-few"]
+        )
+
+
+def test_without_a_drawing_there_is_no_truth_and_rules_know_sentences_alone(tmp_path):
+    assert known_world({"mine": {"layout": "pages", "rows": "x"}}) is None
+    forecast = open_readers("", "rule", None, tmp_path)
+    assert forecast.truth is None
+    (found,) = forecast.extractor.extract([Said(query_id="q", question="?", words="So. It is.")])
+    assert found.claims == ("So.", "It is.")
+    item = Evidence(doc_id="d", text="So.")
+    (row,) = forecast.checker.check([Checking(query_id="q", claims=("So.",), item=item)])
+    assert relation_of(row[0]) is None

@@ -142,19 +142,22 @@ def test_printed_definitions_stand_beside_both_families() -> None:
         ("mm_ragchecker", "neutral_share", "image", 30.0),
     ]
     means = pd.DataFrame(rows, columns=["family", "metric", "modality", "value"])
-    means = means.assign(model="small", ci_low=means["value"] - 5, ci_high=90.0, n=12)
-    paper = printed_claims(14).query("dataset == 'WebQA' and setting == 'gt_only'")
-    table = claims_beside_print(means, paper)
-    assert len(table) == 8 * 2
+    means = means.assign(dataset="WebQA", model="small")
+    means = means.assign(ci_low=means["value"] - 5, ci_high=90.0, n=12)
+    printed = {"Table 14": printed_claims(14).query("setting == 'gt_only'")}
+    table = claims_beside_print(means, {"Table 3": printed_claims(3), **printed})
+    assert len(table) == 8 * 2  # WebQA's alone
     first, second = "small: ragchecker", "small: mm_ragchecker"
-    halluc = table.loc[("hallucination", "image")]
+    halluc = table.loc[("WebQA", "hallucination", "image")]
     assert halluc[first] == "20.0 [15.0, 90.0] (n = 12)"
     assert halluc[second] == "30.0 [25.0, 90.0] (n = 12)"
     # 46.2, 51.7, 57.6, 62.8, 64.0, 65.2
-    assert halluc["paper, other data"] == "46.2 – 60.2 – 65.2 (6)"
+    assert halluc["paper, Table 14"] == "46.2 – 60.2 – 65.2 (6)"
+    assert halluc["paper, Table 3"] == "26.6 – 62.8 – 64.5 (3)"
     # recall looks at no evidence; self-knowledge is 0 by the paper's own equation
-    assert table.loc[("recall", "text"), first] == "60.0 [55.0, 90.0] (n = 12)"
-    assert table.loc[("self_knowledge", "image"), second] == "–"
+    assert table.loc[("WebQA", "recall", "text"), first] == "60.0 [55.0, 90.0] (n = 12)"
+    assert table.loc[("WebQA", "self_knowledge", "image"), second] == "0 by the equation"
+    assert table.loc[("WebQA", "precision", "image"), second] == "–"
 
 
 def test_a_suite_in_numbers_stands_beside_table_1() -> None:

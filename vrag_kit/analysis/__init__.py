@@ -19,6 +19,8 @@ from vrag_kit.analysis.association import association
 from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
 from vrag_kit.analysis.cells import differences_table, interval_cells, interval_table
 from vrag_kit.analysis.claims import ClaimSheet, Item
+from vrag_kit.analysis.claims_annotated import annotator_agreement, beside_truth, labels_of
+from vrag_kit.analysis.claims_apart import claim_means_apart, sheet_table
 from vrag_kit.analysis.claims_checked import as_picture, as_text, with_caption, with_claims
 from vrag_kit.analysis.claims_error import (
     corrected_claims,
@@ -87,15 +89,18 @@ __all__ = [
     "across_table",
     "agreement",
     "agreement_table",
+    "annotator_agreement",
     "arm_correlation",
     "as_picture",
     "as_text",
     "association",
     "beside_each",
+    "beside_truth",
     "best_top_k",
     "by_stratum",
     "change_over_k",
     "claim_means",
+    "claim_means_apart",
     "claim_values",
     "claims_file_of",
     "column_means",
@@ -127,6 +132,7 @@ __all__ = [
     "interval_cells",
     "interval_table",
     "kinds_of_answers",
+    "labels_of",
     "load_results",
     "mean_budget",
     "over_draws",
@@ -141,6 +147,7 @@ __all__ = [
     "selective_accuracy",
     "settings_table",
     "sheet_rows",
+    "sheet_table",
     "since_smallest_k",
     "slice_means",
     "slice_values",

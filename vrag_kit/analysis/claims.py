@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from vrag_kit.errors import VragError, short
@@ -82,6 +82,16 @@ class ClaimSheet:
         """The places of the items of a modality, from 0; of "all" every one's."""
         known = enumerate(self.items)
         return tuple(place for place, item in known if modality in ("all", item.modality))
+
+    def only(self, modality: str) -> ClaimSheet:
+        """The same answer as if the items of one modality alone had been shown."""
+        places = self.shown(modality)
+        return replace(
+            self,
+            items=tuple(self.items[place] for place in places),
+            on_claims=tuple(tuple(row[place] for place in places) for row in self.on_claims),
+            on_gold=tuple(tuple(row[place] for place in places) for row in self.on_gold),
+        )
 
     def __repr__(self) -> str:
         return (

@@ -1,7 +1,12 @@
 """Judging: how right an answer is, and whether it declined to answer."""
 
 from vrag_kit.judging.abstention import declines
-from vrag_kit.judging.claim_labels import Held, read_claim_labels, write_claim_labels
+from vrag_kit.judging.claim_labels import (
+    Held,
+    read_annotators,
+    read_claim_labels,
+    write_claim_labels,
+)
 from vrag_kit.judging.claims import (
     Checking,
     ClaimChecker,
@@ -15,7 +20,7 @@ from vrag_kit.judging.claims import (
     unrelated,
 )
 from vrag_kit.judging.claims_by_model import load_checker, load_extractor, refuse_own_eyes
-from vrag_kit.judging.claims_by_rule import Grammar, RuleChecker, RuleExtractor
+from vrag_kit.judging.claims_by_rule import Grammar, RuleChecker, RuleExtractor, Sentences
 from vrag_kit.judging.judge import JUDGES, Judge, judge_all, judge_some, load_judge
 from vrag_kit.judging.keypoints import keypoint_coverage
 from vrag_kit.judging.labels import (
@@ -66,6 +71,7 @@ __all__ = [
     "RuleJudge",
     "Said",
     "Scale",
+    "Sentences",
     "TruthRuleJudge",
     "Unreadable",
     "Verdict",
@@ -81,6 +87,7 @@ __all__ = [
     "load_judge",
     "normalised_em",
     "page_tells",
+    "read_annotators",
     "read_claim_labels",
     "read_labels",
     "refuse_own_eyes",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,29 +39,40 @@ def read_claim_labels(path: Path | str, *, labeller: str = "") -> dict[Held, Rel
     somebody else; and for a file that is missing or not UTF-8.
     """
     found: dict[Held, Relation] = {}
-    lines: dict[Held, int] = {}
-    hint = "Write some with `label_claims`, or set `claim_labels` to another file."
-    for number, row in read_rows(Path(path), COLUMNS, "labels", hint):
-        where = f"{path} line {number}"
-        for name in COLUMNS:
-            if not row[name]:
-                raise VragError(f"{where}: the {name} is empty; expected words.")
-        if row["label"] not in list(Relation):
+    lines: dict[Held, str] = {}
+    for where, by, held, label in _rows(Path(path)):
+        if labeller and by != labeller:
             raise VragError(
-                f"{where}: found the label {row['label']!r}, expected one of {', '.join(Relation)}."
-            )
-        if labeller and row["labeller"] != labeller:
-            raise VragError(
-                f"{where}: found a label of {row['labeller']!r}, expected only those of"
+                f"{where}: found a label of {by!r}, expected only those of"
                 f" {labeller!r}. Choose another file: one for each labeller."
             )
-        held = Held(row["query_id"], row["claim"], row["item"])
         if held in lines:
             raise VragError(
-                f"{where}: this claim has a label for {held.item!r} already, in line {lines[held]};"
+                f"{where}: this claim has a label for {held.item!r} already, in {lines[held]};"
                 " keep one of them, or a file for each labeller."
             )
-        lines[held], found[held] = number, Relation(row["label"])
+        lines[held] = where.removeprefix(f"{path} ")
+        found[held] = label
+    return found
+
+
+def read_annotators(*paths: Path | str) -> dict[str, dict[Held, Relation]]:
+    """Labeller → their labels, from files that `read_claim_labels` reads: a file each, as
+    the labelling panel writes them, or several people in one.
+
+    Raises `VragError` as it does, and naming the line where one person labels a claim
+    and item twice.
+    """
+    found: dict[str, dict[Held, Relation]] = {}
+    for path in paths:
+        for where, labeller, held, label in _rows(Path(path)):
+            own = found.setdefault(labeller, {})
+            if held in own:
+                raise VragError(
+                    f"{where}: {labeller!r} has labelled this claim for {held.item!r} already;"
+                    " keep one of the two labels."
+                )
+            own[held] = label
     return found
 
 
@@ -74,3 +85,19 @@ def write_claim_labels(path: Path | str, labels: Mapping[Held, Relation], *, lab
         for held, label in labels.items()
     ]
     write_rows(Path(path), COLUMNS, rows)
+
+
+def _rows(path: Path) -> Iterator[tuple[str, str, Held, Relation]]:
+    """(file and line, labeller, what is labelled, label) of each row."""
+    hint = "Write some with `label_claims`, or set `claim_labels` to another file."
+    for number, row in read_rows(path, COLUMNS, "labels", hint):
+        where = f"{path} line {number}"
+        for name in COLUMNS:
+            if not row[name]:
+                raise VragError(f"{where}: the {name} is empty; expected words.")
+        if row["label"] not in list(Relation):
+            raise VragError(
+                f"{where}: found the label {row['label']!r}, expected one of {', '.join(Relation)}."
+            )
+        held = Held(row["query_id"], row["claim"], row["item"])
+        yield where, row["labeller"], held, Relation(row["label"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from vrag_kit.benchmarks.articles import sentences
 from vrag_kit.judging.claims import (
     Checking,
     ClaimChecker,
@@ -32,6 +33,20 @@ class Grammar(Protocol):
         """What a text says about one of these sentences; None for a claim that the
         grammar cannot read.
         """
+
+
+class Sentences:
+    """Knows of a language where its sentences end, and nothing else; implements
+    `Grammar`.
+    """
+
+    def claims(self, question: str, words: str) -> Sequence[str]:
+        """Every sentence is a claim, whatever was asked."""
+        return tuple(dict.fromkeys(sentences(words)))
+
+    def relation(self, claim: str, text: str) -> Relation | None:
+        """None: what a text says about a sentence it cannot tell."""
+        return None
 
 
 class RuleExtractor:

@@ -6,6 +6,7 @@ from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, side_b
 from vrag_kit.plotting.building import building_figure
 from vrag_kit.plotting.captions import captions_figure
 from vrag_kit.plotting.cases import cases_figure
+from vrag_kit.plotting.claims import checker_figure, claims_figure
 from vrag_kit.plotting.classes import classes_figure
 from vrag_kit.plotting.company import company_figure
 from vrag_kit.plotting.curves import curves_figure
@@ -35,6 +36,8 @@ __all__ = [
     "building_figure",
     "captions_figure",
     "cases_figure",
+    "checker_figure",
+    "claims_figure",
     "classes_figure",
     "colors_of",
     "company_figure",

@@ -39,10 +39,39 @@ def agreement_figure(
         width_ratios=[1] * len(matrices) + [1.7],
     )
     for axis, (title, matrix) in zip(axes, matrices.items(), strict=False):
-        _matrix(axis, title, matrix)
+        draw_matrix(axis, title, matrix)
     _means(axes[-1], corrected, arms)
     axes[-1].set(title=f"{name} (n = {_range(corrected['n'])} answers each)")
     return figure
+
+
+def draw_matrix(
+    axis: Axes,
+    title: str,
+    matrix: pd.DataFrame,
+    *,
+    counted: str = "answers",
+    truth: str = "labelled as",
+) -> None:
+    """Counts in a grid, shaded by their share of all that is `counted`; rows are what is
+    true, columns what was judged.
+    """
+    total = int(matrix.to_numpy().sum())
+    axis.imshow(matrix / max(total, 1), cmap="Blues", vmin=0, vmax=0.6)
+    for (row, column), count in np.ndenumerate(matrix.to_numpy()):
+        axis.text(
+            column,
+            row,
+            str(count),
+            ha="center",
+            va="center",
+            fontsize=13,
+            color="white" if count > 0.33 * total else DARK,
+        )
+    axis.set(title=f"{title}\n(n = {total} {counted})", xlabel="judged as", ylabel=truth)
+    axis.set_xticks(range(matrix.shape[1]), matrix.columns)
+    axis.set_yticks(range(matrix.shape[0]), matrix.index, rotation=90, va="center")
+    axis.grid(False)
 
 
 def _means(axis: Axes, corrected: pd.DataFrame, arms: Sequence[Arm]) -> None:
@@ -82,26 +111,6 @@ def _means(axis: Axes, corrected: pd.DataFrame, arms: Sequence[Arm]) -> None:
     axis.set_xlim(min(0.0, axis.get_xlim()[0]), max(100.0, axis.get_xlim()[1]))
     axis.grid(axis="y", visible=False)
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, fontsize=9)
-
-
-def _matrix(axis: Axes, title: str, matrix: pd.DataFrame) -> None:
-    """Counts in a grid, shaded by their share of all answers."""
-    total = int(matrix.to_numpy().sum())
-    axis.imshow(matrix / max(total, 1), cmap="Blues", vmin=0, vmax=0.6)
-    for (row, column), count in np.ndenumerate(matrix.to_numpy()):
-        axis.text(
-            column,
-            row,
-            str(count),
-            ha="center",
-            va="center",
-            fontsize=13,
-            color="white" if count > 0.33 * total else DARK,
-        )
-    axis.set(title=f"{title}\n(n = {total} answers)", xlabel="judged as", ylabel="labelled as")
-    axis.set_xticks(range(3), matrix.columns)
-    axis.set_yticks(range(3), matrix.index, rotation=90, va="center")
-    axis.grid(False)
 
 
 def _arm(arm: Arm) -> str:

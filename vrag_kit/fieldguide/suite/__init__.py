@@ -10,6 +10,13 @@ from vrag_kit.fieldguide.suite.edition import EDITIONS
 from vrag_kit.fieldguide.suite.facts import Fact, relation
 from vrag_kit.fieldguide.suite.in_words import WITH_WORDS, InWords, with_true_claims
 from vrag_kit.fieldguide.suite.language import Language
+from vrag_kit.fieldguide.suite.long_answers import (
+    ClaimReaders,
+    LongAnswers,
+    known_world,
+    open_readers,
+    with_references,
+)
 from vrag_kit.fieldguide.suite.looking import PictureChecker
 from vrag_kit.fieldguide.suite.opening import DRAWN_SUITE, World, open_suite, open_world
 from vrag_kit.fieldguide.suite.truth import TruthChecker
@@ -20,15 +27,19 @@ __all__ = [
     "EDITIONS",
     "FIELD_GUIDE",
     "WITH_WORDS",
+    "ClaimReaders",
     "Fact",
     "InWords",
     "Language",
+    "LongAnswers",
     "PictureChecker",
     "TruthChecker",
     "World",
     "detect_by_rule",
     "draw_suite",
+    "known_world",
     "made_ambiguous",
+    "open_readers",
     "open_rule_checker",
     "open_suite",
     "open_wording",
@@ -36,5 +47,6 @@ __all__ = [
     "question_of",
     "relation",
     "trait_questions",
+    "with_references",
     "with_true_claims",
 ]

@@ -1,5 +1,5 @@
-"""The short questions of the Field Guide: what a claim answers, and one a trait for what
-a question asks about.
+"""The short questions of the Field Guide: what a claim answers, one a trait for what a
+question asks about, and what is true of all of these.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from vrag_kit.fieldguide.questions import ask, hidden_parts
 from vrag_kit.fieldguide.suite.facts import COLOR, COLORS_OF_TWO, LOOKS, PATTERN, Fact
-from vrag_kit.fieldguide.suite.language import Language
+from vrag_kit.fieldguide.suite.language import Language, Topic
+from vrag_kit.fieldguide.suite.world import look_facts
 from vrag_kit.fieldguide.traits import Species
 
 _ASKS = {COLOR: "color", COLORS_OF_TWO: "colors", PATTERN: "pattern"}
@@ -39,13 +40,31 @@ def trait_questions(
     part looks. Any other question is its own.
     """
     topic = language.topic(question)
-    if not topic.part or not topic.subject:
-        return (question,)
-    kinds = [COLOR, PATTERN]
-    if COLORS_OF_TWO in topic.kinds or "look like" in question:
-        kinds.append(COLORS_OF_TWO)
     asked = []
-    for kind in kinds:
+    for kind in _kinds(topic, question):
         fact = Fact(subject=topic.subject, part=topic.part, kind=kind, value="")
         asked.append(question_of(fact, species))
     return tuple(filter(None, asked)) or (question,)
+
+
+def true_answer(question: str, language: Language, species: Mapping[str, Species]) -> str:
+    """What is true of every trait that `trait_questions` asks for, a sentence each; ""
+    for a question about anything but a hidden part.
+    """
+    topic = language.topic(question)
+    about = species.get(topic.subject)
+    kinds = _kinds(topic, question)
+    if about is None or topic.part not in about.hidden or not kinds:
+        return ""
+    look = about.hidden[topic.part]
+    facts = [fact for fact in look_facts(topic.subject, topic.part, look) if fact.kind in kinds]
+    other = [f for f in facts if f.kind != COLORS_OF_TWO or f.value != look.color]
+    return " ".join(fact.sentence for fact in other)
+
+
+def _kinds(topic: Topic, question: str) -> list[str]:
+    """The traits that a long answer about a part tells; none of anything else."""
+    if not topic.part or not topic.subject:
+        return []
+    both = COLORS_OF_TWO in topic.kinds or "look like" in question
+    return [COLOR, PATTERN, COLORS_OF_TWO] if both else [COLOR, PATTERN]

@@ -30,6 +30,7 @@ from vrag_kit.papers.mrag_suite.beside_print import (
     DEFINITIONS,
     beside_print,
     claims_beside_print,
+    gaps_beside_print,
 )
 from vrag_kit.papers.mrag_suite.closed_book import CLOSED_BOOK, closed_book_wording, with_confidence
 from vrag_kit.papers.mrag_suite.detection import (
@@ -47,6 +48,11 @@ from vrag_kit.papers.mrag_suite.difficulty_filter import (
     stands_in_question,
     write_dropped,
 )
+from vrag_kit.papers.mrag_suite.equations import (
+    definitions_table,
+    equation_means,
+    printed_equations,
+)
 from vrag_kit.papers.mrag_suite.filter_controls import filter_controls
 from vrag_kit.papers.mrag_suite.hybrid import (
     fused_less_each,
@@ -55,6 +61,7 @@ from vrag_kit.papers.mrag_suite.hybrid import (
     search_suite,
 )
 from vrag_kit.papers.mrag_suite.hybrid_figure import hybrid_figure
+from vrag_kit.papers.mrag_suite.in_modes import InModes
 from vrag_kit.papers.mrag_suite.own_metrics import OWN_METRIC
 from vrag_kit.papers.mrag_suite.printed import (
     DATASETS,
@@ -109,6 +116,7 @@ __all__ = [
     "Assessor",
     "Detection",
     "FilterRules",
+    "InModes",
     "PromptDesign",
     "ambiguous_less_clear",
     "answer_rewrite_prompt",
@@ -123,14 +131,17 @@ __all__ = [
     "clear_partners",
     "closed_book_wording",
     "contradictions",
+    "definitions_table",
     "detected_by_rule",
     "detection_prompt",
     "domain_of",
+    "equation_means",
     "evidence_table",
     "filter_controls",
     "filter_decisions",
     "flag_rates",
     "fused_less_each",
+    "gaps_beside_print",
     "halves_of",
     "hybrid_figure",
     "in_one_list",
@@ -149,6 +160,7 @@ __all__ = [
     "printed_claims",
     "printed_clear_and_ambiguous",
     "printed_data",
+    "printed_equations",
     "printed_gaps",
     "printed_modes",
     "printed_name",

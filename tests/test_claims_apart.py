@@ -1,0 +1,164 @@
+"""Metrics over one modality alone, and MM-RAGChecker's equations as they are printed,
+against slow definitions and cases by hand.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from claim_sheets import sheet, sheets, slow_evidence, slow_ragchecker
+from hypothesis import given, settings
+from matplotlib.figure import Figure
+from test_claim_metrics import W1, W2, W3, W5
+
+from vrag_kit.analysis import ClaimSheet, claim_means_apart, in_percent
+from vrag_kit.papers.mrag_suite import (
+    definitions_table,
+    equation_means,
+    gaps_beside_print,
+    printed_claims,
+    printed_equations,
+    printed_gaps,
+)
+from vrag_kit.plotting import checker_figure, claims_figure
+
+
+def table_of(*sheets: ClaimSheet | None) -> pd.DataFrame:
+    queries = [f"q{n}" for n, _ in enumerate(sheets)]
+    arm = {"dataset": "WebQA", "model": "small", "setting": "gt_only", "k": 6}
+    return pd.DataFrame({**arm, "query_id": queries, "group": queries, "sheet": list(sheets)})
+
+
+BY = ["dataset", "model", "setting"]
+
+
+@settings(deadline=None)
+@given(sheets())
+def test_one_modality_alone_is_the_sheet_without_the_others_columns(of: ClaimSheet) -> None:
+    for modality, letter in (("image", "i"), ("text", "t")):
+        places = of.shown(modality)
+        only = of.only(modality)
+        assert only.items == tuple(of.items[place] for place in places)
+        assert {item.modality for item in only.items} <= {modality}
+        for before, after in zip(of.on_claims, only.on_claims, strict=True):
+            assert after == tuple(before[place] for place in places)
+        assert (only.accepted, only.recalled) == (of.accepted, of.recalled)
+        used = slow_evidence(only)["evidence_used", "all"]
+        assert used == pytest.approx(slow_evidence(of)["evidence_used", modality], nan_ok=True)
+        assert len(only.items) == [item.modality[0] for item in of.items].count(letter)
+
+
+def test_ragcheckers_metrics_are_there_for_each_modality() -> None:
+    means = claim_means_apart(table_of(W1, W2, None), by=BY)
+    found = means.set_index(["family", "metric", "modality"])["value"]
+    for modality in ("image", "text"):
+        slow = [slow_ragchecker(each.only(modality), math.nan) for each in (W1, W2)]
+        for metric in ("claim_recall", "context_precision", "hallucination", "faithfulness"):
+            known = [each[metric] for each in slow if not math.isnan(each[metric])]
+            mine = found["ragchecker", metric, modality]
+            assert mine == pytest.approx(sum(known) / len(known))
+    # by hand, W1's claims: an image entails the first, second and fifth
+    assert found["mm_ragchecker", "entailed_share", "image"] == pytest.approx(1 / 2)
+    assert found["mm_ragchecker", "entailed_share", "text"] == pytest.approx(1 / 6)
+    assert not means.duplicated(["family", "metric", "modality"]).any()
+    assert ("ragchecker", "precision", "image") not in found.index  # it looks at no evidence
+
+
+def test_answers_that_were_shown_nothing_of_a_modality_count_nowhere_in_it() -> None:
+    pictures = sheet("i", ["E"], ["E"], "1", "1")
+    means = claim_means_apart(table_of(pictures, W1, W3), by=BY)
+    rows = means.set_index(["metric", "modality"]).loc["hallucination"]
+    assert rows["n"].to_dict() == {"all": 2, "image": 2, "text": 1}
+    assert rows["n_undefined"].to_dict() == {"all": 1, "image": 0, "text": 0}
+
+
+def test_the_equations_of_w1_by_hand() -> None:
+    found = {name: each.value for name, each in printed_equations(W1).items()}
+    assert found == pytest.approx(
+        {
+            "hallucination": 1 / 3,  # the fourth and the sixth claim
+            "faithfulness": 1 / 2,
+            "claim_recall": 1 / 2,
+            "context_precision": 3 / 4,
+            "self_knowledge": 0,
+            "delta_cr": 0,
+            "delta_cp": 1 / 2,
+            "vis_hit_at_k": 1,
+            "txt_miss_rate": 1 / 2,
+            "cma": 1 / 3,
+            "v_hr": 0,
+            "d_hr": 0,
+        }
+    )
+
+
+@settings(deadline=None)
+@given(sheets())
+def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimSheet) -> None:
+    found = printed_equations(of)
+    told = definitions_table().reset_index("equation", drop=True)["what follows"]
+    always = [name for name in found if told[name].startswith("always 0")]
+    assert always == ["self_knowledge", "delta_cr", "v_hr", "d_hr"]
+    for name in always:
+        assert found[name].value == 0 or math.isnan(found[name].value)
+    one, two = found["hallucination"].value, found["faithfulness"].value
+    assert math.isnan(one) or one + two <= 1 + 1e-12
+
+
+def test_the_definitions_have_the_names_of_the_printed_tables() -> None:
+    names = definitions_table().index.get_level_values("name")
+    assert set(names) == set(printed_equations(W1))
+    assert set(printed_gaps()["metric"]) <= set(names)
+    printed = set(printed_claims()["metric"])
+    assert printed - set(names) == {"recall", "precision", "f1"}  # the paper defines none
+
+
+def test_means_of_equations_have_no_doubt_about_what_is_always_0() -> None:
+    means = equation_means(table_of(W1, W2, W5), by=BY).set_index("metric")
+    assert means.loc["self_knowledge", ["value", "ci_low", "ci_high", "n"]].tolist() == [0, 0, 0, 2]
+    assert means.loc["delta_cr", ["value", "ci_low", "ci_high", "n"]].tolist() == [0, 0, 0, 3]
+    assert means.loc["v_hr", "n"] == 1  # of W1 alone: the others have no NEUTRAL claim
+    assert means.loc["claim_recall", "value"] == pytest.approx((1 / 2 + 1 / 2 + 1) / 3)
+    assert means.loc["delta_cp", "ci_low"] < 0
+
+
+def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> None:
+    table = table_of(W1)
+    means = in_percent(claim_means_apart(table, by=BY))
+    equations = in_percent(equation_means(table, by=BY))
+    beside = gaps_beside_print(equations, means, printed_gaps())
+    assert beside.index.get_level_values("dataset").unique().tolist() == ["WebQA"]
+    row = beside.loc[("WebQA", "v_hr")]
+    assert row["paper, other data"] == "12.4 – 22.4 – 32.4 (2)"
+    assert row["small: by the equation"].startswith("0.0 [0.0, 0.0]")
+    assert row["small: in its place"].startswith("50.0 ")  # error_support of images
+    assert beside.loc[("WebQA", "cma"), "small: in its place"] == "–"
+
+
+def test_figures_say_where_there_is_no_value() -> None:
+    means = in_percent(claim_means_apart(table_of(W1, W3), by=BY))
+    silent = means.assign(dataset="Chart-MRAG", value=math.nan, n=0, ci_low=math.nan)
+    both = pd.concat([means, silent.assign(ci_high=math.nan)], ignore_index=True)
+    names = {("ragchecker", "faithfulness"): "faithfulness"}
+    figure = claims_figure(both, names, {"gt_only": "GO"})
+    assert isinstance(figure, Figure)
+    words = [text.get_text() for axis in figure.axes for text in axis.texts]
+    assert words == ["no value"]
+    assert [axis.get_ylabel().split("\n")[0] for axis in figure.axes] == ["WebQA", "Chart-MRAG"]
+
+
+def test_the_checkers_figure_has_three_means_a_metric() -> None:
+    rows = [("checker", 40.0), ("corrected", 55.0), ("true", 60.0)]
+    beside = pd.DataFrame(rows, columns=["labels", "value"]).assign(
+        dataset="WebQA", model="small", metric="faithfulness", modality="all", n=9, n_labelled=4
+    )
+    beside = beside.assign(ci_low=beside["value"] - 10, ci_high=beside["value"] + 10)
+    matrix = pd.DataFrame([[1, 2]], index=["NEUTRAL"], columns=["NEUTRAL", "unreadable"])
+    names = {("faithfulness", "all"): "faithfulness"}
+    figure = checker_figure({"pictures": matrix}, beside, names)
+    (panel,) = [axis for axis in figure.axes if axis.get_title() == "WebQA"]
+    drawn = [line.get_xdata()[0] for line in panel.lines if len(line.get_xdata()) == 1]
+    assert drawn == [40, 55, 60]
+    assert "n = 9 answers a mark, 4 of them labelled" in figure.get_suptitle()

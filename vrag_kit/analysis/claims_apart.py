@@ -1,0 +1,68 @@
+"""Metrics of claims over pictures alone and over texts alone, beside both together;
+and a sheet to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from vrag_kit.analysis.accuracy import ARM
+from vrag_kit.analysis.claims import MODALITIES, ClaimSheet
+from vrag_kit.analysis.claims_error import UNREADABLE
+from vrag_kit.analysis.claims_evidence import SHARES_OF_CLAIMS
+from vrag_kit.analysis.claims_means import METRIC, claim_means
+from vrag_kit.analysis.claims_ragchecker import GENERATOR, RETRIEVER
+
+_APART = (*RETRIEVER, *GENERATOR, *SHARES_OF_CLAIMS, "conflicted_share")
+"""Metrics of a whole sheet that look at what was shown; others have their modality, or
+look at no evidence.
+"""
+
+
+def claim_means_apart(
+    checked: pd.DataFrame, *, by: Sequence[str] = ARM, empty: str = "nan"
+) -> pd.DataFrame:
+    """The table of `claim_means`, and every metric that looks at evidence over pictures
+    and over texts alone (modality "image" and "text").
+
+    Over one modality an answer is judged as if it had been shown that alone, as
+    MRAG-Suite runs RAGChecker once over texts and once over pictures. Answers that were
+    shown nothing of a modality are left out of it, and count nowhere.
+    """
+    parts = [claim_means(checked, by=by, empty=empty)]
+    for modality in MODALITIES:
+        sheets = [_only(sheet, modality) for sheet in checked["sheet"]]
+        part = checked.assign(sheet=pd.Series(sheets, index=checked.index, dtype=object))
+        part = part[[sheet is None or bool(sheet.items) for sheet in sheets]]
+        if len(part) and any(sheets):
+            means = claim_means(part, by=by, empty=empty)
+            means = means[means["metric"].isin(_APART) & (means["modality"] == "all")]
+            parts.append(means.assign(modality=modality))
+    together = pd.concat(parts, ignore_index=True)
+    return together.drop_duplicates([*by, *METRIC], ignore_index=True)
+
+
+def _only(sheet: object, modality: str) -> ClaimSheet | None:
+    return sheet.only(modality) if isinstance(sheet, ClaimSheet) else None
+
+
+def sheet_table(sheet: ClaimSheet) -> pd.DataFrame:
+    """A sheet as people read it: a row a claim of the answer, then a row a gold claim;
+    columns what the accepted answers (of gold claims the answer) and each item say
+    about it, "unreadable" where that is not known.
+    """
+    names = [f"{item.modality}: {item.doc_id}" for item in sheet.items]
+    parts = {
+        "claim": (sheet.claims, sheet.accepted, sheet.on_claims),
+        "gold claim": (sheet.gold_claims, sheet.recalled, sheet.on_gold),
+    }
+    rows: list[list[str]] = []
+    index: list[tuple[str, str]] = []
+    for kind, (claims, held, labels) in parts.items():
+        for claim, own, row in zip(claims, held, labels, strict=True):
+            index.append((kind, claim))
+            rows.append([UNREADABLE if each is None else each.value for each in (own, *row)])
+    places = pd.MultiIndex.from_tuples(index, names=["", "claim"]) if index else None
+    return pd.DataFrame(rows, index=places, columns=["accepted answer, or answer", *names])
