@@ -48,29 +48,36 @@ def search() -> None:
     with tempfile.TemporaryDirectory() as folder:
         known = store(Path(folder), (vectors[start : start + SHARD] for start in blocks(68_000)))
 
-        def blocked() -> list[np.ndarray]:
-            found = []
-            for start in range(0, len(queries), QUERIES):
-                products = queries[start : start + QUERIES] @ vectors.T
-                best = np.argpartition(products, -30, axis=1)[:, -30:]
-                for row, places in zip(products, best, strict=True):
-                    found.append(places[np.argsort(-row[places])])
-            return found
+        def least() -> list[np.ndarray]:
+            return blocked(queries, vectors, 30)
 
         def ours() -> list[list[tuple[float, str]]]:
             return nearest(queries, known.doc_ids, known.vectors, 30)
 
         times: list[tuple[float, float]] = []
         for _ in range(3):
-            times.append((seconds(blocked), seconds(ours)))
-        least, spent = np.median(np.array(times), axis=0)
-        ranked = [[known.doc_ids[place] for place in places] for places in blocked()]
+            times.append((seconds(least), seconds(ours)))
+        fastest, spent = np.median(np.array(times), axis=0)
+        ranked = [[known.doc_ids[place] for place in places] for places in least()]
         alike = np.mean([[name for _, name in a] == b for a, b in zip(ours(), ranked, strict=True)])
     print(
-        f"2,000 in 68,000 × 768: blocked product with top k {least:.2f} s, ours {spent:.2f} s ="
-        f" {spent / least:.2f} times that (aim at most 1.3); {100 * alike:.0f} % of the rankings"
+        f"2,000 in 68,000 × 768: blocked product with top k {fastest:.2f} s, ours {spent:.2f} s ="
+        f" {spent / fastest:.2f} times that (aim at most 1.3); {100 * alike:.0f} % of the rankings"
         " are the same"
     )
+
+
+def blocked(queries: np.ndarray, vectors: np.ndarray, k: int) -> list[np.ndarray]:
+    """The places of each query's first `k` vectors, by a product block by block: the
+    least that an exact search does. It orders no ties.
+    """
+    found = []
+    for start in range(0, len(queries), QUERIES):
+        products = queries[start : start + QUERIES] @ vectors.T
+        best = np.argpartition(products, -k, axis=1)[:, -k:]
+        for row, places in zip(products, best, strict=True):
+            found.append(places[np.argsort(-row[places])])
+    return found
 
 
 def vectors() -> None:
