@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
-from vrag_kit.runner.check import check_parameters
+from vrag_kit.runner.check import check_parameters, open_clip_models
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.foresight import Foresight, foresee
 from vrag_kit.runner.notebooks import run_notebooks
@@ -249,6 +249,12 @@ def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_someth
         for line in missing
     )
     assert any(line.startswith("all models together: about") for line in found)
+
+
+def test_open_clips_models_are_known_without_importing_it() -> None:
+    import open_clip
+
+    assert open_clip_models() == set(open_clip.list_models())
 
 
 def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothing_is(

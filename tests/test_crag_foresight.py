@@ -52,13 +52,12 @@ def test_what_is_not_here_is_listed_and_all_calls_are_counted(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    values = {
+    values: dict[str, Any] = {
         "notebooks": ["crag_mm/52_crag_mm_single_turn"],
         "crag_mm_single": str(folder / "single-turn"),
-        "crag_mm_indexes": str(folder),
-        "image_service": CLIP,
-        "web_service": {"model": BGE, "pooling": "mean"},
-        "rewriter": "nobody/rewriter",
+        "crag_mm": {"indexes": str(folder)},
+        "graph": {"image_service": CLIP},
+        "web": {"web_service": {"model": BGE, "pooling": "mean"}, "rewriter": "nobody/rewriter"},
         "judge": "nobody/judge",
         "talk": {"answer_tokenizer": "nobody/tokens"},
         "answers_dir": str(tmp_path / "answers"),
@@ -77,7 +76,7 @@ def test_what_is_not_here_is_listed_and_all_calls_are_counted(
     assert "fails there" not in told
     assert f"is what {CLIP}, {BGE} will find" in told
     # nobody says questions anew where they are searched as they are
-    unwanted = {**values, "search": {"rewrite": "none"}, "crag_mm_single": "nowhere"}
+    unwanted = {**values, "web": {**values["web"], "rewrite": "none"}, "crag_mm_single": "nowhere"}
     file.write_text(yaml.safe_dump(unwanted), encoding="utf-8")
     assert not any("rewriter" in line for line in check_parameters(file)[1])
 

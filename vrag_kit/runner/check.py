@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval import OPTIONS
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.foresight import Asked, Foresight, foresee
-from vrag_kit.runner.parameters import BY_KEY, RARELY, RUN_WITH, declared
+from vrag_kit.runner.parameters import BY_KEY, RARELY, RUN_WITH, WITHIN, declared
 from vrag_kit.runner.plan import Plan, read_plan
 from vrag_kit.workspace import path as project_path
 
@@ -49,7 +51,7 @@ _ANY_RETRIEVER = "field-guide-clip-64"
 """Comes with the kit; stands in for those that are not here, whose order is not known."""
 _INSTEAD: dict[str, tuple[str, Any]] = {
     "judge": ("judge", "rule"),
-    "rewriter": ("search", {"rewrite": "none"}),
+    "rewriter": ("web", {"rewrite": "none"}),
     "writer": ("writer", TEMPLATE),
     "filter_model": ("filter_model", ""),
     "extractor": ("extractor", ""),
@@ -67,6 +69,14 @@ class _Report:
     instead: dict[str, Any] = field(default_factory=dict)
     unsearched: list[str] = field(default_factory=list)
     """Retrievers in whose place `_ANY_RETRIEVER` stands."""
+
+    def replace(self, name: str, value: Any) -> None:  # Any: parameters are of any type
+        """Note what a forecast takes for a parameter; of a mapping, for some of its keys."""
+        if mapping := WITHIN.get(name):
+            name, value = mapping, {name: value}
+        if isinstance(value, Mapping):
+            value = {**self.instead.get(name, {}), **value}
+        self.instead[name] = value
 
 
 def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
@@ -91,15 +101,15 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
         if name in together and together[name] not in nobody and needed:
             _check_one(name, together[name], how, report)
     if "judge" in report.instead:
-        report.instead["judge"] = _own_judge(plan)
+        report.replace("judge", _own_judge(plan))
     _check_tokenizer(together.get("talk", {}).get("answer_tokenizer", ""), report)
     _tell(foresee(plan, report.instead), report)
     return report.found, report.missing
 
 
 def _together(plan: Plan) -> dict[str, Any]:
-    """The parameters of all notebooks in one, the mappings of `BY_KEY` with the keys of
-    all.
+    """The parameters of all notebooks in one: the mappings of `BY_KEY` with the keys of
+    all, and the names of `WITHIN` as if they stood beside them.
     """
     together: dict[str, Any] = {}
     for notebook, given in plan.given.items():
@@ -108,6 +118,9 @@ def _together(plan: Plan) -> dict[str, Any]:
             if isinstance(own[mapping], Mapping):
                 own[mapping] = {**together.get(mapping, {}), **own[mapping]}
         together |= own
+    for name, mapping in WITHIN.items():
+        if name in together.get(mapping, {}):
+            together[name] = together[mapping][name]
     return together
 
 
@@ -127,9 +140,8 @@ def _check_retrievers(together: Mapping[str, Any], report: _Report) -> None:
                 _once(report.missing, problem)
                 told = entry.get("model") if isinstance(entry, Mapping) else entry
                 _once(report.unsearched, str(told))
-                report.instead[name] = (
-                    [_ANY_RETRIEVER] if isinstance(value, list) else _ANY_RETRIEVER
-                )
+                one = _ANY_RETRIEVER
+                report.replace(name, [one] if isinstance(value, list) else one)
 
 
 def _check_models(together: Mapping[str, Any], how: Mapping[str, Any], report: _Report) -> None:
@@ -151,16 +163,15 @@ def _check_models(together: Mapping[str, Any], how: Mapping[str, Any], report: _
             greedy = "" if samples < 1 else ", as it decodes greedily, or another `decoding`"
             wrong = f"model {model.name!r}: samples is {samples}; expected 1{greedy}"
             report.missing.append(wrong)
-            report.instead[RUN_WITH] = {"samples": 1}
+            report.replace(RUN_WITH, {"samples": 1})
         usable.append(entry)
     if len(usable) < len(together["models"]):
-        report.instead["models"] = usable
+        report.replace("models", usable)
 
 
 def _check_one(name: str, entry: Entry, how: Mapping[str, Any], report: _Report) -> None:
     if _opened(entry, _ASKED[name], how, report) is None and name in _INSTEAD:
-        parameter, value = _INSTEAD[name]
-        report.instead[parameter] = value
+        report.replace(*_INSTEAD[name])
 
 
 def _own_judge(plan: Plan) -> str:
@@ -171,7 +182,7 @@ def _own_judge(plan: Plan) -> str:
 
 def _rewrites(together: Mapping[str, Any]) -> bool:
     """Whether a model is to say questions anew."""
-    return together.get("search", {}).get("rewrite") not in ("none", "given")
+    return together.get("web", {}).get("rewrite") not in ("none", "given")
 
 
 def _check_tokenizer(name: str, report: _Report) -> None:
@@ -187,7 +198,7 @@ def _check_tokenizer(name: str, report: _Report) -> None:
         words = "it is not on this machine yet; the first run fetches it, or"
         words = f"{words} `hf download {name} tokenizer.json` does now"
     report.missing.append(f"answer_tokenizer {name!r}: {words}")
-    report.instead["talk"] = {"answer_tokenizer": ""}
+    report.replace("talk", {"answer_tokenizer": ""})
 
 
 def _opened(entry: Entry, what: str, how: Mapping[str, Any], report: _Report) -> Generator | None:
@@ -275,14 +286,25 @@ def _retriever_problem(entry: Entry) -> str:
 
 
 def _of_open_clip(entry: Entry) -> bool:
-    import open_clip
-
     return (
         isinstance(entry, str)
         and entry.count("/") == 1
         and not project_path(entry).is_dir()
-        and entry.partition("/")[0] in open_clip.list_models()
+        and entry.partition("/")[0] in open_clip_models()
     )
+
+
+@cache
+def open_clip_models() -> frozenset[str]:
+    """The names that open_clip knows models by, from its files: importing it takes
+    seconds.
+    """
+    package = find_spec("open_clip")
+    folders = package.submodule_search_locations if package else None
+    configs: list[Path] = []
+    for folder in folders or ():
+        configs += Path(folder, "model_configs").glob("*.json")
+    return frozenset(config.stem for config in configs)
 
 
 def _not_here(entry: Entry, what: str) -> str:

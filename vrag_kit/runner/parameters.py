@@ -111,10 +111,15 @@ def subsets(
 
 RUN_WITH = "run_with"
 """The parameter that says how a notebook is run."""
-BY_KEY = ("prompts", RUN_WITH, "search", "talk")
+BY_KEY = (
+    *("crag_mm", "graph", "oracles", "prompts"),
+    *(RUN_WITH, "search", "talk", "web"),
+)
 """Parameters that are mappings of what goes together, of which a file may give a part; in
 MRAG-Suite's notebooks `prompts` is a list of names, and given whole.
 """
+WITHIN = {"image_service": "graph", "rewriter": "web", "web_service": "web"}
+"""Names of a model that stand in a mapping → which one."""
 RARELY = {"samples": 1, "retry_failures": False}
 """Keys of `run_with` that notebooks do not show, and what they are when nobody sets them."""
 
@@ -177,7 +182,11 @@ def _fits(name: str, value: Any, default: Any) -> bool:
 def models_in(values: Mapping[str, Any]) -> list[Any]:  # Any: entries, as YAML has them
     """The entries of served models, "<model>@<endpoint>" or mappings, among parameters."""
     found = []
-    for value in values.values():
+    named = []
+    for name, mapping in WITHIN.items():
+        if isinstance(values.get(mapping), Mapping):
+            named.append(values[mapping].get(name))
+    for value in (*values.values(), *named):
         for entry in value if isinstance(value, list) else [value]:
             spec = entry.get("model") if isinstance(entry, Mapping) else entry
             if isinstance(spec, str) and "@" in spec:

@@ -25,7 +25,7 @@ EgoSize = Sequence[int] | None
 
 def open_single_turn(
     crag_mm_single: str,
-    crag_mm_split: str = "validation",
+    split: str = "validation",
     *,
     indexes: str = "",
     images: str = "",
@@ -41,14 +41,14 @@ def open_single_turn(
     edition, and for a folder without indexes of the split.
     """
     if crag_mm_single in DRAWN_WORN:
-        return _drawn(crag_mm_single, SINGLE_TURN, crag_mm_split, indexes or images, ego_size)
+        return _drawn(crag_mm_single, SINGLE_TURN, split, indexes or images, ego_size)
     rows = rows_of("crag_mm_single", crag_mm_single, DRAWN_WORN)
-    return _real(rows, crag_mm_split, indexes, images, ego_size)
+    return _real(rows, split, indexes, images, ego_size)
 
 
 def open_multi_turn(
     crag_mm_multi: str,
-    crag_mm_split: str = "validation",
+    split: str = "validation",
     *,
     indexes: str = "",
     images: str = "",
@@ -56,9 +56,9 @@ def open_multi_turn(
 ) -> Benchmark:
     """The conversations, as `open_single_turn` opens single questions."""
     if crag_mm_multi in DRAWN_WORN:
-        return _drawn(crag_mm_multi, MULTI_TURN, crag_mm_split, indexes or images, ego_size)
+        return _drawn(crag_mm_multi, MULTI_TURN, split, indexes or images, ego_size)
     rows = rows_of("crag_mm_multi", crag_mm_multi, DRAWN_WORN)
-    return _real(rows, crag_mm_split, indexes, images, ego_size)
+    return _real(rows, split, indexes, images, ego_size)
 
 
 def _drawn(name: str, kind: str, split: str, beside: str, ego_size: EgoSize) -> Benchmark:

@@ -85,14 +85,16 @@ def some_questions(benchmark: Benchmark, count: int, *, seed: int = 0) -> Benchm
     return benchmark.subset([name for name, group in benchmark.groups.items() if group in wanted])
 
 
-def with_oracles(arms: Arms) -> dict[str, Arms]:
-    """Each of `ORACLES` → the arms so told. Raises `VragError` without an image search."""
+def with_oracles(arms: Arms, *, margin: float = 0.0) -> dict[str, Arms]:
+    """Each of `ORACLES` → the arms so told; the region with a `margin` on each side, as
+    `with_regions` takes it. Raises `VragError` without an image search.
+    """
     if arms.images is None:
         raise VragError(
             "with_oracles: the arms have no image search, so there is nothing to tell it. Name an"
             " image_service."
         )
-    region = with_regions(arms.images, marked_region)
+    region = with_regions(arms.images, marked_region, margin=margin)
     entity = KnownEntities(arms.images)
     given = replace(arms, rewrite="given", rewriter=None)
     return {
