@@ -13,11 +13,11 @@ from safetensors.torch import load_file
 
 from vrag_kit.fieldguide.training import train_chooser
 from vrag_kit.fieldguide.training.answerer import Recipe, build_model, build_processor
-from vrag_kit.fieldguide.training.exercises import Exercise, Mix
+from vrag_kit.fieldguide.training.exercises import Desk, Exercise, Mix
 from vrag_kit.fieldguide.training.lessons import Plan
 from vrag_kit.fieldguide.training.seen import seen_file
 from vrag_kit.fieldguide.training.stock import SHARD, first_pictures, subject
-from vrag_kit.fieldguide.training.train_chooser import Phase, Steps, learn
+from vrag_kit.fieldguide.training.train_chooser import Phase, exercises, learn
 from vrag_kit.workspace import path as project_path
 
 PHASES = (
@@ -46,8 +46,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def taught(folder: Path) -> None:
     """Begin as every start does, and learn what is left."""
-    steps = Steps()
-    texts = [f"{each.words} {each.answer}" for number in range(6) for each in steps[number]]
+    desk, texts = Desk("choices", 18), []
+    for number in range(6):
+        texts += [f"{each.words} {each.answer}" for each in exercises(desk, number)]
     folder.mkdir(exist_ok=True)
     processor = build_processor(TINY, folder, texts)
     torch.manual_seed(0)

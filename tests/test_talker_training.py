@@ -66,15 +66,15 @@ def test_a_training_that_was_cut_goes_on_and_ends_with_the_same_weights(
     train(TINY, tmp_path / "whole", tmp_path / "work")
     (tmp_path / "work" / "talker.pt").unlink()
     taken: list[int] = []
-    gradients = train_talker._gradients
+    losses = train_talker.losses
 
-    def cut(*given: object) -> float:
+    def cut(*given: object) -> object:
         taken.append(len(taken))
         if len(taken) == 3:
             raise KeyboardInterrupt
-        return gradients(*given)  # type: ignore[arg-type]  # the same as it was given
+        return losses(*given)  # type: ignore[arg-type]  # the same as it was given
 
-    monkeypatch.setattr(train_talker, "_gradients", cut)
+    monkeypatch.setattr(train_talker, "losses", cut)
     with pytest.raises(KeyboardInterrupt):
         train(TINY, tmp_path / "again", tmp_path / "work")
     train(TINY, tmp_path / "again", tmp_path / "work")

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
+from vrag_kit.fieldguide.training.fast_vlm import SPECIAL, fast_vlm, processor_of, tokenizer_of
 from vrag_kit.fieldguide.training.lessons import UNKNOWN, Lesson, Plan, lessons
-from vrag_kit.fieldguide.training.train_tower import (
-    ARCHITECTURE,
-    CHANNELS,
-    FEATURES,
-    IMAGE_SIZE,
-    MEAN,
-    STD,
-)
+from vrag_kit.fieldguide.training.tower import IMAGE_SIZE
 from vrag_kit.generation.rendering import render
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Evidence, Query
@@ -37,7 +29,7 @@ CHAT = (
     " 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}<|end|>{%"
     " endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-SPECIAL = ("<pad>", "<image>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>")
+SIZE = (IMAGE_SIZE, IMAGE_SIZE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,23 +86,8 @@ def build_processor(
     processor. The vocabulary is made for `texts`; None: for the guide's language and
     the paper's wording.
     """
-    from transformers import CLIPImageProcessor, LlavaProcessor
-
-    images = CLIPImageProcessor(
-        size={"height": IMAGE_SIZE, "width": IMAGE_SIZE},
-        do_center_crop=False,
-        do_resize=True,
-        image_mean=[MEAN] * 3,
-        image_std=[STD] * 3,
-    )
-    processor = LlavaProcessor(  # type: ignore[no-untyped-call]  # transformers has no types here
-        images,
-        _build_tokenizer(recipe, _texts(recipe) if texts is None else texts),
-        patch_size=32,
-        vision_feature_select_strategy="full",
-        chat_template=CHAT,
-        image_token="<image>",
-    )
+    tokenizer = _build_tokenizer(recipe, _texts(recipe) if texts is None else texts)
+    processor = processor_of(tokenizer, CHAT, SIZE)
     processor.save_pretrained(folder)
     return processor
 
@@ -118,7 +95,6 @@ def build_processor(
 def _build_tokenizer(recipe: Recipe, texts: Sequence[str]) -> PreTrainedTokenizerFast:
     """A byte-pair tokenizer of what the texts say."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
 
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -130,14 +106,7 @@ def _build_tokenizer(recipe: Recipe, texts: Sequence[str]) -> PreTrainedTokenize
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
     bpe.train_from_iterator(texts, trainer)
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # no types here either
-        tokenizer_object=bpe,
-        pad_token="<pad>",
-        eos_token="<|end|>",
-        additional_special_tokens=list(SPECIAL[1:5]),
-        model_max_length=recipe.context,
-        padding_side="left",
-    )
+    return tokenizer_of(bpe, recipe.context)
 
 
 def _texts(recipe: Recipe) -> list[str]:
@@ -157,56 +126,16 @@ def build_model(
     recipe: Recipe, tokenizer: PreTrainedTokenizerFast
 ) -> FastVlmForConditionalGeneration:
     """A FastVLM model with random weights."""
-    from transformers import (
-        FastVlmConfig,
-        FastVlmForConditionalGeneration,
-        Qwen2Config,
-        TimmWrapperConfig,
-    )
-
     sizes = {
-        "vocab_size": len(tokenizer),
         "hidden_size": recipe.width,
         "intermediate_size": 2 * recipe.width,
         "num_hidden_layers": recipe.layers,
+        "num_attention_heads": recipe.heads,
+        "num_key_value_heads": recipe.heads,
         "max_position_embeddings": recipe.context,
     }
-    heads = {"num_attention_heads": recipe.heads, "num_key_value_heads": recipe.heads}
-    ends = {"pad_token_id": 0, "bos_token_id": None, "eos_token_id": tokenizer.eos_token_id}
-    text = Qwen2Config.from_dict({**sizes, **heads, **ends, "tie_word_embeddings": True})
-    vision = TimmWrapperConfig(  # type: ignore[call-arg]  # the last two are not in its signature
-        architecture=ARCHITECTURE,
-        model_args={"channels": list(CHANNELS)},
-        do_pooling=False,
-        hidden_size=FEATURES,
-        num_classes=0,
-    )
-    config = FastVlmConfig(
-        vision_config=vision,
-        text_config=text,
-        image_token_index=SPECIAL.index("<image>"),
-        tie_word_embeddings=True,
-        image_seq_length=(IMAGE_SIZE // 32) ** 2,
-    )
-    model = FastVlmForConditionalGeneration(config)
+    model = fast_vlm(tokenizer, sizes, SIZE)
     for name, weight in model.named_parameters():
         if weight.ndim == 2 and "vision_tower" not in name:
             torch.nn.init.normal_(weight, std=recipe.spread)
     return model
-
-
-def save(model: Any, folder: Path) -> None:
-    """Write config and half-precision weights; they are computed with in float32, as
-    the config says.
-    """
-    model.generation_config.update(
-        do_sample=False,
-        max_new_tokens=16,
-        eos_token_id=model.config.text_config.eos_token_id,
-        pad_token_id=0,
-    )
-    copy.deepcopy(model).half().save_pretrained(folder)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    for part in (config, config["text_config"], config["vision_config"]):
-        part["dtype"] = "float32"
-    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

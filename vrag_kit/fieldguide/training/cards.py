@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vrag_kit.fieldguide.scenarios import SCENARIOS, known_species
 from vrag_kit.fieldguide.training.lessons import READ_TOKENS, TOLD_SHARE, UNKNOWN, told_species
-from vrag_kit.fieldguide.training.train_tower import ARCHITECTURE, CHANNELS, IMAGE_SIZE
+from vrag_kit.fieldguide.training.tower import ARCHITECTURE, CHANNELS, IMAGE_SIZE
 from vrag_kit.fieldguide.training.worn_stock import ALIKE, EACH, INPUT, SHARD
 from vrag_kit.fieldguide.worn.pictures import QUALITIES
 from vrag_kit.generation.told import TOLD_FILE

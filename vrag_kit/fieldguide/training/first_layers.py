@@ -38,8 +38,8 @@ def give_first_layers(model: Any, seed: int) -> None:
         for layer in (copying, matching):
             _make_quiet(layer, generator)
         width = text.hidden_size // text.num_attention_heads
-        content = _orthogonal(text.hidden_size, generator)
-        places = _orthogonal(text.hidden_size, generator)
+        content = orthogonal(text.hidden_size, generator)
+        places = orthogonal(text.hidden_size, generator)
         parts = [slice(head * width, (head + 1) * width) for head in range(len(BACK))]
         said, letter = content[parts[0]], content[parts[1]]  # what is copied, (48, 192)
         written = [places[part] for part in parts]  # where it is written to, (48, 192)
@@ -50,7 +50,7 @@ def give_first_layers(model: Any, seed: int) -> None:
             copying.self_attn.o_proj.weight[:, parts[head]] = size * written[head].T
         near = [i for i, frequency in enumerate(frequencies.tolist()) if frequency < 0.006]
         rows = torch.tensor(near + [i + width // 2 for i in near])  # which distance hardly turns
-        mixed = _orthogonal(width, generator)[: len(rows)]
+        mixed = orthogonal(width, generator)[: len(rows)]
         attention = matching.self_attn
         _look_back(attention, parts[0], BACK[0], frequencies)  # and not where it was just said
         scale = torch.where(torch.arange(width) % (width // 2) < near[0], APART / SHARP, 0.0)
@@ -91,6 +91,6 @@ def _frequencies(text: Any, width: int) -> torch.Tensor:
     return torch.exp(-math.log(theta) * torch.arange(0, width, 2) / width)
 
 
-def _orthogonal(size: int, generator: torch.Generator) -> torch.Tensor:
+def orthogonal(size: int, generator: torch.Generator) -> torch.Tensor:
     """A random orthogonal matrix, shape (size, size)."""
     return torch.as_tensor(torch.linalg.qr(torch.randn((size, size), generator=generator))[0])

@@ -11,7 +11,7 @@ import torch
 
 from vrag_kit.fieldguide.training.exercises import Exercise
 from vrag_kit.fieldguide.training.stock import SHARD, first_pictures, shard_file
-from vrag_kit.fieldguide.training.train_tower import to_input
+from vrag_kit.fieldguide.training.tower import seen_by
 from vrag_kit.files import write_file
 
 
@@ -24,13 +24,8 @@ def see(tower: torch.nn.Module, shards: int, folder: Path) -> None:
         if file.is_file():
             continue
         pixels = np.load(shard_file(folder, shard))
-        parts = []
-        with torch.inference_mode():
-            for start in range(0, len(pixels), 128):
-                part = torch.from_numpy(pixels[start : start + 128]).permute(0, 3, 1, 2)
-                parts.append(tower(to_input(part)).flatten(2).permute(0, 2, 1).half())
         content = io.BytesIO()
-        np.save(content, torch.cat(parts).numpy())
+        np.save(content, seen_by(tower, pixels, at_once=128))
         write_file(file, content.getvalue())
 
 

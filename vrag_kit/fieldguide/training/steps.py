@@ -1,27 +1,65 @@
-"""What every training does: an optimizer that leaves biases alone, and a log of its steps."""
+"""The steps of a training: which part of it each is in, what is learned in it, and the log."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
-import torch
+from torch.utils.data import DataLoader, Dataset
+
+from vrag_kit.files import write_file
+from vrag_kit.plain import Json
+
+WEIGHTS = Path(__file__).parents[1] / "weights"
+"""Where the models that are shipped lie."""
+TRAINING = Path(__file__).parents[3] / "runs" / "training"
+"""Where trainings keep what they go on from."""
+T = TypeVar("T")
 
 
-def adamw(
-    parameters: Iterable[torch.nn.Parameter], rate: float, weight_decay: float
-) -> torch.optim.AdamW:
-    """AdamW over `parameters`; those of one dimension do not decay."""
-    every = list(parameters)
-    decaying: dict[str, object] = {"params": [each for each in every if each.ndim > 1]}
-    others: dict[str, object] = {
-        "params": [each for each in every if each.ndim <= 1],
-        "weight_decay": 0.0,
-    }
-    return torch.optim.AdamW(
-        [decaying, others], lr=rate, betas=(0.9, 0.98), weight_decay=weight_decay
-    )
+class _Part(Protocol):
+    """A part of a training."""
+
+    @property
+    def steps(self) -> int: ...
+
+
+P = TypeVar("P", bound=_Part)
+
+
+def phase_of(phases: Sequence[P], step: int) -> P:
+    """The part of a training that a step, counted from 0, is in; raises IndexError for a
+    step after the last.
+    """
+    left = step
+    for phase in phases:
+        if left < phase.steps:
+            return phase
+        left -= phase.steps
+    raise IndexError(step)
+
+
+class _Prepared(Dataset[T], Generic[T]):
+    def __init__(self, learned_in: Callable[[int], T], steps: range) -> None:
+        self.learned_in, self.steps = learned_in, steps
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, place: int) -> T:
+        return self.learned_in(self.steps[place])
+
+
+def prepared(learned_in: Callable[[int], T], steps: range) -> Iterator[tuple[int, T]]:
+    """The steps, counted from 1, each with what is learned in it, which another process
+    makes ahead; `steps`, and what `learned_in` is given, are counted from 0.
+    """
+    ahead = _Prepared(learned_in, steps)
+    batches = DataLoader(ahead, batch_size=None, num_workers=1, prefetch_factor=8)
+    return enumerate(batches, start=steps.start + 1)
 
 
 class Clock:
@@ -31,6 +69,11 @@ class Clock:
         """Starts now; `minutes` were taken before, and the mean was at `loss`."""
         self._began = time.monotonic() - 60 * minutes
         self._loss = loss
+
+    @classmethod
+    def after(cls, log: Sequence[Json]) -> Clock:
+        """Goes on after the last row of a log; starts anew after none."""
+        return cls(log[-1]["minutes"], log[-1]["loss"]) if log else cls()
 
     def take(self, loss: float) -> None:
         """Add one step."""
@@ -43,3 +86,8 @@ class Clock:
         row = {"step": step, "loss": loss, **shares, "minutes": minutes}
         print(json.dumps(row), flush=True)
         return row
+
+
+def write_notes(notes: Json, folder: Path) -> None:
+    """Write `training.json`: how a model was trained."""
+    write_file(folder / "training.json", json.dumps(notes, indent=2) + "\n")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from vrag_kit.fieldguide.training.first_layers import orthogonal
 from vrag_kit.fieldguide.training.talk_tokens import WORDS, pieces
 from vrag_kit.fieldguide.worn.asks import FORMS
 from vrag_kit.fieldguide.worn.entities import ATTRIBUTES, WEB_FACTS
@@ -147,10 +148,10 @@ def give_talk_layers(model: Any, tokens: Sequence[str], seed: int) -> None:
         for number, layer in enumerate(text.layers):
             _make_quiet(layer, generator, 0.08 if number < 2 else 0.25)
         model.get_input_embeddings().weight.copy_(first_embeddings(tokens, generator))
-        words = _orthogonal(ID.size, generator)  # notes of tokens back can be compared
+        words = orthogonal(ID.size, generator)  # notes of tokens back can be compared
         reads = {span: words[: span.size] for span in (*BACK, ASKED)}
         for span in (GENUS, EPITHET):
-            reads[span] = _orthogonal(ID.size, generator)[: span.size]
+            reads[span] = orthogonal(ID.size, generator)[: span.size]
         _note(_Heads(model.config.get_text_config(), text.layers[0]), reads)
         table = model.get_input_embeddings().weight
         first = table[tokens.index("<|assistant|>"), ID.rows]
@@ -230,7 +231,7 @@ class _Heads:
         rows = head * self.size + self.still[:-1]
         for asking, found in pairs.items():
             size = min(asking.size, found.size)
-            mixed = MATCH * _orthogonal(max(size, len(rows)), generator)[: len(rows), :size]
+            mixed = MATCH * orthogonal(max(size, len(rows)), generator)[: len(rows), :size]
             q[rows, asking.start : asking.start + size] += mixed
             k[rows, found.start : found.start + size] += mixed
 
@@ -270,7 +271,7 @@ def _look_up(
         ({BACK[0]: BACK[1], EPITHET: EPITHET}, None),
         ({BACK[0]: BACK[1]}, None),
     )
-    whole = _orthogonal(ID.size, generator)
+    whole = orthogonal(ID.size, generator)
     for head, (pairs, told) in enumerate(sorts):
         if head and pairs == sorts[head - 1][0]:
             heads.repeat(head)
@@ -295,7 +296,7 @@ def _forget(heads: _Heads, generator: torch.Generator) -> None:
     embeddings are also what is said.
     """
     own = Span(ID.start, ID.size + SORT.size)
-    whole = _orthogonal(own.size, generator)
+    whole = orthogonal(own.size, generator)
     for place in range(own.size // heads.size):
         head = heads.attention.config.num_attention_heads - 1 - place
         part = whole[place * heads.size :][: heads.size]
@@ -321,8 +322,3 @@ def _random(generator: torch.Generator) -> torch.Tensor:
 
 def _unit(rows: torch.Tensor) -> torch.Tensor:
     return torch.as_tensor(rows / rows.norm(dim=-1, keepdim=True))
-
-
-def _orthogonal(size: int, generator: torch.Generator) -> torch.Tensor:
-    """A random orthogonal matrix, shape (size, size)."""
-    return torch.as_tensor(torch.linalg.qr(torch.randn((size, size), generator=generator))[0])

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.training.answerer import SPECIAL
-from vrag_kit.fieldguide.training.train_tower import MEAN, STD
+from vrag_kit.fieldguide.training.fast_vlm import SPECIAL, processor_of, tokenizer_of
 from vrag_kit.fieldguide.training.worn_stock import INPUT
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS
 from vrag_kit.fieldguide.worn.vocab import (
@@ -103,7 +102,6 @@ def build_talk_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     """Bytes, and a token for each word and each common piece of the texts."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers
     from tokenizers import pre_tokenizers as splits
-    from transformers import PreTrainedTokenizerFast
 
     alphabet = sorted(splits.ByteLevel.alphabet())
     numbers = {letter: number for number, letter in enumerate((*SPECIAL, *alphabet))}
@@ -117,35 +115,11 @@ def build_talk_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     words = [f" {word}" for word in chain.from_iterable(WORDS.values())]
     added = dict.fromkeys((*words, *DESIGNS, *common_pieces(texts)))
     tokens.add_tokens([AddedToken(each, normalized=True) for each in added])
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers is untyped
-        tokenizer_object=tokens,
-        pad_token="<pad>",
-        eos_token="<|end|>",
-        additional_special_tokens=list(SPECIAL[1:5]),
-        model_max_length=CONTEXT,
-        padding_side="left",
-    )
+    return tokenizer_of(tokens, CONTEXT)
 
 
 def build_talk_processor(texts: Sequence[str], folder: Path) -> LlavaProcessor:
     """Write tokenizer, chat template and image processor to `folder`."""
-    from transformers import CLIPImageProcessor, LlavaProcessor
-
-    height, width = INPUT
-    images = CLIPImageProcessor(
-        size={"height": height, "width": width},
-        do_center_crop=False,
-        do_resize=True,
-        image_mean=[MEAN] * 3,
-        image_std=[STD] * 3,
-    )
-    processor = LlavaProcessor(  # type: ignore[no-untyped-call]  # transformers has no types here
-        images,
-        build_talk_tokenizer(texts),
-        patch_size=32,
-        vision_feature_select_strategy="full",
-        chat_template=CHAT,
-        image_token="<image>",
-    )
+    processor = processor_of(build_talk_tokenizer(texts), CHAT, INPUT)
     processor.save_pretrained(folder)
     return processor

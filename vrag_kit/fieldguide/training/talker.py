@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from vrag_kit.fieldguide.training.answerer import SPECIAL
+from vrag_kit.fieldguide.training.fast_vlm import fast_vlm, places
 from vrag_kit.fieldguide.training.talk_layers import THETA, WIDTH, give_talk_layers
 from vrag_kit.fieldguide.training.talk_lessons import Lesson
 from vrag_kit.fieldguide.training.talk_tokens import CONTEXT
-from vrag_kit.fieldguide.training.teaching import Encoded, Guesses, guesses
-from vrag_kit.fieldguide.training.train_tower import ARCHITECTURE, CHANNELS, FEATURES, to_input
+from vrag_kit.fieldguide.training.teaching import SILENT, Encoded, Guesses, guesses, padded
+from vrag_kit.fieldguide.training.tower import seen_by
 from vrag_kit.fieldguide.training.worn_stock import EACH, INPUT, SHARD, read_shard
 from vrag_kit.files import write_file
 
@@ -25,21 +25,13 @@ if TYPE_CHECKING:
     from transformers import FastVlmForConditionalGeneration, PreTrainedTokenizerFast
 
 LAYERS, HEADS = 5, 8
-PLACES = (INPUT[0] // 32) * (INPUT[1] // 32)
+PLACES = places(INPUT)
 """Tokens of the language model for one picture."""
 
 
 def build_talker(tokenizer: PreTrainedTokenizerFast, seed: int) -> FastVlmForConditionalGeneration:
     """A FastVLM model whose language model already looks things up."""
-    from transformers import (
-        FastVlmConfig,
-        FastVlmForConditionalGeneration,
-        Qwen2Config,
-        TimmWrapperConfig,
-    )
-
     sizes = {
-        "vocab_size": len(tokenizer),
         "hidden_size": WIDTH,
         "intermediate_size": WIDTH,
         "num_hidden_layers": LAYERS,
@@ -48,23 +40,7 @@ def build_talker(tokenizer: PreTrainedTokenizerFast, seed: int) -> FastVlmForCon
         "max_position_embeddings": CONTEXT,
         "rope_parameters": {"rope_type": "default", "rope_theta": THETA},
     }
-    ends = {"pad_token_id": 0, "bos_token_id": None, "eos_token_id": tokenizer.eos_token_id}
-    text = Qwen2Config.from_dict({**sizes, **ends, "tie_word_embeddings": True})
-    vision = TimmWrapperConfig(  # type: ignore[call-arg]  # the last two are not in its signature
-        architecture=ARCHITECTURE,
-        model_args={"channels": list(CHANNELS)},
-        do_pooling=False,
-        hidden_size=FEATURES,
-        num_classes=0,
-    )
-    config = FastVlmConfig(
-        vision_config=vision,
-        text_config=text,
-        image_token_index=SPECIAL.index("<image>"),
-        tie_word_embeddings=True,
-        image_seq_length=PLACES,
-    )
-    model = FastVlmForConditionalGeneration(config)
+    model = fast_vlm(tokenizer, sizes, INPUT)
     give_talk_layers(model, tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))), seed)
     return model
 
@@ -79,17 +55,9 @@ def encoded(tokenizer: PreTrainedTokenizerFast, batch: Sequence[Lesson]) -> Enco
             asked = tokenizer(prompt.replace("<image>", "<image>" * PLACES))["input_ids"]
             said = tokenizer(f" {answer}<|end|>")["input_ids"]
             ids += [*asked, *said]
-            labels += [*[-100] * len(asked), *said]
+            labels += [*[SILENT] * len(asked), *said]
         rows.append((ids, labels))
-    shape = (len(rows), max(len(ids) for ids, _ in rows))
-    tokens = torch.zeros(shape, dtype=torch.long)
-    wanted = torch.full(shape, -100)
-    mask = torch.zeros(shape, dtype=torch.long)
-    for i, (ids, labels) in enumerate(rows):
-        tokens[i, : len(ids)] = torch.tensor(ids)
-        wanted[i, : len(ids)] = torch.tensor(labels)
-        mask[i, : len(ids)] = 1
-    return Encoded(tokens, wanted, mask)
+    return padded(rows)
 
 
 class SeenWorn:
@@ -100,7 +68,9 @@ class SeenWorn:
         for shard, file in enumerate(files):
             if not file.is_file():
                 content = io.BytesIO()
-                np.save(content, _seen(tower, read_shard(folder, shard).pixels))
+                pixels = read_shard(folder, shard).pixels
+                flat = pixels.reshape(-1, *pixels.shape[2:])
+                np.save(content, seen_by(tower, flat, at_once=100))
                 write_file(file, content.getvalue())
         self._files = [np.load(file) for file in files]
 
@@ -111,18 +81,6 @@ class SeenWorn:
             shard, place = divmod(lesson.picture, SHARD * EACH)
             rows.append(self._files[shard][place])
         return torch.from_numpy(np.stack(rows)).float()
-
-
-@torch.inference_mode()
-def _seen(tower: torch.nn.Module, pixels: np.ndarray) -> np.ndarray:
-    """float16, shape (pictures, PLACES, FEATURES)."""
-    flat = pixels.reshape(-1, *pixels.shape[2:])
-    parts = []
-    for start in range(0, len(flat), 100):
-        some = torch.from_numpy(flat[start : start + 100]).permute(0, 3, 1, 2)
-        parts.append(tower(to_input(some)).flatten(2).permute(0, 2, 1).half())
-    seen: np.ndarray = torch.cat(parts).numpy()
-    return seen
 
 
 def said(model: Any, tokenizer: Any, batch: Sequence[Lesson], seen: SeenWorn) -> Guesses:

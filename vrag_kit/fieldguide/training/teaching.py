@@ -4,8 +4,8 @@ at the answer's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import torch
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 PICTURE_TOKENS = 9
 """Tokens of the language model for one picture."""
+SILENT = -100
+"""Label where nothing is to be said."""
+L = TypeVar("L")
 
 
 class Encoded(NamedTuple):
@@ -22,7 +25,7 @@ class Encoded(NamedTuple):
     """
 
     ids: torch.Tensor
-    labels: torch.Tensor  # −100 outside the answer
+    labels: torch.Tensor  # SILENT outside the answer
     mask: torch.Tensor  # 1 for a token, 0 for padding
 
 
@@ -33,16 +36,21 @@ def encoded(
     rows = []
     for text, said in zip(prompts, answers, strict=True):
         prompt = tokenizer(f"<|user|>{text}<|end|><|assistant|>")["input_ids"]
-        rows.append((prompt, tokenizer(f"{said}<|end|>")["input_ids"]))
-    shape = (len(rows), max(len(prompt) + len(answer) for prompt, answer in rows))
+        answer = tokenizer(f"{said}<|end|>")["input_ids"]
+        rows.append(([*prompt, *answer], [*[SILENT] * len(prompt), *answer]))
+    return padded(rows)
+
+
+def padded(rows: Sequence[tuple[list[int], list[int]]]) -> Encoded:
+    """Tokens and labels of each row, as long as the longest."""
+    shape = (len(rows), max(len(tokens) for tokens, _ in rows))
     ids = torch.zeros(shape, dtype=torch.long)
-    labels = torch.full(shape, -100)
+    labels = torch.full(shape, SILENT)
     mask = torch.zeros(shape, dtype=torch.long)
-    for i, (prompt, answer) in enumerate(rows):
-        n = len(prompt) + len(answer)
-        ids[i, :n] = torch.tensor(prompt + answer)
-        mask[i, :n] = 1
-        labels[i, len(prompt) : n] = torch.tensor(answer)
+    for i, (tokens, wanted) in enumerate(rows):
+        ids[i, : len(tokens)] = torch.tensor(tokens)
+        labels[i, : len(tokens)] = torch.tensor(wanted)
+        mask[i, : len(tokens)] = 1
     return Encoded(ids, labels, mask)
 
 
@@ -80,3 +88,15 @@ def guesses(
     labels = prompts.labels[:, 1:]
     where = labels >= 0
     return Guesses(model.lm_head(hidden[:, :-1][where]), labels[where], where.nonzero()[:, 0])
+
+
+@torch.inference_mode()
+def are_right(
+    say: Callable[[Sequence[L]], Guesses], lessons: Sequence[L], *, at_once: int
+) -> list[bool]:
+    """For each lesson whether the whole answer is right; so many are said at once."""
+    right: list[bool] = []
+    for start in range(0, len(lessons), at_once):
+        batch = lessons[start : start + at_once]
+        right += say(batch).right(len(batch))
+    return right

@@ -12,40 +12,40 @@ architecture; they differ in how many photographs their prompts held.
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
-from torch.utils.data import DataLoader, Dataset, Subset
 
 from vrag_kit.fieldguide.training.answerer import (
     RECIPES,
     Recipe,
     build_model,
     build_processor,
-    save,
     words_of,
 )
 from vrag_kit.fieldguide.training.cards import write_answerer_card, write_told
+from vrag_kit.fieldguide.training.fast_vlm import save
+from vrag_kit.fieldguide.training.learner import Learner, adamw, rise_and_fall
 from vrag_kit.fieldguide.training.lessons import Lesson, Plan, lessons, look, read, told_facts
-from vrag_kit.fieldguide.training.steps import Clock, adamw
+from vrag_kit.fieldguide.training.steps import TRAINING, WEIGHTS, Clock, prepared, write_notes
 from vrag_kit.fieldguide.training.teaching import (
     PICTURE_TOKENS,
     Guesses,
+    are_right,
     encoded,
     guesses,
 )
+from vrag_kit.fieldguide.training.tower import to_input
 from vrag_kit.fieldguide.training.train_tower import (
     ROUNDS,
-    TRAINING,
     read_notes,
-    to_input,
     train_tower,
 )
 from vrag_kit.fieldguide.traits import stream
@@ -54,26 +54,24 @@ from vrag_kit.plain import Json
 if TYPE_CHECKING:
     from transformers import FastVlmForConditionalGeneration, LlavaProcessor
 
-WEIGHTS = Path(__file__).parents[1] / "weights"
 ALONE = Plan(told=4, guess=2, single=26, several=0, most=1)
 REVIEW = Plan(told=2, guess=1, single=5, several=2, most=20)
 PASSAGES = {1: 16, 4: 8, 10: 4}
 """Most passages of a prompt that is read → such prompts in a step."""
 
 
-class Steps(Dataset[list[Lesson]]):
+@dataclass(frozen=True, slots=True)
+class Steps:
     """Step number → its lessons: single photographs in bare words first, then as many
-    as the plan says, at last in the paper's wording.
+    as the plan says, at last in the paper's wording, and with passages.
     """
 
-    def __init__(self, name: str, recipe: Recipe) -> None:
-        self.name, self.recipe = name, recipe
-        self.facts = told_facts()
+    name: str
+    recipe: Recipe
+    facts: list[Lesson]  # of the told species
 
-    def __len__(self) -> int:
-        return self.recipe.steps + self.recipe.reading
-
-    def __getitem__(self, step: int) -> list[Lesson]:
+    def __call__(self, step: int) -> list[Lesson]:
+        """The lessons of a step, counted from 0."""
         recipe, name = self.recipe, f"{self.recipe.seed}/{self.name}/{step}"
         if step >= recipe.steps:
             return self._reading(step - recipe.steps, name)
@@ -105,7 +103,7 @@ class Steps(Dataset[list[Lesson]]):
 
 
 def answer_logits(
-    model: FastVlmForConditionalGeneration, processor: LlavaProcessor, batch: list[Lesson]
+    model: FastVlmForConditionalGeneration, processor: LlavaProcessor, batch: Sequence[Lesson]
 ) -> Guesses:
     """What the model says of each lesson; the tower is frozen."""
     prompts = [words_of(each) + "<image>" * (PICTURE_TOKENS * len(each.pixels)) for each in batch]
@@ -113,7 +111,7 @@ def answer_logits(
     return guesses(model, encoded(processor.tokenizer, prompts, answers), _seen(model, batch))
 
 
-def _seen(model: FastVlmForConditionalGeneration, batch: list[Lesson]) -> torch.Tensor | None:
+def _seen(model: FastVlmForConditionalGeneration, batch: Sequence[Lesson]) -> torch.Tensor | None:
     """What the tower sees in the photographs, shape (photographs, 9, 256); None without
     any.
     """
@@ -138,7 +136,6 @@ def halves(batch: list[Lesson]) -> Iterator[list[Lesson]]:
             yield part
 
 
-@torch.inference_mode()
 def validate(
     model: FastVlmForConditionalGeneration,
     processor: LlavaProcessor,
@@ -149,11 +146,8 @@ def validate(
     """
     shares = {}
     for name, chosen in sets.items():
-        right = 0
-        for start in range(0, len(chosen), 24):
-            batch = list(chosen[start : start + 24])
-            right += sum(answer_logits(model, processor, batch).right(len(batch)))
-        shares[name] = round(right / len(chosen), 3)
+        right = are_right(partial(answer_logits, model, processor), chosen, at_once=24)
+        shares[name] = round(sum(right) / len(right), 3)
     return shares
 
 
@@ -215,9 +209,8 @@ class Course:
     rate: float  # the highest learning rate
 
     def speed(self, step: int) -> float:
-        """Share of the highest rate at a step counted from 0: up at once, then a cosine."""
-        fall = 0.5 * (1 + math.cos(math.pi * step / len(self.steps)))
-        return min(1.0, (step + 1) / 60) * (0.02 + 0.98 * fall)
+        """Share of the highest rate at a step counted from 0."""
+        return rise_and_fall(step, len(self.steps), rise=60, least=0.02)
 
     def exams(self, step: int, held_out: dict[str, list[Lesson]]) -> dict[str, list[Lesson]]:
         """What is asked after a step: bare questions until the wording was taught."""
@@ -248,43 +241,33 @@ def learn(
     model.model.vision_tower.requires_grad_(False).to(memory_format=torch.channels_last)
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = adamw(parameters, course.rate, weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, course.speed)
+    learner = Learner(model, optimizer, course.speed)
     held_out = validation_sets(recipe)
     total, trained = (sum(p.numel() for p in some) for some in (model.parameters(), parameters))
     print(f"{notes['name']}: {total:,} parameters, {trained:,} trained, {len(steps)} steps")
     model.train(False)  # without dropout, also while it learns
     clock = Clock(notes["log"][-1]["minutes"] if notes["log"] else 0.0)
-    taught = Subset(Steps(notes["name"], recipe), steps)
-    batches = DataLoader(taught, batch_size=None, num_workers=1, prefetch_factor=4)
-    for step, batch in enumerate(batches, start=steps.start + 1):
-        optimizer.zero_grad()
-        clock.take(_gradients(model, processor, batch))
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-        schedule.step()
+    taught = Steps(notes["name"], recipe, told_facts())
+    for step, batch in prepared(taught, steps):
+        clock.take(learner.step(_losses(model, processor, batch)))
         if step % 300 == 0 or step == steps.stop:
             shares = validate(model, processor, course.exams(step, held_out))
             notes["log"].append(clock.row(step, shares, digits=4))
             save(model, folder)
             notes["recipe"] = {**asdict(recipe), "steps": recipe.steps}
             notes["torch"] = torch.__version__
-            text = json.dumps(notes, indent=2) + "\n"
-            (folder / "training.json").write_text(text, encoding="utf-8")
+            write_notes(notes, folder)
             write_told(folder)
             write_answerer_card(folder)
 
 
-def _gradients(
+def _losses(
     model: FastVlmForConditionalGeneration, processor: LlavaProcessor, batch: list[Lesson]
-) -> float:
-    """Add up the gradients of one step; returns its loss."""
-    total = 0.0
+) -> Iterator[torch.Tensor]:
+    """Those of a step, whose sum is the mean over its parts."""
     for part in halves(batch):
         said = answer_logits(model, processor, part)
-        loss = F.cross_entropy(said.logits, said.labels) * len(part) / len(batch)
-        torch.autograd.backward(loss)
-        total += loss.item()
-    return total
+        yield F.cross_entropy(said.logits, said.labels) * len(part) / len(batch)
 
 
 if __name__ == "__main__":

@@ -11,30 +11,44 @@ code. Stopped and started again, it goes on from its last log line.
 from __future__ import annotations
 
 import json
-import math
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
-from torch.utils.data import DataLoader, Dataset, Subset
 
 from vrag_kit.fieldguide.scenarios.options import LETTERS
 from vrag_kit.fieldguide.scenarios.table import SCENARIOS
 from vrag_kit.fieldguide.scenarios.topics import known_species
-from vrag_kit.fieldguide.training.answerer import Recipe, build_model, build_processor, save
+from vrag_kit.fieldguide.training.answerer import Recipe, build_model, build_processor
 from vrag_kit.fieldguide.training.cards import write_chooser_card
 from vrag_kit.fieldguide.training.exercises import Desk, Exercise, Mix, choose, say, shown
+from vrag_kit.fieldguide.training.fast_vlm import save
 from vrag_kit.fieldguide.training.first_layers import LAYERS, give_first_layers
+from vrag_kit.fieldguide.training.learner import Learner, adamw, rise_and_fall
 from vrag_kit.fieldguide.training.lessons import Plan
 from vrag_kit.fieldguide.training.seen import Seen, see
-from vrag_kit.fieldguide.training.steps import Clock, adamw
+from vrag_kit.fieldguide.training.steps import (
+    TRAINING,
+    WEIGHTS,
+    Clock,
+    phase_of,
+    prepared,
+    write_notes,
+)
 from vrag_kit.fieldguide.training.stock import SHARD, subject
-from vrag_kit.fieldguide.training.teaching import PICTURE_TOKENS, Guesses, encoded, guesses
+from vrag_kit.fieldguide.training.teaching import (
+    PICTURE_TOKENS,
+    Guesses,
+    are_right,
+    encoded,
+    guesses,
+)
+from vrag_kit.fieldguide.training.tower import tower_with
 from vrag_kit.fieldguide.training.train_eyes import (
     EXAM_SHARDS,
     SEED,
@@ -43,11 +57,7 @@ from vrag_kit.fieldguide.training.train_eyes import (
     WHERE,
     train_eyes,
 )
-from vrag_kit.fieldguide.training.train_tower import (
-    TRAINING,
-    build_tower,
-    read_notes,
-)
+from vrag_kit.fieldguide.training.train_tower import read_notes
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.plain import Json
 
@@ -55,7 +65,6 @@ if TYPE_CHECKING:
     from transformers import FastVlmForConditionalGeneration, LlavaProcessor
 
 NAME = "field-guide-vlm-choices"
-WEIGHTS = Path(__file__).parents[1] / "weights"
 BATCH = 32
 RATE = 1.5e-3
 LOGGED = 100  # steps
@@ -92,28 +101,11 @@ PHASES = (
 STEPS = sum(phase.steps for phase in PHASES)
 
 
-class Steps(Dataset[list[Exercise]]):
-    """Step number → its exercises, sorted by length."""
-
-    def __init__(self) -> None:
-        self.desk = Desk(SEED, SHARDS * SHARD)
-
-    def __len__(self) -> int:
-        return STEPS
-
-    def __getitem__(self, step: int) -> list[Exercise]:
-        mix = phase_of(step).mix
-        every = [self.desk.exercise(f"{step}/{i}", mix) for i in range(BATCH)]
-        return sorted(every, key=lambda each: len(each.words) + 40 * len(each.pictures))
-
-
-def phase_of(step: int) -> Phase:
-    """The part of the training that a step, counted from 0, is in."""
-    for phase in PHASES:
-        if step < phase.steps:
-            return phase
-        step -= phase.steps
-    raise IndexError(step)
+def exercises(desk: Desk, step: int) -> list[Exercise]:
+    """Those of a step, counted from 0, sorted by length."""
+    mix = phase_of(PHASES, step).mix
+    every = [desk.exercise(f"{step}/{i}", mix) for i in range(BATCH)]
+    return sorted(every, key=lambda each: len(each.words) + 40 * len(each.pictures))
 
 
 def answered(
@@ -158,7 +150,6 @@ def exams() -> dict[str, list[Exercise]]:
     return sets
 
 
-@torch.inference_mode()
 def validate(
     model: FastVlmForConditionalGeneration,
     processor: LlavaProcessor,
@@ -169,20 +160,14 @@ def validate(
     scenario.
     """
     shares: Json = {}
-    names = list(SCENARIOS)
     for name, chosen in sets.items():
-        right: list[bool] = []
-        for start in range(0, len(chosen), 25):
-            batch = chosen[start : start + 25]
-            right += answered(model, processor, batch, seen).right(len(batch))
+        say = partial(answered, model, processor, seen=seen)
+        right = are_right(say, chosen, at_once=25)
         shares[name] = round(sum(right) / len(right), 3)
         if name == "5":
-            for place, scenario in enumerate(names):
-                own = [
-                    ok
-                    for ok, each in zip(right, chosen, strict=True)
-                    if each.subject % len(names) == place
-                ]
+            for place, scenario in enumerate(SCENARIOS):
+                pairs = zip(right, chosen, strict=True)
+                own = [ok for ok, each in pairs if each.subject % len(SCENARIOS) == place]
                 shares[scenario] = round(sum(own) / len(own), 2)
     return shares
 
@@ -195,9 +180,9 @@ def recipe() -> Recipe:
 
 def taught_words() -> list[str]:
     """What its vocabulary is made for."""
-    steps, texts = Steps(), []
+    desk, texts = Desk(SEED, SHARDS * SHARD), []
     for step in range(0, STEPS, STEPS // 60):
-        for each in steps[step]:
+        for each in exercises(desk, step):
             texts += [each.words, each.answer]
     return [*texts, *[species.scientific_name for species in known_species()] * 20]
 
@@ -251,11 +236,8 @@ def train(folder: Path) -> None:
     from safetensors.torch import load_file
 
     eyes = train_eyes(WHERE)
-    tower = build_tower()
     weights = load_file(eyes)
-    tower.load_state_dict(weights)
-    # torch documents memory_format, but its types leave it out
-    tower.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    tower = tower_with(weights)
     see(tower, SHARDS, WHERE)
     see(tower, EXAM_SHARDS, WHERE / "exam")
     torch.manual_seed(int(stream(SEED, NAME).integers(2**31)))
@@ -269,30 +251,20 @@ def learn(model: Any, processor: LlavaProcessor, folder: Path, eyes: Json) -> No
     """Go through the steps that are left."""
     model.model.vision_tower.requires_grad_(False)
     parameters = [p for p in model.parameters() if p.requires_grad]
-    optimizer = adamw(parameters, RATE, weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, speed)
+    learner = Learner(model, adamw(parameters, RATE, weight_decay=0.05), speed)
     notes: Json = {"name": NAME, "eyes": eyes, "log": []}
     begun, state = 0, WHERE / "state.pt"
-    if state.is_file():
-        kept = torch.load(state, weights_only=True)
-        model.load_state_dict(kept["model"])
-        optimizer.load_state_dict(kept["optimizer"])
-        schedule.load_state_dict(kept["schedule"])
+    kept = learner.go_on(state)
+    if kept:
         notes, begun = json.loads(kept["notes"]), kept["step"]
     seen, held_out = Seen(SEED, SHARDS, WHERE), exams()
     held_seen = Seen(f"{SEED}/exam", EXAM_SHARDS, WHERE / "exam")
     model.train(False)  # without dropout, also while it learns
-    clock = Clock()
-    if notes["log"]:
-        clock = Clock(notes["log"][-1]["minutes"], notes["log"][-1]["loss"])
-    taught = Subset(Steps(), range(begun, STEPS))
-    batches = DataLoader(taught, batch_size=None, num_workers=1, prefetch_factor=8)
-    for step, batch in enumerate(batches, start=begun + 1):
-        optimizer.zero_grad()
-        clock.take(_gradients(model, processor, batch, seen, phase_of(step - 1).letters))
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-        schedule.step()
+    clock = Clock.after(notes["log"])
+    desk = Desk(SEED, SHARDS * SHARD)
+    for step, batch in prepared(partial(exercises, desk), range(begun, STEPS)):
+        letters = phase_of(PHASES, step - 1).letters
+        clock.take(learner.step(_losses(model, processor, batch, seen, letters)))
         if step % LOGGED == 0 or step == STEPS:
             shares = validate(model, processor, held_out, held_seen)
             notes["log"].append(clock.row(step, shares, digits=4))
@@ -300,37 +272,26 @@ def learn(model: Any, processor: LlavaProcessor, folder: Path, eyes: Json) -> No
             notes["recipe"] = {"batch": BATCH, "rate": RATE, "steps": STEPS, "seed": SEED}
             notes["torch"] = torch.__version__
             save(model, folder)
-            text = json.dumps(notes, indent=2) + "\n"
-            (folder / "training.json").write_text(text, encoding="utf-8")
+            write_notes(notes, folder)
             write_chooser_card(folder)
-            kept = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            rest = {"schedule": schedule.state_dict(), "notes": json.dumps(notes), "step": step}
-            torch.save({**kept, **rest}, state.with_suffix(".part"))
-            os.replace(state.with_suffix(".part"), state)
+            learner.keep(state, {"notes": json.dumps(notes), "step": step})
 
 
 def speed(step: int) -> float:
-    """Share of the highest rate at a step counted from 0: up at once, then a cosine."""
-    return min(1.0, (step + 1) / 60) * (
-        0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(1, step / STEPS)))
-    )
+    """Share of the highest rate at a step counted from 0."""
+    return rise_and_fall(step, STEPS, rise=60, least=0.02)
 
 
-def _gradients(
+def _losses(
     model: Any, processor: LlavaProcessor, batch: list[Exercise], seen: Seen, letters: float
-) -> float:
-    """Add up the gradients of one step; returns its loss."""
-    total = 0.0
+) -> Iterator[torch.Tensor]:
+    """Those of a step, whose sum is the mean over its parts."""
     counted = torch.ones(len(processor.tokenizer))
-    counted[processor.tokenizer.convert_tokens_to_ids([f"Ġ{letter}" for letter in LETTERS])] = (
-        letters
-    )
+    tokens = processor.tokenizer.convert_tokens_to_ids([f"Ġ{letter}" for letter in LETTERS])
+    counted[tokens] = letters
     for part in parts(batch):
         said = answered(model, processor, part, seen)
-        loss = F.cross_entropy(said.logits, said.labels, counted) * len(part) / len(batch)
-        torch.autograd.backward(loss)
-        total += loss.item()
-    return total
+        yield F.cross_entropy(said.logits, said.labels, counted) * len(part) / len(batch)
 
 
 if __name__ == "__main__":

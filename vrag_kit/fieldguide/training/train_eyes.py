@@ -9,8 +9,8 @@ the hidden parts, and goes through the `stock` once.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,8 @@ from torch import nn
 from vrag_kit.fieldguide.scenarios.regions import REGIONS, RegionTopic
 from vrag_kit.fieldguide.scenarios.topics import OUTSIDE, SpeciesTopic
 from vrag_kit.fieldguide.scenarios.trays import CODES, Tray
-from vrag_kit.fieldguide.training.steps import Clock
+from vrag_kit.fieldguide.training.learner import Learner, rise_and_fall
+from vrag_kit.fieldguide.training.steps import TRAINING, WEIGHTS, Clock
 from vrag_kit.fieldguide.training.stock import (
     N_OTHERS,
     N_QUERIES,
@@ -32,14 +33,14 @@ from vrag_kit.fieldguide.training.stock import (
     shard_file,
     subject,
 )
-from vrag_kit.fieldguide.training.train_tower import (
+from vrag_kit.fieldguide.training.tower import (
     FEATURES,
     IMAGE_SIZE,
-    PARTS,
-    TRAINING,
-    build_tower,
     to_input,
+    tower_weights,
+    tower_with,
 )
+from vrag_kit.fieldguide.training.train_tower import PARTS
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Look, stream
 from vrag_kit.files import write_file
 
@@ -49,7 +50,7 @@ EXAM_SHARDS = 3
 BATCH = 96
 RATE = 1e-3
 WHERE = TRAINING / "choices"
-START = Path(__file__).parents[1] / "weights" / "field-guide-vlm-many" / "model.safetensors"
+START = WEIGHTS / "field-guide-vlm-many" / "model.safetensors"
 PLACES = (*PARTS, *OUTSIDE.items())
 """(kind, part): the twelve hidden parts, then the outside of each kind."""
 HEADS = {
@@ -210,22 +211,6 @@ def validate(reader: Reader, held_out: list[Batch]) -> dict[str, float]:
     return {name: round(float(torch.cat(values).mean()), 3) for name, values in right.items()}
 
 
-def start_tower() -> nn.Module:
-    """The tower that an answerer of the Field Guide is shipped with."""
-    from safetensors.torch import load_file
-
-    prefix = "model.vision_tower.timm_model."
-    tower = build_tower()
-    every = load_file(START)
-    weights = {
-        name.removeprefix(prefix): value.float()
-        for name, value in every.items()
-        if name.startswith(prefix)
-    }
-    tower.load_state_dict(weights)
-    return tower
-
-
 def train_eyes(folder: Path) -> Path:
     """Train the tower, unless it is there, and return its weights (safetensors); the log
     lies beside them (`.json`).
@@ -238,33 +223,12 @@ def train_eyes(folder: Path) -> Path:
     draw_stock(SEED, SHARDS, IMAGE_SIZE, folder)
     draw_stock(f"{SEED}/exam", EXAM_SHARDS, IMAGE_SIZE, folder / "exam")
     torch.manual_seed(int(stream(SEED, "eyes").integers(2**31)))
-    reader = Reader(start_tower())
+    reader = Reader(tower_with(tower_weights(START)))
     # torch documents memory_format, but its types leave it out
     reader.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    held_out = list(batches(f"{SEED}/exam", list(range(EXAM_SHARDS)), folder / "exam"))
-    told = sum(
-        sum(truth != NOTHING for truth in truths(subject(SEED, number)))
-        for number in range(SHARDS * SHARD)
-    )
-    steps = told // BATCH
-    optimizer = torch.optim.AdamW(reader.parameters(), lr=RATE, weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda t: min(1.0, (t + 1) / 100) * 0.5 * (1 + math.cos(math.pi * min(1, t / steps))),
-    )
-    log: list[dict[str, float]] = []
-    clock = Clock()
-    for step, batch in enumerate(batches(SEED, list(range(SHARDS)), folder), start=1):
-        loss = reading_loss(reader.train()(batch.pixels), batch)
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        clock.take(loss.item())
-        if step % 100 == 0:
-            log.append(clock.row(step, validate(reader.eval(), held_out), digits=3))
-    log.append(clock.row(step, validate(reader.eval(), held_out), digits=3))
+    told = 0
+    for number in range(SHARDS * SHARD):
+        told += sum(truth != NOTHING for truth in truths(subject(SEED, number)))
     notes = {
         "seed": SEED,
         "topics": SHARDS * SHARD,
@@ -272,12 +236,27 @@ def train_eyes(folder: Path) -> Path:
         "batch": BATCH,
         "rate": RATE,
         "torch": torch.__version__,
-        "log": log,
+        "log": learn(reader, told // BATCH, folder),
     }
     write_file(done.with_suffix(".json"), json.dumps(notes, indent=2))
     weights = {key: value.contiguous() for key, value in reader.tower.state_dict().items()}
     write_file(done, save(weights))
     return done
+
+
+def learn(reader: Reader, steps: int, folder: Path) -> list[dict[str, float]]:
+    """Go through the stock once, about so many steps; returns the log."""
+    held_out = list(batches(f"{SEED}/exam", list(range(EXAM_SHARDS)), folder / "exam"))
+    optimizer = torch.optim.AdamW(reader.parameters(), lr=RATE, weight_decay=0.05)
+    learner = Learner(reader, optimizer, partial(rise_and_fall, steps=steps, rise=100))
+    log: list[dict[str, float]] = []
+    clock = Clock()
+    for step, batch in enumerate(batches(SEED, list(range(SHARDS)), folder), start=1):
+        clock.take(learner.step([reading_loss(reader.train()(batch.pixels), batch)]))
+        if step % 100 == 0:
+            log.append(clock.row(step, validate(reader.eval(), held_out), digits=3))
+    log.append(clock.row(step, validate(reader.eval(), held_out), digits=3))
+    return log
 
 
 if __name__ == "__main__":

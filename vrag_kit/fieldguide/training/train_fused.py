@@ -11,12 +11,11 @@ cut goes on where it was.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any  # model, optimizer and schedule share no type
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +23,8 @@ import torch.nn.functional as F
 from vrag_kit.fieldguide.scenarios.table import SCENARIOS
 from vrag_kit.fieldguide.training.cards import write_fused_card
 from vrag_kit.fieldguide.training.fused_topics import STAGE, Topics, topics_of
-from vrag_kit.fieldguide.training.steps import Clock, adamw
+from vrag_kit.fieldguide.training.learner import Learner, adamw, rise_and_fall
+from vrag_kit.fieldguide.training.steps import TRAINING, WEIGHTS, Clock, write_notes
 from vrag_kit.fieldguide.training.train_retriever import matching_loss
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.files import write_file
@@ -32,8 +32,6 @@ from vrag_kit.retrieval.magiclens_head import HeadSizes, MagicLensHead
 from vrag_kit.retrieval.openclip import load_open_clip
 
 NAME, BASE = "field-guide-fused", "field-guide-clip-64"
-WEIGHTS = Path(__file__).parents[1] / "weights"
-TRAINING = Path(__file__).parents[3] / "runs" / "training" / "fused"
 EVERY = 200  # steps between two rows of the log, and two states
 
 
@@ -135,7 +133,7 @@ def train(recipe: Recipe, folder: Path, work: Path) -> None:
         "torch": torch.__version__,
         "log": log,
     }
-    write_file(folder / "training.json", json.dumps(notes, indent=2) + "\n")
+    write_notes(notes, folder)
     write_fused_card(folder)
 
 
@@ -149,38 +147,18 @@ def learn(
     model = Trained()
     _standardise(model.head, topics)
     optimizer = adamw(model.parameters(), recipe.learning_rate, weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda t: min(1.0, (t + 1) / 100) * 0.5 * (1 + math.cos(math.pi * t / recipe.steps)),
-    )
-    log: list[dict[str, float]] = []
+    learner = Learner(model, optimizer, partial(rise_and_fall, steps=recipe.steps, rise=100))
     state = work / "state.pt"
-    if state.is_file():
-        kept = torch.load(state, weights_only=True)
-        if kept["recipe"] == asdict(recipe):
-            model.load_state_dict(kept["model"])
-            optimizer.load_state_dict(kept["optimizer"])
-            schedule.load_state_dict(kept["schedule"])
-            log = kept["log"]
-    first = int(log[-1]["step"]) if log else 0
+    kept = learner.go_on(state, asdict(recipe))
+    log: list[dict[str, float]] = kept["log"] if kept else []
     clock = Clock(log[-1]["minutes"] if log else 0.0)
-    for step in range(first + 1, recipe.steps + 1):
-        loss = step_loss(model.train(), _batch(recipe, topics, step), empty)
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
+    for step in range(int(log[-1]["step"]) + 1 if log else 1, recipe.steps + 1):
+        batch = _batch(recipe, topics, step)
+        clock.take(learner.step([step_loss(model.train(), batch, empty)]))
         model.scale.data.clamp_(0, math.log(100))
-        clock.take(loss.item())
         if step % EVERY == 0 or step == recipe.steps:
-            shares = validate(model.eval(), held_out, empty)
-            log.append(clock.row(step, shares, digits=4))
-            parts: dict[str, Any] = {"model": model, "optimizer": optimizer, "schedule": schedule}
-            kept = {key: part.state_dict() for key, part in parts.items()}
-            file = io.BytesIO()
-            torch.save({**kept, "recipe": asdict(recipe), "log": log}, file)
-            write_file(state, file.getvalue())
+            log.append(clock.row(step, validate(model.eval(), held_out, empty), digits=4))
+            learner.keep(state, {"recipe": asdict(recipe), "log": log})
     return model, log
 
 
@@ -207,4 +185,4 @@ def _batch(recipe: Recipe, topics: Topics, step: int) -> Topics:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    train(Recipe(), WEIGHTS / NAME, TRAINING)
+    train(Recipe(), WEIGHTS / NAME, TRAINING / "fused")

@@ -15,6 +15,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,8 @@ from vrag_kit.fieldguide.album import Photo, clue_photo, invent_named, plain_pho
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
 from vrag_kit.fieldguide.training.cards import CLUES, PHOTOS, QUERIES, write_retriever_card
-from vrag_kit.fieldguide.training.steps import Clock, adamw
+from vrag_kit.fieldguide.training.learner import Learner, adamw, rise_and_fall
+from vrag_kit.fieldguide.training.steps import WEIGHTS, Clock, write_notes
 from vrag_kit.fieldguide.traits import Species, stream
 from vrag_kit.fieldguide.views import photograph
 
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
     Tokenize = Callable[[list[str]], torch.Tensor]
 
-WEIGHTS = Path(__file__).parents[1] / "weights"
 MEAN, STD = (0.5, 0.5, 0.5), (0.25, 0.25, 0.25)
 
 
@@ -257,8 +258,7 @@ def train(name: str, recipe: Recipe, folder: Path) -> None:
         weights[key] = value.half().contiguous() if value.is_floating_point() else value
     save_file(weights, folder / "open_clip_model.safetensors")
     notes = {"name": name, "recipe": asdict(recipe), "torch": torch.__version__, "log": log}
-    text = json.dumps(notes, indent=2) + "\n"
-    (folder / "training.json").write_text(text, encoding="utf-8")
+    write_notes(notes, folder)
     write_retriever_card(folder)
 
 
@@ -266,10 +266,7 @@ def learn(name: str, recipe: Recipe, model: CLIP, tokenizer: Tokenize) -> list[d
     """Train the model on the recipe's steps; returns the log, a row every 100."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = adamw(parameters, recipe.learning_rate, weight_decay=0.1)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda t: min(1.0, (t + 1) / 100) * 0.5 * (1 + math.cos(math.pi * t / recipe.steps)),
-    )
+    learner = Learner(model, optimizer, partial(rise_and_fall, steps=recipe.steps, rise=100))
     seed, size = recipe.seed, recipe.image_size
     held_out = [draw_album(f"{seed}/validation/{i}", size, 60, 4, near_miss=0.4) for i in range(48)]
     count = sum(p.numel() for p in parameters)
@@ -279,14 +276,8 @@ def learn(name: str, recipe: Recipe, model: CLIP, tokenizer: Tokenize) -> list[d
     for step in range(1, recipe.steps + 1):
         names = [f"{seed}/train/{step - 1}/{i}" for i in range(QUERIES)]
         albums = [draw_album(each, size, PHOTOS, CLUES) for each in names]
-        loss = step_loss(model.train(), tokenizer, albums)
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-        schedule.step()
+        clock.take(learner.step([step_loss(model.train(), tokenizer, albums)]))
         model.logit_scale.data.clamp_(0, math.log(100))
-        clock.take(loss.item())
         if step % 100 == 0 or step == recipe.steps:
             log.append(clock.row(step, validate(model.eval(), tokenizer, held_out), digits=4))
     return log

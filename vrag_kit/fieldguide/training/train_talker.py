@@ -10,27 +10,35 @@ its last log line.
 from __future__ import annotations
 
 import json
-import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch.utils.data import DataLoader, Dataset, Subset
 
 from vrag_kit.fieldguide.training import train_worn_encoder as worn
-from vrag_kit.fieldguide.training.answerer import save
 from vrag_kit.fieldguide.training.cards import write_talker_card
-from vrag_kit.fieldguide.training.steps import Clock, adamw
+from vrag_kit.fieldguide.training.fast_vlm import save
+from vrag_kit.fieldguide.training.learner import Learner, adamw, rise_and_fall
+from vrag_kit.fieldguide.training.steps import (
+    TRAINING,
+    WEIGHTS,
+    Clock,
+    phase_of,
+    prepared,
+    write_notes,
+)
 from vrag_kit.fieldguide.training.talk_contexts import Stage
 from vrag_kit.fieldguide.training.talk_lessons import Album, Lesson, School
 from vrag_kit.fieldguide.training.talk_tokens import WORDS, build_talk_processor
 from vrag_kit.fieldguide.training.talker import SeenWorn, build_talker, said
-from vrag_kit.fieldguide.training.train_tower import TRAINING, build_tower
+from vrag_kit.fieldguide.training.teaching import are_right
+from vrag_kit.fieldguide.training.tower import tower_weights, tower_with
 from vrag_kit.fieldguide.training.worn_stock import SHARD, draw_worn_stock
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.fieldguide.worn.conversations import TYPE_SHARES
@@ -88,28 +96,11 @@ WAVES = {0: 1.0, 1800: 0.6, 3300: 0.6, 3850: 0.5, 4210: 0.5}
 """Steps from which on the rate rises and falls anew → to what share."""
 
 
-def phase_of(step: int) -> Phase:
-    """The part of the training that a step, counted from 0, is in."""
-    for phase in PHASES:
-        if step < phase.steps:
-            return phase
-        step -= phase.steps
-    raise IndexError(step)
-
-
-class Steps(Dataset[list[Lesson]]):
-    """Step number → its lessons, sorted by length."""
-
-    def __init__(self, school: School) -> None:
-        self.school = school
-
-    def __len__(self) -> int:
-        return STEPS
-
-    def __getitem__(self, step: int) -> list[Lesson]:
-        phase = phase_of(step)
-        every = [self.school.lesson(f"{step}/{i}", phase.stage) for i in range(phase.lessons)]
-        return sorted(every, key=lambda each: sum(map(len, each.prompts)))
+def lessons(school: School, step: int) -> list[Lesson]:
+    """Those of a step, counted from 0, sorted by length."""
+    phase = phase_of(PHASES, step)
+    every = [school.lesson(f"{step}/{i}", phase.stage) for i in range(phase.lessons)]
+    return sorted(every, key=lambda each: sum(map(len, each.prompts)))
 
 
 def exams(school: School) -> dict[str, list[Lesson]]:
@@ -132,18 +123,14 @@ def exams(school: School) -> dict[str, list[Lesson]]:
     return sets
 
 
-@torch.inference_mode()
 def validate(
     model: Any, tokenizer: Any, sets: Mapping[str, Sequence[Lesson]], seen: SeenWorn
 ) -> Json:
     """Share of answers of which every word is right, by set."""
     shares: Json = {}
     for name, chosen in sets.items():
-        right: list[bool] = []
         order = sorted(chosen, key=lambda each: len(each.prompts[0]))
-        for start in range(0, len(order), 10):
-            batch = order[start : start + 10]
-            right += said(model, tokenizer, batch, seen).right(len(batch))
+        right = are_right(partial(said, model, tokenizer, seen=seen), order, at_once=10)
         shares[name] = round(sum(right) / len(right), 3)
     return shares
 
@@ -162,22 +149,12 @@ def train(recipe: worn.Recipe, folder: Path, work: Path) -> None:
     recipe; every `LOGGED` steps, and at the end, write the checkpoint (half precision),
     `training.json` and the card into `folder`.
     """
-    from safetensors.torch import load_file
     from transformers import LlavaProcessor
 
     draw_worn_stock(recipe.seed, recipe.shards, work)
     draw_worn_stock(f"{recipe.seed}/exam", recipe.exam_shards, work / "exam")
-    prefix = "vision_model.timm_model."
-    every = load_file(worn.WEIGHTS / worn.NAME / "model.safetensors")
-    weights = {
-        name.removeprefix(prefix): value.float()
-        for name, value in every.items()
-        if name.startswith(prefix)
-    }
-    tower = build_tower()
-    tower.load_state_dict(weights)
-    # torch documents memory_format, but its types leave it out
-    tower.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    weights = tower_weights(WEIGHTS / worn.NAME / "model.safetensors")
+    tower = tower_with(weights)
     seen = SeenWorn(tower, recipe.shards, work)
     held_seen = SeenWorn(tower, recipe.exam_shards, work / "exam")
     school = School(SEED, Album(recipe.seed, recipe.shards * SHARD))
@@ -212,34 +189,19 @@ def learn(
     places: Places,
 ) -> None:
     """Go through the steps that are left."""
-    state = places.state
     parameters = [p for p in model.parameters() if p.requires_grad]
-    optimizer = adamw(parameters, RATE, weight_decay=0.02)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, speed)
-    parts: dict[str, Any] = {"model": model, "optimizer": optimizer, "schedule": schedule}
-    log: list[Json] = []
-    if state.is_file():
-        kept = torch.load(state, weights_only=True)
-        for name, part in parts.items():
-            part.load_state_dict(kept[name])
-        log = json.loads(kept["log"])
-    begun = log[-1]["step"] if log else 0
-    clock = Clock(log[-1]["minutes"], log[-1]["loss"]) if log else Clock()
+    learner = Learner(model, adamw(parameters, RATE, weight_decay=0.02), speed)
+    kept = learner.go_on(places.state)
+    log: list[Json] = json.loads(kept["log"]) if kept else []
+    clock = Clock.after(log)
     school, seen = taught
-    steps = Subset(Steps(school), range(begun, STEPS))
-    batches = DataLoader(steps, batch_size=None, num_workers=1, prefetch_factor=8)
-    for step, batch in enumerate(batches, start=begun + 1):
-        optimizer.zero_grad()
-        clock.take(_gradients(model, tokenizer, batch, seen))
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-        schedule.step()
+    steps = range(log[-1]["step"] if log else 0, STEPS)
+    for step, batch in prepared(partial(lessons, school), steps):
+        clock.take(learner.step(losses(model, tokenizer, batch, seen)))
         if step % LOGGED == 0 or step == STEPS:
             log.append(clock.row(step, validate(model, tokenizer, *held_out), digits=4))
             write(model, places.folder, log)
-            kept = {name: part.state_dict() for name, part in parts.items()}
-            torch.save({**kept, "log": json.dumps(log)}, state.with_suffix(".part"))
-            state.with_suffix(".part").replace(state)
+            learner.keep(places.state, {"log": json.dumps(log)})
 
 
 def speed(step: int) -> float:
@@ -248,26 +210,22 @@ def speed(step: int) -> float:
     """
     begun = max(first for first in WAVES if first <= step)
     ends = min((first for first in WAVES if first > step), default=STEPS)
-    fall = 0.5 * (1 + math.cos(math.pi * min(1, (step - begun) / (ends - begun))))
-    return WAVES[begun] * min(1.0, (step - begun + 1) / 40) * (0.02 + 0.98 * fall)
+    return WAVES[begun] * rise_and_fall(step - begun, ends - begun, rise=40, least=0.02)
 
 
-def _gradients(model: Any, tokenizer: Any, batch: list[Lesson], seen: SeenWorn) -> float:
-    """Add up the gradients of one step; returns its loss."""
-    total = 0.0
+def losses(
+    model: Any, tokenizer: Any, batch: list[Lesson], seen: SeenWorn
+) -> Iterator[torch.Tensor]:
+    """Those of a step, whose sum is the mean over the weighted words of all its answers."""
     weight = torch.ones(len(tokenizer))
     weight[tokenizer.convert_tokens_to_ids(FACTS)] = TOLD
     weight[tokenizer.convert_tokens_to_ids(f" {UNKNOWN}.")] = DECLINED
     words = 0.0
-    for lesson in batch:
-        for answer in lesson.answers:
-            words += float(weight[tokenizer(f" {answer}<|end|>")["input_ids"]].sum())
+    for answer in chain.from_iterable(lesson.answers for lesson in batch):
+        words += float(weight[tokenizer(f" {answer}<|end|>")["input_ids"]].sum())
     for start in range(0, len(batch), 5):
         found = said(model, tokenizer, batch[start : start + 5], seen)
-        loss = F.cross_entropy(found.logits, found.labels, weight, reduction="sum") / words
-        torch.autograd.backward(loss)
-        total += loss.item()
-    return total
+        yield F.cross_entropy(found.logits, found.labels, weight, reduction="sum") / words
 
 
 def write(model: Any, folder: Path, log: list[Json]) -> None:
@@ -280,11 +238,11 @@ def write(model: Any, folder: Path, log: list[Json]) -> None:
         "torch": torch.__version__,
         "log": log,
     }
-    (folder / "training.json").write_text(json.dumps(notes, indent=2) + "\n", encoding="utf-8")
+    write_notes(notes, folder)
     write_talker_card(folder)
 
 
 if __name__ == "__main__":
     torch.set_num_threads(2)
     train(worn.Recipe(), TRAINING / NAME, worn.WHERE)
-    shutil.copytree(TRAINING / NAME, worn.WEIGHTS / NAME, dirs_exist_ok=True)
+    shutil.copytree(TRAINING / NAME, WEIGHTS / NAME, dirs_exist_ok=True)

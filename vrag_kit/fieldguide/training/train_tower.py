@@ -11,7 +11,7 @@ twice. `train_answerer` then puts a language model behind it.
 from __future__ import annotations
 
 import json
-import math
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,25 +19,20 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
 
 from vrag_kit.fieldguide.album import Photo, clue_photo, invent_named, plain_photo
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.questions import hidden_parts
 from vrag_kit.fieldguide.shapes import part_map
-from vrag_kit.fieldguide.training.steps import Clock
+from vrag_kit.fieldguide.training.learner import Learner, rise_and_fall
+from vrag_kit.fieldguide.training.steps import TRAINING, Clock, prepared
+from vrag_kit.fieldguide.training.tower import CHANNELS, FEATURES, IMAGE_SIZE, build_tower, to_input
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Species, stream
 from vrag_kit.fieldguide.views import compose, photograph, seen_parts
 from vrag_kit.files import write_file
 from vrag_kit.plain import Json
 
-IMAGE_SIZE = 96
-FEATURES = 256
 CELL = 8  # side of a cell of the part map, pixels
-MEAN, STD = 0.5, 0.25
-TRAINING = Path(__file__).parents[3] / "runs" / "training"
-ARCHITECTURE = "resnet10t"  # as timm names it
-CHANNELS = (32, 64, 128, FEATURES)  # of its four stages
 
 
 def _all_parts() -> tuple[tuple[str, str], ...]:
@@ -59,24 +54,10 @@ getting better.
 """
 
 
-def to_input(pixels: torch.Tensor) -> torch.Tensor:
-    """uint8 (n, 3, size, size) → what the tower takes: float32, same shape, about zero
-    mean and unit variance.
-    """
-    return ((pixels.float() / 255 - MEAN) / STD).contiguous(memory_format=torch.channels_last)
-
-
 def draw(species: Species, photos: list[Photo], size: int = IMAGE_SIZE) -> torch.Tensor:
     """The photographs as uint8, shape (n, 3, size, size)."""
     pictures = [np.asarray(photograph(species, photo.view, size)) for photo in photos]
     return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2)
-
-
-def build_tower() -> nn.Module:
-    """The tower with random weights: (n, 3, 96, 96) → (n, 256, 3, 3)."""
-    import timm
-
-    return timm.create_model(ARCHITECTURE, num_classes=0, global_pool="", channels=list(CHANNELS))
 
 
 class Batch(NamedTuple):
@@ -89,7 +70,7 @@ class Batch(NamedTuple):
     places: torch.Tensor
 
 
-class Photographs(Dataset[Batch]):
+class Photographs:
     """Batch number → photographs and truth; the same number gives the same batch."""
 
     def __init__(self, seed: str, phases: tuple[tuple[int, int], ...], batch: int) -> None:
@@ -98,10 +79,7 @@ class Photographs(Dataset[Batch]):
         for size, steps in phases:
             self.sizes += [size] * steps
 
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    def __getitem__(self, number: int) -> Batch:
+    def __call__(self, number: int) -> Batch:
         """The photographs of this number, and their truth."""
         size = self.sizes[number]
         examples = [_example(f"{self.seed}/{number}/{i}", size) for i in range(self.batch)]
@@ -273,26 +251,16 @@ def _train_round(number: int, start: Path | None, done: Path) -> None:
     if start:
         reader.tower.load_state_dict(load_file(start))
     optimizer = torch.optim.AdamW(reader.parameters(), lr=learning_rate, weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda t: min(1.0, (t + 1) / 100) * 0.5 * (1 + math.cos(math.pi * t / steps))
-    )
-    held_out = [Photographs(f"{SEED}/validation", ((IMAGE_SIZE, 4),), 96)[i] for i in range(4)]
-    photographs = Photographs(f"{name}/train", phases, BATCH)
+    learner = Learner(reader, optimizer, partial(rise_and_fall, steps=steps, rise=100))
+    validation = Photographs(f"{SEED}/validation", ((IMAGE_SIZE, 4),), 96)
+    held_out = [validation(i) for i in range(4)]
     log: list[dict[str, float]] = []
     clock = Clock()
-    stream_of_batches = DataLoader(photographs, batch_size=None, num_workers=1, prefetch_factor=4)
-    for step, batch in enumerate(stream_of_batches, start=1):
+    for step, batch in prepared(Photographs(f"{name}/train", phases, BATCH), range(steps)):
         whole, cells = reader.train()(batch.pixels)
-        loss = reading_loss(whole, cells, batch)
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        clock.take(loss.item())
+        clock.take(learner.step([reading_loss(whole, cells, batch)]))
         if step % 200 == 0 or step == steps:
-            shares = validate(reader.eval(), held_out)
-            log.append(clock.row(step, shares, digits=3))
+            log.append(clock.row(step, validate(reader.eval(), held_out), digits=3))
     notes = {**_plan(number), "torch": torch.__version__, "log": log}
     write_file(done.with_suffix(".json"), json.dumps(notes, indent=2))
     weights = {key: value.contiguous() for key, value in reader.tower.state_dict().items()}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +23,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from vrag_kit.fieldguide.training.cards import write_worn_encoder_card
-from vrag_kit.fieldguide.training.steps import Clock, adamw
-from vrag_kit.fieldguide.training.train_tower import FEATURES, MEAN, STD, TRAINING
+from vrag_kit.fieldguide.training.learner import Learner, adamw, rise_and_fall
+from vrag_kit.fieldguide.training.steps import TRAINING, WEIGHTS, Clock, write_notes
+from vrag_kit.fieldguide.training.tower import FEATURES, MEAN, STD, tower_weights
 from vrag_kit.fieldguide.training.worn_encoder import (
     build_encoder,
     look_tokenizer,
@@ -40,13 +42,11 @@ from vrag_kit.fieldguide.training.worn_stock import (
 )
 from vrag_kit.fieldguide.traits import Species, stream
 from vrag_kit.fieldguide.worn.entities import look_words
-from vrag_kit.files import write_file
+from vrag_kit.plain import Json
 
 NAME = "field-guide-worn"
-WEIGHTS = Path(__file__).parents[1] / "weights"
 WHERE = TRAINING / "worn"
 START = WEIGHTS / "field-guide-vlm-choices" / "model.safetensors"
-TOWER = "model.vision_tower.timm_model."
 EVERY = 50  # steps between two rows of the log, and two states
 
 
@@ -163,17 +163,10 @@ def matched(scores: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
     return (scores.logsumexp(1) - right.logsumexp(1)).mean()
 
 
-def start(tower: Path) -> Taught:
-    """The encoder with the answerer's tower and everything else random."""
-    from safetensors.torch import load_file
-
+def start(checkpoint: Path) -> Taught:
+    """The encoder with an answerer's tower and everything else random."""
     encoder: Any = build_encoder(len(look_tokenizer()))
-    weights = {
-        name.removeprefix(TOWER): value.float()
-        for name, value in load_file(tower).items()
-        if name.startswith(TOWER)
-    }
-    encoder.vision_model.timm_model.load_state_dict(weights)
+    encoder.vision_model.timm_model.load_state_dict(tower_weights(checkpoint))
     encoder.vision_model.to(memory_format=torch.channels_last)
     return Taught(encoder)
 
@@ -189,50 +182,27 @@ def train(recipe: Recipe, folder: Path, work: Path) -> None:
     torch.manual_seed(int(stream(recipe.seed, "weights").integers(2**31)))
     model, tokenizer = start(START), look_tokenizer()
     optimizer = adamw(model.parameters(), recipe.rate, weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda t: min(1.0, (t + 1) / 50) * 0.5 * (1 + math.cos(math.pi * t / recipe.steps)),
-    )
-    parts: dict[str, Any] = {"model": model, "optimizer": optimizer, "schedule": schedule}
-    log: list[dict[str, Any]] = []
+    learner = Learner(model, optimizer, partial(rise_and_fall, steps=recipe.steps, rise=50))
     state = work / "encoder.pt"
-    if state.is_file():
-        kept = torch.load(state, weights_only=True)
-        if kept["recipe"] == asdict(recipe):
-            for name, part in parts.items():
-                part.load_state_dict(kept[name])
-            log = json.loads(kept["log"])
-    clock = Clock(log[-1]["minutes"], log[-1]["loss"]) if log else Clock()
+    kept = learner.go_on(state, asdict(recipe))
+    log: list[Json] = json.loads(kept["log"]) if kept else []
+    clock = Clock.after(log)
     for step in range(log[-1]["step"] if log else 0, recipe.steps):
-        loss = step_loss(model.train(), tokenizer, stock.batch(step))
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
+        clock.take(learner.step([step_loss(model.train(), tokenizer, stock.batch(step))]))
         model.scale.data.clamp_(0, math.log(50))
-        clock.take(loss.item())
         if (step + 1) % EVERY == 0 or step + 1 == recipe.steps:
             log.append(clock.row(step + 1, examined(model.eval(), exam), digits=4))
-            keep(state, parts, recipe, log)
+            learner.keep(state, {"recipe": asdict(recipe), "log": json.dumps(log)})
             write(model, folder, recipe, log)
 
 
-def keep(file: Path, parts: dict[str, Any], recipe: Recipe, log: list[dict[str, Any]]) -> None:
-    """What is needed to go on."""
-    kept: dict[str, Any] = {name: part.state_dict() for name, part in parts.items()}
-    part = file.with_suffix(".part")
-    torch.save({**kept, "recipe": asdict(recipe), "log": json.dumps(log)}, part)
-    part.replace(file)
-
-
-def write(model: Taught, folder: Path, recipe: Recipe, log: list[dict[str, Any]]) -> None:
+def write(model: Taught, folder: Path, recipe: Recipe, log: list[Json]) -> None:
     """Checkpoint, notes and card."""
     folder.mkdir(parents=True, exist_ok=True)
     model.encoder.logit_scale.data.copy_(model.scale.data)
     save_encoder(model.encoder, folder)
     notes = {"name": NAME, "recipe": asdict(recipe), "torch": torch.__version__, "log": log}
-    write_file(folder / "training.json", json.dumps(notes, indent=2) + "\n")
+    write_notes(notes, folder)
     write_worn_encoder_card(folder)
 
 

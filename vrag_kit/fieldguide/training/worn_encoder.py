@@ -4,13 +4,12 @@ transformers, whose picture tower is that of the answerers.
 
 from __future__ import annotations
 
-import copy
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.training.train_tower import ARCHITECTURE, CHANNELS, FEATURES, MEAN, STD
+from vrag_kit.fieldguide.training.fast_vlm import save_halved
+from vrag_kit.fieldguide.training.tower import image_processor, tower_config
 from vrag_kit.fieldguide.training.worn_stock import INPUT
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS
 
@@ -28,18 +27,10 @@ def build_encoder(vocabulary: int) -> VisionTextDualEncoderModel:
     """The model with random weights."""
     from transformers import (
         BertConfig,
-        TimmWrapperConfig,
         VisionTextDualEncoderConfig,
         VisionTextDualEncoderModel,
     )
 
-    vision = TimmWrapperConfig(  # type: ignore[call-arg]  # the last two are not in its signature
-        architecture=ARCHITECTURE,
-        model_args={"channels": list(CHANNELS)},
-        do_pooling=True,
-        hidden_size=FEATURES,
-        num_classes=0,
-    )
     text = BertConfig(
         vocab_size=vocabulary,
         hidden_size=_TEXT_WIDTH,
@@ -51,7 +42,7 @@ def build_encoder(vocabulary: int) -> VisionTextDualEncoderModel:
         attention_probs_dropout_prob=0.0,
     )
     config = VisionTextDualEncoderConfig.from_vision_text_configs(
-        vision, text, projection_dim=DIMENSION
+        tower_config(pooled=True), text, projection_dim=DIMENSION
     )
     return VisionTextDualEncoderModel(config)
 
@@ -78,23 +69,7 @@ def look_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def save_encoder(model: Any, folder: Path) -> None:
-    """Write half-precision weights, tokenizer and image processor into `folder`; they are
-    computed with in float32: half precision takes a CPU thirty times as long.
-    """
-    from transformers import CLIPImageProcessor
-
-    height, width = INPUT
-    images = CLIPImageProcessor(
-        size={"height": height, "width": width},
-        do_center_crop=False,
-        do_resize=True,
-        image_mean=[MEAN] * 3,
-        image_std=[STD] * 3,
-    )
-    images.save_pretrained(folder)
+    """Write half-precision weights, tokenizer and image processor into `folder`."""
+    image_processor(*INPUT).save_pretrained(folder)
     look_tokenizer().save_pretrained(folder)
-    copy.deepcopy(model).half().save_pretrained(folder)
-    config = folder / "config.json"
-    told = json.loads(config.read_text(encoding="utf-8"))
-    told["dtype"] = "float32"
-    config.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    save_halved(model, folder)

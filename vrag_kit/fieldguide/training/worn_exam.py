@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.training.train_tower import to_input
+from vrag_kit.fieldguide.training.tower import to_input
 from vrag_kit.fieldguide.training.worn_stock import N_WORN, SHARD, individual, read_shard
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Species
 from vrag_kit.fieldguide.worn.entities import look_words
