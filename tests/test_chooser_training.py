@@ -15,7 +15,7 @@ from vrag_kit.fieldguide.training import train_chooser
 from vrag_kit.fieldguide.training.answerer import Recipe, build_model, build_processor
 from vrag_kit.fieldguide.training.exercises import Desk, Exercise, Mix
 from vrag_kit.fieldguide.training.lessons import Plan
-from vrag_kit.fieldguide.training.seen import seen_file
+from vrag_kit.fieldguide.training.shards import seen_file
 from vrag_kit.fieldguide.training.stock import SHARD, first_pictures, subject
 from vrag_kit.fieldguide.training.train_chooser import Phase, exercises, learn
 from vrag_kit.workspace import path as project_path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,28 +9,8 @@ import numpy as np
 import torch
 
 from vrag_kit.fieldguide.training.exercises import Exercise
-from vrag_kit.fieldguide.training.stock import SHARD, first_pictures, shard_file
-from vrag_kit.fieldguide.training.tower import seen_by
-from vrag_kit.files import write_file
-
-
-def see(tower: torch.nn.Module, shards: int, folder: Path) -> None:
-    """Write what the tower sees in each file of the stock: float16, shape (pictures, 9,
-    256).
-    """
-    for shard in range(shards):
-        file = seen_file(folder, shard)
-        if file.is_file():
-            continue
-        pixels = np.load(shard_file(folder, shard))
-        content = io.BytesIO()
-        np.save(content, seen_by(tower, pixels, at_once=128))
-        write_file(file, content.getvalue())
-
-
-def seen_file(folder: Path, shard: int) -> Path:
-    """Where what the tower sees in a file of the stock lies."""
-    return folder / f"seen-{shard:04d}.npy"
+from vrag_kit.fieldguide.training.shards import seen_file
+from vrag_kit.fieldguide.training.stock import SHARD, first_pictures
 
 
 class Seen:

@@ -6,10 +6,8 @@ follow from its number, so that only pixels are stored.
 
 from __future__ import annotations
 
-import io
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +16,8 @@ from PIL import Image
 
 from vrag_kit.fieldguide.scenarios.table import NAMED_SHARE, SCENARIOS, nameable, other_topic, topic
 from vrag_kit.fieldguide.scenarios.topics import Topic
+from vrag_kit.fieldguide.training.shards import draw_shards, write_array
 from vrag_kit.fieldguide.traits import stream
-from vrag_kit.files import write_file
 
 SHARD = 100
 """Topics in a file."""
@@ -82,9 +80,7 @@ def draw_shard(seed: str, shard: int, size: int, folder: Path) -> Path:
         drawn: list[Image.Image] = []
         for number in range(shard * SHARD, (shard + 1) * SHARD):
             drawn += pictures(subject(seed, number), size)
-        content = io.BytesIO()
-        np.save(content, np.stack([np.asarray(picture) for picture in drawn]))
-        write_file(file, content.getvalue())
+        write_array(np.stack([np.asarray(picture) for picture in drawn]), file)
     return file
 
 
@@ -93,15 +89,16 @@ def shard_file(folder: Path, shard: int) -> Path:
     return folder / f"stock-{shard:04d}.npy"
 
 
-def draw_stock(seed: str, shards: int, size: int, folder: Path, workers: int = 2) -> None:
+def read_shard(folder: Path, shard: int) -> Pixels:
+    """A file of the stock."""
+    pixels: Pixels = np.load(shard_file(folder, shard))
+    return pixels
+
+
+def draw_stock(seed: str, shards: int, size: int, folder: Path) -> None:
     """Draw what is missing of the first `shards` files; those that are there stay."""
     folder.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(workers) as pool:
-        jobs = [pool.submit(draw_shard, seed, shard, size, folder) for shard in range(shards)]
-        for done, job in enumerate(jobs, start=1):
-            job.result()
-            if done % 10 == 0 or done == shards:
-                print(f"drawn: {done} of {shards} files", flush=True)
+    draw_shards(partial(draw_shard, seed, size=size, folder=folder), shards)
 
 
 def first_pictures(seed: str, shard: int) -> list[int]:

@@ -4,8 +4,8 @@ lessons.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +13,12 @@ import numpy as np
 import torch
 
 from vrag_kit.fieldguide.training.fast_vlm import fast_vlm, places
+from vrag_kit.fieldguide.training.shards import see_shards, seen_file
 from vrag_kit.fieldguide.training.talk_layers import THETA, WIDTH, give_talk_layers
 from vrag_kit.fieldguide.training.talk_lessons import Lesson
 from vrag_kit.fieldguide.training.talk_tokens import CONTEXT
 from vrag_kit.fieldguide.training.teaching import SILENT, Encoded, Guesses, guesses, padded
-from vrag_kit.fieldguide.training.tower import seen_by
 from vrag_kit.fieldguide.training.worn_stock import EACH, INPUT, SHARD, read_shard
-from vrag_kit.files import write_file
 
 if TYPE_CHECKING:
     from transformers import FastVlmForConditionalGeneration, PreTrainedTokenizerFast
@@ -64,15 +63,8 @@ class SeenWorn:
     """What a tower sees in all pictures of a worn stock: computed once and kept."""
 
     def __init__(self, tower: torch.nn.Module, shards: int, folder: Path) -> None:
-        files = [folder / f"seen-{shard:04d}.npy" for shard in range(shards)]
-        for shard, file in enumerate(files):
-            if not file.is_file():
-                content = io.BytesIO()
-                pixels = read_shard(folder, shard).pixels
-                flat = pixels.reshape(-1, *pixels.shape[2:])
-                np.save(content, seen_by(tower, flat, at_once=100))
-                write_file(file, content.getvalue())
-        self._files = [np.load(file) for file in files]
+        see_shards(tower, partial(_pictures, folder), shards, folder)
+        self._files = [np.load(seen_file(folder, shard)) for shard in range(shards)]
 
     def of(self, batch: Sequence[Lesson]) -> torch.Tensor:
         """float32, shape (lessons, PLACES, FEATURES)."""
@@ -81,6 +73,12 @@ class SeenWorn:
             shard, place = divmod(lesson.picture, SHARD * EACH)
             rows.append(self._files[shard][place])
         return torch.from_numpy(np.stack(rows)).float()
+
+
+def _pictures(folder: Path, shard: int) -> np.ndarray:
+    """Those of a file of the stock, species after species."""
+    pixels = read_shard(folder, shard).pixels
+    return pixels.reshape(-1, *pixels.shape[2:])
 
 
 def said(model: Any, tokenizer: Any, batch: Sequence[Lesson], seen: SeenWorn) -> Guesses:

@@ -20,6 +20,7 @@ MEAN, STD = 0.5, 0.25
 ARCHITECTURE = "resnet10t"  # as timm names it
 FEATURES = 256
 CHANNELS = (32, 64, 128, FEATURES)  # of its four stages
+_AT_ONCE = 100  # pictures
 
 
 def build_tower() -> nn.Module:
@@ -42,9 +43,8 @@ def tower_weights(checkpoint: Path) -> dict[str, torch.Tensor]:
 
     found = {}
     for name, value in load_file(checkpoint).items():
-        _, here, own = name.partition("timm_model.")
-        if here:
-            found[own] = value.float()
+        if "timm_model." in name:
+            found[name.split("timm_model.", 1)[1]] = value.float()
     return found
 
 
@@ -56,15 +56,15 @@ def to_input(pixels: torch.Tensor) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def seen_by(tower: nn.Module, pixels: np.ndarray, *, at_once: int) -> np.ndarray:
-    """What the tower sees in pictures, uint8 (n, height, width, 3), so many at once:
-    float16, shape (n, places, 256).
+def seen_by(tower: nn.Module, pixels: np.ndarray) -> np.ndarray:
+    """What the tower sees in pictures, uint8 (n, height, width, 3): float16, shape (n,
+    places, 256).
     """
     # torch documents memory_format, but its types leave it out
     tower.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     parts = []
-    for start in range(0, len(pixels), at_once):
-        some = torch.from_numpy(pixels[start : start + at_once]).permute(0, 3, 1, 2)
+    for start in range(0, len(pixels), _AT_ONCE):
+        some = torch.from_numpy(pixels[start : start + _AT_ONCE]).permute(0, 3, 1, 2)
         parts.append(tower(to_input(some)).flatten(2).permute(0, 2, 1).half())
     seen: np.ndarray = torch.cat(parts).numpy()
     return seen

@@ -31,7 +31,8 @@ from vrag_kit.fieldguide.training.fast_vlm import save
 from vrag_kit.fieldguide.training.first_layers import LAYERS, give_first_layers
 from vrag_kit.fieldguide.training.learner import Learner, adamw, rise_and_fall
 from vrag_kit.fieldguide.training.lessons import Plan
-from vrag_kit.fieldguide.training.seen import Seen, see
+from vrag_kit.fieldguide.training.seen import Seen
+from vrag_kit.fieldguide.training.shards import see_shards
 from vrag_kit.fieldguide.training.steps import (
     TRAINING,
     WEIGHTS,
@@ -40,7 +41,7 @@ from vrag_kit.fieldguide.training.steps import (
     prepared,
     write_notes,
 )
-from vrag_kit.fieldguide.training.stock import SHARD, subject
+from vrag_kit.fieldguide.training.stock import SHARD, read_shard, subject
 from vrag_kit.fieldguide.training.teaching import (
     PICTURE_TOKENS,
     Guesses,
@@ -238,8 +239,8 @@ def train(folder: Path) -> None:
     eyes = train_eyes(WHERE)
     weights = load_file(eyes)
     tower = tower_with(weights)
-    see(tower, SHARDS, WHERE)
-    see(tower, EXAM_SHARDS, WHERE / "exam")
+    for folder_of, shards in ((WHERE, SHARDS), (WHERE / "exam", EXAM_SHARDS)):
+        see_shards(tower, partial(read_shard, folder_of), shards, folder_of)
     torch.manual_seed(int(stream(SEED, NAME).integers(2**31)))
     folder.mkdir(parents=True, exist_ok=True)
     processor = build_processor(recipe(), folder, taught_words())

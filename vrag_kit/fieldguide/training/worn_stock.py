@@ -9,9 +9,8 @@ and its pictures follow from its number, so that only pixels and boxes are store
 from __future__ import annotations
 
 import io
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from PIL import Image
 
 from vrag_kit.fieldguide.album import invent_named
 from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.fieldguide.training.shards import draw_shards
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Look, Species, stream
 from vrag_kit.fieldguide.worn.pictures import QUALITIES, usual_picture, worn_picture
 from vrag_kit.files import write_file
@@ -111,15 +111,10 @@ def shard_file(folder: Path, shard: int) -> Path:
     return folder / f"worn-{shard:04d}.npz"
 
 
-def draw_worn_stock(seed: str, shards: int, folder: Path, workers: int = 2) -> None:
+def draw_worn_stock(seed: str, shards: int, folder: Path) -> None:
     """Draw what is missing of the first `shards` files; those that are there stay."""
     folder.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(workers) as pool:
-        jobs = [pool.submit(draw_shard, seed, shard, folder) for shard in range(shards)]
-        for done, job in enumerate(jobs, start=1):
-            job.result()
-            if done % 10 == 0 or done == shards:
-                print(f"drawn: {done} of {shards} files", flush=True)
+    draw_shards(partial(draw_shard, seed, folder=folder), shards)
 
 
 def read_shard(folder: Path, shard: int) -> Pictures:
