@@ -22,7 +22,6 @@ from vrag_kit.generation.rendering import render
 from vrag_kit.papers.mrag_bench.wording import WORDINGS
 from vrag_kit.types import Evidence, Query
 
-MOST_PASSAGES = 5
 USUAL_EXAMPLES = 5
 
 

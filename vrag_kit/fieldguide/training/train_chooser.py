@@ -239,8 +239,8 @@ def train(folder: Path) -> None:
     eyes = train_eyes(WHERE)
     weights = load_file(eyes)
     tower = tower_with(weights)
-    for folder_of, shards in ((WHERE, SHARDS), (WHERE / "exam", EXAM_SHARDS)):
-        see_shards(tower, partial(read_shard, folder_of), shards, folder_of)
+    for place, shards in ((WHERE, SHARDS), (WHERE / "exam", EXAM_SHARDS)):
+        see_shards(tower, partial(read_shard, place), shards, place)
     torch.manual_seed(int(stream(SEED, NAME).integers(2**31)))
     folder.mkdir(parents=True, exist_ok=True)
     processor = build_processor(recipe(), folder, taught_words())
