@@ -88,11 +88,12 @@ _MISLEADING = (
     Phase(550, 20, _DRILLS),
     Phase(360, 20, _FULL),
     Phase(500, 20, replace(_FULL, crowded=0.7)),
+    Phase(500, 20, replace(_FULL, crowded=0.7, rewritten=0.2)),
 )
 """Then what is asked is told of others, too."""
 PHASES = (*_GROWING, *_MISLEADING)
 STEPS = sum(phase.steps for phase in PHASES)
-WAVES = {0: 1.0, 1800: 0.6, 3300: 0.6, 3850: 0.5, 4210: 0.5}
+WAVES = {0: 1.0, 1800: 0.6, 3300: 0.6, 3850: 0.5, 4210: 0.5, 4710: 0.45}
 """Steps from which on the rate rises and falls anew → to what share."""
 
 

@@ -82,13 +82,15 @@ def _found(
     others: tuple[Entity, ...],
     rng: np.random.Generator,
 ) -> tuple[Entity, ...]:
-    """Look-alikes stand high, the pictured one higher, where it is found at all."""
+    """Look-alikes stand high, the pictured one mostly before them, as an image search ranks
+    them, where it is found at all.
+    """
     scores = {}
     for entity in others[: int(rng.integers(1, len(others) + 1))]:
         scores[entity.name] = (rng.normal(0.0, 1.0), entity)
     for entity in look_alikes:
         scores[entity.name] = (rng.normal(1.5, 1.0), entity)
     if rng.random() < _FOUND:
-        scores[pictured.name] = (rng.normal(2.0, 1.0), pictured)
+        scores[pictured.name] = (rng.normal(3.2, 1.0), pictured)
     ranked = sorted(scores.values(), key=lambda pair: -pair[0])
     return tuple(entity for _, entity in ranked)
