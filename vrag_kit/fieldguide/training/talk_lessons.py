@@ -46,7 +46,7 @@ from vrag_kit.types import Query
 
 _FURTHER = {KNOWLEDGE: 0.3, COMPARISON: 0.3, MULTI_HOP: 0.13, AGGREGATION: 0.12, REASONING: 0.15}
 """Types of further questions → share; yes and no are the hardest to learn."""
-_DRILLED = {COMPARISON: 0.75, REASONING: 0.25}
+_DRILLED = {COMPARISON: 0.4, REASONING: 0.6}
 """And of the questions of a drill."""
 _FEW = 9
 """Genera and epithets of a crowded scene."""

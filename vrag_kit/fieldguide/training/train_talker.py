@@ -61,7 +61,7 @@ FACTS = [
     for word in chain.from_iterable(
         words for sort, words in WORDS.items() if sort not in ("color", "kind")
     )
-] + [",", " and"]
+] + [",", ":", " and"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +82,20 @@ _GROWING = (
 """Contexts, from short ones to whole ones."""
 _DRILLS = Stage(whole=0.5, rewritten=0.12, beside=0.6, more=12, absent=0.15, drilled=0.3)
 _FULL = replace(_DRILLS, whole=0.35, beside=0.7, more=10, drilled=0.2, full=0.75)
+_CROWDED = replace(_FULL, crowded=0.7)
 _MISLEADING = (
     Phase(300, 20, Stage(whole=0.55, talk=0.7, rewritten=0.15, beside=0.6)),
     Phase(1500, 20, Stage(whole=0.6, talk=0.8, rewritten=0.12, beside=0.6, more=16)),
     Phase(550, 20, _DRILLS),
     Phase(360, 20, _FULL),
-    Phase(500, 20, replace(_FULL, crowded=0.7)),
-    Phase(500, 20, replace(_FULL, crowded=0.7, rewritten=0.2)),
+    Phase(500, 20, _CROWDED),
+    Phase(500, 20, replace(_CROWDED, rewritten=0.2, drilled=0.3)),
+    Phase(300, 20, replace(_CROWDED, rewritten=0.15, drilled=0.25, bare=0.25)),
 )
 """Then what is asked is told of others, too."""
 PHASES = (*_GROWING, *_MISLEADING)
 STEPS = sum(phase.steps for phase in PHASES)
-WAVES = {0: 1.0, 1800: 0.6, 3300: 0.6, 3850: 0.5, 4210: 0.5, 4710: 0.45}
+WAVES = {0: 1.0, 1800: 0.6, 3300: 0.6, 3850: 0.5, 4210: 0.5, 4710: 0.45, 5210: 0.4}
 """Steps from which on the rate rises and falls anew → to what share."""
 
 

@@ -225,11 +225,13 @@ class SeenThere:
         return ((of, self.key), (of, "months"))
 
     def reply(self, of: Entity) -> Reply:
-        """The answer."""
-        steps = (of.facts[self.key], of.facts["months"])
-        right = self.place in of.words(self.key) and self.month in of.words("months")
+        """The answer; where the place settles it, its steps end there."""
+        place, months = of.facts[self.key], of.facts["months"]
+        there = self.place in of.words(self.key)
+        steps = (place, self.place, months, self.month) if there else (place, self.place)
+        right = there and self.month in of.words("months")
         where = "lives in" if self.key == "region" else "is found on"
-        return _yes_or_no(right, steps, f"it {where} {steps[0]} and is seen in {steps[1]}")
+        return _yes_or_no(right, steps, f"it {where} {place} and is seen in {months}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from vrag_kit.fieldguide.worn.asks import RECOGNITION, FactAsk, Longer, That
+from vrag_kit.fieldguide.worn.asks import RECOGNITION, FactAsk, Longer, SeenThere, That
 from vrag_kit.fieldguide.worn.conversations import Depends, Turn
 from vrag_kit.fieldguide.worn.entities import ATTRIBUTES, Entity, with_article
 from vrag_kit.fieldguide.worn.pages import Page, Told, tells
@@ -51,10 +51,11 @@ def chain(turn: Turn, shown: Shown) -> str:
     "A red moth, banded with white, Talia ensis: Norland." for the pictured one, whose
     name is found by its look; "Talia osa: Norland." for one whom the question or an
     answer named; "…, 43, 40: yes." with the facts on the way, and with what they are
-    compared with. In the place of the first thing that the prompt does not tell, be
-    it name, fact or value, stands "I don't know", and the chain ends. Without history,
-    "it" is the pictured one, and what needs an answer or a question before it is not
-    known.
+    compared with; "…, Norland, Norland, May and June, July: no." with what was asked for
+    beside it, up to what settles it. In the place of the first thing that the prompt does
+    not tell, be it name, fact or value, stands "I don't know", and the chain ends.
+    Without history, "it" is the pictured one, and what needs an answer or a question
+    before it is not known.
     """
     if turn.category == RECOGNITION:
         return turn.reply.sentence
@@ -106,8 +107,9 @@ def _facts(turn: Turn, subject: Entity, shown: Shown) -> list[Link]:
         told = [bool(re.search(rf"\b{reply.steps[0]}\b", shown.answers[-1]))]
     else:
         told = [tells(shown.told, *need) for need in ask.needs(subject)]
-    if isinstance(ask, Longer):
-        told.insert(1, True)  # the other one's name
+    if isinstance(ask, Longer | SeenThere):
+        told.insert(1, True)  # the other one's name, the place that was asked for
+        told = told[: len(reply.steps)]
     words = (*reply.steps, reply.value)
     told += [True] * (len(words) - len(told))  # yes, no and who is longer follow
     return [Link(*each) for each in zip(words, told, strict=True)]
