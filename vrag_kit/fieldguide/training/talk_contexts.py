@@ -23,6 +23,9 @@ from vrag_kit.types import Turn as Told
 
 _ENTITY = re.compile(r"^Entity \d+: (.+)$", re.MULTILINE)
 
+_GUESSED = 0.3
+"""How often a web search finds whom it is about where the image search found nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
@@ -38,6 +41,7 @@ class Stage:
     rewritten: float = 0.0  # the question is to be said anew
     beside: float = 0.0  # pages tell the asked fact of others, and often not of the subject
     absent: float = 0.0  # no search finds the pictured one, only those that look like it
+    bare: float = 0.0  # of those with the web search, the image search found nothing sure
     crowded: float = 0.0  # names share their words with others', as in a large web
     full: float = 0.0  # as many entities and pages as there may be
     more: int = 0  # questions below one context beside the conversation's
@@ -58,6 +62,8 @@ def searched(
     documents = [of_graph(entity, rng) for entity in found]
     if rng.random() >= stage.web:
         return documents, []
+    if stage.bare and rng.random() < stage.bare:
+        documents, stage = [], replace(stage, known=_GUESSED)
     pages: dict[str, Page] = {}
     count = stage.pages if full else int(rng.integers(1, stage.pages + 1))
     for turn in turns:
