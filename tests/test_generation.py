@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from own_way import prepared
@@ -19,7 +20,13 @@ from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.generation import LocalGenerator, load_generator
+from vrag_kit.generation import (
+    AnswerStore,
+    LocalGenerator,
+    ask_prompts,
+    load_generator,
+    reply_probabilities,
+)
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.types import Message, Prompt
 
@@ -203,6 +210,32 @@ def test_sampling_differs_by_sample_and_repeats_by_seed(load, prompts: list[Prom
         [reply.raw for reply in model.generate(prompts, sample=sample)] for sample in (0, 1, 0)
     ]
     assert again[0] == again[2] != again[1]
+
+
+def test_a_greedy_reply_notes_how_probable_its_words_are(load, prompts: list[Prompt]) -> None:
+    model = load("llava")
+    steps: list[torch.Tensor] = []
+    hook = model._model.lm_head.register_forward_hook(
+        lambda _module, _inputs, output: steps.append(output[:, -1].detach())
+    )
+    replies = model.generate(prompts)
+    hook.remove()
+    for row, reply in enumerate(replies):
+        expected = 1.0
+        for step in steps[: reply.tokens["completion"]]:
+            expected *= float(torch.softmax(step[row], dim=-1).max())
+        assert reply.fields["probability"] == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    model.decoding |= {"do_sample": True, "temperature": 5.0}
+    assert "probability" not in model.generate(prompts[:1])[0].fields
+
+
+def test_what_was_noted_is_read_from_the_store(load, prompts: list[Prompt], tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
+        answers = ask_prompts(load("llava"), prompts, store)
+    names = [answer.answer_id for answer in answers]
+    found = reply_probabilities(pd.DataFrame({"answer_id": [*names, "another's"]}), tmp_path)
+    assert list(found[:-1]) == [answer.fields["probability"] for answer in answers]
+    assert found[-1:].isna().all()
 
 
 def test_memory_that_runs_out_halves_the_batch(

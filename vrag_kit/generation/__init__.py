@@ -32,6 +32,7 @@ from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local.model import LocalGenerator
 from vrag_kit.generation.parts import Decomposed, Part
 from vrag_kit.generation.people import people_answers, read_choices, write_choices
+from vrag_kit.generation.probabilities import reply_probabilities
 from vrag_kit.generation.remote.endpoint import EndpointGenerator
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import Rewriter, load_rewriter
@@ -86,6 +87,7 @@ __all__ = [
     "read_choices",
     "read_wording",
     "render",
+    "reply_probabilities",
     "side_by_side",
     "told_facts",
     "top_k",

@@ -12,6 +12,8 @@ from vrag_kit.types import Failure, LazyImage, Prompt
 
 Size = tuple[int, int]
 """(width, height) of an upright picture, in pixels."""
+PROBABILITY = "probability"
+"""In a reply's fields: how probable the model holds these words, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

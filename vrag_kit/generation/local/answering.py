@@ -6,6 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain
 
 import torch
@@ -13,9 +14,10 @@ from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash, shrink
 from vrag_kit.checkpoints import Made, Options
-from vrag_kit.generation.generator import Reply, all_images, images_before_text
+from vrag_kit.generation.generator import PROBABILITY, Reply, all_images, images_before_text
 from vrag_kit.generation.local.opened import Asked, Opened, Pictures, key_of
 from vrag_kit.generation.local.ruler import Inputs, content, processed
+from vrag_kit.generation.local.sureness import Sureness
 from vrag_kit.generation.local.vision import Eyes, Seen, join
 from vrag_kit.generation.local.weights import read_weights
 from vrag_kit.types import Failure, Prompt, Status
@@ -230,14 +232,25 @@ class Answering:
     ) -> dict[int, Reply]:
         """Generate, seeded by `seed` and the prompt's tokens."""
         told = repr([*seed, inputs["input_ids"].tolist()])
+        sure = Sureness() if self._greedy else None
+        listening = {"logits_processor": [sure]} if sure else {}
         with torch.random.fork_rng():
             torch.manual_seed(int.from_bytes(hashlib.sha256(told.encode()).digest()[:6], "big"))
-            out = self.model.generate(**inputs, **self._decoding)
+            out = self.model.generate(**inputs, **self._decoding, **listening)
         answers = out[:, inputs["input_ids"].shape[1] :].tolist()
         replies = {}
-        for asked, ids, length in zip(batch, answers, lengths, strict=True):
-            replies[asked.number] = self._reply(asked, ids, length)
+        for row, (asked, ids, length) in enumerate(zip(batch, answers, lengths, strict=True)):
+            reply = self._reply(asked, ids, length)
+            if sure:
+                probability = sure.probability(row, reply.tokens["completion"])
+                reply = replace(reply, fields={**reply.fields, PROBABILITY: probability})
+            replies[asked.number] = reply
         return replies
+
+    @property
+    def _greedy(self) -> bool:
+        """Whether the most probable token is taken each time."""
+        return not self._decoding.get("do_sample") and self._decoding.get("num_beams") in (None, 1)
 
     def _reply(self, asked: Asked, ids: list[int], length: int) -> Reply:
         """The tokens of an answer as a reply."""
