@@ -4,28 +4,40 @@ easiest of each domain; and beside what it does to scores stands what selection 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
+from strange_server import StrangeServer
 
+from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.suite import ask_closed_book
 from vrag_kit.generation import render
 from vrag_kit.generation.generator import text_of
 from vrag_kit.papers.mrag_suite import (
     CLOSED_BOOK,
     FilterRules,
+    SideBySide,
+    closed_book_table,
     closed_book_wording,
     filter_controls,
     filter_decisions,
+    filter_without,
     keep_rates,
     kept,
+    kept_figure,
+    kept_shares,
+    printed_change,
     stands_in_question,
+    suite_controls,
     with_confidence,
     write_dropped,
 )
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark, Evidence, Query
 
 ANY = FilterRules(confidence=None, drop_share=0.0)
 
@@ -160,6 +172,19 @@ def test_confidence_is_read_in_its_form_or_not_at_all() -> None:
     assert "Confidence: how sure" in text_of(render(template, question("a")))
 
 
+def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
+    suite = {"mine": benchmark(question("a"), question("b", "How wide is it?"))}
+    plans = {"What color": ["say Answer: red\nConfidence: 0.95"], "How wide": ["say red"]}
+    with StrangeServer(plans) as server:
+        entry = {"model": f"book@{server.url}", "timeout": 5.0, "retries": 0}
+        how = {"prompt": "plain-ex1-direct", "run_with": {"decoding": "greedy"}}
+        told = ask_closed_book([entry], suite, tmp_path, **how)["mine"]
+    table = told.set_index("query_id")
+    assert table["answer"].tolist() == ["red", "red"]
+    assert table.loc["a", "confidence"] == 0.95
+    assert np.isnan(table.loc["b", "confidence"])
+
+
 def test_a_filter_that_asks_for_confidence_needs_it() -> None:
     with pytest.raises(VragError, match="no column 'confidence'"):
         filter_decisions(benchmark(question("a")), judged({"one": {"a": 1.0}}))
@@ -216,3 +241,115 @@ def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
     assert found.loc["the filter", "value"] == pytest.approx(0 - 2 / 3)
     with pytest.raises(VragError, match="several arms"):
         filter_controls(pd.concat([table, table.assign(setting="both")]), decide)
+
+
+def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> None:
+    asked = benchmark(*map(question, "abc"))
+    book = judged({"one": {"a": 1.0, "b": 0.0, "c": 0.0}, "two": {"a": 0.0, "b": 1.0, "c": 0.0}})
+    decide = filter_without(asked, book, ANY)
+    dropped = {
+        name: set(table[table["dropped"]]["query_id"])
+        for name, table in {
+            "all": decide(frozenset()),
+            "one": decide(frozenset({"one"})),
+            "two": decide(frozenset({"two"})),
+            "another": decide(frozenset({"another"})),
+        }.items()
+    }
+    assert dropped == {"all": {"a", "b"}, "one": {"b"}, "two": {"a"}, "another": {"a", "b"}}
+    # success is that of others, too: without "two" nobody solves b, without "one" nobody a
+    rules = FilterRules(votes=1, confidence=None, drop_share=0.3)
+    nobody = judged(dict.fromkeys(("one", "two", "three"), dict.fromkeys("abc", 0.0)))
+    easy = filter_without(asked, nobody, rules, baseline=book)
+    assert set(easy(frozenset({"two"})).query("dropped")["query_id"]) == {"a"}
+    assert set(easy(frozenset({"one"})).query("dropped")["query_id"]) == {"b"}
+
+
+def test_where_too_few_others_are_left_there_is_no_control() -> None:
+    asked = benchmark(*map(question, "ab"))
+    book = judged({name: {"a": 1.0, "b": 0.0} for name in ("one", "two")})
+    rules = FilterRules(votes=2, confidence=None, drop_share=0)
+    decide = filter_without(asked, book, rules)
+    assert decide(frozenset({"one"})) is None
+    found = filter_controls(book, decide, draws=5).set_index(["model", "control"])
+    row = found.loc["one", "the filter without the evaluated model"]
+    assert np.isnan(row["value"])
+    assert (row["n"], row["n_full"]) == (0, 2)
+    assert found.loc["one", "the filter"]["value"] == -0.5
+    with pytest.raises(VragError, match="Name more filter_models"):
+        filter_controls(book, filter_without(asked, book, FilterRules(votes=3, confidence=None)))
+
+
+def test_controls_stand_by_data_set_in_points() -> None:
+    asked = {"WebQA": benchmark(*map(question, "abcd")), "mine": benchmark(*map(question, "ab"))}
+    book = {
+        "WebQA": judged({"one": dict.fromkeys("abcd", 0.0), "two": {"a": 1.0}}),
+        "mine": judged(dict.fromkeys(("one", "two"), dict.fromkeys("ab", 0.0))),
+    }
+    answered = {
+        "WebQA": judged({"one": {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0}}),
+        "mine": judged({"one": {"a": 1.0, "b": 0.0}}),
+    }
+    table = suite_controls(asked, answered, book, ANY).set_index(["dataset", "setting"])
+    # without a: 1 of 3, from 2 of 4
+    value = table.loc["WebQA", "value"]
+    assert value["the filter"] == pytest.approx(100 * (1 / 3 - 1 / 2))
+    assert value["the filter without the evaluated model"] == value["the filter"]
+    assert table.loc[("mine", "the filter"), ["value", "n", "n_full"]].tolist() == [0, 2, 2]
+
+
+def test_a_closed_book_is_counted_with_what_it_did_not_say() -> None:
+    book = judged({"one": {"a": 1.0, "b": 1.0, "c": 0.5, "d": np.nan}})
+    book = book.assign(confidence=[0.95, 0.5, 0.99, np.nan])
+    counts = closed_book_table({"mine": book}, 0.9).loc[("mine", "one")]
+    assert counts.to_dict() == {
+        "answers": 3,
+        "right": 2,
+        "without confidence": 1,
+        "surer": 2,
+        "right and surer": 1,
+    }
+
+
+def test_kept_shares_stand_beside_table_1s_and_are_drawn_whole() -> None:
+    asked = benchmark(*map(question, "abcd"), question("e", "Is it red?"))
+    rules = FilterRules(confidence=None, drop_share=0.34)
+    table = filter_decisions(asked, judged({"one": {"a": 1.0}}), rules)
+    both = pd.concat([table.assign(dataset="WebQA"), table.assign(dataset="mine")])
+    shares = kept_shares(both).set_index("dataset")
+    # a is known, e stands in its question, one of the other three is easy
+    assert shares["kept_share"].tolist() == [40, 40]
+    assert shares.loc["WebQA", "paper"] == pytest.approx(100 * 19480 / 21382)
+    assert np.isnan(shares.loc["mine", "paper"])
+    (axis,) = kept_figure(shares.reset_index()).axes
+    widths = [[bar.get_width() for bar in bars] for bars in axis.containers]
+    assert widths == [[40, 40], [20, 20], [20, 20], [20, 20]]
+
+
+def test_printed_changes_are_table_2s_filtered_less_full() -> None:
+    change = printed_change().set_index(["dataset", "model"])["value"]
+    assert len(change) == 48
+    assert change["Chart-MRAG", "Qwen2.5-VL-72B"] == pytest.approx(22.4 - 19.1)
+    assert change["Chart-MRAG", "Pixtral-12B-2409"] == pytest.approx(14.7 - 29.4)
+
+
+def test_evidence_side_by_side_is_the_first_of_each_modality_that_is_there(tmp_path: Path) -> None:
+    Image.new("RGB", (8, 8)).save(tmp_path / "p.png")
+    picture = ImageFile(tmp_path / "p.png")
+    texts = {"t1": "a red moth", "t2": "a blue bird", "t3": "red and blue"}
+    corpus = {name: Evidence(doc_id=name, text=text) for name, text in texts.items()}
+    asked = Benchmark(
+        name="small",
+        fingerprint="f",
+        queries={"q": question("q", "red moth")},
+        corpus=corpus,
+        qrels={"q": {"t1": 1}},
+    )
+    how = SideBySide(
+        retrievers={"image": ["bm25"], "text": ["bm25"]}, k_texts=1, cache_dir=tmp_path
+    )
+    assert [(each.setting, each.doc_ids) for each in how.contexts(asked)] == [("text", ("t1",))]
+    shown = Evidence(doc_id="i1", image=picture, text="a moth")
+    both = replace(asked, corpus={**corpus, "i1": shown})
+    (context,) = how.contexts(both)
+    assert (context.setting, context.doc_ids) == ("both", ("i1", "t1"))

@@ -4,7 +4,16 @@ language that they speak, what each of their documents shows, and checkers of cl
 
 from vrag_kit.fieldguide.suite.ambiguity import detect_by_rule, made_ambiguous
 from vrag_kit.fieldguide.suite.asking import question_of, trait_questions
+from vrag_kit.fieldguide.suite.assessing import (
+    PUT_BACK,
+    RULE,
+    TRUTH,
+    detect_all,
+    open_ambiguous,
+    say_anew,
+)
 from vrag_kit.fieldguide.suite.checking import open_rule_checker
+from vrag_kit.fieldguide.suite.closed_book import ask_closed_book
 from vrag_kit.fieldguide.suite.drawing import draw_suite
 from vrag_kit.fieldguide.suite.edition import EDITIONS
 from vrag_kit.fieldguide.suite.facts import Fact, relation
@@ -20,12 +29,20 @@ from vrag_kit.fieldguide.suite.long_answers import (
 from vrag_kit.fieldguide.suite.looking import PictureChecker
 from vrag_kit.fieldguide.suite.opening import DRAWN_SUITE, World, open_suite, open_world
 from vrag_kit.fieldguide.suite.truth import TruthChecker
-from vrag_kit.fieldguide.suite.wording import FIELD_GUIDE, open_wording
+from vrag_kit.fieldguide.suite.wording import (
+    FIELD_GUIDE,
+    open_prompts,
+    open_wording,
+    open_wordings,
+)
 
 __all__ = [
     "DRAWN_SUITE",
     "EDITIONS",
     "FIELD_GUIDE",
+    "PUT_BACK",
+    "RULE",
+    "TRUTH",
     "WITH_WORDS",
     "ClaimReaders",
     "Fact",
@@ -35,17 +52,23 @@ __all__ = [
     "PictureChecker",
     "TruthChecker",
     "World",
+    "ask_closed_book",
+    "detect_all",
     "detect_by_rule",
     "draw_suite",
     "known_world",
     "made_ambiguous",
+    "open_ambiguous",
+    "open_prompts",
     "open_readers",
     "open_rule_checker",
     "open_suite",
     "open_wording",
+    "open_wordings",
     "open_world",
     "question_of",
     "relation",
+    "say_anew",
     "trait_questions",
     "with_references",
     "with_true_claims",

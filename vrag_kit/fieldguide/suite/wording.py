@@ -4,11 +4,14 @@ words, which they learned, with both kinds of evidence below them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from vrag_kit.generation.wording import Template, Wording
+from vrag_kit.generation.wording import Slot, Template, Wording
+from vrag_kit.papers.mrag_suite.prompts import EXAMPLES, REASONING, PromptDesign, prompt_design
 from vrag_kit.papers.mrag_suite.wording import SETTINGS, suite_wording
 from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.types import Benchmark
 
 FIELD_GUIDE = "field-guide"
 """What the parameter `prompt` says for the shipped answerers: they know no other form."""
@@ -16,15 +19,17 @@ _ALONE = {"zero_shot": "no_image", "image": "several_images", "text": "text_pass
 """Setting → Visual-RAG's template; the others show both kinds."""
 
 
-def open_wording(prompt: str, *, domain: str, answer: str = "short") -> Wording:
+def open_wording(
+    prompt: str, *, domain: str, answer: str = "short", options: bool = False
+) -> Wording:
     """The wording that a parameter names: "field-guide", or one of the paper's prompts, as
     `suite_wording` has it.
 
-    The shipped answerers give short answers only; their long ones are joined from
-    replies (`Decomposed`). Raises `VragError` as `suite_wording` does.
+    The shipped answerers give short answers only, and see no options; their long answers
+    are joined from replies (`Decomposed`). Raises `VragError` as `suite_wording` does.
     """
     if prompt != FIELD_GUIDE:
-        return suite_wording(prompt, domain=domain, answer=answer)
+        return suite_wording(prompt, domain=domain, answer=answer, options=options)
     images = WORDING.template("several_images").slots
     passages = WORDING.template("text_passages").slots[-1]
     both = (
@@ -38,3 +43,55 @@ def open_wording(prompt: str, *, domain: str, answer: str = "short") -> Wording:
         templates={**alone, "both": Template("both", both)},
         settings={setting: {None: _ALONE.get(setting, "both")} for setting in SETTINGS},
     )
+
+
+def open_wordings(prompt: str, suite: Mapping[str, Benchmark]) -> dict[str, Wording]:
+    """`open_wording` for each data set, in its domain, with options where it has them."""
+    found = {}
+    for name, benchmark in suite.items():
+        domain, options = _told(benchmark)
+        found[name] = open_wording(prompt, domain=domain, options=options)
+    return found
+
+
+def open_prompts(
+    layout: str, prompts: Sequence[str], suite: Mapping[str, Benchmark]
+) -> dict[str, dict[str, Wording]]:
+    """Data set → name in `PROMPTS` → its wording, as `suite_wording` has it; with the
+    `layout` "field-guide" the words that the shipped answerers know, with the paper's
+    parts behind them: how it opens, the style of an answer, and the reasoning.
+
+    These answerers read no other form, and learned none of the parts. Raises `VragError`
+    as `suite_wording` does.
+    """
+    found = {}
+    for name, benchmark in suite.items():
+        domain, options = _told(benchmark)
+        if layout == FIELD_GUIDE:
+            found[name] = {each: _with_parts(prompt_design(each), domain) for each in prompts}
+        else:
+            found[name] = {
+                each: suite_wording(each, domain=domain, options=options) for each in prompts
+            }
+    return found
+
+
+def _told(benchmark: Benchmark) -> tuple[str, bool]:
+    """The domain of a data set, and whether its questions have options."""
+    queries = list(benchmark.queries.values())
+    domain = str(queries[0].metadata["domain"]) if queries else ""
+    return domain, any(query.choices for query in queries)
+
+
+def _with_parts(design: PromptDesign, domain: str) -> Wording:
+    """The guide's words with a prompt's parts behind them, last of all: before them they
+    change no reply.
+    """
+    known = open_wording(FIELD_GUIDE, domain=domain)
+    parts = (design.opening(domain), EXAMPLES[design.example], REASONING[design.reasoning])
+    behind = Slot(kind="text", text="\n".join(filter(None, parts)) + "\n")
+    templates = {
+        name: replace(template, slots=(*template.slots, behind))
+        for name, template in known.templates.items()
+    }
+    return replace(known, templates=templates)

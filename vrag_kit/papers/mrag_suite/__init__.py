@@ -13,11 +13,14 @@ from vrag_kit.papers.mrag_suite.ambiguity import (
     read_detection,
     read_query_rewrite,
 )
+from vrag_kit.papers.mrag_suite.ambiguity_answers import ambiguity_contrasts
+from vrag_kit.papers.mrag_suite.ambiguity_figure import flags_figure
 from vrag_kit.papers.mrag_suite.ambiguous_pairs import (
     ambiguous_less_clear,
     clear_partners,
     pairs_of_suite,
 )
+from vrag_kit.papers.mrag_suite.asked import Asker, SideBySide, ask_suite, some_of_each
 from vrag_kit.papers.mrag_suite.audit import audit, paper_tables
 from vrag_kit.papers.mrag_suite.audit_claims import (
     claim_rows,
@@ -53,7 +56,14 @@ from vrag_kit.papers.mrag_suite.equations import (
     equation_means,
     printed_equations,
 )
-from vrag_kit.papers.mrag_suite.filter_controls import filter_controls
+from vrag_kit.papers.mrag_suite.filter_controls import filter_controls, filter_without
+from vrag_kit.papers.mrag_suite.filter_figure import kept_figure
+from vrag_kit.papers.mrag_suite.filter_tables import (
+    closed_book_table,
+    kept_shares,
+    printed_change,
+    suite_controls,
+)
 from vrag_kit.papers.mrag_suite.hybrid import (
     fused_less_each,
     in_one_list,
@@ -90,6 +100,7 @@ from vrag_kit.papers.mrag_suite.prompts import (
     domain_of,
     prompt_design,
 )
+from vrag_kit.papers.mrag_suite.said_anew import agreement_of, flags_of, with_questions
 from vrag_kit.papers.mrag_suite.statistics import (
     evidence_table,
     printed_name,
@@ -97,7 +108,14 @@ from vrag_kit.papers.mrag_suite.statistics import (
     suite_statistics,
 )
 from vrag_kit.papers.mrag_suite.statistics_figure import one_of_each_figure, statistics_figure
-from vrag_kit.papers.mrag_suite.wording import SETTINGS, suite_wording
+from vrag_kit.papers.mrag_suite.sweep_figure import sweep_figure
+from vrag_kit.papers.mrag_suite.sweep_tables import (
+    chosen_beside_print,
+    gains_table,
+    readable_table,
+    sweeps_of,
+)
+from vrag_kit.papers.mrag_suite.wording import LAYOUT, SETTINGS, suite_wording
 
 __all__ = [
     "CLOSED_BOOK",
@@ -105,6 +123,7 @@ __all__ = [
     "DEFINITIONS",
     "EXAMPLES",
     "INIT",
+    "LAYOUT",
     "MODELS",
     "MODES",
     "OWN_METRIC",
@@ -113,22 +132,29 @@ __all__ = [
     "SETTINGS",
     "TEXT_ONLY",
     "AnswerRewrite",
+    "Asker",
     "Assessor",
     "Detection",
     "FilterRules",
     "InModes",
     "PromptDesign",
+    "SideBySide",
+    "agreement_of",
+    "ambiguity_contrasts",
     "ambiguous_less_clear",
     "answer_rewrite_prompt",
+    "ask_suite",
     "ask_with_prompts",
     "audit",
     "audit_figure",
     "audit_summary",
     "beside_print",
+    "chosen_beside_print",
     "claim_rows",
     "claims",
     "claims_beside_print",
     "clear_partners",
+    "closed_book_table",
     "closed_book_wording",
     "contradictions",
     "definitions_table",
@@ -139,8 +165,12 @@ __all__ = [
     "evidence_table",
     "filter_controls",
     "filter_decisions",
+    "filter_without",
     "flag_rates",
+    "flags_figure",
+    "flags_of",
     "fused_less_each",
+    "gains_table",
     "gaps_beside_print",
     "halves_of",
     "hybrid_figure",
@@ -149,6 +179,8 @@ __all__ = [
     "inequality_figure",
     "keep_rates",
     "kept",
+    "kept_figure",
+    "kept_shares",
     "load_assessor",
     "near_copies",
     "one_of_each_figure",
@@ -157,6 +189,7 @@ __all__ = [
     "printed_accuracy",
     "printed_ambiguous",
     "printed_best_prompts",
+    "printed_change",
     "printed_claims",
     "printed_clear_and_ambiguous",
     "printed_data",
@@ -172,15 +205,21 @@ __all__ = [
     "read_answer_rewrite",
     "read_detection",
     "read_query_rewrite",
+    "readable_table",
     "readings",
     "score_suite",
     "search_suite",
+    "some_of_each",
     "stands_in_question",
     "statistics_figure",
     "statistics_table",
     "status_kappa",
+    "suite_controls",
     "suite_statistics",
     "suite_wording",
+    "sweep_figure",
+    "sweeps_of",
     "with_confidence",
+    "with_questions",
     "write_dropped",
 ]

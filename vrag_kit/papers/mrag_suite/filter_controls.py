@@ -13,6 +13,8 @@ from vrag_kit.analysis.accuracy import per_query
 from vrag_kit.analysis.intervals import resampled_times
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
+from vrag_kit.papers.mrag_suite.difficulty_filter import FilterRules, filter_decisions
+from vrag_kit.types import Benchmark
 
 FILTERED = "the filter"
 LEFT_OUT = "the filter without the evaluated model"
@@ -20,8 +22,33 @@ AT_RANDOM = "a random drop of as many"
 DRAWS = 200
 """Random drops."""
 _RESAMPLES = 2000
-Decide = Callable[[frozenset[str]], pd.DataFrame]
-"""Models that must not take part → the decisions (`filter_decisions`) of the others."""
+Decide = Callable[[frozenset[str]], pd.DataFrame | None]
+"""Models that must not take part → the decisions (`filter_decisions`) of the others; None
+where there are too few others to decide.
+"""
+
+
+def filter_without(
+    benchmark: Benchmark,
+    closed_book: pd.DataFrame,
+    rules: FilterRules | None = None,
+    *,
+    baseline: pd.DataFrame | None = None,
+) -> Decide:
+    """What `filter_controls` decides by: `filter_decisions` without the answers of the
+    models that must not take part, in closed book and baseline; None when fewer models
+    are left than must know a question.
+    """
+    rules = rules or FilterRules()
+
+    def decide(left_out: frozenset[str]) -> pd.DataFrame | None:
+        others = closed_book[~closed_book["model"].isin(left_out)]
+        if others["model"].nunique() < rules.votes:
+            return None
+        of_others = None if baseline is None else baseline[~baseline["model"].isin(left_out)]
+        return filter_decisions(benchmark, others, rules, baseline=of_others)
+
+    return decide
 
 
 def filter_controls(
@@ -39,8 +66,9 @@ def filter_controls(
     all questions, NaN for one group. Of the random drop, of as many questions of each
     domain as the filter drops, value is the mean over `draws` drops, near 0 by
     construction, and the interval holds 95 % of them: what a drop of this size does by
-    chance. Questions without a score count in n_failed and in no mean. Raises
-    `VragError` when nothing is kept, or a model was asked in several arms.
+    chance. Questions without a score count in n_failed and in no mean. Where too few
+    others are left to decide, value is NaN and n is 0. Raises `VragError` when nothing
+    is kept, all models together are too few, or a model was asked in several arms.
     """
     values = per_query(judged, by=["model"])
     arms = judged.groupby("model")[["setting", "k"]].nunique().max(axis=1)
@@ -50,6 +78,11 @@ def filter_controls(
             " setting and k."
         )
     everybody = decide(frozenset())
+    if everybody is None:
+        raise VragError(
+            "filter_controls: fewer models answered without evidence than votes asks for. Name more"
+            " filter_models, or ask for fewer votes."
+        )
     drops = [_drawn(everybody, seed, draw) for draw in range(draws)]
     rows: list[tuple[object, ...]] = []
     for model, part in values.groupby("model", sort=False):
@@ -57,6 +90,9 @@ def filter_controls(
         failed = len(part) - len(known)
         others = decide(frozenset({str(model)}))
         for control, decisions in ((FILTERED, everybody), (LEFT_OUT, others)):
+            if decisions is None:
+                rows.append((model, control, *[np.nan] * 3, 0, len(known), failed))
+                continue
             dropped = set(decisions[decisions["dropped"]]["query_id"])
             stays = ~known["query_id"].isin(dropped).to_numpy()
             rows.append((model, control, *_change(known, stays, seed), len(known), failed))

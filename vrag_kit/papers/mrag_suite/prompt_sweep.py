@@ -15,10 +15,9 @@ from vrag_kit.analysis.comparison import compare
 from vrag_kit.analysis.intervals import summarise
 from vrag_kit.errors import VragError
 from vrag_kit.generation.experiment import ask_models
+from vrag_kit.generation.wording import Wording
 from vrag_kit.options import Entry
 from vrag_kit.order import ordered
-from vrag_kit.papers.mrag_suite.prompts import PROMPTS
-from vrag_kit.papers.mrag_suite.wording import suite_wording
 from vrag_kit.types import Benchmark, Context
 
 CHOOSE, REPORT = "choose", "report"
@@ -28,27 +27,26 @@ MEAN = "mean of all prompts"
 
 def ask_with_prompts(
     models: Sequence[Entry],
-    benchmark: Benchmark,
-    contexts: Sequence[Context],
+    suite: Mapping[str, Benchmark],
+    contexts: Mapping[str, Sequence[Context]],
     answers_dir: Path | str,
     *,
-    domain: str,
-    prompts: Sequence[str] = tuple(PROMPTS),
+    wordings: Mapping[str, Mapping[str, Wording]],
     run_with: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
-) -> pd.DataFrame:
-    """`ask_models` with each of `prompts`, for an expert in `domain`: its table with the
-    column prompt. Options are shown where questions have them. Raises as `suite_wording`
-    and `ask_models` do.
+) -> dict[str, pd.DataFrame]:
+    """Data set → `ask_models` with the wording of each of its prompts: its table with the
+    column prompt. `wordings` are data set → prompt → wording, such as `suite_wording`.
+    Raises as `ask_models` does.
     """
-    options = any(query.choices for query in benchmark.queries.values())
-    wordings = {name: suite_wording(name, domain=domain, options=options) for name in prompts}
-    tables = []
-    for name, wording in wordings.items():
-        table = ask_models(
-            models, benchmark, contexts, answers_dir, wording=wording, run_with=run_with
-        )
-        tables.append(table.assign(prompt=name))
-    return pd.concat(tables, ignore_index=True)
+    found = {}
+    for name, benchmark in suite.items():
+        tables = []
+        for prompt, wording in wordings[name].items():
+            shown = (benchmark, contexts[name], answers_dir)
+            table = ask_models(models, *shown, wording=wording, run_with=run_with)
+            tables.append(table.assign(prompt=prompt))
+        found[name] = pd.concat(tables, ignore_index=True)
+    return found
 
 
 def halves_of(groups: Sequence[str] | pd.Series, *, seed: int = 0) -> dict[str, str]:

@@ -26,6 +26,8 @@ SETTINGS = (
     "gt_only",
 )
 """All are worded alike; what is not shown is not announced."""
+LAYOUT = "paper"
+"""What a sweep calls the layout of `suite_wording`, beside words that a model knows."""
 ANSWERS = ("short", "long")
 """Both are asked for at once, and each can be read of the same reply."""
 

@@ -1,0 +1,237 @@
+"""Ambiguous questions are counted by whoever assesses them, said anew, and compared with
+clear ones and with themselves; twelve prompts stand beside Table 6, unreadable ones counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.suite import (
+    FIELD_GUIDE,
+    PUT_BACK,
+    RULE,
+    TRUTH,
+    detect_all,
+    open_ambiguous,
+    open_prompts,
+    open_wordings,
+    say_anew,
+)
+from vrag_kit.generation import prompt_of
+from vrag_kit.generation.generator import text_of
+from vrag_kit.papers.mrag_suite import (
+    EXAMPLES,
+    PROMPTS,
+    SideBySide,
+    agreement_of,
+    ambiguity_contrasts,
+    chosen_beside_print,
+    flags_figure,
+    flags_of,
+    gains_table,
+    readable_table,
+    some_of_each,
+    sweep_figure,
+    sweeps_of,
+    with_questions,
+)
+from vrag_kit.types import Benchmark, Context, Evidence, Query
+
+SPECIES = "Freckled Ashen Orchardcinder Moth (scientific name: Lividus britaensis)"
+
+
+def guide(many: int = 8) -> Benchmark:
+    """Questions about a species' colours, in the guide's words, on which one passage tells."""
+    queries = {}
+    for number in range(many):
+        part = ("hindwings", "underside of the body")[number % 2]
+        text = f"What is the main color of the {part} of {SPECIES}, which hides (no. {number})?"
+        name = f"q{number}"
+        told = {"domain": "moths", "hops": 1, "needs": "text"}
+        queries[name] = Query(
+            query_id=name, text=text, answers=("red",), group=f"g{number // 2}", metadata=told
+        )
+    return Benchmark(
+        name="guide",
+        fingerprint="f",
+        queries=queries,
+        corpus={"t": Evidence(doc_id="t", text="It is red.")},
+        qrels={name: {"t": 1} for name in queries},
+    )
+
+
+def judged(scores: dict[str, float], **columns: object) -> pd.DataFrame:
+    table = pd.DataFrame({"query_id": list(scores), "score": list(scores.values())})
+    table = table.assign(model="m", setting="both", k=6, status="ok", abstained=0.0, **columns)
+    return table.assign(group=table["query_id"])
+
+
+def statuses(flagged: str, clear: str, unread: str = "") -> pd.DataFrame:
+    told = dict.fromkeys(flagged, "AMBIGUOUS") | dict.fromkeys(clear, "CLEAR")
+    told |= dict.fromkeys(unread, "")
+    table = pd.DataFrame({"query_id": list(told), "status": list(told.values())})
+    return table.assign(group=table["query_id"], explanation="", detail="")
+
+
+def test_what_was_left_out_is_found_by_the_rule_and_put_back() -> None:
+    originals = {"WebQA": guide()}
+    asked, truth = open_ambiguous(originals, 0.5, seed=1)
+    assessed = detect_all([RULE], asked, "unused") | truth
+    (row,) = agreement_of(assessed).to_dict("records")
+    assert (row["one"], row["other"], row["value"]) == (RULE, TRUTH, 1)
+    assert (row["both"], row["neither"], row["only_one"], row["only_other"]) == (4, 4, 0, 0)
+    assert (flags_of(assessed)["value"] == 50).all()
+    anew, rewrites = say_anew(asked, assessed[RULE], PUT_BACK, "unused", originals=originals)
+    assert len(rewrites) == 4
+    assert (rewrites["original"] != rewrites["question"]).all()
+    assert anew["WebQA"].queries == originals["WebQA"].queries
+    fingerprints = {each["WebQA"].fingerprint for each in (originals, asked, anew)}
+    assert len(fingerprints) == 3
+    assert open_ambiguous(originals, 0) == (originals, {})
+
+
+def test_a_rewrite_that_cannot_be_read_leaves_its_question_as_it_was() -> None:
+    benchmark = guide(2)
+    rewrites = pd.DataFrame({"query_id": ["q0", "q1"], "question": ["Which year?", ""]})
+    anew = with_questions(benchmark, rewrites)
+    assert anew.queries["q0"].text == "Which year?"
+    assert anew.queries["q0"].answers == ("red",)
+    assert anew.queries["q1"] == benchmark.queries["q1"]
+    with pytest.raises(VragError, match="query 'x' is not in guide"):
+        with_questions(benchmark, rewrites.replace("q0", "x"))
+
+
+def test_assessors_agree_over_all_data_sets_and_what_is_unread_is_counted() -> None:
+    one = {"a": statuses("12", "34"), "b": statuses("", "5", "6")}
+    other = {"a": statuses("1", "234"), "b": statuses("", "56")}
+    (row,) = agreement_of({"one": one, "other": other}).to_dict("records")
+    assert [row[name] for name in ("both", "only_one", "only_other", "neither")] == [1, 1, 0, 3]
+    # 4 of 5 agree; by chance 2/5 · 1/5 + 3/5 · 4/5 = 14/25
+    assert row["value"] == pytest.approx((4 / 5 - 14 / 25) / (1 - 14 / 25))
+    assert (row["n"], row["n_failed"]) == (5, 1)
+    assert agreement_of({"one": one}).empty
+
+
+def test_flags_stand_beside_table_1s_and_are_drawn_with_their_n() -> None:
+    mine = {"Chart-MRAG": statuses("123", "4"), "mine": statuses("1", "2")}
+    flags = flags_of({"rule": mine, "model": mine})
+    assert flags["value"].tolist() == [75, 50, 75, 50]
+    paper = flags.set_index("dataset")["paper"]
+    assert 80 < paper["Chart-MRAG"].iloc[0] < 90
+    assert np.isnan(paper["mine"].iloc[0])
+    (axis,) = flags_figure(flags).axes
+    assert [label.get_text() for label in axis.get_yticklabels()] == [
+        "Chart-MRAG (n = 4)",
+        "mine (n = 2)",
+    ]
+    assert [bar.get_width() for bars in axis.containers for bar in bars] == [75, 50, 75, 50]
+
+
+def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself() -> None:
+    told = {"mine": statuses("ab", "cd"), "clear": statuses("", "x")}
+    pairs = pd.DataFrame({"ambiguous": list("ab"), "clear": list("cd"), "group": list("ab")})
+    before = judged({"a": 0.0, "b": 0.0, "c": 1.0, "d": 0.5})
+    after = judged({"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.5})
+    alone = judged({"x": 1.0})
+    table = ambiguity_contrasts(
+        told,
+        pairs.assign(dataset="mine"),
+        {"mine": before, "clear": alone},
+        {"mine": after, "clear": alone},
+    )
+    assert set(table["dataset"]) == {"mine"}
+    value = table.set_index("contrast")["value"]
+    # (0 − 1 + 0 − 0.5) / 2; (1 − 1 + 0.5 − 0.5) / 2; (1 + 0.5) / 2
+    assert value.to_dict() == {
+        "ambiguous less clear": -75,
+        "the same, said anew, less clear": 0,
+        "said anew less as asked": 75,
+    }
+    assert (table["n"] == 2).all()
+    nothing = {"clear": alone}
+    assert ambiguity_contrasts(told, pairs.assign(dataset="mine"), nothing, nothing).empty
+
+
+def test_gold_evidence_alone_is_at_most_so_many_of_each_modality(tmp_path: Path) -> None:
+    picture = ImageFile(tmp_path / "p.png")
+    texts = {f"t{n}": Evidence(doc_id=f"t{n}", text="red") for n in range(3)}
+    corpus = {**texts, "i": Evidence(doc_id="i", image=picture)}
+    gold = {"t2": 1, "t0": 1, "i": 1, "t1": 0}
+    benchmark = replace(guide(2), corpus=corpus, qrels={"q0": gold, "q1": {"t1": 0}})
+    found = SideBySide(retrievers={}, k_images=1, k_texts=1, cache_dir=tmp_path)
+    (context,) = found.gold(benchmark)
+    assert (context.query_id, context.setting) == ("q0", "gt_only")
+    assert context.doc_ids[0] == "i"
+    assert len(context.doc_ids) == 2
+
+
+def test_some_questions_of_each_are_among_more_of_them() -> None:
+    suite = {"guide": guide()}
+    few, more = (set(some_of_each(suite, n)["guide"].queries) for n in (3, 5))
+    assert (len(few), len(more)) == (3, 5)
+    assert few < more
+    assert some_of_each(suite, 0) == suite
+
+
+def test_the_papers_parts_stand_behind_the_words_that_the_shipped_answerers_know() -> None:
+    suite = {"guide": guide(1)}
+    known = open_wordings(FIELD_GUIDE, suite)["guide"]
+    prompts = open_prompts(FIELD_GUIDE, list(PROMPTS), suite)["guide"]
+    assert list(prompts) == list(PROMPTS)
+    context = Context(query_id="q0", setting="both", k=1, doc_ids=("t",))
+    plain = text_of(prompt_of(suite["guide"], context, known))
+    for name, wording in prompts.items():
+        words = text_of(prompt_of(suite["guide"], context, wording))
+        behind = words.removeprefix(plain)
+        assert len(behind) + len(plain) == len(words)
+        assert EXAMPLES[PROMPTS[name].example] in behind
+        assert ("expert in moths" in behind) is (PROMPTS[name].init == "expert")
+    (own,) = open_prompts("paper", ["plain-ex1-direct"], suite)["guide"].values()
+    assert "Short answer:" in text_of(prompt_of(suite["guide"], context, own))
+
+
+def sweep(scores: dict[str, dict[str, float]]) -> pd.DataFrame:
+    tables = [judged(of).assign(prompt=prompt) for prompt, of in scores.items()]
+    return pd.concat(tables, ignore_index=True)
+
+
+def test_a_chosen_prompt_stands_beside_table_6s_best() -> None:
+    names = [f"g{number}" for number in range(8)]
+    good, bad = dict.fromkeys(names, 1.0), dict.fromkeys(names, 0.5)
+    both = {"plain-ex1-direct": bad, "expert-ex3-direct": good}
+    sweeps = sweeps_of({"VisRAG-Plot": sweep(both), "mine": sweep(both)})
+    table = chosen_beside_print(sweeps)
+    assert table["chosen"].tolist() == ["expert-ex3-direct"] * 2
+    printed = table[["printed (Table 6)", "printed mean"]]
+    assert printed.loc["VisRAG-Plot"].tolist() == ["expert-ex3-direct", "36.5"]
+    assert printed.loc["mine"].tolist() == ["–", "–"]
+    # 1 less (1 + 0.5) / 2, on the four of the other half
+    cell = gains_table(sweeps).loc["expert-ex3-direct", "mine"]
+    assert cell.startswith("25.0 [")
+    assert "(n = 4)" in cell
+
+
+def test_replies_that_cannot_be_read_are_counted_by_prompt() -> None:
+    table = sweep({"one": {"a": 1.0, "b": 1.0}, "two": {"a": 1.0, "b": np.nan}})
+    table.loc[3, "status"] = "unreadable"
+    assert readable_table({"mine": table})["mine"].to_dict() == {"one": "2 of 2", "two": "1 of 2"}
+
+
+def test_the_sweep_is_drawn_by_prompt_with_the_chosen_one_in_bold() -> None:
+    names = [f"g{number}" for number in range(8)]
+    scores = {name: dict.fromkeys(names, value) for name, value in (("one", 0.25), ("two", 0.75))}
+    swept = sweeps_of({"first": sweep(scores), "second": sweep({"two": scores["two"]})})
+    first, second = sweep_figure(swept).axes
+    assert isinstance(first, Axes)
+    labels = {label.get_text(): label.get_fontweight() for label in first.get_yticklabels()}
+    assert labels == {"one": "normal", "two": "bold"}
+    assert first.get_title() == "first\n(n = 4 and 4)"
+    assert len(second.get_yticks()) == 2

@@ -1,0 +1,62 @@
+"""What ambiguity costs answers: flagged questions beside clear ones, and beside themselves
+said anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from vrag_kit.analysis.accuracy import per_query
+from vrag_kit.analysis.comparison import compare
+from vrag_kit.analysis.percent import in_percent
+from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS
+from vrag_kit.papers.mrag_suite.ambiguous_pairs import ambiguous_less_clear
+from vrag_kit.papers.mrag_suite.said_anew import Statuses
+
+LESS_CLEAR = "ambiguous less clear"
+ANEW_LESS_CLEAR = "the same, said anew, less clear"
+ANEW_LESS_ASKED = "said anew less as asked"
+"""The three contrasts: two of pairs of questions, one of each question with itself."""
+_ASKED, _ANEW = "as asked", "said anew"
+_NUMBERS = ["value", "ci_low", "ci_high", "n", "n_failed"]
+
+
+def ambiguity_contrasts(
+    statuses: Statuses,
+    pairs: pd.DataFrame,
+    as_asked: Mapping[str, pd.DataFrame],
+    anew: Mapping[str, pd.DataFrame],
+) -> pd.DataFrame:
+    """The three contrasts of every data set and model, in points: dataset, contrast,
+    model, metric, value, ci_low, ci_high, n (pairs, or flagged questions), n_failed.
+
+    `pairs` come from `pairs_of_suite`; `as_asked` and `anew` are judged answers to the
+    questions as they were asked and as they were said anew, in one arm. The first two
+    contrasts are Table 8's way, over pairs of unlike questions; in the third a flagged
+    question is compared with itself. A data set without a pair has no rows of the first
+    two, one without a flagged question none at all.
+    """
+    tables = []
+    for name, table in as_asked.items():
+        before = per_query(table, by=["model"])
+        after = per_query(anew[name], by=["model"])
+        own = pairs[pairs["dataset"] == name]
+        for contrast, values in ((LESS_CLEAR, before), (ANEW_LESS_CLEAR, after)):
+            if len(own):
+                means = ambiguous_less_clear(values, own)
+                found = means[means["split"] == "difference"]
+                tables.append(found.assign(dataset=name, contrast=contrast))
+        flagged = statuses[name][statuses[name]["status"] == AMBIGUOUS]["query_id"]
+        both = pd.concat([before.assign(version=_ASKED), after.assign(version=_ANEW)])
+        both = both[both["query_id"].isin(flagged)]
+        if len(both):
+            found = compare(both, arm="version", by=["model"], baseline=_ASKED)
+            found = found[found["version"] == _ANEW]
+            tables.append(found.assign(dataset=name, contrast=ANEW_LESS_ASKED))
+    columns = ["dataset", "contrast", "model", "metric", *_NUMBERS]
+    if not tables:
+        return pd.DataFrame(columns=columns)
+    every = pd.concat(tables, ignore_index=True).assign(metric="accuracy")
+    return in_percent(every)[columns]

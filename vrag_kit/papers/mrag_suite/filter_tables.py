@@ -1,0 +1,87 @@
+"""What a closed book knows, how many questions the filter keeps, and what the paper prints
+of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.analysis.percent import in_percent
+from vrag_kit.judging.scale import scale_of
+from vrag_kit.papers.mrag_suite.difficulty_filter import FilterRules, keep_rates
+from vrag_kit.papers.mrag_suite.filter_controls import FILTERED, filter_controls, filter_without
+from vrag_kit.papers.mrag_suite.printed import printed_accuracy, printed_data
+from vrag_kit.types import Benchmark
+
+
+def closed_book_table(
+    closed_book: Mapping[str, pd.DataFrame], confidence: float | None
+) -> pd.DataFrame:
+    """What models answer without evidence: dataset, model, answers, right (with the best
+    score), without confidence, surer (with more confidence than `confidence`, where that
+    is one), right and surer; numbers of answers, no shares.
+    """
+    rows = []
+    for name, judged in closed_book.items():
+        right = judged["score"] >= scale_of(judged).best
+        surer = judged["confidence"] > (-1 if confidence is None else confidence)
+        told = pd.DataFrame(
+            {
+                "answers": judged["score"].notna(),
+                "right": right,
+                "without confidence": judged["confidence"].isna(),
+                "surer": surer,
+                "right and surer": right & surer,
+            }
+        )
+        counts = told.groupby(judged["model"], sort=False).sum()
+        rows.append(counts.reset_index().assign(dataset=name))
+    return pd.concat(rows, ignore_index=True).set_index(["dataset", "model"])
+
+
+def suite_controls(
+    suite: Mapping[str, Benchmark],
+    judged: Mapping[str, pd.DataFrame],
+    closed_book: Mapping[str, pd.DataFrame],
+    rules: FilterRules | None = None,
+    *,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """`filter_controls` of each data set, in percent or points: dataset, model, setting
+    (the control), metric, value, ci_low, ci_high, n, n_full, n_failed.
+
+    `judged` are the answers of each in one arm, `closed_book` those that the filter goes
+    by. Raises as `filter_without` and `filter_controls` do.
+    """
+    parts = []
+    for name, benchmark in suite.items():
+        decide = filter_without(benchmark, closed_book[name], rules)
+        table = filter_controls(judged[name], decide, seed=seed)
+        parts.append(table.assign(dataset=name, metric="accuracy"))
+    table = in_percent(pd.concat(parts, ignore_index=True))
+    return table.rename(columns={"control": "setting"})
+
+
+def kept_shares(decisions: pd.DataFrame) -> pd.DataFrame:
+    """`keep_rates` of each dataset, with `paper`: the share that is printed as kept, in
+    percent (Table 1), of a data set that the paper has, else NaN.
+
+    `decisions` are those of every data set, with the column dataset.
+    """
+    table = keep_rates(decisions, by=["dataset"])
+    printed = printed_data().pivot(index="dataset", columns="metric", values="value")
+    share = 100 * printed["n_filtered"] / printed["n_full"]
+    return table.assign(paper=share.reindex(table["dataset"]).to_numpy(float))
+
+
+def printed_change() -> pd.DataFrame:
+    """Filtered less full as printed (Table 2), in points: dataset, model, setting (the
+    filter, as in `filter_controls`), value; of other models, and of filters whose lists
+    are not public.
+    """
+    wide = printed_accuracy().pivot(index=["dataset", "model"], columns="split", values="value")
+    value = (wide["filtered"] - wide["full"]).rename("value").reset_index()
+    return value.assign(setting=FILTERED, n=np.nan)
