@@ -8,6 +8,7 @@ from vrag_kit.benchmarks.articles import Article, chunk_article, parse_article, 
 from vrag_kit.benchmarks.chart_mrag import load_chart_mrag
 from vrag_kit.benchmarks.crag_mm import load_crag_mm
 from vrag_kit.benchmarks.crag_mm_index import read_image_index, read_web_index
+from vrag_kit.benchmarks.gold_evidence import with_gold_evidence
 from vrag_kit.benchmarks.ids import original_id, safe_id
 from vrag_kit.benchmarks.images import ImageFile, decode, find_damaged
 from vrag_kit.benchmarks.knowledge import (
@@ -62,4 +63,5 @@ __all__ = [
     "read_species",
     "read_web_index",
     "safe_id",
+    "with_gold_evidence",
 ]

@@ -72,6 +72,15 @@ from vrag_kit.papers.mrag_suite.hybrid import (
 )
 from vrag_kit.papers.mrag_suite.hybrid_figure import hybrid_figure
 from vrag_kit.papers.mrag_suite.in_modes import InModes
+from vrag_kit.papers.mrag_suite.modes import (
+    effects_in_words,
+    effects_table,
+    judged_by_own,
+    mode_effects,
+    mode_means,
+    modes_beside_print,
+)
+from vrag_kit.papers.mrag_suite.modes_figure import modes_figure
 from vrag_kit.papers.mrag_suite.own_metrics import OWN_METRIC
 from vrag_kit.papers.mrag_suite.printed import (
     DATASETS,
@@ -161,6 +170,8 @@ __all__ = [
     "detected_by_rule",
     "detection_prompt",
     "domain_of",
+    "effects_in_words",
+    "effects_table",
     "equation_means",
     "evidence_table",
     "filter_controls",
@@ -177,11 +188,16 @@ __all__ = [
     "in_one_list",
     "inequalities",
     "inequality_figure",
+    "judged_by_own",
     "keep_rates",
     "kept",
     "kept_figure",
     "kept_shares",
     "load_assessor",
+    "mode_effects",
+    "mode_means",
+    "modes_beside_print",
+    "modes_figure",
     "near_copies",
     "one_of_each_figure",
     "pairs_of_suite",

@@ -81,8 +81,9 @@ def _marks(
 
 def _frame(axes: np.ndarray, lines: Mapping[Line, int], pooled_from: int) -> None:
     """The lines' names with their n, and a rule above the pooled ones."""
+    called = {ALL: "all data sets"}
     names = [
-        f"{'all data sets' if name == ALL else name}, {_KINDS[modality]} ({n:,})"
+        f"{called.get(name, name)}, {_KINDS[modality]} ({n:,})"
         for (name, modality), n in lines.items()
     ]
     axes[0].set_yticks(range(len(names)), names, fontsize=10)

@@ -1,0 +1,159 @@
+"""Evidence modes of a suite: who can be asked, each data set's own metric, and effects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from vrag_kit.analysis import in_percent
+from vrag_kit.benchmarks import ImageFile, with_gold_evidence
+from vrag_kit.judging import RuleJudge
+from vrag_kit.papers.mrag_suite import (
+    effects_in_words,
+    effects_table,
+    judged_by_own,
+    mode_effects,
+    mode_means,
+    modes_beside_print,
+    modes_figure,
+    printed_modes,
+)
+from vrag_kit.types import Benchmark, Evidence, Query
+
+SETTINGS = ("zero_shot", "distractors_only", "gt_plus_distractors", "gt_only")
+SAID = {  # setting → what is said to each of three questions, whose answers are "9", "9", "9"
+    "zero_shot": ("7", "7", "I don't know"),
+    "distractors_only": ("7", "7", "7"),
+    "gt_plus_distractors": ("9", "7", "7"),
+    "gt_only": ("9", "9", "7"),
+}
+
+
+def small(name: str) -> Benchmark:
+    """Three questions, each of a group of its own, answered by p0."""
+    picture = Evidence(doc_id="p0", image=ImageFile("p0.png"))
+    queries = {
+        f"q{n}": Query(query_id=f"q{n}", text="How many?", answers=("9",), group=f"g{n}")
+        for n in range(3)
+    }
+    qrels = {query_id: {"p0": 1} for query_id in queries}
+    return Benchmark(
+        name=name, fingerprint=name, queries=queries, corpus={"p0": picture}, qrels=qrels
+    )
+
+
+def answers() -> pd.DataFrame:
+    """As `ask_models` tells them."""
+    rows = [
+        {
+            "benchmark": "small",
+            "model": "m",
+            "setting": setting,
+            "k": 3,
+            "m": None,
+            "draw": 0,
+            "sample": 0,
+            "query_id": f"q{n}",
+            "group": f"g{n}",
+            "doc_ids": (),
+            "template": "t",
+            "answer": answer,
+            "status": "ok",
+            "detail": "",
+            "answer_id": f"{setting}{n}",
+        }
+        for setting in SETTINGS
+        for n, answer in enumerate(SAID[setting])
+    ]
+    return pd.DataFrame(rows)
+
+
+DATASETS = {"VisRAG-Plot": small("plots"), "Own": small("own")}
+
+
+@pytest.fixture(scope="module")
+def judged() -> dict[str, pd.DataFrame]:
+    return judged_by_own(DATASETS, dict.fromkeys(DATASETS, answers()), RuleJudge())
+
+
+def test_questions_without_gold_and_gold_that_is_missing_are_named_and_counted() -> None:
+    whole = small("whole")
+    bare = replace(whole, qrels={"q0": {"p0": 0}, "q1": {"p0": 1, "p7": 2}, "q2": {"p0": 1}})
+    nothing = replace(whole, qrels={query_id: {} for query_id in whole.queries})
+    kept, left_out = with_gold_evidence({"whole": whole, "bare": bare, "nothing": nothing})
+    assert kept["whole"] is whole
+    assert {name: list(each.queries) for name, each in kept.items()} == {
+        "whole": ["q0", "q1", "q2"],
+        "bare": ["q2"],
+    }
+    no_label, not_there = "no document is labelled as gold", "a gold document is not in the corpus"
+    assert left_out.to_dict("split")["data"] == [
+        ["bare", "q0", no_label, ""],
+        ["bare", "q1", not_there, "p7"],
+        *[["nothing", query_id, no_label, ""] for query_id in ("q0", "q1", "q2")],
+    ]
+
+
+def test_each_data_set_has_its_own_metric_or_the_judge_under_its_name(
+    judged: dict[str, pd.DataFrame],
+) -> None:
+    means = mode_means(judged)
+    metrics = means.groupby("dataset")["metric"].unique()
+    assert list(metrics["VisRAG-Plot"]) == ["relaxed_accuracy", "abstention"]
+    assert list(metrics["Own"]) == ["judged by rule", "abstention"]
+    found = means.set_index(["dataset", "metric", "setting"])["value"]
+    plots = [found["VisRAG-Plot", "relaxed_accuracy", setting] for setting in SETTINGS]
+    assert plots == pytest.approx([0, 0, 1 / 3, 2 / 3])
+    declined = [found["VisRAG-Plot", "abstention", setting] for setting in SETTINGS]
+    assert declined == pytest.approx([1 / 3, 0, 0, 0])
+
+
+def test_effects_are_paired_and_corrected_for_all_data_sets(
+    judged: dict[str, pd.DataFrame],
+) -> None:
+    effects = mode_effects(judged)
+    plots = effects[effects["dataset"] == "VisRAG-Plot"]
+    told = zip(plots["setting"], plots["than"], plots["value"], strict=True)
+    assert list(told) == [
+        ("gt_only", "zero_shot", pytest.approx(2 / 3)),
+        ("gt_plus_distractors", "gt_only", pytest.approx(-1 / 3)),
+        ("distractors_only", "zero_shot", 0.0),
+    ]
+    adds = effects[effects["setting"] == "gt_only"]
+    assert list(adds["p_holm"]) == pytest.approx([min(1.0, 2 * p) for p in adds["p"]])
+    table = effects_table(in_percent(effects))
+    assert table[["setting", "than"]].iloc[0].tolist() == ["gold only", "nothing"]
+    words = str(effects_in_words(in_percent(effects)))
+    assert "**m, gold only less nothing**: VisRAG-Plot" in words
+
+
+def test_printed_numbers_stand_beside_where_the_paper_has_them(
+    judged: dict[str, pd.DataFrame],
+) -> None:
+    table = modes_beside_print(in_percent(mode_means(judged)))
+    assert list(table.index.get_level_values("setting").unique()) == [
+        "nothing",
+        "distractors only",
+        "gold and distractors",
+        "gold only",
+    ]
+    paper = printed_modes().query("dataset == 'VisRAG-Plot' and setting == 'gt_only'")["value"]
+    row = table.loc[("VisRAG-Plot", "relaxed_accuracy", "gold only")]
+    of_table_5 = row.filter(like="Table 5").iloc[0]
+    assert of_table_5 == f"{paper.min():.1f} – {paper.median():.1f} – {paper.max():.1f} (6)"
+    nothing = table.loc[("VisRAG-Plot", "relaxed_accuracy", "nothing")]
+    assert nothing.filter(like="Table").tolist() == ["–", "–", "–"]
+    assert table.loc["Own"].filter(like="Table").eq("–").all(axis=None)
+
+
+def test_the_figure_has_a_panel_a_data_set_in_its_own_metric(
+    judged: dict[str, pd.DataFrame],
+) -> None:
+    figure = modes_figure(in_percent(mode_means(judged)))
+    labels = {axis.get_title(): axis.get_ylabel() for axis in figure.axes}
+    assert labels == {
+        "VisRAG-Plot (n = 3)": "relaxed_accuracy (%)",
+        "Own (n = 3)": "judged by rule (%)",
+    }

@@ -1,0 +1,142 @@
+"""Short answers in the modes of evidence, each data set by its own metric (Table 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from vrag_kit.analysis.accuracy import column_means, per_query
+from vrag_kit.analysis.cells import NOTHING, differences_table, interval_cells
+from vrag_kit.analysis.comparison import by_question, compare
+from vrag_kit.analysis.sentences import Prose, differences_in_words
+from vrag_kit.judging import SHARES, Judge, judge_all, load_judge, scale_of
+from vrag_kit.papers.mrag_suite.own_metrics import OWN_METRIC
+from vrag_kit.papers.mrag_suite.printed import (
+    MODES,
+    printed_claims,
+    printed_modes,
+    printed_range,
+)
+from vrag_kit.types import Benchmark
+
+ZERO_SHOT = "zero_shot"
+ABSTENTION = "abstention"
+ARMS = {
+    ZERO_SHOT: "nothing",
+    MODES[0]: "distractors only",
+    MODES[1]: "gold and distractors",
+    MODES[2]: "gold only",
+}
+"""Setting → what is shown, from nothing that answers to nothing else."""
+EFFECTS = (
+    (MODES[2], ZERO_SHOT),
+    (MODES[1], MODES[2]),
+    (MODES[0], ZERO_SHOT),
+)
+"""(setting, the one it is set against): what gold evidence adds, what distractors cost
+beside it, and what they do alone.
+"""
+_ARM = ["dataset", "metric", "model", "setting"]
+
+
+def judged_by_own(
+    datasets: Mapping[str, Benchmark], answers: Mapping[str, pd.DataFrame], judge: Judge
+) -> dict[str, pd.DataFrame]:
+    """Data set → its judged answers (`judge_all`) with the column metric: the data set's
+    own (`OWN_METRIC`), or, where it has none, what `judge` gives, under its name.
+    """
+    judged = {}
+    for name, table in answers.items():
+        own = load_judge(OWN_METRIC[name]) if name in OWN_METRIC else judge
+        metric = OWN_METRIC.get(name, f"judged by {judge.name}")
+        judged[name] = judge_all(own, datasets[name], table).assign(metric=metric)
+    return judged
+
+
+def mode_means(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Means of a data set's own metric, then of how many answers decline (metric
+    "abstention"): dataset, metric, model, setting, value, ci_low, ci_high, n, n_failed
+    (answers without a score, which are left out).
+    """
+    tables = []
+    for name, table in judged.items():
+        own = table["metric"].iloc[0]
+        told = table.assign(dataset=name)
+        for column, metric in (("score", own), ("abstained", ABSTENTION)):
+            scale = scale_of(table) if column == "score" else SHARES
+            means = column_means(told, [column], by=["dataset", "model", "setting"], scale=scale)
+            tables.append(means.assign(metric=metric))
+    means = pd.concat(tables, ignore_index=True)
+    return means[[*_ARM, *(name for name in means if name not in _ARM)]]
+
+
+def mode_effects(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """`EFFECTS` on the same questions: dataset, metric, model, setting, than (what it is
+    set against), value, ci_low, ci_high, n, n_failed, p, p_holm.
+
+    p_holm corrects each effect for all data sets and models. Nothing is pooled, as no
+    two metrics are one.
+    """
+    tables = []
+    for name, table in judged.items():
+        values = per_query(table.assign(dataset=name), by=_ARM)
+        for setting, than in EFFECTS:
+            pair = values[values["setting"].isin([setting, than])]
+            found = compare(pair, arm="setting", by=_ARM[:3], baseline=than)
+            tables.append(found.assign(than=than))
+    table = pd.concat(tables, ignore_index=True)
+    table["p_holm"] = by_question(table, ["setting", "than"])
+    first = [*_ARM, "than"]
+    return table[[*first, *(name for name in table if name not in first)]]
+
+
+def effects_table(effects: pd.DataFrame) -> pd.DataFrame:
+    """`differences_table` of `in_percent(mode_effects(…))`, what is shown in words."""
+    shown = effects["setting"].map(ARMS)
+    return differences_table(effects.assign(setting=shown, than=effects["than"].map(ARMS)))
+
+
+def effects_in_words(effects: pd.DataFrame) -> Prose:
+    """Sentences on `in_percent(mode_effects(…))`, one a model and effect, on all data
+    sets in turn.
+    """
+    told = effects["setting"].map(ARMS) + " less " + effects["than"].map(ARMS)
+    said = effects.drop(columns=["metric", "setting", "than"])
+    said.insert(0, "effect", told)
+    return differences_in_words(
+        said, than="the other", by=["model", "effect"], of="each data set's own metric"
+    )
+
+
+def modes_beside_print(means: pd.DataFrame) -> pd.DataFrame:
+    """Data sets, their metrics and what is shown down; our models' cells with n, and what
+    the paper's models reach on its data (`printed_range`): EM/Accuracy of Table 5, and
+    the F1 over claims of Tables 14 and 15, by modality where it prints two. "–" where it
+    prints none.
+
+    `means` are `in_percent(mode_means(…))`, of which the own metrics are shown.
+    """
+    keys = ["dataset", "metric", "setting"]
+    own = means[means["metric"] != ABSTENTION]
+    cells = own.assign(cell=interval_cells(own, n=True))
+    wide = cells.pivot_table(index=keys, columns="model", values="cell", aggfunc="first")
+    known = cells[keys].drop_duplicates()
+    table = wide.reindex(pd.MultiIndex.from_frame(known))[list(cells["model"].unique())]
+    places = pd.MultiIndex.from_frame(known[["dataset", "setting"]])
+    for title, paper in _printed().items():
+        spread = printed_range(paper, ["dataset", "setting"])
+        table[f"{title}: {spread.name}"] = spread.reindex(places).to_numpy()
+    return table.rename(index=ARMS, level="setting").fillna(NOTHING)
+
+
+def _printed() -> dict[str, pd.DataFrame]:
+    """What the paper prints by mode, by title."""
+    claims = printed_claims(14, 15)
+    f1 = claims[claims["metric"] == "f1"]
+    texts = f1["modality"] == "text"
+    return {
+        "Table 5, EM/Accuracy": printed_modes(),
+        "Tables 14 and 15, F1, pictures": f1[~texts],
+        "Tables 14 and 15, F1, texts": f1[texts],
+    }
