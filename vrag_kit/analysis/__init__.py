@@ -39,6 +39,7 @@ from vrag_kit.analysis.claims_file import (
 from vrag_kit.analysis.claims_labelled import to_label, with_true_sheets
 from vrag_kit.analysis.claims_means import claim_means, claim_values, sheet_rows
 from vrag_kit.analysis.claims_ragchecker import ragchecker_metrics
+from vrag_kit.analysis.claims_raw import MadeWhole, check_claims_file, unchecked
 from vrag_kit.analysis.claims_shares import Share
 from vrag_kit.analysis.claims_written import claims_file_of
 from vrag_kit.analysis.company import cost_of_company, growth_of_company
@@ -78,6 +79,7 @@ __all__ = [
     "ClaimsFile",
     "Estimate",
     "Item",
+    "MadeWhole",
     "Measured",
     "Mix",
     "Ratio",
@@ -99,6 +101,7 @@ __all__ = [
     "best_top_k",
     "by_stratum",
     "change_over_k",
+    "check_claims_file",
     "claim_means",
     "claim_means_apart",
     "claim_values",
@@ -155,6 +158,7 @@ __all__ = [
     "swap_effect",
     "swap_outcomes",
     "to_label",
+    "unchecked",
     "verdict_agreement",
     "verdict_confusion",
     "verdict_pairs",

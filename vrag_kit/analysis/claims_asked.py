@@ -34,6 +34,7 @@ class AskedRow:
     words: str  # "" where the model was silent
     items: tuple[Evidence, ...]  # as the answerer saw them
     failure: Failure | None  # why there is nothing to take apart
+    claims: tuple[str, ...] | None = None  # taken out of the words before; None: not yet
 
     @property
     def said(self) -> Said:
@@ -68,7 +69,7 @@ class Told:
     def __init__(self, extractor: ClaimExtractor, rows: Iterable[AskedRow]) -> None:
         said: dict[Said, None] = {}
         for row in rows:
-            if row.failure is None and row.words:
+            if row.failure is None and row.words and row.claims is None:
                 said[row.said] = None
             if row.failure is None and (right := _right(row.query)):
                 said[right] = None
@@ -76,6 +77,8 @@ class Told:
 
     def claims(self, row: AskedRow) -> Extraction:
         """Of an answer."""
+        if row.claims is not None:
+            return Extraction(claims=row.claims)
         return self._found[row.said] if row.words else Extraction()
 
     def gold(self, query: Query) -> Extraction:

@@ -61,15 +61,24 @@ def with_claims(
     ANSWERS.check(answers, ["query_id", "status", "doc_ids"], "with_claims")
     rows = [asked_row(benchmark, row, column, shown_as) for row in answers.to_dict("records")]
     _check_eyes(checker, answers, rows)
+    found = sheets_of(rows, extractor, checker)
+    table = pd.DataFrame([_cells(each) for each in found], columns=_CELLS, index=answers.index)
+    _tell(table, extractor.name, checker.name)
+    return answers.assign(**{str(name): cells for name, cells in table.items()})
+
+
+def sheets_of(
+    rows: Sequence[AskedRow], extractor: ClaimExtractor, checker: ClaimChecker
+) -> list[ClaimSheet | Failure]:
+    """The sheet of each answer, or why it has none; what several have in common is asked
+    once.
+    """
     told = Told(extractor, rows)
     verdicts = Verdicts()
     for row in rows:
         _want(row, told, verdicts)
     verdicts.ask(checker)
-    found = [_sheet(row, told, verdicts) for row in rows]
-    table = pd.DataFrame([_cells(each) for each in found], columns=_CELLS, index=answers.index)
-    _tell(table, extractor.name, checker.name)
-    return answers.assign(**{str(name): cells for name, cells in table.items()})
+    return [_sheet(row, told, verdicts) for row in rows]
 
 
 _CELLS = ["sheet", "n_claims", "n_unread", "no_sheet"]

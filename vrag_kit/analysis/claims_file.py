@@ -7,30 +7,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any  # what JSON holds
 
 import numpy as np
 
-from vrag_kit.analysis.claims import ClaimSheet, Item, Label, Row
+from vrag_kit.analysis.claims import ClaimSheet
 from vrag_kit.analysis.claims_ragchecker import GENERATOR, OVERALL, RETRIEVER, ragchecker_metrics
-from vrag_kit.errors import VragError, short
+from vrag_kit.analysis.claims_result import ClaimsResult
+from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.judging.claims import Relation
 from vrag_kit.plain import Json, JsonView
 
-LABELS: dict[str | None, Label] = {
-    "Entailment": Relation.ENTAILMENT,
-    "Neutral": Relation.NEUTRAL,
-    "Contradiction": Relation.CONTRADICTION,
-    None: None,
-}
-"""RAGChecker's words; null where the kit could not read a verdict."""
 GROUPS = {
     "overall_metrics": OVERALL,
     "retriever_metrics": RETRIEVER,
     "generator_metrics": GENERATOR,
 }
-_NOT_YET = "It is not extracted and checked yet: let RAGChecker do that, or give both models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +43,15 @@ def read_claims_file(path: Path | str) -> ClaimsFile:
     query and matrix, for a label that is missing, surplus or unknown, and for a matrix
     that is not there; and for a file that is missing or no such JSON.
     """
+    document, results = read_results(path)
+    return ClaimsFile(document, tuple(result.sheet() for result in results))
+
+
+def read_results(path: Path | str) -> tuple[Json, list[ClaimsResult]]:
+    """(what a file of RAGChecker's holds, its results), whether these are extracted and
+    checked or not. Raises `VragError` for a file that is missing or no such JSON, and a
+    result without its names.
+    """
     file = Path(path)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
@@ -63,7 +63,7 @@ def read_claims_file(path: Path | str) -> ClaimsFile:
     if not isinstance(results, list):
         raise VragError(f'{file}: no list "results" at the top; expected RAGChecker\'s JSON.')
     numbered = enumerate(results, start=1)
-    return ClaimsFile(document, tuple(_Result(file, n, each).sheet() for n, each in numbered))
+    return dict(document), [ClaimsResult(file, n, each) for n, each in numbered]
 
 
 def with_metrics(file: ClaimsFile) -> tuple[Json, int]:
@@ -104,96 +104,3 @@ def ragchecker_groups(sheets: Sequence[ClaimSheet]) -> dict[str, dict[str, float
 def _percent(values: Sequence[float]) -> float | None:
     known = [value for value in values if not math.isnan(value)]
     return round(float(np.mean(known)) * 100, 1) if known else None
-
-
-class _Result:
-    """One result of a file, checked as it is read."""
-
-    def __init__(self, file: Path, number: int, result: object) -> None:
-        if not isinstance(result, Mapping) or not isinstance(result.get("query_id"), str | int):
-            raise VragError(
-                f"{file}, result {number}: found {short(result)}, expected a mapping with a"
-                " query_id."
-            )
-        self._result: Mapping[str, Any] = result
-        self._where = f"{file}, query {result['query_id']!r}"
-
-    def sheet(self) -> ClaimSheet:
-        """Its sheet."""
-        claims, gold = self._claims("response_claims"), self._claims("gt_answer_claims")
-        items = self._items()
-        return ClaimSheet(
-            query_id=str(self._result["query_id"]),
-            claims=claims,
-            gold_claims=gold,
-            items=items,
-            accepted=self._row("answer2response", len(claims)),
-            recalled=self._row("response2answer", len(gold)),
-            on_claims=self._rows("retrieved2response", len(claims), len(items)),
-            on_gold=self._rows("retrieved2answer", len(gold), len(items)),
-        )
-
-    def _claims(self, name: str) -> tuple[str, ...]:
-        claims = []
-        for number, claim in enumerate(self._list(name), start=1):
-            words = claim if isinstance(claim, list) else [claim]
-            if not all(isinstance(word, str) for word in words) or not "".join(words).strip():
-                raise VragError(
-                    f"{self._where}, {name}, number {number}: found {short(claim)}, expected a"
-                    " triple of texts, or a text."
-                )
-            claims.append(" ".join(filter(None, words)))
-        return tuple(claims)
-
-    def _items(self) -> tuple[Item, ...]:
-        if self._result.get("retrieved_context") is None:
-            return ()
-        items = []
-        for number, item in enumerate(self._list("retrieved_context"), start=1):
-            found = item.get("doc_id") if isinstance(item, Mapping) else None
-            modality = item.get("modality", "text") if isinstance(item, Mapping) else None
-            if not isinstance(found, str | int) or modality not in ("image", "text"):
-                raise VragError(
-                    f"{self._where}, retrieved_context, number {number}: found {short(item)},"
-                    " expected a doc_id, a text, and perhaps the modality image or text."
-                )
-            items.append(Item(str(found), modality))
-        return tuple(items)
-
-    def _rows(self, name: str, rows: int, length: int) -> tuple[Row, ...]:
-        if length == 0 and self._result.get(name) is None:  # nothing was retrieved
-            return ((),) * rows
-        found = self._list(name)
-        if len(found) != rows:
-            raise VragError(
-                f"{self._where}, {name}: found {len(found)} rows, expected {rows}, one a claim."
-            )
-        numbered = enumerate(found, start=1)
-        return tuple(self._labels(f"{name}, row {n}", row, length) for n, row in numbered)
-
-    def _row(self, name: str, length: int) -> Row:
-        return self._labels(name, self._list(name), length)
-
-    def _labels(self, name: str, labels: object, length: int) -> Row:
-        if not isinstance(labels, list) or len(labels) != length:
-            count = f"{len(labels)} labels" if isinstance(labels, list) else short(labels)
-            raise VragError(
-                f"{self._where}, {name}: found {count}, expected {length}: a missing label is not"
-                " taken for Neutral, a surplus one is not cut."
-            )
-        for label in labels:
-            if not isinstance(label, str | None) or label not in LABELS:
-                known = ", ".join(each for each in LABELS if each)
-                raise VragError(
-                    f"{self._where}, {name}: found the label {short(label)}, expected one of"
-                    f" {known}, or null where none could be read."
-                )
-        return tuple(LABELS[label] for label in labels)
-
-    def _list(self, name: str) -> list[Any]:
-        found = self._result.get(name)
-        if found is None:
-            raise VragError(f"{self._where}: it has no {name!r}. {_NOT_YET}.")
-        if not isinstance(found, list):
-            raise VragError(f"{self._where}, {name}: found {short(found)}, expected a list.")
-        return found

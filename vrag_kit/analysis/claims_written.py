@@ -9,7 +9,8 @@ import pandas as pd
 
 from vrag_kit.analysis.claims import ClaimSheet, Item, Row
 from vrag_kit.analysis.claims_asked import references
-from vrag_kit.analysis.claims_file import LABELS, ClaimsFile
+from vrag_kit.analysis.claims_file import ClaimsFile
+from vrag_kit.analysis.claims_result import LABELS
 from vrag_kit.errors import VragError
 from vrag_kit.plain import Json
 from vrag_kit.types import Benchmark
@@ -52,8 +53,14 @@ def _result(benchmark: Benchmark, row: Mapping[Hashable, Any], column: str) -> J
         "response": words if isinstance(words, str) else "",
         "retrieved_context": [_item(benchmark, item) for item in sheet.items],
     }
+    return {**said, **sheet_json(sheet)}
+
+
+def sheet_json(sheet: ClaimSheet) -> Json:
+    """A sheet's claims and matrices under RAGChecker's names; a claim is a triple of its
+    words and twice nothing.
+    """
     return {
-        **said,
         "response_claims": [[claim, "", ""] for claim in sheet.claims],
         "gt_answer_claims": [[claim, "", ""] for claim in sheet.gold_claims],
         "answer2response": _labels(sheet.accepted),

@@ -111,22 +111,39 @@ def metrics(
 @app.command()
 def claims(
     file: Annotated[
-        Path, typer.Argument(help="RAGChecker's JSON, with claims extracted and checked")
+        Path, typer.Argument(help="RAGChecker's JSON, its input or its output, or in between")
     ],
     as_json: Annotated[
         bool, typer.Option("--json", help="print one JSON object: answers, ragchecker, rows")
     ] = False,
     to: Annotated[
         Path | None,
-        typer.Option(help="write the file anew with RAGChecker's metrics, as it reads them"),
+        typer.Option(help="write the file anew with claims, labels and RAGChecker's metrics"),
     ] = None,
+    extractor: Annotated[
+        str, typer.Option(help="the model that takes answers apart, where the file has no claims")
+    ] = "",
+    checker: Annotated[
+        str, typer.Option(help="the model that checks claims; the extractor's unless given")
+    ] = "",
+    answers_dir: Annotated[
+        Path, typer.Option(help="where the models' words are kept; nothing is asked twice")
+    ] = Path("runs/answers"),
+    device: Annotated[str, typer.Option(help="where a model runs that runs here")] = "cpu",
+    only_forecast: Annotated[
+        bool, typer.Option("--forecast", help="say what would be asked, and ask nothing")
+    ] = False,
 ) -> None:
     """Claim diagnostics of RAGChecker's files: its own metrics, and MM-RAGChecker's by
-    modality, from the same verdicts.
+    modality, from the same verdicts. A file without claims needs --extractor.
     """
-    from vrag_kit.runner.claims import print_claims
+    from vrag_kit.runner.claims import Readers, print_claims, print_forecast
 
-    print_claims(file, as_json=as_json, to=to)
+    readers = Readers(extractor=extractor, checker=checker, answers_dir=answers_dir, device=device)
+    if only_forecast:
+        print_forecast(file, readers)
+    else:
+        print_claims(file, readers, as_json=as_json, to=to)
 
 
 @app.command()

@@ -23,6 +23,7 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN, forecasting
+from vrag_kit.forecast import Forecast as Ongoing
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.generator import Forecast
 from vrag_kit.generation.stand_in import StandIn
@@ -86,17 +87,24 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
                 partly[name_of(notebook)] = f"code cell {fault.cell} fails there: {fault.words}"
             else:
                 failed[name_of(notebook)] = fault.words
-        asked = [model for model in forecast.models if isinstance(model, StandIn) and model.prompts]
         with ExitStack() as opened:
             places = sorted(forecast.stores)
             stores = [opened.enter_context(AnswerStore(place)) for place in places]
             return Foresight(
-                models=[_together(models, stores) for models in _alike(asked)],
+                models=would_ask(forecast, stores),
                 stored=len(_stored(shown, stores)),
                 any_order=sorted(forecast.any_order),
                 failed=failed,
                 partly=partly,
             )
+
+
+def would_ask(forecast: Ongoing, stores: Sequence[AnswerStore]) -> list[Asked]:
+    """What each model would be asked that a forecast has come upon; `stores` tell what it
+    has cost so far.
+    """
+    asked = [model for model in forecast.models if isinstance(model, StandIn) and model.prompts]
+    return [_together(models, stores) for models in _alike(asked)]
 
 
 def _stored(answer_ids: set[str], stores: Sequence[AnswerStore]) -> set[str]:

@@ -1,0 +1,175 @@
+"""`vrag claims` on RAGChecker's input: claims are taken out and checked, what a file has
+already stays, nothing is asked twice, and what is missing is named by query and field.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claim_sheets import row
+from PIL import Image
+from strange_server import StrangeServer, text_in
+from test_claims_checked import Colors, Painter
+from typer.testing import CliRunner
+
+from vrag_kit.analysis import check_claims_file, read_claims_file, with_metrics, write_claims_file
+from vrag_kit.errors import VragError
+from vrag_kit.judging import RuleChecker, RuleExtractor
+from vrag_kit.runner.cli import app
+
+
+def raw(**more: object) -> dict[str, Any]:
+    """A result of RAGChecker's input."""
+    return {
+        "query_id": "1",
+        "query": "Of what color is it?",
+        "gt_answer": "red",
+        "response": "red and blue",
+        "retrieved_context": [
+            {"doc_id": "a", "text": "it is red"},
+            {"doc_id": "b", "text": "it is blue"},
+            {"doc_id": "c", "text": "it flies"},
+        ],
+        "my own": 1,
+    } | more
+
+
+def write(folder: Path, *results: object) -> Path:
+    file = folder / "raw.json"
+    file.write_text(json.dumps({"results": results, "told by": "me"}), encoding="utf-8")
+    return file
+
+
+def made(file: Path, painter: Painter | None = None) -> Any:
+    return check_claims_file(file, RuleExtractor(Colors()), RuleChecker(Colors(), painter))
+
+
+def test_a_file_of_input_gets_claims_labels_and_metrics(tmp_path: Path) -> None:
+    result = raw()
+    found = made(write(tmp_path, result))
+    (sheet,) = found.file.sheets
+    assert (found.asked, found.lost) == (1, ())
+    assert (sheet.claims, sheet.gold_claims) == (("It is red.", "It is blue."), ("It is red.",))
+    # the claim red, then the claim blue: against the right answer; against a, b and c
+    assert (sheet.accepted, sheet.recalled) == (row("EC"), row("E"))
+    assert (sheet.on_claims, sheet.on_gold) == ((row("ECN"), row("CEN")), (row("ECN"),))
+    document, left_out = with_metrics(found.file)
+    assert left_out == 0
+    write_claims_file(tmp_path / "out.json", document)
+    assert read_claims_file(tmp_path / "out.json").sheets == (sheet,)
+    (told,) = document["results"]
+    assert {name: told[name] for name in result} == result
+    assert document["told by"] == "me"
+    assert told["metrics"]["precision"] == 1 / 2
+    assert told["metrics"]["faithfulness"] == 1
+
+
+def test_what_a_file_has_already_stays(tmp_path: Path) -> None:
+    claims = [["It", "is", "green."]]
+    half = raw(response_claims=claims, answer2response=["Neutral"])
+    found = made(write(tmp_path, half))
+    (sheet,) = found.file.sheets
+    assert sheet.claims == ("It is green.",)
+    assert sheet.accepted == row("N")  # rules would say that red contradicts it
+    assert sheet.on_claims == (row("CCN"),)
+    (told,) = found.file.document["results"]
+    assert (told["response_claims"], told["answer2response"]) == (claims, ["Neutral"])
+    whole = made(write(tmp_path, *found.file.document["results"]))
+    assert (whole.asked, whole.file.sheets) == (0, (sheet,))
+
+
+def test_pictures_are_looked_at_and_nothing_retrieved_is_nothing_to_check(tmp_path: Path) -> None:
+    Image.new("RGB", (2, 2)).save(tmp_path / "p.png")
+    shown = [{"doc_id": "p_blue", "modality": "image", "image": "p.png"}]
+    bare = raw(query_id="2", retrieved_context=None, response=" ")
+    painter = Painter()
+    found = made(write(tmp_path, raw(retrieved_context=shown), bare), painter)
+    first, second = found.file.sheets
+    assert first.on_claims == (row("C"), row("E"))
+    assert [item.modality for item in first.items] == ["image"]
+    assert {str(each.item.image.where) for each in painter.asked} == {str(tmp_path / "p.png")}
+    assert (second.claims, second.items, second.recalled) == ((), (), row("N"))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"response": None}, "query '1', response: found None, expected a text"),
+        ({"gt_answer": 3}, "query '1', gt_answer: found 3, expected a text"),
+        ({"query": None}, "query '1', query: found None"),
+        ({"retrieved_context": [{"doc_id": "a"}]}, "number 1: the evidence of 'a' is missing"),
+        ({"retrieved_context": [{"doc_id": "a", "text": " "}]}, 'expected words in "text"'),
+        (
+            {"retrieved_context": [{"doc_id": "a", "text": "x", "modality": "image"}]},
+            "the evidence of 'a' is missing; expected a path in \"image\"",
+        ),
+        (
+            {"retrieved_context": [{"doc_id": "a", "modality": "image", "image": "gone.png"}]},
+            "there is no picture .*gone.png",
+        ),
+        ({"response_claims": ["It is red.", " "]}, "response_claims, number 2: found ' '"),
+        ({"response_claims": ["It is red."], "answer2response": []}, "found 0 labels, expected 1"),
+        (
+            {"response_claims": ["It is red."], "retrieved2response": [["Neutral"]]},
+            "retrieved2response, row 1: found 1 labels, expected 3",
+        ),
+        ({"answer2response": ["Perhaps", "Neutral"]}, "answer2response: found the label 'Perhaps'"),
+        ({"retrieved_context": "none"}, "retrieved_context: found 'none', expected a list"),
+    ],
+)
+def test_what_is_wrong_is_named_by_file_query_and_field(
+    tmp_path: Path, more: dict[str, object], words: str
+) -> None:
+    with pytest.raises(VragError, match=r"raw\.json, query '1'") as error:
+        made(write(tmp_path, raw(**more)))
+    assert error.match(words)
+
+
+def test_without_a_model_it_says_what_to_type(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match="claims FILE --extractor gpt-4o-mini@openai"):
+        vrag(write(tmp_path, raw()))
+
+
+@pytest.fixture
+def server() -> Iterator[StrangeServer]:
+    plans = {
+        "Write one fact a line": ["say It is red."],
+        "Judge claims": ["say 1: ENTAILMENT"],
+    }
+    with StrangeServer(plans) as running:
+        yield running
+
+
+def vrag(*words: object) -> Any:
+    return CliRunner().invoke(app, ["claims", *map(str, words)], catch_exceptions=False)
+
+
+def test_the_command_asks_a_model_once_and_can_say_beforehand_what(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    file = write(tmp_path, raw())
+    named = ["--extractor", f"one@{server.url}", "--answers-dir", tmp_path / "answers"]
+    foreseen = vrag(file, *named, "--forecast").stdout
+    assert "forecast:" in foreseen
+    assert not _asked(server)
+    out = tmp_path / "out.json"
+    told = vrag(file, *named, "--json", "--to", out)
+    rows = json.loads(told.stdout)["rows"]
+    assert "extracted and checked" in told.stderr
+    (found,) = [each for each in rows if each["metric"] == "precision"]
+    assert found["value"] == 1
+    # two texts to take apart; one claim against four, one gold claim against four
+    assert len(_asked(server)) == 2 + 4 + 4 - 3  # the two claims are the same in three places
+    again = json.loads(vrag(file, *named, "--json").stdout)
+    assert again["rows"] == rows
+    assert json.loads(vrag(out, "--json").stdout)["rows"] == rows
+    assert len(_asked(server)) == 7
+    assert "no model is asked anything" in vrag(file, *named, "--forecast").stdout
+
+
+def _asked(server: StrangeServer) -> list[object]:
+    return [each for each in server.requests if "word: ready" not in text_in(each)]

@@ -1,0 +1,189 @@
+"""One result of a file of RAGChecker's: its texts, claims and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any  # what JSON holds
+
+from vrag_kit.analysis.claims import ClaimSheet, Item, Label, Row
+from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.errors import VragError, short
+from vrag_kit.judging.claims import Relation
+from vrag_kit.types import Evidence
+
+LABELS: dict[str | None, Label] = {
+    "Entailment": Relation.ENTAILMENT,
+    "Neutral": Relation.NEUTRAL,
+    "Contradiction": Relation.CONTRADICTION,
+    None: None,
+}
+"""RAGChecker's words; null where the kit could not read a verdict."""
+CLAIMS = ("response_claims", "gt_answer_claims")
+MATRICES = {
+    "answer2response": "accepted",
+    "response2answer": "recalled",
+    "retrieved2response": "on_claims",
+    "retrieved2answer": "on_gold",
+}
+"""RAGChecker's name of a matrix → the sheet's."""
+_OF_ITEMS = ("retrieved2response", "retrieved2answer")
+_NOT_YET = (
+    "It is not extracted and checked yet: name a model that does so, as in `vrag claims FILE"
+    " --extractor gpt-4o-mini@openai`, or let RAGChecker do it"
+)
+
+
+class ClaimsResult:
+    """One result, checked as it is read."""
+
+    def __init__(self, file: Path, number: int, result: object) -> None:
+        if not isinstance(result, Mapping) or not isinstance(result.get("query_id"), str | int):
+            raise VragError(
+                f"{file}, result {number}: found {short(result)}, expected a mapping with a"
+                " query_id."
+            )
+        self.told: Mapping[str, Any] = result
+        """What the file holds."""
+        self.query_id = str(result["query_id"])
+        self._file = file
+        self._where = f"{file}, query {result['query_id']!r}"
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """What is not extracted or checked yet, of `CLAIMS` and `MATRICES`."""
+        bare = not self.told.get("retrieved_context")
+        needed = [name for name in (*CLAIMS, *MATRICES) if not (bare and name in _OF_ITEMS)]
+        return tuple(name for name in needed if self.told.get(name) is None)
+
+    def sheet(self) -> ClaimSheet:
+        """Its sheet."""
+        claims, gold = self.claims("response_claims"), self.claims("gt_answer_claims")
+        items = self.items()
+        return ClaimSheet(
+            query_id=self.query_id,
+            claims=claims,
+            gold_claims=gold,
+            items=items,
+            accepted=self._row("answer2response", len(claims)),
+            recalled=self._row("response2answer", len(gold)),
+            on_claims=self._rows("retrieved2response", len(claims), len(items)),
+            on_gold=self._rows("retrieved2answer", len(gold), len(items)),
+        )
+
+    def words(self, name: str) -> str:
+        """One of its texts: "query", "response" or "gt_answer"."""
+        found = self.told.get(name)
+        if not isinstance(found, str):
+            raise VragError(
+                f"{self._where}, {name}: found {short(found)}, expected a text, to take claims out"
+                " of and to hold them against."
+            )
+        return found
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What was retrieved, to be looked at: the text of an item, or the picture that
+        its "image" names, from the file's folder. Raises `VragError` where there is
+        neither.
+        """
+        found = []
+        items = self.items()
+        for number, (item, told) in enumerate(zip(items, self._shown(), strict=True), start=1):
+            text, image = told.get("text"), told.get("image")
+            if item.modality == "text" and isinstance(text, str) and text.strip():
+                found.append(Evidence(doc_id=item.doc_id, text=text))
+            elif item.modality == "image" and isinstance(image, str) and image:
+                picture = self._file.parent / image
+                if not picture.is_file():
+                    raise VragError(
+                        f"{self._where}, retrieved_context, number {number}: there is no picture"
+                        f" {picture}; expected a path from the file's folder."
+                    )
+                found.append(Evidence(doc_id=item.doc_id, image=ImageFile(picture)))
+            else:
+                needed = 'a path in "image"' if item.modality == "image" else 'words in "text"'
+                raise VragError(
+                    f"{self._where}, retrieved_context, number {number}: the evidence of"
+                    f" {item.doc_id!r} is missing; expected {needed}, to check claims by."
+                )
+        return tuple(found)
+
+    def matrices(self, sheet: ClaimSheet) -> dict[str, Any]:
+        """Those of the sheet's four matrices that the file holds, by the sheet's names."""
+        p = len(sheet.items)
+        n, m = len(sheet.claims), len(sheet.gold_claims)
+        found: dict[str, Any] = {}
+        for name in set(MATRICES) - set(self.lacking):
+            rows = n if name.endswith("2response") else m
+            of_items = name in _OF_ITEMS
+            found[MATRICES[name]] = self._rows(name, rows, p) if of_items else self._row(name, rows)
+        return found
+
+    def claims(self, name: str) -> tuple[str, ...]:
+        """The claims of the answer ("response_claims"), or gold ones."""
+        claims = []
+        for number, claim in enumerate(self._list(name), start=1):
+            words = claim if isinstance(claim, list) else [claim]
+            if not all(isinstance(word, str) for word in words) or not "".join(words).strip():
+                raise VragError(
+                    f"{self._where}, {name}, number {number}: found {short(claim)}, expected a"
+                    " triple of texts, or a text."
+                )
+            claims.append(" ".join(filter(None, words)))
+        return tuple(claims)
+
+    def items(self) -> tuple[Item, ...]:
+        """What was retrieved."""
+        items = []
+        for number, item in enumerate(self._shown(), start=1):
+            found = item.get("doc_id") if isinstance(item, Mapping) else None
+            modality = item.get("modality", "text") if isinstance(item, Mapping) else None
+            if not isinstance(found, str | int) or modality not in ("image", "text"):
+                raise VragError(
+                    f"{self._where}, retrieved_context, number {number}: found {short(item)},"
+                    " expected a doc_id, a text, and perhaps the modality image or text."
+                )
+            items.append(Item(str(found), modality))
+        return tuple(items)
+
+    def _shown(self) -> list[Any]:
+        there = self.told.get("retrieved_context") is not None
+        return self._list("retrieved_context") if there else []
+
+    def _rows(self, name: str, rows: int, length: int) -> tuple[Row, ...]:
+        if length == 0 and self.told.get(name) is None:  # nothing was retrieved
+            return ((),) * rows
+        found = self._list(name)
+        if len(found) != rows:
+            raise VragError(
+                f"{self._where}, {name}: found {len(found)} rows, expected {rows}, one a claim."
+            )
+        numbered = enumerate(found, start=1)
+        return tuple(self._labels(f"{name}, row {n}", row, length) for n, row in numbered)
+
+    def _row(self, name: str, length: int) -> Row:
+        return self._labels(name, self._list(name), length)
+
+    def _labels(self, name: str, labels: object, length: int) -> Row:
+        if not isinstance(labels, list) or len(labels) != length:
+            count = f"{len(labels)} labels" if isinstance(labels, list) else short(labels)
+            raise VragError(
+                f"{self._where}, {name}: found {count}, expected {length}: a missing label is not"
+                " taken for Neutral, a surplus one is not cut."
+            )
+        for label in labels:
+            if not isinstance(label, str | None) or label not in LABELS:
+                known = ", ".join(each for each in LABELS if each)
+                raise VragError(
+                    f"{self._where}, {name}: found the label {short(label)}, expected one of"
+                    f" {known}, or null where none could be read."
+                )
+        return tuple(LABELS[label] for label in labels)
+
+    def _list(self, name: str) -> list[Any]:
+        found = self.told.get(name)
+        if found is None:
+            raise VragError(f"{self._where}: it has no {name!r}. {_NOT_YET}.")
+        if not isinstance(found, list):
+            raise VragError(f"{self._where}, {name}: found {short(found)}, expected a list.")
+        return found
