@@ -13,7 +13,7 @@ from claim_sheets import sheet
 
 from vrag_kit.analysis import ACROSS, Answered, ClaimSheet, across, across_table
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.suite import InWords, open_suite, open_world, with_true_claims
+from vrag_kit.fieldguide.suite import InWords, TrueClaims, open_suite, open_world
 from vrag_kit.papers.crag_mm import two_not_right
 from vrag_kit.plotting import across_figure
 from vrag_kit.types import Benchmark, Query
@@ -191,9 +191,13 @@ def test_the_table_and_the_figure_tell_numbers_and_reasons() -> None:
     assert wide.loc[("toy", "m"), "faithfulness"] == "no claims were taken out of its answers"
     names = {"accuracy": "accuracy", "gcue": "gCUE", "truthfulness": "truthfulness"}
     figure = across_figure(table, names)
-    first, second, _ = figure.axes
-    assert [text.get_text() for text in first.texts] == ["n = 7"]
-    assert [text.get_text().replace("\n", " ") for text in second.texts] == [NOT_ASKED]
+    said = [text.get_text() for text in figure.axes[0].texts]
+    accuracy = table.set_index("metric").loc["accuracy"]
+    told = f"[{accuracy['ci_low']:.0f}, {accuracy['ci_high']:.0f}]"
+    assert {"toy", "m", "50", told, "n = 7", "0 to 100 %", "−100 to 100 %", "a"} <= set(said)
+    below = [text.get_text() for text in figure.texts]
+    assert below[:2] == ["a", NOT_ASKED]
+    assert below[-1].endswith("Hollow: some answers failed.")
 
 
 def test_documents_are_asked_about_by_their_words(tmp_path: Path) -> None:
@@ -210,8 +214,35 @@ def test_documents_are_asked_about_by_their_words(tmp_path: Path) -> None:
         "top_k": [2, 2],
     }
     row = Answered(name="pages", benchmark=asked, judged=judged, k=2)
-    checked = with_true_claims(row, open_world("suite-drawn-small"))
+    checked = claims_of(tmp_path).of(row)
+    assert checked.claims_of == "questions"  # none about several traits
     assert cells(checked).loc["claim_recall", "value"] == 100  # two pages, the gold one first
     more = InWords(questions=3)
     chosen = more.chosen(datasets["VisRAG-Doc"])
     assert chosen[:2] == InWords(questions=2).chosen(datasets["VisRAG-Doc"])
+
+
+def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
+    tmp_path: Path,
+) -> None:
+    datasets = open_suite("suite-drawn-small", ["WebQA"])
+    words = InWords(k=2, questions=4)
+    asked, judged = words.ask(datasets, ["field-guide-vlm-few"], tmp_path, run_with=RUN)["WebQA"]
+    row = Answered(name="WebQA", benchmark=asked, judged=judged, k=2)
+    asker = claims_of(tmp_path)
+    checked = asker.of(row)
+    found = cells(checked)
+    assert found.loc["claim_recall", "counted"] == "long answers"
+    assert found.loc["accuracy", "counted"] == "questions"
+    shown = dict(zip(row.arm["query_id"], row.arm["doc_ids"], strict=True))
+    for each in checked.checked.to_dict("records"):
+        assert each["doc_ids"] == shown[each["query_id"]]
+        assert len(each["parts"]) == len(asker.world.parts(asked.queries[each["query_id"]]))
+    other = replace(asker, model="field-guide-vlm-many")
+    with pytest.raises(VragError, match="WebQA: field-guide-vlm-few gave the short answers"):
+        other.of(row)
+
+
+def claims_of(folder: Path) -> TrueClaims:
+    world = open_world("suite-drawn-small")
+    return TrueClaims(world=world, model="field-guide-vlm-few", answers_dir=folder, run_with=RUN)

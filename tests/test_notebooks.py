@@ -43,9 +43,8 @@ def test_a_notebook_is_thin(path: Path) -> None:
         imports = all(isinstance(each, ast.Import | ast.ImportFrom) for each in statements)
         lines = len(statements) if imports else len(cell.source.splitlines())
         most = 14 if "parameters" in cell.metadata.get("tags", []) else 12
-        if most == 14:  # five steps in one notebook; a suite of data sets; five papers
-            folders = {"building": 20, "across": 20, "mrag_suite": 20}
-            most = folders.get(path.parent.name, most)
+        if most == 14:  # five steps in one notebook; a suite of data sets
+            most = {"building": 20, "mrag_suite": 20}.get(path.parent.name, most)
         assert lines <= most, cell.source
         assert not any(
             isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While)

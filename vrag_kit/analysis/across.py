@@ -55,6 +55,8 @@ class Answered:
     """What ends a conversation; None where nothing does."""
     checked: pd.DataFrame | None = None
     """The arm's answers with their sheets, of `with_claims`."""
+    claims_of: str = "questions"
+    """What n of metrics of claims counts: "long answers", where others were asked for."""
     unchecked: str = "no claims were taken out of its answers"
     """Why there are no sheets."""
 
@@ -172,7 +174,9 @@ def claims_across(answered: Answered, *, family: str, metric: str) -> Measured:
     table = claim_means(checked, by=["model"])
     chosen = (table["family"] == family) & (table["metric"] == metric)
     (row,) = table[chosen & (table["modality"] == "all")].to_dict("records")
-    return _measured(row) if row["n"] else Measured(reason="no answer's verdicts could be read")
+    if not row["n"]:
+        return Measured(reason="no answer's verdicts could be read")
+    return _measured(row, counted=answered.claims_of)
 
 
 def own_across(answered: Answered, *, metric: str) -> Measured:

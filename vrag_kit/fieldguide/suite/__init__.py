@@ -17,7 +17,7 @@ from vrag_kit.fieldguide.suite.closed_book import ask_closed_book
 from vrag_kit.fieldguide.suite.drawing import draw_suite
 from vrag_kit.fieldguide.suite.edition import EDITIONS
 from vrag_kit.fieldguide.suite.facts import Fact, relation
-from vrag_kit.fieldguide.suite.in_words import WITH_WORDS, InWords, with_true_claims
+from vrag_kit.fieldguide.suite.in_words import WITH_WORDS, InWords
 from vrag_kit.fieldguide.suite.language import Language
 from vrag_kit.fieldguide.suite.long_answers import (
     ClaimReaders,
@@ -28,6 +28,7 @@ from vrag_kit.fieldguide.suite.long_answers import (
 )
 from vrag_kit.fieldguide.suite.looking import PictureChecker
 from vrag_kit.fieldguide.suite.opening import DRAWN_SUITE, World, open_suite, open_world
+from vrag_kit.fieldguide.suite.true_claims import TrueClaims
 from vrag_kit.fieldguide.suite.truth import TruthChecker
 from vrag_kit.fieldguide.suite.wording import (
     FIELD_GUIDE,
@@ -50,6 +51,7 @@ __all__ = [
     "Language",
     "LongAnswers",
     "PictureChecker",
+    "TrueClaims",
     "TruthChecker",
     "World",
     "ask_closed_book",
@@ -71,5 +73,4 @@ __all__ = [
     "say_anew",
     "trait_questions",
     "with_references",
-    "with_true_claims",
 ]

@@ -5,18 +5,16 @@ say, shown as passages to models that read no print.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from vrag_kit.analysis import Answered, with_claims
 from vrag_kit.benchmarks import captions_only
-from vrag_kit.fieldguide.suite.opening import MRAG_BENCH, VISUAL_RAG, World
-from vrag_kit.fieldguide.suite.truth import TruthChecker
+from vrag_kit.fieldguide.suite.opening import MRAG_BENCH, VISUAL_RAG
 from vrag_kit.generation import ask_models, gcue_arms
-from vrag_kit.judging import RuleExtractor, RuleJudge, judge_all
+from vrag_kit.judging import RuleJudge, judge_all
 from vrag_kit.options import Entry
 from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_suite import DATASETS
@@ -26,7 +24,7 @@ from vrag_kit.types import Benchmark
 
 WITH_WORDS = tuple(name for name in DATASETS if name not in (VISUAL_RAG, MRAG_BENCH))
 """The data sets whose documents all say something."""
-_PASSAGES = WORDING.only("text_passages")
+PASSAGES = WORDING.only("text_passages")
 """One wording for every arm that shows passages."""
 
 
@@ -60,7 +58,7 @@ class InWords:
             run = bm25_run(few.queries.values(), few.corpus, self.k)
             arms = gcue_arms(few, run, k=self.k, seed=self.seed)
             answers = ask_models(
-                models, few, arms, answers_dir, wording=_PASSAGES, run_with=run_with
+                models, few, arms, answers_dir, wording=PASSAGES, run_with=run_with
             )
             found[name] = (few, judge_all(RuleJudge(), few, answers))
         return found
@@ -69,15 +67,3 @@ class InWords:
         """Questions in an order in which another number of them moves none."""
         there = [name for name in benchmark.queries if benchmark.relevant(name)]
         return ordered(there, self.seed, "in words")[: self.questions or None]
-
-
-def with_true_claims(row: Answered, world: World) -> Answered:
-    """The row with the claims of its answers, read by the rules of the guide's language
-    and held against what was drawn.
-
-    Raises `VragError` where an answer makes a claim, and was shown a picture that is not
-    of the drawing.
-    """
-    extractor = RuleExtractor(world.language)
-    checker = TruthChecker(world.language, world.shown)
-    return replace(row, checked=with_claims(row.benchmark, row.arm, extractor, checker))
