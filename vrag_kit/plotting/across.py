@@ -145,11 +145,12 @@ def _draw(axis: Axes, at: tuple[int, int], row: Row, track: _Track, color: str) 
     face = "white" if row["n_failed"] else color
     mark: Style = {"color": color, "markersize": 6, "markerfacecolor": face, "zorder": 4}
     axis.plot(track.place(column, row["value"]), line, "o", **mark)
-    value, low, high = (track.number(row[name]) for name in ("value", "ci_low", "ci_high"))
+    value = track.number(row["value"])
+    interval = f"[{track.number(row['ci_low'])}, {track.number(row['ci_high'])}]"
     number: Style = {"fontsize": 12.5, "fontweight": "bold", "ha": "right", "va": "baseline"}
     axis.text(column + 0.4, place - 0.1, value, **number)
     beside: Style = {"fontsize": 8, "color": DARK, "ha": "left", "va": "baseline"}
-    axis.text(column + 0.43, place - 0.1, f"[{low}, {high}]", **beside)
+    axis.text(column + 0.43, place - 0.1, interval, **beside)
     counted = "" if row["counted"] == "questions" else f" {row['counted']}"
     below: Style = {"fontsize": 7.5, "color": _FAINT, "ha": "center", "va": "center"}
     axis.text(column + 0.5, place + 0.37, f"n = {row['n']:,}{counted}", **below)
