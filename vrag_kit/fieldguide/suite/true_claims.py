@@ -14,6 +14,7 @@ import pandas as pd
 from vrag_kit.analysis import Answered, with_claims
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.suite.in_words import PASSAGES
+from vrag_kit.fieldguide.suite.long_answers import with_references
 from vrag_kit.fieldguide.suite.opening import World
 from vrag_kit.fieldguide.suite.truth import TruthChecker
 from vrag_kit.generation import Decomposed, ask_models
@@ -39,8 +40,9 @@ class TrueClaims:
         language and held against what was drawn.
 
         Where questions have several parts (`World.parts`), these are asked one by one over
-        the documents that the answer saw, and joined: a short answer makes one claim. Other
-        questions' answers are taken as they are. Raises `VragError` where another model
+        the documents that the answer saw, and joined, and what is right is what is true of
+        all parts: a short answer makes one claim. Other questions' answers are taken as
+        they are. Raises `VragError` where another model
         gave the short answers, and where an answer makes a claim, and was shown a picture
         that is not of the drawing.
         """
@@ -49,7 +51,8 @@ class TrueClaims:
         queries = row.benchmark.queries.values()
         is_long = any(len(self.world.parts(query)) > 1 for query in queries)
         answers = self._long(row) if is_long else row.arm
-        checked = with_claims(row.benchmark, answers, extractor, checker)
+        benchmark = with_references(row.benchmark, self.world) if is_long else row.benchmark
+        checked = with_claims(benchmark, answers, extractor, checker)
         return replace(row, checked=checked, claims_of="long answers" if is_long else "questions")
 
     def _long(self, row: Answered) -> pd.DataFrame:
