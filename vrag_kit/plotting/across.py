@@ -17,8 +17,8 @@ from matplotlib.patches import Rectangle
 
 from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
 
-_WIDTH, _HEIGHT = 1.2, 0.66  # of a cell, inches
-_LEFT, _TOP = 1.75, 0.95  # for names of rows and of columns
+_WIDTH, _HEIGHT = 1.3, 0.66  # of a cell, inches
+_LEFT, _TOP = 1.8, 0.95  # for names of rows and of columns
 _LINE = 0.19  # of a reason, inches
 _BESIDE = 2  # reasons in a line
 _WITHIN = {"truthfulness": (-100.0, 100.0)}
@@ -111,9 +111,10 @@ def _name_rows(axis: Axes, lines: Sequence[tuple[str, str]], colors: Mapping[str
     """Name, and the model in its colour, at the left of every line; a band behind every
     second.
     """
+    left = _LEFT / _WIDTH
     for place, (name, model) in enumerate(lines):
         if place % 2 == 0:
-            band = Rectangle((-10, place - 0.5), 20 + axis.get_xlim()[1], 1, facecolor=_PALE)
+            band = Rectangle((-left, place - 0.5), left + axis.get_xlim()[1], 1, facecolor=_PALE)
             band.set(edgecolor="none", clip_on=False, zorder=0)
             axis.add_patch(band)
         beside: Style = {"xytext": (-10, 0), "textcoords": "offset points", "ha": "right"}
@@ -127,8 +128,8 @@ def _name_column(axis: Axes, column: int, title: str, track: _Track) -> None:
     above: Style = {"textcoords": "offset points", "ha": "center", "annotation_clip": False}
     told: Style = {"fontsize": 8, "color": _FAINT, "va": "bottom", **above}
     axis.annotate(track.told, (column + 0.5, -0.5), (0, 6), **told)
-    head: Style = {"fontsize": 11, "fontweight": "bold", "va": "bottom", **above}
-    axis.annotate(fill(title, 13), (column + 0.5, -0.5), (0, 20), **head)
+    head: Style = {"fontsize": 10.5, "fontweight": "bold", "va": "bottom", **above}
+    axis.annotate(fill(title, 12), (column + 0.5, -0.5), (0, 20), **head)
 
 
 def _draw(axis: Axes, at: tuple[int, int], row: Row, track: _Track, color: str) -> None:
@@ -148,9 +149,9 @@ def _draw(axis: Axes, at: tuple[int, int], row: Row, track: _Track, color: str) 
     value = track.number(row["value"])
     interval = f"[{track.number(row['ci_low'])}, {track.number(row['ci_high'])}]"
     number: Style = {"fontsize": 12.5, "fontweight": "bold", "ha": "right", "va": "baseline"}
-    axis.text(column + 0.4, place - 0.1, value, **number)
+    axis.text(column + 0.38, place - 0.1, value, **number)
     beside: Style = {"fontsize": 8, "color": DARK, "ha": "left", "va": "baseline"}
-    axis.text(column + 0.43, place - 0.1, interval, **beside)
+    axis.text(column + 0.41, place - 0.1, interval, **beside)
     counted = "" if row["counted"] == "questions" else f" {row['counted']}"
     below: Style = {"fontsize": 7.5, "color": _FAINT, "ha": "center", "va": "center"}
     axis.text(column + 0.5, place + 0.37, f"n = {row['n']:,}{counted}", **below)
