@@ -225,13 +225,15 @@ def test_replies_that_cannot_be_read_are_counted_by_prompt() -> None:
     assert readable_table({"mine": table})["mine"].to_dict() == {"one": "2 of 2", "two": "1 of 2"}
 
 
-def test_the_sweep_is_drawn_by_prompt_with_the_chosen_one_in_bold() -> None:
+def test_the_sweep_is_drawn_by_prompt_with_the_chosen_one_filled() -> None:
     names = [f"g{number}" for number in range(8)]
     scores = {name: dict.fromkeys(names, value) for name, value in (("one", 0.25), ("two", 0.75))}
     swept = sweeps_of({"first": sweep(scores), "second": sweep({"two": scores["two"]})})
     first, second = sweep_figure(swept).axes
     assert isinstance(first, Axes)
-    labels = {label.get_text(): label.get_fontweight() for label in first.get_yticklabels()}
-    assert labels == {"one": "normal", "two": "bold"}
+    assert [label.get_text() for label in first.get_yticklabels()] == ["one", "two"]
+    filled = [line for line in first.lines if line.get_markerfacecolor() != "white"]
+    drawn = [round(float(y)) for line in filled for y in line.get_ydata()]
+    assert drawn == [1, 1]  # "two", on both halves
     assert first.get_title() == "first\n(n = 4 and 4)"
     assert len(second.get_yticks()) == 2

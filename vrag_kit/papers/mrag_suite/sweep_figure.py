@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.papers.mrag_suite.prompt_sweep import CHOOSE, REPORT
-from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
+from vrag_kit.plotting.style import GREY, PALETTE, new_figure
 
 _LOOKS = {CHOOSE: (GREY, "o", "where one is chosen"), REPORT: (PALETTE[0], "s", "reported")}
 
@@ -18,7 +18,7 @@ _LOOKS = {CHOOSE: (GREY, "o", "where one is chosen"), REPORT: (PALETTE[0], "s", 
 def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
     """A panel a data set (name → `prompt_sweep` in percent), a line a prompt: its mean on
     the half where one is chosen and on the one where it is reported, 95 % intervals as
-    bars; the chosen prompt in bold.
+    bars; the marks of the chosen prompt are filled.
     """
     prompts = list(pd.concat(sweeps.values())["prompt"].unique())
     size = (3.6 * len(sweeps) + 2.6, 0.36 * len(prompts) + 1.9)
@@ -30,7 +30,7 @@ def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
             axis.tick_params(labelleft=False)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
-    words = "Bars: 95 % intervals. Filled and named in bold: the prompt that was chosen."
+    words = "Bars: 95 % intervals. Filled: the prompt that was chosen for the data set."
     figure.suptitle(words, fontsize=9)
     return figure
 
@@ -47,8 +47,5 @@ def _panel(axis: Axes, name: str, table: pd.DataFrame) -> None:
             drawn.set(markerfacecolor=face, zorder=3)
         axis.plot([], [], marker, color=color, label=said)
     axis.set_yticks(rows, list(table.index), fontsize=9)
-    for label, mine in zip(axis.get_yticklabels(), chosen, strict=True):
-        label.set_fontweight("bold" if mine else "normal")
-        label.set_color(DARK)
     axis.set(title=f"{name}\n(n = {counts[0]} and {counts[1]})", xlabel="accuracy (%)")
     axis.grid(axis="y", visible=False)
