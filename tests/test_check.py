@@ -188,6 +188,21 @@ def test_what_the_run_would_refuse_is_missing_here(
     assert any(words in line for line in missing), missing
 
 
+def test_retrievers_by_modality_are_looked_for_one_by_one(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    values = {
+        "notebooks": ["mrag_suite/44_claim_diagnostics"],
+        "suite": {"mine": {"layout": "pages", "rows": str(tmp_path / "nowhere")}},
+        "retrievers": {"image": ["bm25", "nobody/one"], "text": ["bm25", {"model": "./two"}]},
+    }
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    _, missing = check_parameters(file)
+    told = [line for line in missing if "retriever" in line or "two" in line]
+    assert len(told) == 2, missing
+    assert "retriever 'nobody/one' is not on this machine yet" in told[0]
+    assert "two" in told[1]
+
+
 def test_a_name_that_is_given_twice_and_a_wrong_indentation_are_named_with_their_line(
     tmp_path: Path,
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.checkpoints import check_device, find_checkpoint, near_name
 from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.suite.assessing import PUT_BACK
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
@@ -38,7 +39,7 @@ _ASKED = {
 """Parameters that each name one model, and what it is called in messages."""
 _NOBODY = {
     "judge": tuple(JUDGES),
-    "rewriter": ("",),
+    "rewriter": ("", PUT_BACK),
     "writer": (TEMPLATE,),
     "filter_model": ("",),
     "extractor": ("", RULE),
@@ -127,21 +128,30 @@ def _together(plan: Plan) -> dict[str, Any]:
 def _check_retrievers(together: Mapping[str, Any], report: _Report) -> None:
     for name in _SEARCHING:
         value = together.get(name)
-        entries = value if isinstance(value, list) else [value]
-        for entry in entries:
-            if not entry or entry in list(WORD_INDEXES):
-                continue
-            if _of_open_clip(entry):
-                line = (
-                    f"retriever {entry!r}: open_clip fetches its weights on the first run, unless"
-                )
-                _once(report.found, f"{line} they are in its cache")
-            elif problem := _retriever_problem(entry):
-                _once(report.missing, problem)
-                told = entry.get("model") if isinstance(entry, Mapping) else entry
-                _once(report.unsearched, str(told))
-                one = _ANY_RETRIEVER
-                report.replace(name, [one] if isinstance(value, list) else one)
+        if isinstance(value, Mapping) and "model" not in value:  # some of each modality
+            lacking = [each for each in value if _check_some(value[each], report)]
+            if lacking:
+                report.replace(name, {**value, **{each: [_ANY_RETRIEVER] for each in lacking}})
+        elif _check_some(value, report):
+            one = _ANY_RETRIEVER
+            report.replace(name, [one] if isinstance(value, list) else one)
+
+
+def _check_some(value: Any, report: _Report) -> bool:  # a parameter: one retriever, or a list
+    """Whether a retriever is not here; what is missing is noted."""
+    lacking = False
+    for entry in value if isinstance(value, list) else [value]:
+        if not entry or entry in list(WORD_INDEXES):
+            continue
+        if _of_open_clip(entry):
+            line = f"retriever {entry!r}: open_clip fetches its weights on the first run, unless"
+            _once(report.found, f"{line} they are in its cache")
+        elif problem := _retriever_problem(entry):
+            _once(report.missing, problem)
+            told = entry.get("model") if isinstance(entry, Mapping) else entry
+            _once(report.unsearched, str(told))
+            lacking = True
+    return lacking
 
 
 def _check_models(together: Mapping[str, Any], how: Mapping[str, Any], report: _Report) -> None:

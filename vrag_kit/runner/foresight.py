@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,8 @@ def _answer_ids(space: Mapping[str, Any]) -> set[str]:
     for table in tables:
         if "answer_id" in table:
             answer_ids |= set(table["answer_id"].astype(str))
+        if "parts" in table:  # of long answers that are joined from replies
+            answer_ids |= set(chain.from_iterable(table["parts"]))
     return answer_ids
 
 
