@@ -1,5 +1,5 @@
 """Processes that hold conversations over one store, with a search and a rewriter at each
-turn and an early stop. Tests kill them.
+turn; with a served model and an early stop, or with a checkpoint. Tests kill them.
 
 They are forked from a server that has imported all that they need.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import multiprocessing
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -19,11 +21,15 @@ import pandas as pd
 from talks import entry, make_talks, page
 
 from vrag_kit.generation import AnswerStore, Asking, EarlyStop, Talk, load_generator, load_rewriter
+from vrag_kit.generation.generator import Generator, Reply
 from vrag_kit.generation.talking import Inquiry
 from vrag_kit.papers.crag_mm import WORDINGS, Arms, rewriting_wording, two_not_right
 from vrag_kit.retrieval.run import make_run
-from vrag_kit.types import DocId, Evidence, Query
+from vrag_kit.types import DocId, Evidence, Prompt, Query
 
+SERVED = ("openai",)
+LOADED = ("torch", "timm", "transformers.models.fast_vlm.modeling_fast_vlm")
+"""What processes import otherwise, each for itself."""
 LENGTHS = {"a": 4, "b": 2, "c": 4, "d": 3}
 
 
@@ -79,12 +85,56 @@ def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFram
         return inquiry.table(arms.contexts(talks, ["mm_llm", "task_3"]))
 
 
+class Noting:
+    """A generator that notes when it was asked what, in a file; else as it is."""
+
+    def __init__(self, model: Generator, notes: Path) -> None:
+        self.model, self.notes = model, notes
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.model, name)
+
+    def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
+        lines = [json.dumps([time.time(), words_of(prompt)]) + "\n" for prompt in prompts]
+        with self.notes.open("a", encoding="utf-8") as file:
+            file.write("".join(lines))
+        return self.model.generate(prompts, sample=sample)
+
+
+def words_of(prompt: Prompt) -> str:
+    """All that is said in a prompt, which here tells it from every other."""
+    parts = [part for message in prompt for part in message.parts]
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def hold_here(store: Path, folder: Path, model: str, lease: float = 30.0) -> pd.DataFrame:
+    """As `hold`, with a checkpoint that is loaded in this process; nothing ends early."""
+    talks = make_talks(folder, LENGTHS)
+    how = Asking(batch_size=3, max_new_tokens=24)
+    short = {"model": model, "max_new_tokens": 24}
+    notes = store.parent / "asked.jsonl"
+    wording = rewriting_wording()
+    writer = load_rewriter(short, store.parent, wording=wording, run_with={"batch_size": 3})
+    writer = replace(writer, generator=Noting(writer.generator, notes), lease=lease)
+    arms = Arms(
+        images=listed("image", entry("kg-1", ("Van", {"wheels": 4}))),
+        web=listed("text", page("w1", "Vans", "They have wheels.")),
+        rewrite="found_history",
+        rewriter=writer,
+    )
+    asked = Noting(load_generator(short, decoding="greedy"), notes)
+    with AnswerStore(store, lease=lease) as answers:
+        talk = Talk(wording=WORDINGS["paper"], search=arms)
+        inquiry = Inquiry(generator=asked, benchmark=talks, store=answers, talk=talk, how=how)
+        return inquiry.table(arms.contexts(talks, ["mm_llm", "task_3"]))
+
+
 def start(
     store: Path, folder: Path, url: str, lease: float = 1.0
 ) -> tuple[BaseProcess, Connection]:
     """A process that says "ready", waits for a word, asks, and sends what it printed."""
     forking = multiprocessing.get_context("forkserver")
-    forking.set_forkserver_preload(["openai", "talking_process"])
+    forking.set_forkserver_preload([*(SERVED if "://" in url else LOADED), "talking_process"])
     here, there = forking.Pipe()
     process = forking.Process(target=_work, args=(there, store, folder, url, lease))
     process.start()
@@ -96,5 +146,5 @@ def _work(pipe: Connection, store: Path, folder: Path, url: str, lease: float) -
     pipe.send("ready")
     pipe.recv()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        hold(store, folder, url, lease)
+        (hold if "://" in url else hold_here)(store, folder, url, lease)
     pipe.send(printed.getvalue())
