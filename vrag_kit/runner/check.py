@@ -14,7 +14,6 @@ from typing import Any
 from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.checkpoints import check_device, find_checkpoint, near_name
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.suite.assessing import PUT_BACK
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
@@ -39,7 +38,7 @@ _ASKED = {
 """Parameters that each name one model, and what it is called in messages."""
 _NOBODY = {
     "judge": tuple(JUDGES),
-    "rewriter": ("", PUT_BACK),
+    "rewriter": ("",),
     "writer": (TEMPLATE,),
     "filter_model": ("",),
     "extractor": ("", RULE),
