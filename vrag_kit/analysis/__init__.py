@@ -15,6 +15,7 @@ from vrag_kit.analysis.agreement import (
     confusion,
     pairs_of,
 )
+from vrag_kit.analysis.arm_differences import arm_differences, arm_table
 from vrag_kit.analysis.association import association
 from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
 from vrag_kit.analysis.cells import differences_table, interval_cells, interval_table
@@ -66,9 +67,12 @@ from vrag_kit.analysis.percent import in_percent
 from vrag_kit.analysis.prediction_powered import corrected_accuracy, gains_beside_judge
 from vrag_kit.analysis.results import load_results
 from vrag_kit.analysis.rouge import arm_correlation, rouge_follows
+from vrag_kit.analysis.saved_answers import load_answers, save_answers
 from vrag_kit.analysis.sentences import differences_in_words
 from vrag_kit.analysis.settings_table import settings_table
+from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
 from vrag_kit.analysis.strata import by_stratum, with_strata
+from vrag_kit.analysis.two_arms import flips, paired_answers
 
 __all__ = [
     "ACROSS",
@@ -93,6 +97,8 @@ __all__ = [
     "agreement_table",
     "annotator_agreement",
     "arm_correlation",
+    "arm_differences",
+    "arm_table",
     "as_picture",
     "as_text",
     "association",
@@ -126,6 +132,7 @@ __all__ = [
     "evidence_metrics",
     "fieller",
     "first_clue_rank",
+    "flips",
     "gains_beside_judge",
     "gcue",
     "gcue_of",
@@ -136,9 +143,11 @@ __all__ = [
     "interval_table",
     "kinds_of_answers",
     "labels_of",
+    "load_answers",
     "load_results",
     "mean_budget",
     "over_draws",
+    "paired_answers",
     "pairs_of",
     "per_query",
     "ragchecker_groups",
@@ -147,13 +156,16 @@ __all__ = [
     "risk_coverage",
     "rouge_follows",
     "sample_cases",
+    "save_answers",
     "selective_accuracy",
     "settings_table",
     "sheet_rows",
     "sheet_table",
+    "sign_flip_p",
     "since_smallest_k",
     "slice_means",
     "slice_values",
+    "smallest_difference",
     "summarise",
     "swap_effect",
     "swap_outcomes",

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-_SHARES = ("value", "ci_low", "ci_high", "std", "if_all_wrong", "if_all_right", "if_refusals_wrong")
+_SHARES = (
+    *("value", "ci_low", "ci_high", "std", "if_all_wrong", "if_all_right", "if_refusals_wrong"),
+    *("value_a", "value_b", "smallest"),
+)
 
 
 _COUNTS = {"hit_count": "images", "successful_turns": "turns"}

@@ -31,6 +31,8 @@ COLUMNS = (
 FIRST = ("folder", "experiment", "source", *COLUMNS, "unit")
 """The columns that come first, in this order; the others follow as the files have them.
 """
+TABLE = ".table.csv"
+"""How files end that hold a table as it is shown; they are no results."""
 _NAMES = ("folder", "experiment", "source", "model", "retriever", "setting", "metric", "unit")
 _COUNTS = ("k", "m", "draw", "n", "n_failed")
 _NUMBERS = (*_COUNTS, "value", "ci_low", "ci_high")
@@ -56,7 +58,8 @@ def load_results(folder: Path | str) -> pd.DataFrame:
             f"{place}: no such folder of results. Run `vrag run params/visual_rag/demo.yaml`"
             " first, or name the `figures_dir` of your parameter file."
         )
-    files = sorted(place.rglob("[0-9][0-9]_*.csv"))
+    found = sorted(place.rglob("[0-9][0-9]_*.csv"))
+    files = [file for file in found if not file.name.endswith(TABLE)]
     if not files:
         raise VragError(
             f"{place}: holds no results, which are files like 03_baselines.csv. Run `vrag run"

@@ -36,7 +36,8 @@ def sign_flip_p(differences: np.ndarray, groups: np.ndarray | pd.Series) -> floa
 
     sums = _sums(differences, groups)
     sizes, counts = np.unique(np.abs(sums)[np.abs(sums) > 0], return_counts=True)
-    totals, shares = np.zeros(1), np.ones(1)
+    totals: np.ndarray = np.zeros(1)
+    shares: np.ndarray = np.ones(1)
     for size, count in zip(sizes, counts, strict=True):
         if len(totals) * (count + 1) > MOST:
             return math.nan

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,6 +80,18 @@ class TsvImage:
 
     def _unreadable(self, error: OSError) -> VragError:
         return VragError(f"{self.where}: cannot be read ({error.strerror}). {_FETCH}")
+
+
+_WHERE = re.compile(r"(?P<file>.+), image (?P<id>\d+) at byte (?P<byte>[\d,]+)")
+
+
+def tsv_image_at(where: str) -> TsvImage | None:
+    """The picture whose `where` it is; None for another kind's."""
+    found = _WHERE.fullmatch(where)
+    if found is None:
+        return None
+    offset = int(found["byte"].replace(",", ""))
+    return TsvImage(Path(found["file"]), int(found["id"]), offset)
 
 
 class TsvFile:

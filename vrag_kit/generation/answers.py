@@ -136,6 +136,12 @@ class AnswerStore:
             return list(json.loads(prompt))
         raise VragError(f"{self.path}: no answer {answer_id!r}.")
 
+    def places(self, pixels: str) -> list[str]:
+        """Where pictures of that pixel hash were, the `where` of each."""
+        with self._file.reading() as db:
+            rows = db.execute("SELECT DISTINCT place FROM pictures WHERE pixels = ?", (pixels,))
+            return [str(place) for (place,) in rows]
+
     def failures(self, answer_ids: Iterable[str]) -> dict[str, float]:
         """Which of these questions have failed, and when that was written down, in
         seconds; what `claim` needs to ask them again.

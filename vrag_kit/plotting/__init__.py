@@ -19,6 +19,7 @@ from vrag_kit.plotting.pictures import asked_figure
 from vrag_kit.plotting.retrieval import contact_sheet, retrieved_figure, retriever_figure
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure
+from vrag_kit.plotting.save_table import as_latex, save_table
 from vrag_kit.plotting.shares import shares_figure
 from vrag_kit.plotting.slices import slices_figure
 from vrag_kit.plotting.style import colors_of, new_figure
@@ -30,6 +31,7 @@ __all__ = [
     "accuracy_figure",
     "across_figure",
     "agreement_figure",
+    "as_latex",
     "asked_figure",
     "baseline_figure",
     "budget_figure",
@@ -53,6 +55,7 @@ __all__ = [
     "retriever_figure",
     "rouge_figure",
     "save_figure",
+    "save_table",
     "shares_figure",
     "side_by_side",
     "slices_figure",

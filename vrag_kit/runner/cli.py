@@ -72,6 +72,38 @@ def report(
 
 
 @app.command()
+def compare(
+    a: Annotated[
+        Path, typer.Argument(help="a `figures_dir` of results, or one *.answers.jsonl.gz in it")
+    ],
+    b: Annotated[
+        Path | None, typer.Argument(help="another one; the same where two of its arms are compared")
+    ] = None,
+    choose_a: Annotated[
+        list[str] | None,
+        typer.Option("--a", help="what of A: column=value, as in model=mine; several times"),
+    ] = None,
+    choose_b: Annotated[list[str] | None, typer.Option("--b", help="what of B")] = None,
+    only: Annotated[
+        str, typer.Option(help="experiments whose name contains this, such as visual_rag/03")
+    ] = "",
+    to: Annotated[Path, typer.Option(help="the folder for the page and its tables")] = Path(
+        "runs/compare"
+    ),
+) -> None:
+    """Two runs, or two arms of one: what changed, in which direction, with the pictures
+    of each prompt; whether it is a difference, and which one could have been seen.
+    Writes compare.html, compare.csv, compare.tex and flips.csv.
+    """
+    from vrag_kit.runner.comparing import Sides, compare_runs
+
+    chosen = {"choose_a": choose_a or (), "choose_b": choose_b or ()}
+    table = compare_runs(Sides(a=a, b=b or a, only=only, **chosen), to)
+    print(table.to_string(index=False))
+    print(f"the answers that changed, with their pictures, are in {to / 'compare.html'}")
+
+
+@app.command()
 def metrics(
     qrels: Annotated[Path, typer.Argument(help="TREC relevance labels: query_id 0 doc_id label")],
     run_file: Annotated[

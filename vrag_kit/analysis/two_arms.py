@@ -1,0 +1,171 @@
+"""Two arms, or two runs, side by side: answer beside answer, and who flipped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.analysis.saved_answers import NEEDED
+from vrag_kit.errors import VragError
+
+Choice = Mapping[str, Any]  # Any: texts and numbers, as parameters have them
+"""Column → the value that is chosen: {"model": "field-guide-vlm-few", "k": 5}."""
+EACH = ("answer", "status", "score", "verdict", "doc_ids", "relevant", "answer_id", "store")
+"""What either side says of itself, with _a or _b behind its name."""
+ASKED = ("group", "question", "references", "worst", "best")
+"""What is the same on both sides."""
+_REPEATS = ["draw", "sample"]
+_NEEDED = ("benchmark", *_REPEATS)
+
+
+def paired_answers(
+    a: pd.DataFrame,
+    b: pd.DataFrame,
+    *,
+    choose_a: Choice | None = None,
+    choose_b: Choice | None = None,
+    names: tuple[str, str] = ("A", "B"),
+) -> pd.DataFrame:
+    """One row a question that both sides were asked in the same way: the columns that
+    say how, query_id, draw, sample, `ASKED`, and `EACH` of both sides; a and b name
+    the sides.
+
+    `a` and `b` are judged answers (of `load_answers`, or `judge_all`); of them the rows
+    that `choose_a` and `choose_b` name. How a row was asked stand the columns before
+    query_id. One in which each side has one value, and another one than the other side,
+    is what is compared, and names it ("field-guide-vlm-few"); where there is none,
+    `names` do. All others must be equal, and so must draw and sample, unless one side
+    has one answer a question, which then stands beside each of the other. What is the
+    same in several experiments is taken once. Raises `VragError` where nothing is in
+    common, with what each side has, and where two answers of a side fit one of the
+    other.
+    """
+    sides = [_chosen(a, choose_a or {}, "A"), _chosen(b, choose_b or {}, "B")]
+    how = [name for name in _how(sides[0]) if name in _how(sides[1])]
+    values = {name: [list(dict.fromkeys(side[name])) for side in sides] for name in how}
+    compared = [name for name in how if name != "benchmark" and _differ(*values[name])]
+    by = [name for name in how if name not in compared]
+    single = [not side.duplicated([*by, "query_id"]).any() for side in sides]
+    repeats = [] if any(single) else _REPEATS
+    keys = [*by, "query_id", *repeats]
+    if not any(single):
+        _check_single(sides[0], keys, "A")
+        _check_single(sides[1], keys, "B")
+    pairs = sides[0].merge(sides[1], on=keys, suffixes=("_a", "_b"))
+    if pairs.empty:
+        raise VragError(f"compare: A and B have nothing in common. {_apart(values, by)}")
+    numbered = "b" if single[0] else "a"
+    pairs = pairs.rename(columns={f"{name}_a": name for name in ASKED})
+    pairs = pairs.rename(columns={f"{name}_{numbered}": name for name in _REPEATS})
+    both = [*(f"{name}_a" for name in EACH), *(f"{name}_b" for name in EACH)]
+    shown = [*by, "query_id", *_REPEATS, *ASKED, *both]
+    called = [_called(values, compared, side) or names[side] for side in (0, 1)]
+    pairs = pairs[[name for name in shown if name in pairs]]
+    return _once(pairs, by).assign(a=called[0], b=called[1])
+
+
+def flips(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `paired_answers` whose score differs, with direction ("gained" where
+    it is higher in b, "lost" where it is lower), the gained first; in each the largest
+    differences first.
+    """
+    difference = pairs["score_b"].astype(float) - pairs["score_a"].astype(float)
+    direction = np.where(difference > 0, "gained", "lost")
+    changed = pairs.assign(direction=direction, _size=-difference.abs())
+    changed = changed[difference.fillna(0) != 0].sort_values(["direction", "_size"], kind="stable")
+    return changed.drop(columns="_size").reset_index(drop=True)
+
+
+def asked_by(pairs: pd.DataFrame) -> list[str]:
+    """The columns of `paired_answers` that say how both sides were asked."""
+    return list(pairs.columns[: pairs.columns.get_loc("query_id")])
+
+
+def _how(table: pd.DataFrame) -> list[str]:
+    before = table.columns[: table.columns.get_loc("query_id")]
+    return [name for name in before if name not in _REPEATS]
+
+
+def _chosen(table: pd.DataFrame, choice: Choice, side: str) -> pd.DataFrame:
+    """The rows that a side's choice names, with plain values in what says how."""
+    if missing := [name for name in (*_NEEDED, *NEEDED) if name not in table]:
+        raise VragError(
+            f"compare: the answers of {side} have no column {missing[0]!r}; found"
+            f" {', '.join(map(str, table.columns))}. Expected a table of `judge_all`."
+        )
+    how = _how(table)
+    table = table.assign(**{name: table[name].astype(object).map(_plain) for name in how})
+    for name, value in choice.items():
+        if name not in how:
+            raise VragError(
+                f"compare: {side} has no column {name!r} to choose by; expected one of"
+                f" {', '.join(how)}."
+            )
+        fits = table[name].astype(str) == str(value)
+        if not fits.any():
+            found = ", ".join(map(str, dict.fromkeys(table[name])))
+            raise VragError(f"compare: {side} has no {name} = {value!r}; found {found}.")
+        table = table[fits]
+    return table
+
+
+def _plain(value: object) -> object:
+    """A value as it is matched and shown: 5 for 5.0, "" for nothing."""
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _differ(a: Sequence[object], b: Sequence[object]) -> bool:
+    """Whether each side has one value, and they are two."""
+    return len(a) == 1 and len(b) == 1 and a != b
+
+
+def _called(values: Mapping[str, list[list[object]]], compared: list[str], side: int) -> str:
+    """What a side is called after what is compared: "top_k, k = 5"."""
+    told = [(name, values[name][side][0]) for name in compared if name != "experiment"]
+    words = [f"{name} = {value}" if isinstance(value, int) else str(value) for name, value in told]
+    return ", ".join(word for word in words if word)
+
+
+def _check_single(side: pd.DataFrame, keys: list[str], title: str) -> None:
+    twice = side[side.duplicated(keys)]
+    if len(twice):
+        where = ", ".join(f"{name} = {twice[name].iloc[0]}" for name in keys)
+        raise VragError(
+            f"compare: {title} has two answers of {where}; expected one. Put the column that tells"
+            " them apart before query_id when they are saved, or choose one experiment."
+        )
+
+
+def _apart(values: Mapping[str, list[list[object]]], by: list[str]) -> str:
+    """Why nothing fits: columns in which no value is on both sides."""
+    for name in by:
+        a, b = values[name]
+        if not set(a) & set(b):
+            told = [", ".join(map(str, side)) for side in (a, b)]
+            return (
+                f"{name} is {told[0]} in A and {told[1]} in B. Choose one on either side, as by"
+                f" --a {name}={a[0]} --b {name}={b[0]}, and it is what is compared."
+            )
+    return "No question was asked on both sides in the same way."
+
+
+def _once(pairs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """The pairs without ways of asking that an earlier experiment had, answer by answer."""
+    if "experiment" not in by or pairs["experiment"].nunique() == 1:
+        return pairs
+    others = [name for name in by if name != "experiment"]
+    seen: set[tuple[object, ...]] = set()
+    kept = []
+    for _, part in pairs.groupby(by, sort=False, dropna=False):
+        told = part[["query_id", "answer_a", "answer_b", "score_a", "score_b"]].astype(str)
+        mark = (*part[others].iloc[0], *sorted(told.itertuples(index=False, name=None)))
+        if mark not in seen:
+            kept.append(part)
+        seen.add(mark)
+    return pd.concat(kept, ignore_index=True)

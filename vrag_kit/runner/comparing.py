@@ -1,0 +1,102 @@
+"""`vrag compare`: two runs, or two arms, as one page that opens offline, and as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup
+
+from vrag_kit.analysis import (
+    arm_differences,
+    arm_table,
+    flips,
+    in_percent,
+    load_answers,
+    paired_answers,
+)
+from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
+from vrag_kit.plotting.save_table import as_latex
+from vrag_kit.widgets.flips import flip_cards
+
+DIRECTIONS = {"gained": "higher in B", "lost": "higher in A"}
+"""What the page calls the two directions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """What is compared: where the answers of A and B are, and which of them."""
+
+    a: Path
+    b: Path
+    choose_a: Sequence[str] = ()
+    """ "column=value", as in "model=field-guide-vlm-few"."""
+    choose_b: Sequence[str] = ()
+    only: str = ""
+    """The experiments whose name contains this."""
+
+    def pairs(self) -> pd.DataFrame:
+        """`paired_answers` of both; raises `VragError` as `load_answers` and it do."""
+        a = load_answers(self.a, only=self.only)
+        b = a if self.b == self.a else load_answers(self.b, only=self.only)
+        chosen = {"choose_a": _choice(self.choose_a), "choose_b": _choice(self.choose_b)}
+        return paired_answers(a, b, **chosen, names=(str(self.a), str(self.b)))
+
+
+def compare_runs(sides: Sides, to: Path, *, most: int = 100) -> pd.DataFrame:
+    """Write into the folder `to`: compare.html, the differences as compare.csv and
+    compare.tex, and flips.csv with every answer whose score differs; returns the table
+    of the page. The page shows the first `most` of either direction with their
+    pictures. Raises `VragError` as `Sides.pairs` does, and when it cannot be written.
+    """
+    pairs = sides.pairs()
+    differences = in_percent(arm_differences(pairs))
+    table, flipped = arm_table(differences, pairs), flips(pairs)
+    try:
+        write_file(to / "compare.csv", differences.to_csv(index=False, lineterminator="\n"))
+        write_file(to / "compare.tex", as_latex(table))
+        write_file(to / "flips.csv", flipped.to_csv(index=False, lineterminator="\n"))
+        write_file(to / "compare.html", _page(table, pairs, flipped, most))
+    except OSError as error:
+        raise VragError(
+            f"{to}: the comparison cannot be written ({error.strerror}). Name another folder by"
+            " --to, or free space."
+        ) from error
+    return table
+
+
+def _choice(words: Sequence[str]) -> dict[str, str]:
+    """Column → value, of "column=value"."""
+    for each in words:
+        if "=" not in each:
+            raise VragError(f"compare: found {each!r}, expected column=value, as in model=mine.")
+    return dict(each.split("=", 1) for each in words)
+
+
+def _page(table: pd.DataFrame, pairs: pd.DataFrame, flipped: pd.DataFrame, most: int) -> str:
+    template = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    ).get_template("compare.html")
+    parts = []
+    for direction, title in DIRECTIONS.items():
+        mine = flipped[flipped["direction"] == direction]
+        cards = [Markup(card) for card in flip_cards(mine.head(most))]  # it escapes all text
+        parts.append({"title": title, "count": len(mine), "cards": cards})
+    return template.render(
+        a=pairs["a"].iloc[0],
+        b=pairs["b"].iloc[0],
+        columns=list(table.columns),
+        rows=table.to_numpy().tolist(),
+        claims=int(table["B is"].isin(["higher", "lower"]).sum()),
+        parts=parts,
+        answers=len(pairs),
+        same=int((pairs["answer_a"] == pairs["answer_b"]).sum()),
+        questions=pairs["query_id"].nunique(),
+    )

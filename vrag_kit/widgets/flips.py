@@ -1,0 +1,153 @@
+"""Answers of two sides whose scores differ, one by one, with the pictures that each prompt
+held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from vrag_kit.analysis.two_arms import asked_by
+from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.benchmarks.webqa_images import tsv_image_at
+from vrag_kit.errors import VragError
+from vrag_kit.generation import AnswerStore
+from vrag_kit.plain import JsonView
+from vrag_kit.types import LazyImage
+from vrag_kit.widgets.cards import facts, page_of
+from vrag_kit.widgets.pictures import figure
+from vrag_kit.workspace import path as project_path
+
+if TYPE_CHECKING:
+    from IPython.display import HTML
+
+SIDE = 144
+"""Pixels of the longer side of a prompt's picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a prompt held, in order."""
+
+    pictures: tuple[str, ...] = ()
+    """Where each picture is."""
+    words: str = ""
+    missing: str = ""
+    """Why nothing is known of it; "" where it is."""
+
+
+def flips_page(flipped: pd.DataFrame) -> HTML:
+    """The rows of `flips` below one another, to read without a kernel; all text is
+    escaped.
+    """
+    return page_of(flip_cards(flipped), "no answer changed its score")
+
+
+def flip_cards(flipped: pd.DataFrame) -> list[str]:
+    """A card in HTML for each row of `flips`: the question, what is accepted, both
+    answers with their scores, and the pictures and words of both prompts, read back
+    from the stores; once where they are the same. Relevant pictures have a frame.
+    """
+    with ExitStack() as opened:
+        prompts = _Prompts(opened)
+        return [_card(row, asked_by(flipped), prompts) for row in flipped.to_dict("records")]
+
+
+@dataclass
+class _Prompts:
+    """Prompts of the stores that answers name, opened when first needed."""
+
+    opened: ExitStack
+    stores: dict[str, AnswerStore] = field(default_factory=dict)
+
+    def of(self, row: JsonView, side: str) -> Held:
+        """What a side's prompt held."""
+        place = project_path(str(row[f"store_{side}"]))
+        if not place.is_file():
+            return Held(missing=f"the store of its answers is not at {place}")
+        name = str(place)
+        if name not in self.stores:
+            self.stores[name] = self.opened.enter_context(AnswerStore(place))
+        store = self.stores[name]
+        try:
+            messages = store.prompt(str(row[f"answer_id_{side}"]))
+        except VragError as error:
+            return Held(missing=str(error))
+        pictures, words = [], []
+        for message in messages:
+            for part in message["parts"]:
+                if isinstance(part, str):
+                    words.append(part)
+                else:
+                    pictures.append(_found(part, store))
+        return Held(tuple(pictures), "\n".join(words).strip())
+
+
+def _found(part: Mapping[str, str], store: AnswerStore) -> str:
+    """Where a picture is now: where it was when it was asked about, or where else the
+    same pixels were met since, as in a project that has moved.
+    """
+    known = part["image"]
+    if Path(known).is_file():
+        return known
+    return next(filter(lambda place: Path(place).is_file(), store.places(part["pixels"])), known)
+
+
+def _card(row: JsonView, by: Sequence[str], prompts: _Prompts) -> str:
+    a, b = prompts.of(row, "a"), prompts.of(row, "b")
+    told = {name: row[name] for name in (*by, "query_id", "draw") if row[name] != ""}
+    how = ", ".join(f"{name} {value}" for name, value in told.items())
+    if a == b:
+        shown = _held(a, row, "a", "both prompts")
+    else:
+        shown = _held(a, row, "a", f"A: {row['a']}") + _held(b, row, "b", f"B: {row['b']}")
+    rows = {
+        "accepted": row["references"],
+        f"A: {row['a']}": _said(row, "a"),
+        f"B: {row['b']}": _said(row, "b"),
+    }
+    return (
+        f"<div style='line-height:1.5'><p><b>{escape(str(row['question']))}</b><br>"
+        f"<small>{escape(how)}</small></p>{facts(rows)}{shown}</div>"
+    )
+
+
+def _said(row: JsonView, side: str) -> str:
+    """An answer with what it earned."""
+    answer = row[f"answer_{side}"] or f"({row[f'status_{side}']})"
+    return f"{answer}   → {float(row[f'score_{side}']):g}"
+
+
+def _held(held: Held, row: JsonView, side: str, whose: str) -> str:
+    """The pictures of a prompt, and its words, folded."""
+    # imported here, for it brings the libraries that draw figures
+    from vrag_kit.plotting.style import CLUE
+
+    if held.missing:
+        return f"<p><i>{escape(whose)}: {escape(held.missing)}</i></p>"
+    relevant = set(row.get(f"relevant_{side}") or ())
+    count = f"pictures: {len(held.pictures)}"
+    pictures = [_picture(where, CLUE, where in relevant) for where in held.pictures]
+    return (
+        f"<div><small>{escape(whose)}, {count}</small><br>{''.join(pictures)}"
+        "<details><summary style='cursor:pointer'>the words of the prompt</summary>"
+        f"<div style='white-space:pre-wrap'>{escape(held.words)}</div></details></div>"
+    )
+
+
+@cache
+def _picture(where: str, color: str, relevant: bool) -> str:
+    caption, frame = ("relevant", color) if relevant else ("", "transparent")
+    return figure(_image(where), caption=caption, frame=frame, side=SIDE)
+
+
+def _image(where: str) -> LazyImage:
+    """The picture of that `where`."""
+    return tsv_image_at(where) or ImageFile(Path(where))
