@@ -28,7 +28,6 @@ def save_answers(
     benchmark: Benchmark,
     folder: Path | str,
     name: str,
-    *,
     answers_dir: Path | str,
 ) -> None:
     """Write the table of `judge_all` into `folder`, a notebook's `figures_dir`, as
@@ -49,7 +48,7 @@ def save_answers(
     rows = judged.assign(
         question=[query.text for query in queries],
         references=[" | ".join(query.answers) for query in queries],
-        relevant=[_relevant(benchmark, *row) for row in shown_to],
+        relevant=pd.Series([_relevant(benchmark, *row) for row in shown_to], judged.index),
         store=store,
     )
     lines = rows.astype(object).where(rows.notna(), None).to_dict("records")

@@ -71,12 +71,16 @@ def paired_answers(
 def flips(pairs: pd.DataFrame) -> pd.DataFrame:
     """The rows of `paired_answers` whose score differs, with direction ("gained" where
     it is higher in b, "lost" where it is lower), the gained first; in each the largest
-    differences first.
+    differences first. Two answers that stand beside each other in several draws, since
+    their prompts were the same, are one row.
     """
     difference = pairs["score_b"].astype(float) - pairs["score_a"].astype(float)
     direction = np.where(difference > 0, "gained", "lost")
     changed = pairs.assign(direction=direction, _size=-difference.abs())
     changed = changed[difference.fillna(0) != 0].sort_values(["direction", "_size"], kind="stable")
+    ids = [name for name in ("answer_id_a", "answer_id_b") if name in changed]
+    if ids:
+        changed = changed.drop_duplicates([*asked_by(pairs), "query_id", *ids])
     return changed.drop(columns="_size").reset_index(drop=True)
 
 

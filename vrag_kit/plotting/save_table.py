@@ -23,7 +23,7 @@ _TEX = {
     **{"<": "$<$", ">": "$>$", "≤": r"$\le$", "≥": r"$\ge$", "≈": r"$\approx$", "±": r"$\pm$"},
     **{"−": "$-$", "×": r"$\times$", "·": r"$\cdot$", "→": r"$\rightarrow$", "∞": r"$\infty$"},
     **{"λ": r"$\lambda$", "α": r"$\alpha$", "δ": r"$\delta$", "κ": r"$\kappa$", "′": "$'$"},
-    **{"–": "--", "—": "---", "…": r"\dots{}", "\n": " "},
+    **{"–": "--", "—": "---", "…": r"\dots{}"},
 }
 _SPECIAL = re.compile("|".join(map(re.escape, _TEX)))
 _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
@@ -43,7 +43,8 @@ def save_table(
     """
     if current_forecast():
         return
-    shown = table if isinstance(table, pd.DataFrame) else table.data
+    # pandas' stubs do not know the data of a styled table
+    shown = table if isinstance(table, pd.DataFrame) else table.data  # type: ignore[attr-defined]
     labelled = any(label is not None for label in shown.index.names)
     csv = shown.to_csv(index=labelled, lineterminator="\n")
     folder = Path(folder)
@@ -106,5 +107,5 @@ def _told(value: object, decimals: int) -> str:
 
 
 def _tex(text: str) -> str:
-    signed = _MINUS.sub("−", text)
+    signed = _MINUS.sub("−", " ".join(text.split()))
     return _SPECIAL.sub(lambda found: _TEX[found[0]], signed)

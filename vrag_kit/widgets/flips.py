@@ -4,13 +4,13 @@ held.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -19,7 +19,6 @@ from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.webqa_images import tsv_image_at
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore
-from vrag_kit.plain import JsonView
 from vrag_kit.types import LazyImage
 from vrag_kit.widgets.cards import facts, page_of
 from vrag_kit.widgets.pictures import figure
@@ -28,6 +27,8 @@ from vrag_kit.workspace import path as project_path
 if TYPE_CHECKING:
     from IPython.display import HTML
 
+Row = Mapping[Hashable, Any]  # Any: cells of a table
+"""A row of `flips`."""
 SIDE = 144
 """Pixels of the longer side of a prompt's picture."""
 
@@ -67,7 +68,7 @@ class _Prompts:
     opened: ExitStack
     stores: dict[str, AnswerStore] = field(default_factory=dict)
 
-    def of(self, row: JsonView, side: str) -> Held:
+    def of(self, row: Row, side: str) -> Held:
         """What a side's prompt held."""
         place = project_path(str(row[f"store_{side}"]))
         if not place.is_file():
@@ -100,7 +101,7 @@ def _found(part: Mapping[str, str], store: AnswerStore) -> str:
     return next(filter(lambda place: Path(place).is_file(), store.places(part["pixels"])), known)
 
 
-def _card(row: JsonView, by: Sequence[str], prompts: _Prompts) -> str:
+def _card(row: Row, by: Sequence[str], prompts: _Prompts) -> str:
     a, b = prompts.of(row, "a"), prompts.of(row, "b")
     told = {name: row[name] for name in (*by, "query_id", "draw") if row[name] != ""}
     how = ", ".join(f"{name} {value}" for name, value in told.items())
@@ -119,13 +120,14 @@ def _card(row: JsonView, by: Sequence[str], prompts: _Prompts) -> str:
     )
 
 
-def _said(row: JsonView, side: str) -> str:
+def _said(row: Row, side: str) -> str:
     """An answer with what it earned."""
-    answer = row[f"answer_{side}"] or f"({row[f'status_{side}']})"
+    said = row[f"answer_{side}"]
+    answer = said if isinstance(said, str) and said else f"({row[f'status_{side}']})"
     return f"{answer}   → {float(row[f'score_{side}']):g}"
 
 
-def _held(held: Held, row: JsonView, side: str, whose: str) -> str:
+def _held(held: Held, row: Row, side: str, whose: str) -> str:
     """The pictures of a prompt, and its words, folded."""
     # imported here, for it brings the libraries that draw figures
     from vrag_kit.plotting.style import CLUE

@@ -1,0 +1,312 @@
+"""Two runs side by side: who flipped, in both directions, with the pictures that each
+prompt held; a run beside itself claims nothing; what fits nothing is said.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.contingency_tables import mcnemar
+from strange_server import StrangeServer
+from typer.testing import CliRunner
+
+from vrag_kit.analysis import (
+    accuracy,
+    arm_differences,
+    compare,
+    flips,
+    load_answers,
+    load_results,
+    paired_answers,
+    per_query,
+    save_answers,
+)
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import forecasting
+from vrag_kit.generation import ask_models, gt_clue, non_clue
+from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.runner.cli import app
+from vrag_kit.types import Benchmark
+from vrag_kit.widgets import flips_page
+
+PARTS = {"back": "rr", "beak": "rw", "feet": "wr", "tail": "wr", "eyes": "wr", "neck": "r-"}
+"""What the goose and the gander say of each: right, wrong, or refused."""
+SAY = {"r": "say Answer: black", "w": "say Answer: <b>red</b>", "-": "filtered"}
+NASTY = "<script>alert(1)</script>"
+MODELS = ("goose", "gander")
+
+
+@pytest.fixture(scope="module")
+def birds(guide: Benchmark) -> Benchmark:
+    """Six questions on pictures of the small guide, whose right answer is black."""
+    asked = {}
+    for part, query_id in zip(PARTS, guide.queries, strict=False):
+        text = f"What color is the {part}? {NASTY}"
+        asked[query_id] = replace(guide.queries[query_id], text=text, answers=("black",))
+    return replace(guide.subset(list(asked)), queries=asked)
+
+
+@pytest.fixture(scope="module")
+def judged(birds: Benchmark, store: Path) -> pd.DataFrame:
+    """Both models, each with a clue, and the gander with none instead."""
+    tables = []
+    for side, model in enumerate(MODELS):
+        plans = {f"the {part}": [SAY[said[side]]] for part, said in PARTS.items()}
+        contexts = gt_clue(birds, draws=1) + (non_clue(birds, draws=1) if side else [])
+        with StrangeServer(plans) as server:
+            entry = {"model": f"{model}@{server.url}", "decoding": "greedy"}
+            tables.append(ask_models([entry], birds, contexts, store, wording=WORDING))
+    return judge_all(RuleJudge(), birds, pd.concat(tables, ignore_index=True))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("answers")
+
+
+@pytest.fixture
+def figures(birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path) -> Path:
+    folder = tmp_path / "figures"
+    save_answers(judged, birds, folder, "birds/03_birds", store)
+    return folder
+
+
+def both(figures: Path) -> pd.DataFrame:
+    answers = load_answers(figures)
+    chosen = [{"model": model, "setting": "gt_clue"} for model in MODELS]
+    return paired_answers(answers, answers, choose_a=chosen[0], choose_b=chosen[1])
+
+
+def test_saved_answers_are_read_back_with_question_and_what_is_accepted(
+    birds: Benchmark, judged: pd.DataFrame, figures: Path
+) -> None:
+    answers = load_answers(figures)
+    assert set(answers["experiment"]) == {"birds/03_birds"}
+    for name in judged:
+        assert answers[name].dropna().tolist() == judged[name].dropna().tolist(), name
+        assert answers[name].isna().tolist() == judged[name].isna().tolist(), name
+    asked = [birds.queries[query_id] for query_id in answers["query_id"]]
+    assert answers["question"].tolist() == [query.text for query in asked]
+    assert set(answers["references"]) == {"black"}
+    with_clue = answers["setting"] == "gt_clue"
+    assert [len(each) for each in answers["relevant"]] == with_clue.astype(int).tolist()
+    pd.testing.assert_frame_equal(accuracy(answers), accuracy(judged))
+
+
+def test_who_flipped_is_told_in_both_directions(birds: Benchmark, figures: Path) -> None:
+    flipped = flips(both(figures))
+    words = [re.sub(r".*the (\w+)\?.*", r"\1", question) for question in flipped["question"]]
+    found = dict(zip(words, flipped["direction"], strict=True))
+    # neck was refused on one side: that is no flip
+    assert found == {"feet": "gained", "tail": "gained", "eyes": "gained", "beak": "lost"}
+    assert set(flipped["a"] + " " + flipped["b"]) == {"goose gander"}
+
+
+def test_the_difference_is_that_of_compare_and_the_test_mcnemars(figures: Path) -> None:
+    answers = load_answers(figures)
+    answers["group"] = answers["query_id"]
+    answers = answers[answers["setting"] == "gt_clue"]
+    pairs = paired_answers(
+        answers, answers, choose_a={"model": "goose"}, choose_b={"model": "gander"}
+    )
+    (row,) = arm_differences(pairs).to_dict("records")
+    # of five questions the goose has back and beak, the gander back, feet, tail and eyes
+    assert (row["value_a"], row["value_b"], row["n"], row["n_failed"]) == (0.4, 0.8, 5, 1)
+    assert (row["gained"], row["lost"]) == (3, 1)
+    assert row["p"] == pytest.approx(mcnemar([[1, 1], [3, 0]], exact=True).pvalue)
+    values = per_query(answers, by=["model", "setting"])
+    (kits,) = compare(values, arm="model", by=["setting"], baseline="goose").to_dict("records")
+    for name in ("value", "ci_low", "ci_high", "n", "n_failed"):
+        assert row[name] == pytest.approx(kits[name])
+    assert row["verdict"] == "not told apart"
+
+
+def test_a_run_beside_itself_claims_nothing(figures: Path) -> None:
+    answers = load_answers(figures)
+    differences = arm_differences(paired_answers(answers, answers))
+    assert len(differences) == 3
+    assert set(differences["verdict"]) == {"not told apart"}
+    assert set(differences["value"]) == {0.0}
+    assert set(differences["p"]) == {1.0}
+    assert flips(paired_answers(answers, answers)).empty
+
+
+def noisy(seed: int, n: int = 60) -> pd.DataFrame:
+    """Answers of one model, sampled: which questions it gets right is half chance."""
+    names = [f"q{number}" for number in range(n)]
+    often = np.random.default_rng(99).random(n)
+    score = (np.random.default_rng(seed).random(n) < often).astype(float)
+    asked = {"benchmark": "toy", "model": "m", "setting": "s", "k": 1, "draw": 0, "sample": 0}
+    given = {"doc_ids": [()] * n, "answer": score.astype(str), "status": "ok"}
+    return pd.DataFrame({**asked, "query_id": names, "group": names, **given, "score": score})
+
+
+def test_two_samples_of_one_model_are_not_called_different() -> None:
+    settings = [f"s{number}" for number in range(40)]
+    sides = [
+        pd.concat([noisy(2 * at + side).assign(setting=name) for at, name in enumerate(settings)])
+        for side in (0, 1)
+    ]
+    found = arm_differences(paired_answers(*sides))
+    assert (found["p"] < 0.05).sum() <= 5  # 2 of 40 are expected
+    assert set(found["verdict"]) == {"not told apart"}
+
+
+def test_a_difference_of_most_questions_is_found_and_holm_counts_every_row_shown() -> None:
+    a, b = noisy(0), noisy(1)
+    ten = [f"q{number}" for number in range(10)]
+    b["score"] = np.where(b["query_id"].isin(ten), 1.0, a["score"])
+    a["score"] = np.where(a["query_id"].isin(ten), 0.0, a["score"])
+    settings = [f"s{number}" for number in range(30)]
+    alone = arm_differences(paired_answers(a, b))
+    assert alone["verdict"].tolist() == ["higher"]
+    assert alone["p"][0] == alone["p_holm"][0] == pytest.approx(2 / 2**10)
+    many = [pd.concat([side.assign(setting=name) for name in settings]) for side in (a, b)]
+    shown = arm_differences(paired_answers(*many))
+    assert shown["p_holm"].tolist() == pytest.approx([min(1.0, 30 * 2 / 2**10)] * 30)
+    assert set(shown["verdict"]) == {"not told apart"}
+    assert (shown["smallest"] > alone["smallest"][0]).all()
+
+
+def test_one_answer_a_question_stands_beside_each_draw_of_the_other() -> None:
+    a = noisy(0).assign(setting="zero_shot")
+    b = pd.concat([noisy(seed).assign(setting="gt_clue", draw=seed) for seed in (1, 2, 3)])
+    pairs = paired_answers(a, b)
+    assert len(pairs) == 3 * len(a)
+    assert set(pairs["draw"]) == {1, 2, 3}
+    (row,) = arm_differences(pairs).to_dict("records")
+    assert row["n"] == len(a)
+    assert row["value"] == pytest.approx(b["score"].mean() - a["score"].mean())
+
+
+def test_what_stands_in_two_experiments_is_taken_once(
+    birds: Benchmark, judged: pd.DataFrame, figures: Path, store: Path
+) -> None:
+    once = arm_differences(both(figures))
+    save_answers(judged, birds, figures, "birds/04_again", store)
+    assert len(load_answers(figures)) == 2 * len(judged)
+    pd.testing.assert_frame_equal(arm_differences(both(figures)), once)
+
+
+def test_the_page_shows_the_pictures_of_both_prompts_and_loads_and_runs_nothing(
+    figures: Path, tmp_path: Path
+) -> None:
+    chosen = ["--a", "setting=gt_clue", "--b", "setting=non_clue", "--only", "03"]
+    to = tmp_path / "out"
+    sides = [str(figures), "--a", "model=gander", "--b", "model=gander"]
+    done = CliRunner().invoke(app, ["compare", *sides, *chosen, "--to", str(to)])
+    assert done.exit_code == 0, done.output
+    assert "none shows a difference" in (to / "compare.html").read_text(encoding="utf-8")
+    sides = [str(figures), "--a", "model=goose", "--b", "model=gander"]
+    done = CliRunner().invoke(app, ["compare", *sides, *chosen, "--to", str(to)])
+    assert done.exit_code == 0, done.output
+    page = (to / "compare.html").read_text(encoding="utf-8")
+    # four flips with a clue before the goose, and another picture before the gander
+    assert page.count("<img") == 8
+    assert page.count("<figcaption style='text-align:center'>relevant<") == 4
+    assert len(set(re.findall(r"src='data:image/jpeg;base64,([^']+)'", page))) >= 2
+    assert "<script" not in page
+    assert "<b>red" not in page
+    assert "&lt;b&gt;red&lt;/b&gt;" in page
+    assert not re.search(r"(?:src|href)=['\"](?!data:|#)", page)
+    assert "3 answers higher in B" in page
+    assert "1 answers higher in A" in page
+    assert len(pd.read_csv(to / "flips.csv")) == 4
+    assert (to / "compare.tex").read_text(encoding="utf-8").count(r"\\") == 2
+
+
+def test_a_prompt_of_the_same_pictures_is_shown_once(figures: Path) -> None:
+    page = str(flips_page(flips(both(figures))).data)
+    assert page.count("both prompts, pictures: 1") == 4
+    assert page.count("<img") == 4
+
+
+def test_pictures_are_found_again_in_a_project_that_has_moved(
+    write_annotations: Callable[..., Path], tree: Path, tmp_path: Path
+) -> None:
+    annotations = write_annotations({})
+    tables = []
+    for say in ("say Answer: black", "say Answer: red"):
+        benchmark = load_visual_rag(annotations, tree)
+        with StrangeServer({"goose": [say]}) as server:
+            entry = {"model": f"m@{server.url}", "name": say[-3:], "decoding": "greedy"}
+            asked = ask_models([entry], benchmark, gt_clue(benchmark), tmp_path, wording=WORDING)
+        name = f"0{len(tables)}_m"
+        judged = judge_all(RuleJudge(), benchmark, asked)
+        save_answers(judged, benchmark, tmp_path / "f", name, tmp_path)
+        tables.append(load_answers(tmp_path / "f", only=name))
+        tree = tree.rename(tmp_path / f"moved{len(tables)}")
+    flipped = flips(paired_answers(*tables))
+    assert "cannot be read" in str(flips_page(flipped).data)
+    (tmp_path / "moved2").rename(tmp_path / "moved1")
+    page = str(flips_page(flipped).data)
+    assert page.count("<img") == 1
+    assert "both prompts, pictures: 1" in page
+
+
+@pytest.mark.parametrize(
+    ("sides", "words"),
+    [
+        ((["model=swan"], []), "A has no model = 'swan'; found goose, gander"),
+        ((["colour=red"], []), "A has no column 'colour' to choose by; expected one of"),
+        ((["goose"], []), "found 'goose', expected column=value"),
+    ],
+)
+def test_what_cannot_be_compared_is_said_with_what_there_is(
+    figures: Path, sides: tuple[list[str], list[str]], words: str, tmp_path: Path
+) -> None:
+    chosen = [word for each in sides[0] for word in ("--a", each)]
+    chosen += [word for each in sides[1] for word in ("--b", each)]
+    done = CliRunner().invoke(app, ["compare", str(figures), *chosen, "--to", str(tmp_path / "o")])
+    assert isinstance(done.exception, VragError)
+    assert words in str(done.exception)
+
+
+def test_where_nothing_is_asked_alike_it_says_what_each_side_has() -> None:
+    b = pd.concat([noisy(1).assign(k=k) for k in (1, 5)])
+    with pytest.raises(VragError, match=r"k is 0 in A and 1, 5 in B. Choose one .* --b k=1"):
+        paired_answers(noisy(0).assign(k=0), b)
+    with pytest.raises(VragError, match="benchmark is toy in A and other in B"):
+        paired_answers(noisy(0), noisy(1).assign(benchmark="other"))
+
+
+def test_a_side_with_two_answers_of_one_kind_is_refused() -> None:
+    twice = pd.concat([noisy(0), noisy(1)])
+    with pytest.raises(VragError, match=r"A has two answers of .*query_id = q0"):
+        paired_answers(twice, twice)
+
+
+def test_damaged_and_missing_answers_are_named(figures: Path, tmp_path: Path) -> None:
+    (file,) = figures.rglob("*.gz")
+    with pytest.raises(VragError, match="found birds/03_birds"):
+        load_answers(figures, only="04")
+    file.write_bytes(gzip.compress(b'{"query_id": "q"}\n{"query_'))
+    with pytest.raises(VragError, match=r"03_birds.answers.jsonl.gz line 2: not a table"):
+        load_answers(figures)
+    file.write_bytes(b"no archive")
+    with pytest.raises(VragError, match="line 0: not a table of answers"):
+        load_answers(file)
+    with pytest.raises(VragError, match="no answers to compare"):
+        load_answers(tmp_path / "nowhere")
+
+
+def test_a_forecast_saves_no_answers(
+    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path
+) -> None:
+    with forecasting(tmp_path):
+        save_answers(judged, birds, tmp_path / "f", "03_birds", tmp_path)
+    assert not (tmp_path / "f").exists()
+
+
+def test_saved_answers_are_no_results(figures: Path) -> None:
+    with pytest.raises(VragError, match="holds no results"):
+        load_results(figures)
