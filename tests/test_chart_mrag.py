@@ -117,6 +117,17 @@ def test_what_the_bars_say_may_stand_beside(tmp_path: Path) -> None:
     benchmark = load(tmp_path, chart_texts=bars)
     assert benchmark.corpus["chart_00001_02"].text == "12 in May."
     assert benchmark.fingerprint != load(tmp_path).fingerprint
+    bars.write_text(json.dumps({"doc_id": "chart_00009_01", "text": "12 in May."}))
+    with pytest.raises(VragError, match=r"none of chart-mrag .* Give the sidecar of this data set"):
+        load(tmp_path, chart_texts=bars)
+
+
+def test_white_space_in_ids_is_encoded_in_questions_evidence_and_sentences(tmp_path: Path) -> None:
+    row = chart_row("Single-Point Text-only 1", {"paragraph_00001_01 01": "Moths."})
+    write_charts(tmp_path, [row], {"paragraph_00001_01 01": "Moths were counted."})
+    benchmark = load(tmp_path)
+    assert list(benchmark.corpus) == ["paragraph_00001_01%2001"]
+    assert benchmark.qrels == {"Single-Point%20Text-only%201": {"paragraph_00001_01%2001": 1}}
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from page_rows import LABELS, PAGES, QUERIES, label, page, png, write_pages
 
-from vrag_kit.benchmarks import load_page_benchmark, original_id, safe_id
+from vrag_kit.benchmarks import captions_only, load_page_benchmark, original_id, safe_id
 from vrag_kit.benchmarks.shared_groups import shared_groups
 from vrag_kit.errors import VragError
+from vrag_kit.generation import evidence_modes
+from vrag_kit.retrieval import bm25_run, read_run, write_run
 from vrag_kit.types import Benchmark
 
 
@@ -78,6 +80,26 @@ def test_ids_without_white_space_stay_different_and_give_the_names_back(
     assert len(safe_id(first).split()) <= 1
     assert original_id(safe_id(first)) == first
     assert (safe_id(first) == safe_id(second)) == (first == second)
+
+
+def test_white_space_in_ids_goes_through_a_search_and_its_file_and_a_bare_question_is_named(
+    tmp_path: Path,
+) -> None:
+    queries = [{"query-id": name, "query": "A moth?", "answer": "x"} for name in ("a b", "bare")]
+    pages = [page("p 1", 1), page("p\t2", 2)]
+    folder = write_pages(tmp_path / "docs", pages, queries, [label("a b", "p 1")])
+    ocr = tmp_path / "ocr.jsonl"
+    lines = [json.dumps({"doc_id": name, "text": "A moth."}) for name in ("p 1", "p\t2")]
+    ocr.write_text("\n".join(lines), encoding="utf-8")
+    benchmark = load(folder, ocr=ocr)
+    run = bm25_run(benchmark.queries.values(), captions_only(benchmark).corpus, 2)
+    write_run(run, tmp_path / "words.run", "words")
+    again = read_run(tmp_path / "words.run")
+    assert list(again["doc_id"]) == list(run["doc_id"])
+    assert set(map(original_id, again["doc_id"])) == {"p 1", "p\t2"}
+    assert set(map(original_id, again["query_id"])) == {"a b", "bare"}
+    with pytest.raises(VragError, match=r"1 of 2 queries of docs have no gold .* first 'bare'"):
+        evidence_modes(benchmark, {"image": run}, ks={"image": 2})
 
 
 @pytest.mark.parametrize(
