@@ -5,8 +5,11 @@ servers fail, and that nothing is asked or paid twice.
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +183,17 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
         ),
     ):
         ask_prompts(connect(server, retries=0), [question("first?")], store)
+
+
+def test_a_server_of_another_kind_on_that_port_is_asked_about_as_well(tmp_path: Path) -> None:
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)  # 501 to what is posted
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        model = load_generator({"model": f"m@{url}", "retries": 0}, decoding="greedy")
+        with pytest.raises(VragError, match=r"HTTP 501.* at http.*/v1\. .*is that its address\?"):
+            model.prepare()
+        server.shutdown()
 
 
 def test_a_key_that_is_revoked_under_way_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:

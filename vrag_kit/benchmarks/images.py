@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from vrag_kit.benchmarks.again import get_again
 from vrag_kit.errors import VragError
 from vrag_kit.types import LazyImage
 
@@ -77,9 +78,9 @@ def decode(data: bytes, where: str) -> Image.Image:
         what = str(error) or type(error).__name__
         if isinstance(error, UnidentifiedImageError):
             what = "of no known format"
+        again = get_again(where, "Fetch the file again; `vrag check` lists every damaged one.")
         raise VragError(
-            f"{where}: not a readable picture ({what}; {len(data):,} bytes). Fetch the file again;"
-            " `vrag check` lists every damaged one."
+            f"{where}: not a readable picture ({what}; {len(data):,} bytes). {again}"
         ) from error
 
 

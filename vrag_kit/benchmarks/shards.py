@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from vrag_kit.benchmarks.again import get_again
 from vrag_kit.errors import VragError
 from vrag_kit.plain import Json
 
@@ -89,10 +90,10 @@ def read_shard(path: Path, columns: Sequence[str], what: str) -> Iterator[tuple[
                     number += 1
     except (pa.ArrowException, OSError) as error:
         size = path.stat().st_size if path.exists() else 0
+        again = get_again(path, "Fetch it again; `vrag check` lists all that is wrong.")
         raise VragError(
             f"{path}: cannot be read behind row {number}: {str(error).splitlines()[0]} The file"
-            f" has {size:,} bytes and is cut short or damaged. Fetch it again; `vrag check` lists"
-            " all that is wrong."
+            f" has {size:,} bytes and is cut short or damaged. {again}"
         ) from error
 
 

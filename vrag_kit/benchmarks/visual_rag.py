@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
 
+from vrag_kit.benchmarks.again import get_again
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, no_rows, parse_row
@@ -109,9 +110,10 @@ def _check_images(names: Iterable[str], root: Path, folders: Folders, where: str
                 " 'train')."
             )
         if file not in there:
+            fetch = "Fetch this species' images again; `vrag check` lists all that are missing."
             raise VragError(
                 f"{where}: image {file!r} is not in {root / folder} ({len(there)} files there)."
-                " Fetch the images of this species again; `vrag check` lists all that are missing."
+                f" {get_again(root / name, fetch)}"
             )
 
 

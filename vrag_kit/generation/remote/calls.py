@@ -35,6 +35,15 @@ _KNOWN = (
 """Fields that the client has names for; others travel in the body's extra part."""
 
 
+def _is_nobody(error: openai.OpenAIError) -> bool:
+    """Whether no server answers, or one that does not speak as an endpoint: it refuses
+    with a page of its own, where an endpoint sends an object.
+    """
+    if isinstance(error, openai.APIStatusError):
+        return not isinstance(error.body, dict)
+    return type(error) is openai.APIConnectionError
+
+
 class Calls:
     """A client of one endpoint; its calls may run in several threads."""
 
@@ -68,7 +77,7 @@ class Calls:
         except openai.OpenAIError as error:
             said = self._hopeless(error) or self._refused(error) or str(self._failure(error))
             advice = ""
-            if type(error) is openai.APIConnectionError:
+            if _is_nobody(error):
                 advice = f" at {url}. Is the server running, and is that its address?"
             raise VragError(f"{self._owner} cannot be asked: {said}{advice}") from None
         except ValueError as error:
