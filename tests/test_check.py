@@ -19,6 +19,8 @@ from typer.testing import CliRunner
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
+from vrag_kit.judging import load_judge
+from vrag_kit.papers.visual_rag import RUBRIC
 from vrag_kit.runner.check import check_parameters, open_clip_models
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.foresight import Foresight, foresee
@@ -27,6 +29,7 @@ from vrag_kit.runner.parameters import read_parameters
 from vrag_kit.runner.plan import Plan
 from vrag_kit.types import Answer, Message
 
+NOTHING = Foresight(models=[], stored=0, any_order=[], failed={}, partly={})
 ONE = ["visual_rag/03_baselines"]
 SEARCHING = "visual_rag/02_retriever_comparison"
 LARGE = ["visual_rag/07_easy_negatives"]
@@ -201,6 +204,32 @@ def test_retrievers_by_modality_are_looked_for_one_by_one(tmp_path: Path) -> Non
     assert len(told) == 2, missing
     assert "retriever 'nobody/one' is not on this machine yet" in told[0]
     assert "two" in told[1]
+
+
+@pytest.mark.parametrize("parameter", ["data", "webqa", "articles", "other_corpus"])
+@pytest.mark.parametrize("models", [[], ["field-guide-vlm-few"]])
+def test_data_that_are_not_drawn_are_refused_at_once_and_once_as_the_run_does(
+    parameter: str, models: list[str], parameters
+) -> None:
+    path = parameters(notebooks=["visual_rag"], models=models)
+    given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    path.write_text(yaml.safe_dump({**given, parameter: "field-guide-medium"}), encoding="utf-8")
+    for refuse in (check_parameters, lambda file: run_notebooks([file])):
+        with pytest.raises(VragError, match=f"{parameter} is 'field-guide-medium'; expected 'fi"):
+            refuse(path)
+
+
+def test_a_mistyped_rule_is_asked_about_and_no_hub_is_asked(
+    parameters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "judge is 'ruel'; expected 'rule', "
+    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: NOTHING)
+    _, missing = check_parameters(parameters(judge="ruel", models=[]))
+    (told,) = missing
+    assert told.startswith(words)
+    assert told.endswith("Did you mean 'rule'?")
+    with pytest.raises(VragError, match=words):
+        load_judge("ruel", rubric=RUBRIC)
 
 
 def test_a_name_that_is_given_twice_and_a_wrong_indentation_are_named_with_their_line(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.plain import Json
+from vrag_kit.workspace import own_models
+from vrag_kit.workspace import path as project_path
 
 Entry = str | Mapping[str, Any]  # each option has a type of its own, which its reader checks
 """A model as parameters name it: "<name>", or {"model": "<name>", option: value, …}."""
@@ -31,3 +34,19 @@ def read_entry(entry: Entry, allowed: Collection[str], where: str) -> tuple[str,
             f" {', '.join(sorted(allowed)) or 'no options'}."
         )
     return entry["model"], options
+
+
+def check_word(entry: Entry, words: Collection[str], what: str) -> None:
+    """Raise `VragError` for a single word that is neither one of `words`, which name what
+    is no model, nor a model that is here: it is mistyped, and no hub is asked for it.
+    """
+    is_word = isinstance(entry, str) and not set(entry) & set("/@\\")
+    if not is_word or entry in words or project_path(str(entry)).is_dir():
+        return
+    near = get_close_matches(str(entry), [*words, *own_models()], 1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    told = ", ".join(repr(word) for word in words if word)
+    raise VragError(
+        f"{what} is {entry!r}; expected {told}, the name of a model that comes with the kit, a"
+        f" folder, <owner>/<name> on the hub, or <model>@<endpoint>.{hint}"
+    )

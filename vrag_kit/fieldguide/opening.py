@@ -139,10 +139,33 @@ def open_pictures(pictures: Source) -> Pictures:
     )
 
 
-def _files(kind: _Kind, source: Source) -> dict[str, str]:
-    """Where the files are, and their name. Raises `VragError` for an unknown name or
-    key, and for one that is missing.
+_KINDS = {
+    each.parameter: each for each in (_BENCHMARK, _OTHER_CORPUS, _ARTICLES, _WEBQA, _PICTURES)
+}
+
+
+def check_source(parameter: str, source: Source) -> None:
+    """Raise `VragError` for data that `parameter` cannot name; nothing is drawn or opened.
+
+    Of other parameters than data, other_corpus, articles, webqa and pictures nothing is
+    known.
     """
+    if parameter in _KINDS:
+        _named(_KINDS[parameter], source)
+
+
+def _files(kind: _Kind, source: Source) -> dict[str, str]:
+    """Where the files are, and their name; a drawn edition is drawn. Raises `VragError`
+    for an unknown name or key, and for one that is missing.
+    """
+    files = _named(kind, source)
+    if isinstance(source, str):
+        draw_field_guide(DRAWN[source], project_path(f"data/{source}"))
+    return files
+
+
+def _named(kind: _Kind, source: Source) -> dict[str, str]:
+    """Where the files would be, and their name."""
     expected = (
         f"expected {' or '.join(map(repr, DRAWN))}, or a mapping with {', '.join(kind.needed)}."
     )
@@ -152,9 +175,7 @@ def _files(kind: _Kind, source: Source) -> dict[str, str]:
         near = get_close_matches(str(source), DRAWN, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise VragError(f"{kind.parameter} is {source!r}; {expected}{hint}")
-    folder = f"data/{source}"
-    draw_field_guide(DRAWN[source], project_path(folder))
-    files = {key: f"{folder}/{file}" for key, file in kind.layout.items()}
+    files = {key: f"data/{source}/{file}" for key, file in kind.layout.items()}
     return {**files, "name": kind.title.format(_TITLES[source])}
 
 

@@ -20,7 +20,7 @@ from vrag_kit.judging.rubric import Rubric
 from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.judging.scale import Scale
 from vrag_kit.judging.truth_rules import TruthRuleJudge
-from vrag_kit.options import Entry
+from vrag_kit.options import Entry, check_word
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
 
 MOST_TOKENS = 256
@@ -69,6 +69,7 @@ def load_judge(
     """
     if isinstance(entry, str) and entry in JUDGES:
         return JUDGES[entry]()
+    check_word(entry, JUDGES, "judge")
     if rubric is None:
         raise VragError(
             f"judge {entry!r} is a model, and nothing says what it is asked; expected one of"

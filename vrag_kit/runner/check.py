@@ -18,7 +18,7 @@ from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
 from vrag_kit.judging.claims_by_rule import RULE
-from vrag_kit.options import Entry, read_entry
+from vrag_kit.options import Entry, check_word, read_entry
 from vrag_kit.retrieval import OPTIONS
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.foresight import Asked, Foresight, foresee
@@ -179,7 +179,13 @@ def _check_models(together: Mapping[str, Any], how: Mapping[str, Any], report: _
 
 
 def _check_one(name: str, entry: Entry, how: Mapping[str, Any], report: _Report) -> None:
-    if _opened(entry, _ASKED[name], how, report) is None and name in _INSTEAD:
+    try:
+        check_word(entry, _NOBODY[name], name)
+        here = _opened(entry, _ASKED[name], how, report) is not None
+    except VragError as error:
+        _once(report.missing, str(error))
+        here = False
+    if not here and name in _INSTEAD:
         report.replace(*_INSTEAD[name])
 
 

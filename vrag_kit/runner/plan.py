@@ -68,8 +68,8 @@ def read_plan(parameter_file: Path) -> Plan:
     Its line `notebooks:` names the notebooks that it is for, or folders of them; without
     that line a file in params/<folder>/ is for notebooks/<folder>/. Raises `VragError` for
     a file that is neither, for a notebook that does not exist, and for parameters that no
-    notebook could run with (see `read_parameters` and `subsets`), a mistyped suite among
-    them.
+    notebook could run with (see `read_parameters` and `subsets`), mistyped names of drawn
+    data among them.
     """
     values = read_parameters(parameter_file)
     wanted = values.pop(SERVES, None)
@@ -80,7 +80,7 @@ def read_plan(parameter_file: Path) -> Plan:
     if wanted is None and len(place.parts) > 1:
         wanted = [place.parent.as_posix()]
     given = subsets(_notebooks(wanted, parameter_file), values, parameter_file)
-    _check_suite(values.get("suite"), parameter_file)
+    _check_names(values, parameter_file)
     return Plan(
         file=parameter_file,
         given=given,
@@ -88,15 +88,19 @@ def read_plan(parameter_file: Path) -> Plan:
     )
 
 
-def _check_suite(suite: object, where: Path) -> None:
-    """Refuse the name of a suite that is not drawn, before a notebook runs into it."""
-    from vrag_kit.fieldguide.suite.opening import edition_of  # heavy: it can draw
+def _check_names(values: Mapping[str, Any], where: Path) -> None:
+    """Refuse the name of data that is not drawn, before a notebook runs into it."""
+    from vrag_kit.fieldguide.opening import check_source  # heavy: it can draw
+    from vrag_kit.fieldguide.suite.opening import edition_of
 
-    if isinstance(suite, str):
-        try:
-            edition_of(suite)
-        except VragError as error:
-            raise VragError(f"{where}: {error}") from None
+    for parameter, value in values.items():
+        if isinstance(value, str) and value:
+            try:
+                check_source(parameter, value)
+                if parameter == "suite":
+                    edition_of(value)
+            except VragError as error:
+                raise VragError(f"{where}: {error}") from None
 
 
 def _notebooks(wanted: object, where: Path) -> list[Path]:
