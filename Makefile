@@ -20,7 +20,7 @@ test: $(READY)
 	@$(MAKE) --no-print-directory --jobs=2 lint suite  # mypy takes a minute the first time
 
 suite: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -5,6 +5,7 @@ weights.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -37,6 +38,13 @@ LONGEST = ("test_runner.py", "test_answerers.py", "test_check.py", "test_browser
 """Files that take a minute or more: they come first, so that no process is left alone with
 one of them in the end.
 """
+
+
+def pytest_configure() -> None:
+    """Each of several test processes, with its kernels, counts on its share of the cores."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1:
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

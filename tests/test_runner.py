@@ -364,7 +364,7 @@ def test_stopping_the_runner_stops_its_notebooks_and_the_next_run_goes_on(
         " time.sleep(0.1)",
     )
     process = subprocess.Popen(
-        [sys.executable, "-m", "vrag_kit.runner", "run", "params/guide/p.yaml"],
+        [sys.executable, "-m", "vrag_kit.runner", "run", "params/guide/p.yaml", "--jobs", "1"],
         cwd=project,
         start_new_session=True,
         stdout=subprocess.DEVNULL,

@@ -5,6 +5,8 @@ So they mean the same wherever a notebook's kernel was started.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -12,11 +14,31 @@ def project_root() -> Path:
     """The nearest folder, from the current one upward, that holds `notebooks` and
     `params`; else the current folder.
     """
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+    return _project_of(Path.cwd()) or Path.cwd()
+
+
+def _project_of(place: Path) -> Path | None:
+    for folder in (place, *place.parents):
         if (folder / "notebooks").is_dir() and (folder / "params").is_dir():
             return folder
-    return here
+    return None
+
+
+def enter_project(files: Sequence[Path]) -> list[Path]:
+    """Go to the project's root, that of the first file where the current folder is in no
+    project; returns the files as they are named from there. They may have been given from
+    the current folder or from the root, and so commands work in any folder.
+    """
+    root = _project_of(Path.cwd())
+    found = []
+    for file in files:
+        here = file if root is None or file.exists() else root / file
+        place = here if here.exists() else file
+        found.append(Path(os.path.normpath(place.absolute())))
+    if root is None and found:
+        root = _project_of(found[0].parent)
+    os.chdir(root or Path.cwd())
+    return [Path(shown(file)) for file in found]
 
 
 _WEIGHTS = Path(__file__).parent / "fieldguide" / "weights"

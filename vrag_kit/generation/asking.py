@@ -18,6 +18,7 @@ from vrag_kit.generation.keys import StoredPrompt, answer_key, stored_prompt
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.generation.spending import Purse, check_forecast
 from vrag_kit.progress import Progress
+from vrag_kit.tally import tell
 from vrag_kit.types import Answer, Failure, Prompt, Status
 
 _BLOCK = 16
@@ -93,6 +94,10 @@ def ask_prompts(
         list(answers.values()),
         time.monotonic() - began,
     )
+    failures = [
+        each.failure for each in answers.values() if each.failure and not _stands(each, this)
+    ]
+    tell(generator.name, len(answers), failures)
     return [answers[answer_id] for answer_id in answer_ids]
 
 

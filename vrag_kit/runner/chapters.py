@@ -11,20 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from markupsafe import Markup
 from nbformat import NotebookNode
 from papermill import inspect_notebook
 
+from vrag_kit.runner.copies import ADDED, ended_well, read_copy, tags, what_is_wrong
 from vrag_kit.runner.plan import name_of, read_notebook
-from vrag_kit.runner.shown import ADDED, opening, shown, tags
-
-_STOPPED = (
-    "It did not come to its end: it was stopped, its kernel died, or it is still running. See"
-    " {}.log."
-)
-_OLDER = "This run is older than the notebook, which has changed since. Run it again."
-_OTHER = "This run was made with other parameters than the parameter file now gives. Run it again."
+from vrag_kit.runner.shown import opening, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,60 +52,25 @@ def chapter_of(notebook: Path, given: Mapping[str, Any], folder: Path, anchor: s
     name, source = name_of(notebook), read_notebook(notebook)
     copy = folder / f"{name}.ipynb"
     title = opening(source).title or name
-    if not copy.is_file():
-        never = "It has not been run with this parameter file."
-        return Chapter(name=name, anchor=anchor, title=title, state="not run", notes=(never,))
-    try:
-        book = read_notebook(copy)
-    except (ValueError, nbformat.ValidationError, AttributeError):
-        broken = "Its executed copy cannot be read. Run it again."
-        return Chapter(name=name, anchor=anchor, title=title, state="not readable", notes=(broken,))
-    ended = copy.with_suffix(".json").is_file()  # the runner's note of a run that ended well
-    wrong = _what_is_wrong(book, source, given, ended, copy.stem)
+    wrong = what_is_wrong(copy, notebook, given)
+    state, notes = next(iter(wrong), "done"), tuple(wrong.values())
+    book = read_copy(copy)
+    if book is None:
+        return Chapter(name=name, anchor=anchor, title=title, state=state, notes=notes)
     run = book.metadata.get("papermill", {})
     return Chapter(
         name=name,
         anchor=anchor,
         title=opening(book).title or name,
-        state=next(iter(wrong), "done"),
-        notes=tuple(wrong.values()),
+        state=state,
+        notes=notes,
         finished=_minute(run.get("end_time")),
         seconds=run.get("duration") or 0.0,
         python=book.metadata.get("language_info", {}).get("version", ""),
         settings=_settings(copy, run.get("parameters", {})),
-        body=shown(book, copy.stem, stops=not ended),
+        body=shown(book, copy.stem, stops=not ended_well(copy)),
         code="\n\n\n".join(_code(book)),
     )
-
-
-def _what_is_wrong(
-    book: NotebookNode, source: NotebookNode, given: Mapping[str, Any], ended: bool, stem: str
-) -> dict[str, str]:
-    """State → note, for all that is wrong with a run, the worst first."""
-    wrong = {}
-    if failure := _failure(book):
-        wrong["failed"] = f"Failed: {failure}"
-    elif not ended:
-        wrong["not finished"] = _STOPPED.format(stem)
-    if _sources(book) != _sources(source):
-        wrong["older than the notebook"] = _OLDER
-    if book.metadata.get("papermill", {}).get("parameters", given) != given:
-        wrong["other parameters"] = _OTHER
-    return wrong
-
-
-def _failure(book: NotebookNode) -> str:
-    for cell in book.cells:
-        for output in cell.get("outputs", []):
-            if output.output_type == "error":
-                return f"{output.ename}: {output.evalue}"
-    return ""
-
-
-def _sources(book: NotebookNode) -> list[tuple[str, str]]:
-    """The cells as they were written, without what papermill adds."""
-    added = ADDED - {"parameters"}
-    return [(cell.cell_type, cell.source) for cell in book.cells if not tags(cell) & added]
 
 
 def _code(book: NotebookNode) -> list[str]:

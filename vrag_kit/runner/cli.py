@@ -17,6 +17,7 @@ import typer
 
 from vrag_kit.errors import VragError
 from vrag_kit.runner.fetch_commands import fetch
+from vrag_kit.workspace import enter_project, shown
 
 app = typer.Typer(
     add_completion=False,
@@ -37,16 +38,30 @@ def run(
         typer.Argument(help="YAML files of parameters, such as params/visual_rag/demo.yaml"),
     ],
     only: Annotated[
-        str, typer.Option(help="run the notebooks whose name contains this, such as visual_rag/02")
-    ] = "",
-    jobs: Annotated[int, typer.Option(help="notebooks to run at once")] = 1,
+        list[str] | None,
+        typer.Option(
+            help=(
+                "run the notebooks whose name contains this, such as visual_rag/02; may be given"
+                " several times, or as 02,04"
+            )
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="notebooks to run at once; else as many as keep the cores busy"),
+    ] = None,
 ) -> None:
     """Run the notebooks by papermill; skips what is finished and unchanged, exits with
     1 when one failed.
     """
     from vrag_kit.runner.notebooks import run_notebooks, summary
 
-    outcomes = run_notebooks(parameters, only=only, jobs=jobs)
+    wanted = [part.strip() for part in ",".join(only or ()).split(",") if part.strip()]
+    try:
+        outcomes = run_notebooks(enter_project(parameters), only=wanted, jobs=jobs)
+    except KeyboardInterrupt:
+        print("interrupted: run the same command again to go on", file=sys.stderr)
+        raise typer.Exit(130) from None
     print(f"\n{summary(outcomes)}", flush=True)
     raise typer.Exit(int(any(outcome.status == "failed" for outcome in outcomes)))
 
@@ -65,10 +80,11 @@ def report(
     """
     from vrag_kit.runner.report import write_report
 
-    page, chapters = write_report(parameters, to)
+    to = to and to.absolute()
+    page, chapters = write_report(enter_project(parameters), to)
     for chapter in chapters:
         print(f"{chapter.name}: {' '.join(chapter.notes) or chapter.state}")
-    print(f"the report is in {page}")
+    print(f"the report is in {shown(page)}")
 
 
 @app.command()
@@ -216,7 +232,7 @@ def check(
                 f"{target} is a parameter file, which is checked alone: an image folder, --before"
                 " and --csv go with annotations."
             )
-        raise typer.Exit(int(_print_check(target)))
+        raise typer.Exit(int(_print_check(*enter_project([target]))))
     from vrag_kit.fetching.check_data import check_data
 
     raise typer.Exit(int(check_data(target, image_root, before=before, csv=csv)))
@@ -232,7 +248,7 @@ def forecast(
     """What the notebooks of parameter files would ask: calls, images, tokens, money, and
     what is stored already. Nothing is asked or fetched; exits with 0 whatever it finds.
     """
-    for file in parameters:
+    for file in enter_project(parameters):
         _print_check(file)
 
 
@@ -299,6 +315,8 @@ def _end(number: int, _: object) -> None:
 def main() -> None:
     """Entry point of `vrag`."""
     signal.signal(signal.SIGTERM, _end)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _end)  # the terminal was closed; `nohup` ignores that
     try:
         app()
     except VragError as error:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import psutil
 import yaml
 from nbformat import NotebookNode
 
 from vrag_kit.runner.plan import name_of, read_notebook
+from vrag_kit.tally import PLACE
 from vrag_kit.workspace import project_root
 
 _NOISE = (
@@ -39,18 +44,49 @@ _FIRST_TO_GO = (
 )
 
 
-def execute(
-    notebook: Path,
-    output: Path,
-    parameters: Mapping[str, Any],
-    running: set[subprocess.Popen[str]],
-) -> int:
+_PATIENCE = 5.0
+"""Seconds in which papermill may shut its kernel down when it is told to end."""
+
+
+@dataclass(slots=True)
+class Crew:
+    """The papermill processes at work, each with its share of the cores."""
+
+    threads: int | None = None  # of each notebook; None: as many as its libraries like
+    processes: set[subprocess.Popen[str]] = field(default_factory=set)
+    stopped: bool = False  # nothing that ends now has failed
+
+    def stop(self) -> None:
+        """End all that is at work, kernels too, and wait for it."""
+        self.stopped = True
+        processes = list(self.processes)
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE)
+            process.kill()  # its kernel ends with it, and does nothing where it has ended
+
+    def environment(self, output: Path) -> dict[str, str]:
+        """The environment of a notebook: what the user sets of threads stays."""
+        shares = {} if self.threads is None else dict.fromkeys(_THREADS, str(self.threads))
+        own = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", PLACE: str(tally_of(output).absolute())}
+        return {**shares, **os.environ, **own}
+
+
+_THREADS = ("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+"""Variables by which libraries that count with all cores can be told not to."""
+
+
+def execute(notebook: Path, output: Path, parameters: Mapping[str, Any], crew: Crew) -> int:
     """Execute a notebook; returns papermill's exit status, negative for a signal.
 
-    All that it prints goes to the log beside `output`, and to the screen but for the
-    traceback of an error. The process is in `running` while it lives.
+    All that it prints goes with times to the log beside `output`, and to the screen but
+    for the traceback of an error. The process is one of `crew` while it lives, and ends
+    with this one, whatever ends that.
     """
     name = name_of(notebook)
+    tally_of(output).unlink(missing_ok=True)
     given = output.with_suffix(".parameters.yaml")
     given.write_text(yaml.safe_dump(dict(parameters), sort_keys=False), encoding="utf-8")
     options = ["--no-progress-bar", "--stdout-file", "-", "--stderr-file", "-"]
@@ -59,18 +95,20 @@ def execute(
     with output.with_suffix(".log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
             [*command, *options],
+            stdin=subprocess.PIPE,  # nothing is written: it is closed when we end
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             encoding="utf-8",
             errors="replace",
-            env={**os.environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
+            env=crew.environment(output),
         )
-        running.add(process)
+        crew.processes.add(process)
+        threading.Thread(target=_end_the_rest, args=(process, tally_of(output))).start()
         shown = True
         try:
             for line in process.stdout or ():
-                log.write(line)
+                log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z {line}")
                 # the failing cell is named at the end; the log has the rest
                 shown = shown and not line.startswith("Traceback")
                 if shown and line.strip() and not line.startswith(_NOISE):
@@ -78,15 +116,33 @@ def execute(
             return process.wait()
         finally:
             process.terminate()
-            running.discard(process)
+            crew.processes.discard(process)
+
+
+def _end_the_rest(process: subprocess.Popen[str], tally: Path) -> None:
+    """When papermill has ended, end what its kernel has started and left: it would keep
+    memory, and our pipe open. It is known by a variable that it has inherited.
+    """
+    process.wait()
+    for each in psutil.process_iter():
+        with suppress(psutil.Error):
+            if each.environ().get(PLACE) == str(tally.absolute()):
+                each.kill()
+
+
+def tally_of(output: Path) -> Path:
+    """Where a notebook tells how its rounds of questions ended."""
+    return output.with_suffix(".tally.jsonl")
 
 
 def papermill(arguments: list[str]) -> None:
     """Papermill's command in this process, of which, and of whose kernel, the system may
     take the memory first: the runner lives on and goes to the next notebook.
 
-    A kernel that dies before it ran a cell is started again, twice at most.
+    A kernel that dies before it ran a cell is started again, twice at most. When the
+    runner ends, whatever ends it, so do this process and all that it started.
     """
+    threading.Thread(target=_end_with_runner, daemon=True).start()
     with suppress(OSError):  # not Linux, or not allowed: then the system chooses by size alone
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
     from papermill.cli import papermill as command
@@ -99,6 +155,17 @@ def papermill(arguments: list[str]) -> None:
             if not str(error).startswith(_DIED_EARLY) or start == _STARTS:
                 raise
             print("its kernel died as it started, before any cell ran: it is started again")
+
+
+def _end_with_runner() -> None:
+    """Wait until the runner closes our standard input, as its end does, and end all."""
+    with suppress(OSError):
+        while os.read(0, 1024):
+            pass
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            child.kill()
+    os._exit(1)
 
 
 def why_it_failed(output: Path, status: int) -> str:
@@ -119,7 +186,7 @@ def why_it_failed(output: Path, status: int) -> str:
         number += 1
         if fault := _fault(cell):
             first = next(iter(cell.source.splitlines()), "")
-            return f"cell {number} `{first}`: {fault}"
+            return f"cell {number} `{first}`: {killed or fault}"
     return ended
 
 

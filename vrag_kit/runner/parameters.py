@@ -20,6 +20,8 @@ _ENTRIES = (
     *("image_service", "retriever", "rewriter", "text_retriever", "web_service", "writer"),
 )
 """Parameters that name a model, and so may be a mapping with "model" and options."""
+MODELS = (*_ENTRIES, "guide_retriever", "models", "retrievers", "talker")
+"""Parameters that name models, one or several."""
 _SOURCES = ("articles", "data", "other_corpus", "pictures", "suite", "webqa")
 """Parameters that name data, and so may be a mapping of files, or of data sets."""
 

@@ -16,9 +16,8 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
 from vrag_kit.runner.cleaning import clean
+from vrag_kit.runner.copies import ADDED, tags
 
-ADDED = {"parameters", "injected-parameters", "papermill-error-cell-tag"}
-"""Tags of cells that are no part of a notebook's text."""
 _SAVED = re.compile(r'save_figure\(\s*(\w+).*?"((?:\w+/)*\d\d_\w+)"', re.DOTALL)
 _KINDS = ("image/png", "image/jpeg", "image/svg+xml", "text/html", "text/markdown", "text/plain")
 """Of an output that comes in several forms the first of these is shown."""
@@ -40,11 +39,6 @@ def opening(book: NotebookNode) -> Opening:
             lines = cell.source.splitlines()
             return Opening(lines[0][2:].strip(), "\n".join(lines[1:]).strip(), number)
     return Opening()
-
-
-def tags(cell: NotebookNode) -> set[str]:
-    """The tags of a cell."""
-    return set(cell.metadata.get("tags", []))
 
 
 def shown(book: NotebookNode, stem: str, *, stops: bool) -> Markup:

@@ -1,0 +1,188 @@
+"""How the runner is told which notebooks, where and how many at once; and that nothing
+lives on when it ends, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strange_server import StrangeServer
+from test_runner import as_in_a_terminal, notebook, project, vrag
+
+from vrag_kit.runner.report import write_report
+from vrag_kit.runner.shares import KERNEL, cores, shares
+
+__all__ = ["project"]
+P = "params/guide/p.yaml"
+
+
+def without_threads() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
+
+
+def test_each_of_two_notebooks_at_once_gets_half_the_cores_and_logs_tell_when(
+    project: Path,
+) -> None:
+    told = "import os; print('threads', os.environ.get('OMP_NUM_THREADS'))"
+    for stem in ("01_one", "02_two"):
+        notebook(project / "notebooks" / "guide" / f"{stem}.ipynb", "k = 1", told)
+    done = vrag(project, "run", P, "--jobs", "2", env=without_threads())
+    assert done.stdout.count(f"threads {max(1, cores() // 2)}\n") == 2, done.stdout
+    log = (project / "runs/guide/p/guide/01_one.log").read_text(encoding="utf-8")
+    assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ threads", log, re.MULTILINE), log
+
+
+def test_several_test_processes_share_the_cores_too() -> None:
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    assert workers == 1 or int(os.environ["OMP_NUM_THREADS"]) <= max(1, cores() // workers)
+
+
+@settings(deadline=None)
+@given(
+    n=st.integers(0, 50),
+    asked=st.one_of(st.none(), st.integers(1, 50)),
+    device=st.sampled_from(["cpu", "cuda"]),
+    model=st.sampled_from(["field-guide-vlm-few", "gpt-4o@openai", "some/model"]),
+)
+def test_all_notebooks_together_have_the_cores_and_the_memory_that_there_are(
+    n: int, asked: int | None, device: str, model: str
+) -> None:
+    share = shares([{"models": [model], "run_with": {"device": device}}] * n, asked)
+    assert 1 <= share.jobs <= max(1, n)
+    assert share.jobs * (share.threads or 0) <= max(cores(), share.jobs)
+    if asked:
+        assert share.jobs == max(1, min(n, asked))
+    elif device != "cpu" or model != "field-guide-vlm-few":
+        assert share.jobs == 1  # what it takes is not known, or not to be had twice
+    else:
+        assert share.jobs <= cores()
+        assert share.jobs == 1 or share.jobs * KERNEL < psutil.virtual_memory().total
+
+
+@pytest.mark.parametrize(
+    ("only", "folder"),
+    [(["--only", "01", "--only", "02"], "."), (["--only", "01,02"], "notebooks/guide")],
+    ids=["repeated", "by comma, from a folder below"],
+)
+def test_several_notebooks_are_chosen(project: Path, only: list[str], folder: str) -> None:
+    notebook(project / "notebooks" / "guide" / "03_three.ipynb", "k = 1", "print(k)")
+    done = vrag(project / folder, "run", P, *only)
+    assert "[guide/01_one] done" in done.stdout, done.stderr
+    assert "[guide/02_two] done" in done.stdout
+    assert "03_three" not in done.stdout
+
+
+def test_outside_of_every_project_the_parameter_file_tells_which(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    done = vrag(elsewhere, "run", str(project / P), "--only", "01")
+    assert "[guide/01_one] done" in done.stdout, done.stderr
+    assert (project / "runs/guide/p/guide/01_one.ipynb").is_file()
+    assert list(elsewhere.iterdir()) == []
+    wrong = vrag(elsewhere, "run", str(project / P), "--only", "01,07")
+    assert (wrong.returncode, "no notebook '07'" in wrong.stderr) == (2, True)
+
+
+def test_the_run_and_the_report_agree_on_a_copy_that_was_cut_short(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    vrag(project, "run", P, "--only", "01")
+    copy = project / "runs/guide/p/guide/01_one.ipynb"
+    copy.write_bytes(copy.read_bytes()[:200])
+    assert write_report([Path(P)])[1][0].state == "not readable"
+    again = vrag(project, "run", P, "--only", "01")
+    assert "[guide/01_one] done" in again.stdout
+    assert write_report([Path(P)])[1][0].state == "done"
+
+
+ASKING = """from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
+from vrag_kit.types import Message
+with AnswerStore("answers.sqlite") as store:
+    for name in ("good", "bad"):
+        entry = {"model": f"{name}@{url}", "retries": 0, "name": name}
+        prompts = [(Message(role="user", parts=(f"{name} {n}?",)),) for n in range(3)]
+        ask_prompts(load_generator(entry, decoding="greedy"), prompts, store)"""
+
+
+def test_a_model_that_answered_nothing_is_named_in_the_summary(project: Path) -> None:
+    with StrangeServer({"bad": ["status 500 broken"]}) as server:
+        book = project / "notebooks" / "guide" / "01_one.ipynb"
+        notebook(book, f"url = {server.url!r}\nk = 1", ASKING)
+        done = vrag(project, "run", P, "--only", "01")
+        again = vrag(project, "run", P, "--only", "01")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for said, state in ((done, "done"), (again, "unchanged")):
+        line = said.stdout.splitlines()[-1]
+        assert f"guide/01_one  {state}" in line, said.stdout
+        assert "EVERY ANSWER OF 'bad' FAILED, 3 times, as by error: HTTP 500: broken" in line
+        assert "'good'" not in line
+
+
+LONG = """import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+pathlib.Path("child").write_text(str(child.pid))
+time.sleep(300)"""
+
+
+def start(project: Path) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+    """A runner at work, and all that it has started: papermill, a kernel and its child."""
+    notebook(project / "notebooks" / "guide" / "01_one.ipynb", "k = 1", LONG)
+    runner = subprocess.Popen(
+        [sys.executable, "-m", "vrag_kit.runner", "run", P, "--only", "01"],
+        cwd=project,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=as_in_a_terminal,
+        start_new_session=True,
+    )
+    assert soon((project / "child").exists), "it did not begin"
+    below = psutil.Process(runner.pid).children(recursive=True)
+    assert len(below) >= 3
+    return runner, below
+
+
+def soon(true: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 90
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return true()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP, signal.SIGINT])
+def test_whatever_ends_the_runner_ends_all_that_it_started(
+    project: Path, how: signal.Signals
+) -> None:
+    runner, below = start(project)
+    if how == signal.SIGINT:
+        os.killpg(runner.pid, how)  # as Ctrl-C does
+    else:
+        runner.send_signal(how)
+    said, _ = runner.communicate(timeout=90)
+    assert soon(lambda: not any(map(psutil.Process.is_running, below))), below
+    assert "the kernel died" not in said
+    if how == signal.SIGINT:
+        assert (runner.returncode, "interrupted: run the same command" in said) == (130, True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+def test_what_papermill_started_does_not_outlive_it(project: Path) -> None:
+    runner, below = start(project)
+    below[0].kill()
+    said, _ = runner.communicate(timeout=90)
+    assert soon(lambda: not any(map(psutil.Process.is_running, below))), below
+    assert "cell 2 `import pathlib, subprocess, sys, time`: its process was killed" in said

@@ -1,0 +1,87 @@
+"""How many notebooks run at once, and how many cores each of them gets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from vrag_kit.runner.parameters import MODELS, RUN_WITH
+from vrag_kit.workspace import path as project_path
+
+KERNEL = 2 * 2**30
+"""Bytes that a notebook needs beside its models' weights; the demo's reach 1.3 GiB."""
+_IN_MEMORY = 2
+"""Bytes of memory for each byte of a checkpoint, half-precision weights being widened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What each of some notebooks gets."""
+
+    jobs: int  # notebooks at once
+    threads: int | None  # of each; None: all cores, as its libraries like
+
+    def __str__(self) -> str:
+        each = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        return f"{self.jobs} notebooks at once, {each} each (`--jobs` says otherwise)"
+
+
+def shares(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -> Share:
+    """The share of each notebook that is to run, one of `settings` for each.
+
+    `jobs` notebooks run at once, never more than there are; None: as many as there are
+    cores, and as have room in three quarters of the free memory with the weights that
+    they name; but one where a model is on another device, on an endpoint, or not here,
+    whose size nobody knows.
+    """
+    if jobs is None:
+        here = all(_all_here(each) for each in settings)
+        jobs = min(cores(), _room(settings)) if here else 1
+    jobs = max(1, min(jobs, len(settings)))
+    return Share(jobs, None if jobs == 1 else max(1, cores() // jobs))
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _room(settings: Sequence[Mapping[str, Any]]) -> int:
+    """How many of the largest notebook the free memory holds."""
+    free = 0.75 * psutil.virtual_memory().available
+    largest = max((_memory(each) for each in settings), default=KERNEL)
+    return int(free // largest)
+
+
+def _memory(settings: Mapping[str, Any]) -> int:
+    weights = {project_path(name) for name in _models(settings)}
+    return KERNEL + _IN_MEMORY * sum(map(_size, weights))
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.glob("**/*.safetensors"))
+
+
+def _all_here(settings: Mapping[str, Any]) -> bool:
+    """Whether all models run on the processor, from folders that are here."""
+    if settings.get(RUN_WITH, {}).get("device", "cpu") != "cpu":
+        return False
+    elsewhere = [name for name in _models(settings) if "@" in name or "/" in name]
+    return all(project_path(name).is_dir() for name in elsewhere)
+
+
+def _models(settings: Mapping[str, Any]) -> Iterator[str]:
+    """The models that parameters name."""
+    for parameter in MODELS:
+        value = settings.get(parameter)
+        for entry in value if isinstance(value, list) else [value]:
+            name = entry.get("model") if isinstance(entry, Mapping) else entry
+            if isinstance(name, str) and name:
+                yield name
