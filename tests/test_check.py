@@ -21,7 +21,8 @@ from vrag_kit.forecast import forecasting
 from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
 from vrag_kit.judging import load_judge
 from vrag_kit.papers.visual_rag import RUBRIC
-from vrag_kit.runner.check import check_parameters, open_clip_models
+from vrag_kit.runner.at_hand import open_clip_models
+from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.foresight import Foresight, foresee
 from vrag_kit.runner.notebooks import run_notebooks

@@ -6,21 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from vrag_kit.building.template_writer import NAME as TEMPLATE
-from vrag_kit.checkpoints import check_device, find_checkpoint, near_name
+from vrag_kit.checkpoints import check_device
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
 from vrag_kit.judging.claims_by_rule import RULE
-from vrag_kit.options import Entry, check_word, read_entry
-from vrag_kit.retrieval import OPTIONS
+from vrag_kit.options import Entry, check_word
 from vrag_kit.retrieval.services import WORD_INDEXES
+from vrag_kit.runner.at_hand import not_here, of_open_clip, retriever_problem
 from vrag_kit.runner.foresight import Asked, Foresight, foresee
 from vrag_kit.runner.parameters import BY_KEY, RARELY, RUN_WITH, WITHIN, declared
 from vrag_kit.runner.plan import Plan, read_plan
@@ -142,10 +140,10 @@ def _check_some(value: Any, report: _Report) -> bool:  # a parameter: one retrie
     for entry in value if isinstance(value, list) else [value]:
         if not entry or entry in list(WORD_INDEXES):
             continue
-        if _of_open_clip(entry):
+        if of_open_clip(entry):
             line = f"retriever {entry!r}: open_clip fetches its weights on the first run, unless"
             _once(report.found, f"{line} they are in its cache")
-        elif problem := _retriever_problem(entry):
+        elif problem := retriever_problem(entry):
             _once(report.missing, problem)
             told = entry.get("model") if isinstance(entry, Mapping) else entry
             _once(report.unsearched, str(told))
@@ -218,7 +216,7 @@ def _check_tokenizer(name: str, report: _Report) -> None:
 
 def _opened(entry: Entry, what: str, how: Mapping[str, Any], report: _Report) -> Generator | None:
     """The model, when all its files are here; what is missing is noted."""
-    if problem := _not_here(entry, what):
+    if problem := not_here(entry, what):
         _once(report.missing, problem)
         return None
     options = {name: how[name] for name in ("device", "decoding", "max_new_tokens") if name in how}
@@ -285,71 +283,3 @@ def _tell_model(asked: Asked, report: _Report) -> None:
 def _once(lines: list[str], line: str) -> None:
     if line not in lines:
         lines.append(line)
-
-
-def _retriever_problem(entry: Entry) -> str:
-    """What speaks against a retriever, as far as that can be told without loading it;
-    "" when nothing.
-    """
-    try:
-        spec, _ = read_entry(entry, OPTIONS, "retriever")
-        if spec.startswith((".", "/", "~")) or spec.count("/") > 1:
-            find_checkpoint(spec)
-    except VragError as error:
-        return str(error)
-    return _not_here(entry, "retriever")
-
-
-def _of_open_clip(entry: Entry) -> bool:
-    return (
-        isinstance(entry, str)
-        and entry.count("/") == 1
-        and not project_path(entry).is_dir()
-        and entry.partition("/")[0] in open_clip_models()
-    )
-
-
-@cache
-def open_clip_models() -> frozenset[str]:
-    """The names that open_clip knows models by, from its files: importing it takes
-    seconds.
-    """
-    package = find_spec("open_clip")
-    folders = package.submodule_search_locations if package else None
-    configs: list[Path] = []
-    for folder in folders or ():
-        configs += Path(folder, "model_configs").glob("*.json")
-    return frozenset(config.stem for config in configs)
-
-
-def _not_here(entry: Entry, what: str) -> str:
-    """Why an entry's checkpoint is not on this machine, as far as that can be told
-    without loading it; "" when nothing speaks against it.
-    """
-    from huggingface_hub import try_to_load_from_cache
-
-    if not isinstance(entry, str | Mapping):
-        return f'{what}: found {entry!r}, expected a name, or a mapping with "model" and options'
-    spec = entry if isinstance(entry, str) else str(entry.get("model"))
-    if (
-        "@" in spec
-        or project_path(spec).is_dir()
-        or spec.startswith((".", "/", "~"))
-        or spec.count("/") != 1
-        or _of_open_clip(spec)
-    ):
-        # an endpoint, a folder, or something that loading will explain; open_clip keeps its
-        # weights in a cache of its own
-        return ""
-    given = None if isinstance(entry, str) else entry.get("revision")
-    revision = None if given is None else str(given)
-    for name in ("config.json", "adapter_config.json", "modules.json"):
-        if isinstance(try_to_load_from_cache(spec, name, revision=revision), str):
-            return ""
-    option = f" --revision {revision}" if revision else ""
-    near = near_name(spec)
-    meant = f" (did you mean {near!r}?)" if near else ""
-    return (
-        f"{what} {spec!r}{meant} is not on this machine yet; the first run fetches it, or `hf"
-        f" download {spec}{option}` does now"
-    )

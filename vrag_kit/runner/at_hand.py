@@ -1,0 +1,83 @@
+"""Whether a model's or retriever's files are on this machine, told without loading them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from vrag_kit.checkpoints import find_checkpoint, near_name
+from vrag_kit.errors import VragError
+from vrag_kit.options import Entry, read_entry
+from vrag_kit.retrieval import OPTIONS
+from vrag_kit.workspace import path as project_path
+
+
+def retriever_problem(entry: Entry) -> str:
+    """What speaks against a retriever, as far as that can be told without loading it;
+    "" when nothing.
+    """
+    try:
+        spec, _ = read_entry(entry, OPTIONS, "retriever")
+        if spec.startswith((".", "/", "~")) or spec.count("/") > 1:
+            find_checkpoint(spec)
+    except VragError as error:
+        return str(error)
+    return not_here(entry, "retriever")
+
+
+def of_open_clip(entry: Entry) -> bool:
+    """Whether open_clip knows an entry by its name, whose weights are in its own cache."""
+    return (
+        isinstance(entry, str)
+        and entry.count("/") == 1
+        and not project_path(entry).is_dir()
+        and entry.partition("/")[0] in open_clip_models()
+    )
+
+
+@cache
+def open_clip_models() -> frozenset[str]:
+    """The names that open_clip knows models by, from its files: importing it takes
+    seconds.
+    """
+    package = find_spec("open_clip")
+    folders = package.submodule_search_locations if package else None
+    configs: list[Path] = []
+    for folder in folders or ():
+        configs += Path(folder, "model_configs").glob("*.json")
+    return frozenset(config.stem for config in configs)
+
+
+def not_here(entry: Entry, what: str) -> str:
+    """Why an entry's checkpoint is not on this machine, as far as that can be told
+    without loading it; "" when nothing speaks against it.
+    """
+    from huggingface_hub import try_to_load_from_cache
+
+    if not isinstance(entry, str | Mapping):
+        return f'{what}: found {entry!r}, expected a name, or a mapping with "model" and options'
+    spec = entry if isinstance(entry, str) else str(entry.get("model"))
+    if (
+        "@" in spec
+        or project_path(spec).is_dir()
+        or spec.startswith((".", "/", "~"))
+        or spec.count("/") != 1
+        or of_open_clip(spec)
+    ):
+        # an endpoint, a folder, or something that loading will explain; open_clip keeps its
+        # weights in a cache of its own
+        return ""
+    given = None if isinstance(entry, str) else entry.get("revision")
+    revision = None if given is None else str(given)
+    for name in ("config.json", "adapter_config.json", "modules.json"):
+        if isinstance(try_to_load_from_cache(spec, name, revision=revision), str):
+            return ""
+    option = f" --revision {revision}" if revision else ""
+    near = near_name(spec)
+    meant = f" (did you mean {near!r}?)" if near else ""
+    return (
+        f"{what} {spec!r}{meant} is not on this machine yet; the first run fetches it, or `hf"
+        f" download {spec}{option}` does now"
+    )
