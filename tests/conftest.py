@@ -34,7 +34,13 @@ WEIGHTS = ROOT / "vrag_kit" / "fieldguide" / "weights"
 _start_kernel = nbval.kernel.start_new_kernel
 
 
-LONGEST = ("test_runner.py", "test_answerers.py", "test_check.py", "test_browser_annotation.py")
+LONGEST = (
+    "test_runner.py",
+    "test_runner_ways.py",
+    "test_answerers.py",
+    "test_check.py",
+    "test_browser_annotation.py",
+)
 """Files that take a minute or more: they come first, so that no process is left alone with
 one of them in the end.
 """
