@@ -20,8 +20,10 @@ from typer.testing import CliRunner
 from vrag_kit.analysis import (
     accuracy,
     arm_differences,
+    arm_table,
     compare,
     flips,
+    in_percent,
     load_answers,
     load_results,
     paired_answers,
@@ -34,6 +36,7 @@ from vrag_kit.forecast import forecasting
 from vrag_kit.generation import ask_models, gt_clue, non_clue
 from vrag_kit.judging import RuleJudge, judge_all
 from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.plotting import arms_figure
 from vrag_kit.runner.cli import app
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import flips_page
@@ -310,3 +313,25 @@ def test_a_forecast_saves_no_answers(
 def test_saved_answers_are_no_results(figures: Path) -> None:
     with pytest.raises(VragError, match="holds no results"):
         load_results(figures)
+
+
+def test_the_figure_draws_flips_in_both_directions_and_what_could_be_seen(figures: Path) -> None:
+    differences = in_percent(arm_differences(both(figures)))
+    figure = arms_figure(differences, "goose", "gander")
+    changed, apart = figure.axes
+    assert [patch.get_width() for patch in changed.patches] == [-1, 3]
+    assert apart.patches[0].get_width() == pytest.approx(
+        2 * differences["smallest"][0], nan_ok=True
+    )
+    (point,) = [line for line in apart.lines if line.get_marker() == "o"]
+    assert point.get_xdata()[0] == pytest.approx(40.0)  # 80 less 40 percent
+    assert apart.get_title() == "B − A (n = 5 questions)"
+
+
+def test_the_table_reads_as_people_say_it(figures: Path) -> None:
+    pairs = both(figures)
+    (row,) = arm_table(in_percent(arm_differences(pairs)), pairs).to_dict("records")
+    assert (row["A: goose"], row["B: gander"]) == ("40.0", "80.0")
+    assert row["questions changed"] == "+3 −1"
+    assert row["failed"] == 1
+    assert row["B is"] == "not told apart"

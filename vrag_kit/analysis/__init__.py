@@ -67,7 +67,7 @@ from vrag_kit.analysis.percent import in_percent
 from vrag_kit.analysis.prediction_powered import corrected_accuracy, gains_beside_judge
 from vrag_kit.analysis.results import load_results
 from vrag_kit.analysis.rouge import arm_correlation, rouge_follows
-from vrag_kit.analysis.saved_answers import load_answers, save_answers
+from vrag_kit.analysis.saved_answers import load_answers, save_answers, with_questions
 from vrag_kit.analysis.sentences import differences_in_words
 from vrag_kit.analysis.settings_table import settings_table
 from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
@@ -178,6 +178,7 @@ __all__ = [
     "with_claims",
     "with_evidence",
     "with_metrics",
+    "with_questions",
     "with_stop",
     "with_strata",
     "with_true_sheets",

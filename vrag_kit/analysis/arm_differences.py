@@ -49,8 +49,8 @@ def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     the same in all rows and say nothing of the arms.
     """
     a, b = (f"{side}: {pairs[side.lower()].iloc[0]}" for side in "AB")
-    names = asked_by(pairs)
-    table = differences[[name for name in names if differences[name].nunique() > 1] or names[-1:]]
+    names = [name for name in asked_by(pairs) if (differences[name] != "").any()]
+    table = differences[[name for name in names if differences[name].nunique() > 1] or names[:1]]
     changed = differences["gained"].map("+{}".format) + differences["lost"].map(" −{}".format)
     return table.assign(
         **{

@@ -42,15 +42,7 @@ def save_answers(
     JUDGED.check(judged, NEEDED, "save_answers")
     if current_forecast():
         return
-    queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
-    shown_to = zip(judged["query_id"], judged["doc_ids"], strict=True)
-    store = shown(Path(answers_dir) / "answers.sqlite")
-    rows = judged.assign(
-        question=[query.text for query in queries],
-        references=[" | ".join(query.answers) for query in queries],
-        relevant=pd.Series([_relevant(benchmark, *row) for row in shown_to], judged.index),
-        store=store,
-    )
+    rows = with_questions(judged, benchmark, answers_dir)
     lines = rows.astype(object).where(rows.notna(), None).to_dict("records")
     text = "".join(f"{json.dumps(line, ensure_ascii=False, default=str)}\n" for line in lines)
     place = Path(folder) / f"{name}{SUFFIX}"
@@ -62,6 +54,23 @@ def save_answers(
             " `figures_dir`, or free space."
         ) from error
     print(f"saved {len(rows):,} answers in {place.name}", flush=True)
+
+
+def with_questions(
+    judged: pd.DataFrame, benchmark: Benchmark, answers_dir: Path | str
+) -> pd.DataFrame:
+    """The table of `judge_all` with question, references (what is accepted), relevant
+    (where those pictures are that it was shown and that answer the question), and
+    store, where its prompts can be read back.
+    """
+    queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
+    shown_to = zip(judged["query_id"], judged["doc_ids"], strict=True)
+    return judged.assign(
+        question=[query.text for query in queries],
+        references=[" | ".join(query.answers) for query in queries],
+        relevant=pd.Series([_relevant(benchmark, *row) for row in shown_to], judged.index),
+        store=shown(Path(answers_dir) / "answers.sqlite"),
+    )
 
 
 def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from vrag_kit.plotting.across import across_figure
 from vrag_kit.plotting.agreement import agreement_figure
 from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, side_by_side
+from vrag_kit.plotting.arms import arms_figure
 from vrag_kit.plotting.building import building_figure
 from vrag_kit.plotting.captions import captions_figure
 from vrag_kit.plotting.cases import cases_figure
@@ -31,6 +32,7 @@ __all__ = [
     "accuracy_figure",
     "across_figure",
     "agreement_figure",
+    "arms_figure",
     "as_latex",
     "asked_figure",
     "baseline_figure",

@@ -1,0 +1,73 @@
+"""Two arms side by side: how many questions changed in which direction, and the paired
+difference beside what could have been seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
+
+_BEFORE = "metric"
+"""The columns before it say how both arms were asked."""
+
+
+def arms_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
+    """`in_percent(arm_differences(…))` of the arms `a` and `b`, a line a row: on the left
+    the questions that score higher in either, on the right the difference in points
+    with its 95 % interval, and as a grey band what is too small to be found.
+    """
+    names = list(differences.columns[: differences.columns.get_loc(_BEFORE)])
+    varying = [name for name in names if differences[name].nunique() > 1] or names[:1]
+    lines = [_line(row) for row in differences[varying].to_dict("records")]
+    colors = list(colors_of([a, b]).values())
+    size = (9.6, 0.42 * len(differences) + 2.0)
+    figure, ((changed, apart),) = new_figure(1, 2, size, sharey=True)
+    y = np.arange(len(differences))
+    _changed(changed, differences, y, colors)
+    _apart(apart, differences, y, colors[-1])
+    changed.set_yticks(y, lines, fontsize=9)
+    changed.set_ylim(len(differences) - 0.5, -0.5)
+    for axis in (changed, apart):
+        axis.axvline(0, color=DARK, linewidth=1)
+        axis.grid(axis="y", visible=False)
+    changed.set_title(f"questions that score higher\nin A: {a}   |   in B: {b}", fontsize=9)
+    n = differences["n"]
+    counts = f"{n.min():,}" if n.min() == n.max() else f"{n.min():,} to {n.max():,}"
+    apart.set_title(f"B − A (n = {counts} questions)", fontsize=9)
+    note = "Bars: 95 % intervals. Grey: differences too small to be found with a power of 80 %."
+    figure.supxlabel(note, fontsize=9)
+    return figure
+
+
+def _line(row: Mapping[Hashable, object]) -> str:
+    """A way of asking in words: "top_k, k = 5"."""
+    told = row.items()
+    words = [f"{name} = {value}" if isinstance(value, int) else str(value) for name, value in told]
+    return ", ".join(word for word in words if word)
+
+
+def _changed(axis: Axes, table: pd.DataFrame, y: np.ndarray, colors: list[str]) -> None:
+    """Questions lost to the left in A's colour, gained to the right in B's."""
+    axis.barh(y, -table["lost"], color=colors[0], height=0.6)
+    axis.barh(y, table["gained"], color=colors[-1], height=0.6)
+    for at, lost, gained in zip(y, table["lost"], table["gained"], strict=True):
+        axis.annotate(f"{lost} ", (-lost, at), ha="right", va="center", fontsize=9)
+        axis.annotate(f" {gained}", (gained, at), ha="left", va="center", fontsize=9)
+    most = 1.2 * max(1, table["lost"].max(), table["gained"].max())
+    axis.set(xlim=(-most, most), xlabel="questions")
+    axis.xaxis.set_major_formatter(lambda count, _: f"{abs(count):g}")
+
+
+def _apart(axis: Axes, table: pd.DataFrame, y: np.ndarray, color: str) -> None:
+    axis.barh(y, 2 * table["smallest"], left=-table["smallest"], color=GREY, alpha=0.25, height=0.6)
+    axis.hlines(y, table["ci_low"], table["ci_high"], color=color, linewidth=1.6)
+    axis.plot(table["value"], y, "o", color=color, markersize=6)
+    ends = np.nan_to_num(table[["ci_low", "ci_high", "smallest"]].to_numpy(float))
+    bound = 1.06 * max(1.0, float(abs(ends).max()))
+    axis.set(xlim=(-bound, bound), xlabel="difference in points")
