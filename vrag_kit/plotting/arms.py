@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
 
@@ -61,6 +62,7 @@ def _changed(axis: Axes, table: pd.DataFrame, y: np.ndarray, colors: list[str]) 
         axis.annotate(f" {gained}", (gained, at), ha="left", va="center", fontsize=9)
     most = 1.2 * max(1, table["lost"].max(), table["gained"].max())
     axis.set(xlim=(-most, most), xlabel="questions")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.xaxis.set_major_formatter(lambda count, _: f"{abs(count):g}")
 
 
