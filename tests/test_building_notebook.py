@@ -13,14 +13,14 @@ import yaml
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.fieldguide.pages import EDITIONS, plan_page, slots
 from vrag_kit.fieldguide.traits import spellings
-from vrag_kit.runner.execution import execute, why_it_failed
+from vrag_kit.runner.execution import Crew, execute, why_it_failed
 
 ROOT = Path(__file__).parents[1]
 
 
 def run(notebook: str, out: Path, parameters: dict[str, object]) -> None:
     out.parent.mkdir(exist_ok=True)
-    status = execute(ROOT / "notebooks" / f"{notebook}.ipynb", out, parameters, running=set())
+    status = execute(ROOT / "notebooks" / f"{notebook}.ipynb", out, parameters, Crew())
     assert status == 0, why_it_failed(out, status)
 
 

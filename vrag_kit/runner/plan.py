@@ -89,12 +89,15 @@ def read_plan(parameter_file: Path) -> Plan:
 
 
 def _check_names(values: Mapping[str, Any], where: Path) -> None:
-    """Refuse the name of data that is not drawn, before a notebook runs into it."""
+    """Refuse the name of data that is not drawn, before a notebook runs into it; what a
+    built benchmark has not got, only those notebooks miss that need it.
+    """
+    from vrag_kit.building.deciding import NOT_GIVEN
     from vrag_kit.fieldguide.opening import check_source  # heavy: it can draw
     from vrag_kit.fieldguide.suite.opening import edition_of
 
     for parameter, value in values.items():
-        if isinstance(value, str) and value:
+        if isinstance(value, str) and value not in ("", NOT_GIVEN):
             try:
                 check_source(parameter, value)
                 if parameter == "suite":
