@@ -58,8 +58,7 @@ def load_results(folder: Path | str) -> pd.DataFrame:
             f"{place}: no such folder of results. Run `vrag run params/visual_rag/demo.yaml`"
             " first, or name the `figures_dir` of your parameter file."
         )
-    found = sorted(place.rglob("[0-9][0-9]_*.csv"))
-    files = [file for file in found if not file.name.endswith(TABLE)]
+    files = result_files(place)
     if not files:
         raise VragError(
             f"{place}: holds no results, which are files like 03_baselines.csv. Run `vrag run"
@@ -71,6 +70,12 @@ def load_results(folder: Path | str) -> pd.DataFrame:
         *(name for name in results if name not in FIRST),
     ]
     return pd.DataFrame({name: _typed(results[name]) for name in columns})
+
+
+def result_files(folder: Path) -> list[Path]:
+    """The tables of results below a folder of figures, by name."""
+    found = sorted(folder.rglob("[0-9][0-9]_*.csv"))
+    return [file for file in found if not file.name.endswith(TABLE)]
 
 
 def _read(file: Path, place: Path) -> pd.DataFrame:

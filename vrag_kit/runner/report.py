@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from vrag_kit import papers
+from vrag_kit.analysis.results import result_files
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.opening import title_of
 from vrag_kit.files import write_file
@@ -114,4 +115,4 @@ def _claims(paper: str, figures: Path) -> Rows:
 
 def _results(folder: Path) -> list[str]:
     """The tables below a folder of figures."""
-    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("[0-9][0-9]_*.csv"))
+    return [file.relative_to(folder).as_posix() for file in result_files(folder)]
