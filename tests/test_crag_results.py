@@ -4,6 +4,7 @@ says held against them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -91,6 +92,16 @@ def test_a_table_has_the_papers_columns_and_its_numbers_as_other_data(
     turns = means[means["metric"] == "successful_turns"]
     assert set(turns["unit"]) == {"turns"}
     assert turns.set_index("setting").loc["task_3", "value"] == 3.0
+
+
+def test_single_questions_have_no_early_stop(judged: pd.DataFrame, benchmark: Benchmark) -> None:
+    alone = {
+        name: replace(query, conversation_id=None, turn=0)
+        for name, query in benchmark.queries.items()
+    }
+    means = in_percent(truth_means(judged, replace(benchmark, queries=alone)))
+    shown = ["accuracy", "missing", "hallucination", "truthfulness", "n", "failed"]
+    assert list(truth_table(means)) == shown
 
 
 def test_slices_are_by_label(judged: pd.DataFrame, benchmark: Benchmark) -> None:

@@ -22,15 +22,19 @@ COMPARED = ("truthfulness", "accuracy", "missing", "hallucination")
 """What arms are compared by."""
 STEPS = (("mm_llm", "task_1"), ("mm_llm", "task_2"), ("task_1", "task_2"))
 """Which arm of single questions is compared with which: baseline, arm."""
+_OF_STOPS = ("early_stop", "early_stop_with_turns_left", "successful_turns")
 
 
 def truth_means(
     judged: pd.DataFrame, benchmark: Benchmark, *, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
     """`conversation_means` with the paper's stop, `two_not_right`; of single questions too,
-    each of which is a conversation of one turn.
+    but for what tells of stops, as a question alone has none.
     """
-    return conversation_means(judged, benchmark, two_not_right, by=by)
+    means = conversation_means(judged, benchmark, two_not_right, by=by)
+    if any(query.conversation_id for query in benchmark.queries.values()):
+        return means
+    return means[~means["metric"].isin(_OF_STOPS)].reset_index(drop=True)
 
 
 def truth_slices(
