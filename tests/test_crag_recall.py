@@ -52,7 +52,8 @@ def test_shares_are_counts_of_the_rows_and_the_papers_are_of_its_tables(
     domains = table[(table["of"] == "domain") & (table["part"] == "conversations")]
     assert domains["paper"].sum() == pytest.approx(100)
     numbers = paper.statistics(single, multi).set_index("statistic")
-    assert numbers.loc["turns of conversations", "value"] == len(multi.queries)
+    turns = numbers.loc["turns of conversations"]
+    assert (turns["value"], turns["unit"]) == (len(multi.queries), "turns")
     kinds = paper.quality_by_kind(single, multi)
     assert kinds.loc["total", ("total", "n")] == len(single.queries) + 8
     assert kinds.loc["low light", ("egocentric", "paper, %")] == pytest.approx(100 * 267 / 7943)

@@ -184,6 +184,8 @@ def test_a_suite_in_numbers_stands_beside_table_1() -> None:
     assert beside.loc["chart-rag", ("questions", "as printed")] == "4,738"
     assert beside.loc["chart-rag", ("kept by the filter", "as printed")] == "2,720"
     assert beside.loc["mine", ("questions", "as printed")] == "–"
+    thirds = statistics_table(table.assign(value=table["value"].where(table["value"] != 4, 10 / 3)))
+    assert thirds.loc["mine", ("words of a question, mean", "here")] == "3.3"
 
 
 def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path: Path) -> None:

@@ -153,7 +153,8 @@ def coverage(benchmark: Benchmark, service: SearchService) -> pd.DataFrame:
     printed = published("crag_mm", "figure03_caption").set_index("setting")["value"]
     share = 100 * float(np.mean(list(held.values()))) if held else np.nan
     rows = {"here": (share, len(held)), "paper": (printed["oracle_index_coverage"], np.nan)}
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "n"])
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "n"])
+    return table.astype({"n": "Int64"})
 
 
 def _lines(values: pd.DataFrame, line: str) -> pd.DataFrame:

@@ -45,7 +45,7 @@ def statistics(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     rows = [
         ("single questions", len(single.queries), printed["total", "single_turn", "total"], ""),
         ("conversations", len(lengths), talks, ""),
-        ("turns of conversations", sum(lengths), np.nan, ""),
+        ("turns of conversations", sum(lengths), np.nan, "turns"),
         ("turns of a conversation, mean", _mean(lengths), MEAN_TURNS, "turns"),
         ("images", len(sessions), images["total", "total"], ""),
         ("egocentric images", worn, images["total", "egocentric"], ""),

@@ -137,4 +137,6 @@ def _evidence(benchmark: Benchmark) -> dict[str, str]:
 
 
 def _cell(value: float) -> str:
-    return NOTHING if np.isnan(value) else f"{value:,.5g}"
+    if np.isnan(value):
+        return NOTHING
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
