@@ -73,6 +73,7 @@ from vrag_kit.papers.mrag_suite.hybrid import (
 from vrag_kit.papers.mrag_suite.hybrid_figure import hybrid_figure
 from vrag_kit.papers.mrag_suite.in_modes import InModes
 from vrag_kit.papers.mrag_suite.modes import (
+    ARMS,
     effects_in_words,
     effects_table,
     judged_by_own,
@@ -127,6 +128,7 @@ from vrag_kit.papers.mrag_suite.sweep_tables import (
 from vrag_kit.papers.mrag_suite.wording import LAYOUT, SETTINGS, suite_wording
 
 __all__ = [
+    "ARMS",
     "CLOSED_BOOK",
     "DATASETS",
     "DEFINITIONS",
