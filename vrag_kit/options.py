@@ -15,7 +15,7 @@ Entry = str | Mapping[str, Any]  # each option has a type of its own, which its 
 """A model as parameters name it: "<name>", or {"model": "<name>", option: value, …}."""
 
 
-def read_entry(entry: Entry, allowed: Collection[str], where: str) -> tuple[str, Json]:
+def read_entry(entry: object, allowed: Collection[str], where: str) -> tuple[str, Json]:
     """(model, options) of an entry; `where` ("retriever") begins the message.
 
     Raises `VragError` for an entry without a model, and for an option that is not among

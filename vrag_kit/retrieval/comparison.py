@@ -17,6 +17,7 @@ from vrag_kit.retrieval.embeddings import embed_documents, embeddings_folder
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.known import known_encoder, open_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, evaluate
+from vrag_kit.retrieval.own_encoder import EncoderClass
 from vrag_kit.retrieval.reference import any_order, perfect_run, random_reference
 from vrag_kit.retrieval.run import write_qrels, write_run
 from vrag_kit.retrieval.search import FlatRetriever
@@ -28,7 +29,7 @@ RANDOM, PERFECT = "random order", "perfect order"
 
 def search_all(
     benchmark: Benchmark,
-    retrievers: Sequence[Entry],
+    retrievers: Sequence[Entry | EncoderClass],
     *,
     k: int,
     cache_dir: Path | str,
@@ -37,10 +38,10 @@ def search_all(
     """One run of at most k documents a query for each retriever, by name; embeddings
     and finished searches are kept in `cache_dir`.
 
-    `retrievers` are what `load_encoder` takes; one is in memory at a time, and only if
-    something is left to encode: a search that was made is read back, the same to the
-    last bit. Raises `VragError` when two retrievers have the same name, as two folders
-    called alike would.
+    `retrievers` are what `load_encoder` takes, or objects (`EncoderClass`); one
+    checkpoint is in memory at a time, and only if something is left to encode: a search
+    that was made is read back, the same to the last bit. Raises `VragError` when two
+    retrievers have the same name, as two folders called alike would.
     """
     runs: dict[str, pd.DataFrame] = {}
     forecast = current_forecast()
@@ -50,7 +51,8 @@ def search_all(
         encoder = open_encoder(entry, cache_dir, device=device)
         if encoder.name in runs:
             raise VragError(
-                f"two retrievers are named {encoder.name!r}; rename one folder, or list it once."
+                f"two retrievers are named {encoder.name!r}; rename one folder, list it once, or"
+                " give one of your own classes a `name` in its entry."
             )
         runs[encoder.name] = _search(benchmark, encoder, k, cache_dir)
         del encoder
@@ -74,13 +76,18 @@ def _search(benchmark: Benchmark, encoder: Encoder, k: int, cache_dir: Path | st
 
 
 def _foreseen(
-    benchmark: Benchmark, entry: Entry, k: int, cache_dir: Path | str, forecast: Forecast
+    benchmark: Benchmark,
+    entry: Entry | EncoderClass,
+    k: int,
+    cache_dir: Path | str,
+    forecast: Forecast,
 ) -> tuple[str, pd.DataFrame]:
     """(name, run) of a search that was made; where it was not, candidates in any order:
     as many images as a search would find, though others.
     """
-    name = Path(entry if isinstance(entry, str) else str(entry.get("model"))).name
-    with suppress(VragError):  # no checkpoint here yet
+    spec = entry.get("model") if isinstance(entry, Mapping) else entry
+    name = Path(str(spec)).name
+    with suppress(VragError):  # no checkpoint here yet, or no such class
         encoder = known_encoder(entry, cache_dir)
         if encoder is not None:
             name, folder = encoder.name, embeddings_folder(encoder, cache_dir)

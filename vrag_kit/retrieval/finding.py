@@ -16,7 +16,7 @@ from pathlib import Path
 
 from vrag_kit.checkpoints import DTYPES, Options, files_fingerprint, find_checkpoint
 from vrag_kit.errors import VragError
-from vrag_kit.options import Entry, read_entry
+from vrag_kit.options import read_entry
 from vrag_kit.retrieval.own_kinds import base_of, own_kind
 from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS
 from vrag_kit.retrieval.source import name_of
@@ -87,7 +87,7 @@ class Found:
         return files_fingerprint(folders, told)
 
 
-def find_encoder(entry: Entry) -> Found:
+def find_encoder(entry: object) -> Found:
     """Find the checkpoint that an entry names, fetching it from the hub if need be.
 
     Raises `VragError` for an entry that is malformed, an option that does not exist or

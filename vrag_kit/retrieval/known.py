@@ -22,6 +22,7 @@ from vrag_kit.retrieval.embeddings import embeddings_folder, write_manifest
 from vrag_kit.retrieval.encoders import Encoder, Prepared
 from vrag_kit.retrieval.finding import Found, find_encoder
 from vrag_kit.retrieval.loading import load_found
+from vrag_kit.retrieval.own_encoder import EncoderClass, own_encoder
 from vrag_kit.retrieval.parts import DocumentSide, Shown
 from vrag_kit.types import Evidence, Query
 
@@ -74,12 +75,15 @@ class KnownEncoder:
             )
 
 
-def open_encoder(entry: Entry, root: Path | str, *, device: str = "cpu") -> Encoder:
+def open_encoder(entry: Entry | EncoderClass, root: Path | str, *, device: str = "cpu") -> Encoder:
     """The encoder of an entry, loaded only when it has something to encode, if it was
-    loaded before for embeddings below `root`; else loaded now, and noted there.
+    loaded before for embeddings below `root`; else loaded now, and noted there. One's
+    own class, or object, is used as it is.
 
     Raises `VragError` as `load_encoder` does, now or when it is loaded.
     """
+    if (own := own_encoder(entry, device=device)) is not None:
+        return own
     found = find_encoder(entry)
     known = _known(found, root, device)
     if known is not None:
@@ -97,10 +101,13 @@ def open_encoder(entry: Entry, root: Path | str, *, device: str = "cpu") -> Enco
     return encoder
 
 
-def known_encoder(entry: Entry, root: Path | str) -> KnownEncoder | None:
+def known_encoder(entry: Entry | EncoderClass, root: Path | str) -> Encoder | None:
     """The encoder of an entry if it was loaded before for embeddings below `root`; loads
-    nothing. Raises `VragError` for an entry without a checkpoint here.
+    no checkpoint. Raises `VragError` for an entry without a checkpoint here, and for one's
+    own class as `load_encoder` does.
     """
+    if (own := own_encoder(entry)) is not None:
+        return own
     return _known(find_encoder(entry), root, "cpu")
 
 

@@ -37,6 +37,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.finding import OF_OPEN_CLIP, Found, find_encoder
+from vrag_kit.retrieval.own_encoder import EncoderClass, own_encoder
 from vrag_kit.retrieval.own_kinds import own_kind
 from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS, Shown
 from vrag_kit.retrieval.source import Source
@@ -56,9 +57,10 @@ class _Family:
     """What it can encode of a document, the usual first."""
 
 
-def load_encoder(entry: Entry, *, device: str = "cpu") -> Encoder:
+def load_encoder(entry: Entry | EncoderClass, *, device: str = "cpu") -> Encoder:
     """Load what a parameter names: "<folder>", "<open_clip model>/<tag>", "<name on the
-    hub>", or a mapping with "model" and options (`OPTIONS`).
+    hub>", "<package.module>:<Class>" (`EncoderClass`), or a mapping with "model" and
+    options (`OPTIONS`; those of a class are its own).
 
     A folder with open_clip_config.json, a name on the hub with that and no config.json,
     and the name of an open_clip model, are open_clip's; everything else is read by
@@ -70,7 +72,8 @@ def load_encoder(entry: Entry, *, device: str = "cpu") -> Encoder:
     family does not take.
     """
     check_device(device)
-    return load_found(find_encoder(entry), device=device)
+    own = own_encoder(entry, device=device)
+    return load_found(find_encoder(entry), device=device) if own is None else own
 
 
 def load_found(found: Found, *, device: str = "cpu") -> Encoder:

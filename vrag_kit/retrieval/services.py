@@ -18,6 +18,7 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
+from vrag_kit.own_classes import own_spec
 from vrag_kit.retrieval.bm25 import Bm25Index
 from vrag_kit.retrieval.embeddings import embed_documents
 from vrag_kit.retrieval.encoders import Encoder
@@ -205,10 +206,13 @@ def check_corpus(service: SearchService, benchmark: Benchmark) -> None:
 
 
 def asked_by(part: str, entry: Entry) -> Entry:
-    """The entry with its query side told to encode "image" or "text" alone.
+    """The entry with its query side told to encode "image" or "text" alone; that of a
+    class of one's own as it is, which says itself what it encodes.
 
     Raises `VragError` where it says otherwise.
     """
+    if own_spec(entry):
+        return entry
     options = {"model": entry} if isinstance(entry, str) else dict(entry)
     if options.setdefault("query", part) != part:
         raise VragError(

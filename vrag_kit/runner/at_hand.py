@@ -11,6 +11,7 @@ from vrag_kit.checkpoints import find_checkpoint, near_name
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval import OPTIONS
+from vrag_kit.retrieval.own_encoder import own_encoder
 from vrag_kit.workspace import path as project_path
 
 
@@ -19,6 +20,8 @@ def retriever_problem(entry: Entry) -> str:
     "" when nothing.
     """
     try:
+        if own_encoder(entry) is not None:
+            return ""
         spec, _ = read_entry(entry, OPTIONS, "retriever")
         if spec.startswith((".", "/", "~")) or spec.count("/") > 1:
             find_checkpoint(spec)
@@ -63,7 +66,7 @@ def not_here(entry: Entry, what: str) -> str:
         "@" in spec
         or project_path(spec).is_dir()
         or spec.startswith((".", "/", "~"))
-        or spec.count("/") != 1
+        or spec.count("/") != 1  # also of a class of one's own
         or of_open_clip(spec)
     ):
         # an endpoint, a folder, or something that loading will explain; open_clip keeps its

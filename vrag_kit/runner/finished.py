@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from vrag_kit.own_classes import own_file
 from vrag_kit.runner.plan import name_of, read_notebook
 from vrag_kit.workspace import path as project_path
 
@@ -66,7 +67,7 @@ def _data_key(settings: Mapping[str, Any]) -> dict[str, str]:
         if name.endswith("_dir"):
             continue
         for text in _texts(value):
-            path = project_path(text)
+            path = own_file(text) or project_path(text)
             if text and path.exists():
                 keys[f"{name}: {text}"] = _path_key(path)
     return keys

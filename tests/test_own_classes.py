@@ -1,0 +1,253 @@
+"""Somebody's own class, named in a parameter or given as an object, is used as ours are."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+import yaml
+from conftest import ROOT
+
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import forecasting
+from vrag_kit.own_classes import own_file, own_spec
+from vrag_kit.retrieval import load_encoder, search_all
+from vrag_kit.runner.check import check_parameters
+from vrag_kit.runner.finished import ingredients
+from vrag_kit.types import Benchmark, Evidence, Query
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+Write = Callable[[str], Path]
+
+
+def shown(name: str) -> str:
+    """The README's code that shows the class of a name."""
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (code,) = [block for block in blocks if f"class {name}" in block]
+    return code
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Write `mine.py` into a project, which is then the current folder."""
+    for folder in ("notebooks", "params"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def write(code: str) -> Path:  # also over what was imported, as in a kernel
+        (tmp_path / "mine.py").write_text(code, encoding="utf-8")
+        return tmp_path / "mine.py"
+
+    yield write
+    sys.modules.pop("mine", None)
+
+
+@pytest.fixture
+def texts() -> Benchmark:
+    """Two questions over three texts; the class below counts the letters a, b and c."""
+    said = {"a": "a aa", "b": "b b a", "c": "c"}
+    asked = {"q1": "a", "q2": "c c"}
+    return Benchmark(
+        name="letters",
+        fingerprint="",
+        queries={key: Query(query_id=key, text=text, group=key) for key, text in asked.items()},
+        corpus={key: Evidence(doc_id=key, text=text) for key, text in said.items()},
+        qrels={},
+    )
+
+
+LETTERS = """
+import numpy as np
+
+class Letters:
+    def __init__(self, bonus: float = 0.0) -> None:
+        self.bonus = bonus
+    def _count(self, texts):
+        return np.array([[text.count(each) + self.bonus for each in "abc"] for text in texts])
+    def encode_queries(self, queries):
+        return self._count([query.text for query in queries])
+    def encode_documents(self, documents):
+        print("encoding")
+        return self._count([document.text for document in documents])
+"""
+
+
+def test_the_readmes_retriever_finds_what_has_the_colour_that_is_asked_for(
+    mine: Write, guide: Benchmark, tmp_path: Path
+) -> None:
+    mine(shown("ColourWords"))
+    entry = yaml.safe_load(re.search(r"retrievers: (\[\{.*mine:.*\}\])", README)[1])[0]
+    ((name, run),) = search_all(guide, [entry], k=3, cache_dir=tmp_path / "kept").items()
+    assert name == "colours"
+    query = next(iter(guide.queries.values()))
+    words = np.array([np.ones(3)])
+    for word, axis in (("red", 0), ("green", 1), ("blue", 2)):
+        words[0, axis] += 2 * query.text.split().count(word)
+    pool = guide.candidates(query.query_id) or tuple(guide.corpus)
+    pictures = {each: np.asarray(guide.corpus[each].image.open()) for each in pool}
+    means = {each: 1 + seen.mean((0, 1)) / 255 for each, seen in pictures.items()}
+    scores = {each: (words @ mean).item() for each, mean in means.items()}
+    best = sorted(scores, key=scores.get, reverse=True)[:3]
+    found = run[run["query_id"] == query.query_id]
+    assert list(found["doc_id"]) == best
+    assert np.allclose(found["score"], [scores[each] for each in best], rtol=1e-5)
+
+
+def test_a_search_is_made_once_and_again_when_the_class_or_an_option_changes(
+    mine: Write, texts: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def encoded(entry: object) -> bool:
+        search_all(texts, [entry], k=2, cache_dir=tmp_path / "kept")
+        return "encoding" in capsys.readouterr().out
+
+    mine(LETTERS)
+    assert encoded("mine:Letters")
+    assert not encoded("mine:Letters")
+    assert encoded({"model": "mine:Letters", "bonus": 1.0})
+    mine(LETTERS.replace('"abc"', '"cba"'))
+    assert encoded("mine:Letters")
+
+
+def test_an_object_is_a_retriever_too_once_it_says_what_its_vectors_are_kept_under(
+    mine: Write, texts: Benchmark, tmp_path: Path
+) -> None:
+    mine(LETTERS)
+    notebook: dict[str, type] = {}
+    exec(LETTERS, notebook)  # as a cell would define it
+    Letters = notebook["Letters"]
+    with pytest.raises(VragError, match="fingerprint is None; expected a text that changes"):
+        search_all(texts, [Letters()], k=1, cache_dir=tmp_path / "kept")
+    own = Letters()
+    own.fingerprint = "1"
+    runs = search_all(texts, [own], k=1, cache_dir=tmp_path / "kept")
+    by_name = search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path / "kept")
+    assert dict(zip(runs["Letters"]["query_id"], runs["Letters"]["doc_id"], strict=True)) == {
+        "q1": "a",
+        "q2": "c",
+    }
+    assert runs["Letters"].equals(by_name["Letters"])
+
+
+def test_two_of_one_class_want_names_of_their_own(
+    mine: Write, texts: Benchmark, tmp_path: Path
+) -> None:
+    mine(LETTERS)
+    other = {"model": "mine:Letters", "bonus": 1.0}
+    with pytest.raises(VragError, match=r"two retrievers are named 'Letters'.*a `name` in its"):
+        search_all(texts, ["mine:Letters", other], k=1, cache_dir=tmp_path)
+    named = {**other, "name": "with-bonus"}
+    assert set(search_all(texts, ["mine:Letters", named], k=1, cache_dir=tmp_path)) == {
+        "Letters",
+        "with-bonus",
+    }
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("mein:Letters", r"no module 'mein'; in .* there is mine. Did you mean 'mine:Letters'\?"),
+        ("other.part:Letters", "no module 'other'; .*Write it as .*other.py, or install it"),
+        ("vrag_kit.retrival:Letters", "no module 'vrag_kit.retrival'; in .*vrag_kit there is"),
+        (
+            "mine:Leters",
+            r"has no class 'Leters'; it has Letters, Half. Did you mean 'mine:Letters'",
+        ),
+        ({"model": "mine:Letters", "bonnus": 1}, "'bonnus'; its class takes bonus"),
+        ("mine:Half", "found Half without encode_documents; expected the methods encode_queries"),
+        ({"model": "mine:Letters", "name": "a/b"}, "its name is 'a/b'; expected a text without"),
+    ],
+)
+def test_what_is_mistyped_is_named_with_what_there_is_and_what_to_type(
+    mine: Write, entry: object, words: str
+) -> None:
+    mine(f"{LETTERS}\nclass Half:\n    def encode_queries(self, queries): ...\n")
+    with pytest.raises(VragError, match=words):
+        load_encoder(entry)
+
+
+def test_a_module_that_fails_says_with_what(mine: Write) -> None:
+    mine("import nothing_of_that_name")
+    with pytest.raises(VragError, match="importing mine needs 'nothing_of_that_name'"):
+        load_encoder("mine:Letters")
+    mine("1 / 0")
+    with pytest.raises(VragError, match="importing mine failed with ZeroDivisionError"):
+        load_encoder("mine:Letters")
+
+
+def test_rows_that_do_not_fit_are_refused_by_their_shape(
+    mine: Write, texts: Benchmark, tmp_path: Path
+) -> None:
+    mine(LETTERS.replace("return np.array(", "return str("))
+    with pytest.raises(VragError, match="encode_documents returned str, which is no array"):
+        search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path)
+    mine(LETTERS.replace("for text in texts])", "for text in texts][1:])"))
+    with pytest.raises(VragError, match=r"shape \(2, 3\) for 3 documents; expected \(3, d\)"):
+        search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path)
+
+
+def test_a_forecast_knows_what_was_searched_and_encodes_nothing(
+    mine: Write, texts: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine(LETTERS)
+    with forecasting(tmp_path / "scratch") as forecast:
+        search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path / "kept")
+    assert forecast.any_order == {"Letters"}
+    searched = search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path / "kept")
+    capsys.readouterr()
+    with forecasting(tmp_path / "scratch") as forecast:
+        again = search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path / "kept")
+    assert not forecast.any_order
+    assert again["Letters"].equals(searched["Letters"])
+    assert "encoding" not in capsys.readouterr().out
+
+
+def test_vrag_check_opens_such_a_class_and_says_what_is_wrong_with_it(
+    tmp_path: Path, guide_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(tmp_path)  # as an installed package is found
+    (tmp_path / "my_letters.py").write_text(LETTERS, encoding="utf-8")
+    values = {
+        "notebooks": ["visual_rag/02_retriever_comparison"],
+        "data": {
+            "annotations": str(guide_folder / "annotations.jsonl"),
+            "image_root": str(guide_folder / "images"),
+            "name": "small",
+        },
+        "cache_dir": str(tmp_path / "kept"),
+        "retrievers": ["my_letters:Letters"],
+    }
+    file = tmp_path / "p.yaml"
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    assert check_parameters(file)[1] == []
+    values["retrievers"] = ["my_letters:Leters"]
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    missing = check_parameters(file)[1]
+    assert any("Did you mean 'my_letters:Letters'?" in line for line in missing), missing
+
+
+def test_a_rerun_sees_that_the_classs_file_changed(mine: Write) -> None:
+    file = mine(LETTERS)
+    notebook = Path("notebooks", "own.ipynb").absolute()
+    nbformat.write(nbformat.v4.new_notebook(), notebook)
+    settings = {"retrievers": [{"model": "mine:Letters", "bonus": 1}]}
+    assert own_file("mine:Letters") == file
+    before = ingredients(notebook, {}, settings)["data"]
+    assert before == ingredients(notebook, {}, settings)["data"]
+    file.write_text(f"{LETTERS}\n# another", encoding="utf-8")
+    assert before != ingredients(notebook, {}, settings)["data"]
+
+
+@pytest.mark.parametrize(
+    "name", ["ViT-L-14/openai", "a:b@ollama", "gpt-4o@openai", "field-guide-clip-64", "x:7b"]
+)
+def test_other_names_are_no_classes(name: str) -> None:
+    assert own_spec(name) is None
+    assert own_spec({"model": name}) is None

@@ -1,0 +1,95 @@
+"""An encoder of one's own, with all that the kit wants of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from vrag_kit.errors import VragError
+from vrag_kit.options import Entry
+from vrag_kit.own_classes import Own, open_own
+from vrag_kit.retrieval.encoders import Prepared
+from vrag_kit.retrieval.parts import Content, DocumentSide, Shown
+from vrag_kit.types import Evidence, Query
+
+_NEEDED = ("encode_queries", "encode_documents")
+
+
+class EncoderClass(Protocol):
+    """What a class must have whose objects are retrievers; the nearest is what has the
+    largest dot product.
+
+    Optional are `name`, `fingerprint`, `normalized` (true: every vector has unit
+    length, which is then checked; false unless it says so), and `prepare(document)`,
+    which runs in threads ahead of `encode_documents`, and whose results that is then
+    given in the place of the documents.
+    """
+
+    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
+        """One row a question, shape (n, d)."""
+
+    def encode_documents(self, documents: Sequence[Evidence]) -> np.ndarray:
+        """One row a document, shape (n, d)."""
+
+
+class OwnEncoder:
+    """Fits an object of somebody's own class to `Encoder`."""
+
+    normalized: bool
+    prompts: Mapping[str, str]
+
+    def __init__(self, own: Own) -> None:
+        """`own` has the methods of `EncoderClass`."""
+        self._made = own.made
+        self.name = own.name
+        self.fingerprint = own.fingerprint
+        self.normalized = bool(getattr(own.made, "normalized", False))
+        self.prompts = dict(getattr(own.made, "prompts", {}))
+        self.shown: Shown = _Whole(query="both", document="both", usual="both", usual_query="both")
+        self.documents = DocumentSide(self.name, self.fingerprint)
+
+    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
+        """float32, shape (n, d); raises `VragError` for another number of rows."""
+        return self._rows(self._made.encode_queries(queries), len(queries), "queries")
+
+    def prepare(self, document: Evidence) -> Prepared:
+        """What its class makes of a document, or the document."""
+        prepare = getattr(self._made, "prepare", None)
+        return document if prepare is None else prepare(document)
+
+    def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
+        """float32, shape (n, d); raises `VragError` for another number of rows."""
+        return self._rows(self._made.encode_documents(prepared), len(prepared), "documents")
+
+    def _rows(self, vectors: object, count: int, what: str) -> np.ndarray:
+        try:
+            rows = np.asarray(vectors, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise VragError(
+                f"retriever {self.name}: encode_{what} returned {type(vectors).__name__}, which is"
+                f" no array of numbers ({error}); expected shape ({count}, d)."
+            ) from error
+        if rows.ndim != 2 or len(rows) != count:
+            raise VragError(
+                f"retriever {self.name}: encode_{what} returned shape {rows.shape} for"
+                f" {count} {what}; expected ({count}, d), a row for each."
+            )
+        return rows
+
+
+class _Whole(Shown):
+    """Everything that a question or document has: it is not known what of it counts."""
+
+    def of_query(self, query: Query, encoder: str) -> Content:
+        """Its text, and its picture where it has one."""
+        return Content(query.text, query.image)
+
+
+def own_encoder(entry: Entry | EncoderClass, *, device: str = "cpu") -> OwnEncoder | None:
+    """The encoder of an entry that names one's own class, or of an object; None for a
+    checkpoint's. A class with a parameter `device` is given that. Raises as `open_own`.
+    """
+    own = open_own(entry, "retriever", _NEEDED, offered={"device": device})
+    return None if own is None else OwnEncoder(own)
