@@ -9,13 +9,17 @@ from pathlib import Path
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from conftest import ROOT
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
+from vrag_kit.generation import ask_models, zero_shot
+from vrag_kit.judging import judge_all, load_judge
 from vrag_kit.own_classes import own_file, own_spec
+from vrag_kit.papers.visual_rag import WORDING
 from vrag_kit.retrieval import load_encoder, search_all
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.finished import ingredients
@@ -251,3 +255,162 @@ def test_a_rerun_sees_that_the_classs_file_changed(mine: Write) -> None:
 def test_other_names_are_no_classes(name: str) -> None:
     assert own_spec(name) is None
     assert own_spec({"model": name}) is None
+
+
+def asked(models: list[object], benchmark: Benchmark, folder: Path, **run_with: object):
+    """The table of their answers without any document."""
+    contexts = zero_shot(benchmark)
+    return ask_models(models, benchmark, contexts, folder, wording=WORDING, run_with=run_with)
+
+
+def test_the_readmes_model_is_asked_once_and_the_readmes_judge_reads_it(
+    mine: Write, guide: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine(shown("FirstOption") + shown("Contained"))
+    answers = asked(["mine:FirstOption"], guide, tmp_path)
+    assert set(answers["model"]) == {"FirstOption"}
+    assert set(answers["status"]) == {"ok"}
+    assert all("seen in 0 pictures" in answer for answer in answers["answer"])
+    capsys.readouterr()
+    assert asked(["mine:FirstOption"], guide, tmp_path).equals(answers)
+    assert f"{len(guide.queries)} from the store, 0 new" in capsys.readouterr().out
+    judged = judge_all(load_judge("mine:Contained"), guide, answers)
+    for row in judged.itertuples():
+        accepted = guide.queries[row.query_id].answers
+        assert row.score == any(each.lower() in row.answer.lower() for each in accepted)
+
+
+SAYS = """
+class Says:
+    def __init__(self, word: str, max_new_tokens: int) -> None:
+        self.word, self.most = word, max_new_tokens
+    def generate(self, prompts):
+        return [f"Answer: {self.word} {self.most}" for _ in prompts]
+
+class Silent:
+    def generate(self, prompts):
+        return []
+
+class Wrong:
+    def generate(self, prompts):
+        return [None for _ in prompts]
+
+class Coin:
+    deterministic = False
+    def generate(self, prompts, sample):
+        return [f"Answer: {sample}" for _ in prompts]
+"""
+
+
+def test_options_reach_the_class_and_make_other_answers(
+    mine: Write, texts: Benchmark, tmp_path: Path
+) -> None:
+    mine(SAYS)
+    entries = [{"model": "mine:Says", "word": word, "name": word} for word in ("red", "blue")]
+    answers = asked(entries, texts, tmp_path, max_new_tokens=9)
+    assert list(zip(answers["model"], answers["answer"], strict=True)) == [
+        *[("red", "red 9")] * 2,
+        *[("blue", "blue 9")] * 2,
+    ]
+    again = asked(entries[:1], texts, tmp_path, max_new_tokens=8)
+    assert set(again["answer"]) == {"red 8"}
+
+
+def test_samples_of_a_class_that_decodes_by_chance_are_told_apart(
+    mine: Write, texts: Benchmark, tmp_path: Path
+) -> None:
+    mine(SAYS)
+    answers = asked(["mine:Coin"], texts, tmp_path, samples=2)
+    assert sorted(answers["answer"]) == ["0", "0", "1", "1"]
+    with pytest.raises(VragError, match="it decodes greedily"):
+        asked([{"model": "mine:Says", "word": "red"}], texts, tmp_path, samples=2)
+
+
+def test_an_object_answers_too_once_it_says_what_its_answers_are_kept_under(
+    mine: Write, texts: Benchmark, tmp_path: Path
+) -> None:
+    notebook: dict[str, type] = {}
+    exec(SAYS, notebook)  # as a cell would define it
+    model = notebook["Says"]("green", 5)
+    with pytest.raises(VragError, match="its fingerprint is None"):
+        asked([model], texts, tmp_path)
+    model.fingerprint = "green, first version"
+    assert set(asked([model], texts, tmp_path)["answer"]) == {"green 5"}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Silent", "generate returned 0 replies for 1 prompts; expected one for each"),
+        ("Wrong", "generate returned None for a prompt; expected a text, or a"),
+        ("Sayz", "no class 'Sayz'; it has Says, Silent, Wrong, Coin. Did you mean 'mine:Says'"),
+    ],
+)
+def test_what_is_wrong_with_a_model_is_said(
+    mine: Write, texts: Benchmark, tmp_path: Path, name: str, words: str
+) -> None:
+    mine(SAYS)
+    with pytest.raises(VragError, match=words):
+        asked([f"mine:{name}"], texts, tmp_path)
+
+
+JUDGES = """
+class Long:
+    scale = (-1, 1)
+    def score(self, query, answer):
+        return {"one": -1, "two": 0.5}.get(answer)
+
+class Beyond:
+    def score(self, query, answer):
+        return 2
+
+class Nothing:
+    pass
+"""
+
+
+def test_a_judges_scale_and_what_it_cannot_say_are_kept(mine: Write, texts: Benchmark) -> None:
+    mine(JUDGES)
+    rows = [{"query_id": "q1", "answer": said} for said in ("one", "two", "three")]
+    answers = pd.DataFrame(rows).assign(status="ok", detail="")
+    judged = judge_all(load_judge("mine:Long"), texts, answers)
+    assert list(judged["score"][:2]) == [-1, 0.5]
+    assert np.isnan(judged["score"][2])
+    assert set(judged["worst"]) == {-1}
+    with pytest.raises(VragError, match=r"score returned 2 for 'one' .*a number from 0 to 1"):
+        judge_all(load_judge("mine:Beyond"), texts, answers)
+    with pytest.raises(VragError, match="neither score, as a judge, nor generate"):
+        load_judge("mine:Nothing")
+
+
+def test_vrag_check_counts_what_such_a_model_would_be_asked_and_asks_nobody(
+    tmp_path: Path, guide_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(tmp_path)
+    never = "def {}(self, *given): raise AssertionError"
+    code = (
+        f"class Model:\n    {never.format('generate')}\nclass Judge:\n    {never.format('score')}\n"
+    )
+    (tmp_path / "my_model.py").write_text(code, encoding="utf-8")
+    values = {
+        "notebooks": ["visual_rag/03_baselines"],
+        "data": {
+            "annotations": str(guide_folder / "annotations.jsonl"),
+            "image_root": str(guide_folder / "images"),
+            "name": "small",
+        },
+        "answers_dir": str(tmp_path / "answers"),
+        "models": ["my_model:Model"],
+        "judge": "my_model:Judge",
+    }
+    file = tmp_path / "p.yaml"
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    found, missing = check_parameters(file)
+    assert missing == []
+    assert any("forecast: " in line for line in found)
+    values |= {"models": ["my_model:Modell"], "judge": "my_model:Jugde"}
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    missing = check_parameters(file)[1]
+    for right in ("my_model:Model", "my_model:Judge"):
+        assert any(f"Did you mean '{right}'?" in line for line in missing), missing

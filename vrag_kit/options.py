@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.own_classes import own_spec
 from vrag_kit.plain import Json
 from vrag_kit.workspace import own_models
 from vrag_kit.workspace import path as project_path
@@ -40,7 +41,7 @@ def check_word(entry: Entry, words: Collection[str], what: str) -> None:
     """Raise `VragError` for a single word that is neither one of `words`, which name what
     is no model, nor a model that is here: it is mistyped, and no hub is asked for it.
     """
-    is_word = isinstance(entry, str) and not set(entry) & set("/@\\")
+    is_word = isinstance(entry, str) and not set(entry) & set("/@\\") and not own_spec(entry)
     if not is_word or entry in words or project_path(str(entry)).is_dir():
         return
     near = get_close_matches(str(entry), [*words, *own_models()], 1)

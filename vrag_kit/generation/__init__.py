@@ -30,6 +30,7 @@ from vrag_kit.generation.experiment import ask_all, ask_conversations, ask_model
 from vrag_kit.generation.generator import Forecast, Generator, Reply
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local.model import LocalGenerator
+from vrag_kit.generation.own_answerer import AnswererClass
 from vrag_kit.generation.parts import Decomposed, Part
 from vrag_kit.generation.people import people_answers, read_choices, write_choices
 from vrag_kit.generation.probabilities import reply_probabilities
@@ -47,6 +48,7 @@ __all__ = [
     "ONE_IN_K",
     "TOP_K",
     "AnswerStore",
+    "AnswererClass",
     "Asking",
     "Cut",
     "Decomposed",

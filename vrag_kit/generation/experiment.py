@@ -16,6 +16,7 @@ from vrag_kit.generation.asking_options import Asking
 from vrag_kit.generation.conversations import without_later_turns
 from vrag_kit.generation.generator import Generator, images_of
 from vrag_kit.generation.loading import load_generator
+from vrag_kit.generation.own_answerer import AnswererClass
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.talk import Talk
 from vrag_kit.generation.talking import COLUMNS, TALK_COLUMNS, Inquiry
@@ -66,7 +67,7 @@ def ask_all(
 
 
 def ask_models(
-    models: Sequence[Entry],
+    models: Sequence[Entry | AnswererClass],
     benchmark: Benchmark,
     contexts: Sequence[Context],
     answers_dir: Path | str,
@@ -74,7 +75,7 @@ def ask_models(
     wording: Wording,
     run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> pd.DataFrame:
-    """`ask_all` for several models (what `load_generator` takes), one after another,
+    """`ask_all` for several models (what `load_generator` takes, also objects), one after another,
     over the store `answers.sqlite` in `answers_dir`.
 
     `run_with` names fields of `Asking`: device, decoding, max_new_tokens, batch_size,
@@ -90,7 +91,7 @@ def ask_models(
 
 
 def ask_conversations(
-    models: Sequence[Entry],
+    models: Sequence[Entry | AnswererClass],
     benchmark: Benchmark,
     contexts: Sequence[Context],
     answers_dir: Path | str,
@@ -129,7 +130,7 @@ def ask_conversations(
     return pd.concat(tables, ignore_index=True)
 
 
-def _load(entry: Entry, how: Asking) -> Generator:
+def _load(entry: Entry | AnswererClass, how: Asking) -> Generator:
     return load_generator(
         entry,
         device=how.device,
@@ -148,7 +149,7 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def _few_enough(
-    entry: Entry,
+    entry: Entry | AnswererClass,
     name: str,
     benchmark: Benchmark,
     contexts: Sequence[Context],
@@ -157,7 +158,7 @@ def _few_enough(
     """The contexts whose prompts have no more images than the model's entry allows; of
     a conversation those before its first prompt with more.
     """
-    most = None if isinstance(entry, str) else entry.get("max_images")
+    most = entry.get("max_images") if isinstance(entry, Mapping) else None
     if most is None:
         return contexts
     wide = {

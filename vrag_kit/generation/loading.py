@@ -10,6 +10,7 @@ from vrag_kit.forecast import current_forecast
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.local.checkpoint import LOADING, SAMPLING
 from vrag_kit.generation.local.model import load_local
+from vrag_kit.generation.own_answerer import AnswererClass, own_answerer
 from vrag_kit.generation.remote.endpoint import ENDPOINT_OPTIONS, load_endpoint
 from vrag_kit.generation.stand_in import StandIn
 from vrag_kit.options import Entry, read_entry
@@ -74,22 +75,24 @@ _KINDS["dtype"] = (lambda value: value in DTYPES, f"one of {', '.join(DTYPES)}")
 
 
 def load_generator(
-    entry: Entry,
+    entry: Entry | AnswererClass,
     *,
     device: str = "cpu",
     decoding: str | Options = "checkpoint",
     max_new_tokens: int = 128,
     concurrency: int = 8,
 ) -> Generator:
-    """The model that `entry` names: "<folder or hub name>", "<model>@<endpoint>", or a
-    mapping {"model": either, option: value, …}.
+    """The model that `entry` names: "<folder or hub name>", "<model>@<endpoint>",
+    "<package.module>:<Class>" (`AnswererClass`), or a mapping {"model": one of them,
+    option: value, …}; or an object of such a class.
 
     A checkpoint runs here, through transformers. An endpoint is a name in
     `endpoints.json` ("gpt-4o@openai") or a URL
     ("Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1"). `decoding`: "checkpoint"
     decodes as the model's own defaults say (the paper's way), "greedy" takes the most
     probable token, a mapping such as {"temperature": 0.7, "top_p": 0.9} samples so. An
-    entry's options come before the arguments here. No weights are read and nothing is
+    entry's options come before the arguments here. A class is given those arguments that
+    it has parameters for. No weights are read and nothing is
     sent yet.
 
     Raises `VragError` for an unknown option, a checkpoint that is missing or has no
@@ -97,6 +100,9 @@ def load_generator(
     key) is checked by the generator's `prepare`, so that stored answers can be read
     without it. In a forecast a `StandIn` is returned in the model's place.
     """
+    how = {"device": device, "decoding": decoding, "max_new_tokens": max_new_tokens}
+    if (own := own_answerer(entry, how)) is not None:
+        return _in_forecast(own)
     spec = (
         entry["model"]
         if isinstance(entry, Mapping) and isinstance(entry.get("model"), str)
@@ -114,6 +120,11 @@ def load_generator(
         model = load_endpoint(spec, {"concurrency": concurrency, **options})
     else:
         model = load_local(spec, {"device": device, **options})
+    return _in_forecast(model)
+
+
+def _in_forecast(model: Generator) -> Generator:
+    """The model, or what takes its place in a forecast."""
     forecast = current_forecast()
     if forecast is None:
         return model

@@ -33,6 +33,7 @@ from vrag_kit.judging.labels import (
     write_labels,
 )
 from vrag_kit.judging.llm_judge import LLMJudge
+from vrag_kit.judging.own_judge import JudgeClass
 from vrag_kit.judging.own_metrics import (
     OWN_METRICS,
     MetricJudge,
@@ -62,6 +63,7 @@ __all__ = [
     "Grammar",
     "Held",
     "Judge",
+    "JudgeClass",
     "LLMJudge",
     "MetricJudge",
     "Relation",

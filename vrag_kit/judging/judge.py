@@ -15,6 +15,7 @@ from vrag_kit.frames import ANSWERS
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.answered import answered
 from vrag_kit.judging.llm_judge import LLMJudge
+from vrag_kit.judging.own_judge import own_judge
 from vrag_kit.judging.own_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.judging.rubric import Rubric
 from vrag_kit.judging.rule_judge import RuleJudge
@@ -58,8 +59,8 @@ def load_judge(
     max_new_tokens: int = MOST_TOKENS,
     run_with: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
 ) -> Judge:
-    """The judge that a parameter names: one of `JUDGES`, or any model that
-    `load_generator` takes, with the `rubric` of a paper.
+    """The judge that a parameter names: one of `JUDGES`, a class of one's own
+    (`JudgeClass`), or any model that `load_generator` takes, with the `rubric` of a paper.
 
     The model decodes as its own defaults say, unless its entry says otherwise; its
     verdicts are kept in `answers_dir`, as answers are. `samples` repeats every verdict.
@@ -69,6 +70,8 @@ def load_judge(
     """
     if isinstance(entry, str) and entry in JUDGES:
         return JUDGES[entry]()
+    if (own := own_judge(entry)) is not None:
+        return own
     check_word(entry, JUDGES, "judge")
     if rubric is None:
         raise VragError(

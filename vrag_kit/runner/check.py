@@ -16,6 +16,7 @@ from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
 from vrag_kit.judging.claims_by_rule import RULE
+from vrag_kit.judging.own_judge import own_judge
 from vrag_kit.options import Entry, check_word
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.at_hand import not_here, of_open_clip, retriever_problem
@@ -178,6 +179,8 @@ def _check_models(together: Mapping[str, Any], how: Mapping[str, Any], report: _
 
 def _check_one(name: str, entry: Entry, how: Mapping[str, Any], report: _Report) -> None:
     try:
+        if name == "judge" and own_judge(entry) is not None:
+            return
         check_word(entry, _NOBODY[name], name)
         here = _opened(entry, _ASKED[name], how, report) is not None
     except VragError as error:

@@ -1,0 +1,95 @@
+"""A judge of one's own, with all that the kit wants of one."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import current_forecast
+from vrag_kit.judging.scale import SHARES, Scale
+from vrag_kit.options import Entry
+from vrag_kit.own_classes import Own, open_own
+from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
+
+
+class JudgeClass(Protocol):
+    """What a class must have whose objects judge.
+
+    Optional are `name`, and `scale`, the two ends (0, 1) unless it says otherwise.
+    """
+
+    def score(self, query: Query, answer: str) -> float | None:
+        """How right an answer is, on the scale; None where that cannot be said."""
+
+
+class OwnJudge:
+    """Fits an object of somebody's own class to `Judge`."""
+
+    def __init__(self, own: Own) -> None:
+        """`own` has the method of `JudgeClass`; raises `VragError` for a scale that is
+        none.
+        """
+        self._made = own.made
+        self.name = own.name
+        scale = getattr(own.made, "scale", SHARES)
+        if not isinstance(scale, Scale):
+            try:
+                scale = Scale(*map(float, scale))
+            except (TypeError, ValueError) as error:
+                raise VragError(
+                    f"judge {self.name}: its scale is {scale!r}; expected its ends, as in (0, 1)."
+                ) from error
+        self.scale: Scale = scale
+
+    def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
+        """One verdict for each row of answers; in a forecast its class is not asked, and
+        all earn the worst. Raises `VragError` for a score that is not on the scale.
+        """
+        if current_forecast() is not None:
+            return [(self._scored(self.scale.worst),) for _ in range(len(answers))]
+        pairs = zip(answers["query_id"], answers["answer"], strict=True)
+        return [(self._verdict(benchmark.queries[name], answer),) for name, answer in pairs]
+
+    def _verdict(self, query: Query, answer: str) -> Judgment:
+        found = self._made.score(query, answer)
+        if found is None:
+            words = f"{self.name} says nothing of an answer to {query.query_id!r}"
+            return Judgment(
+                answer_id="", label="", score=None, failure=Failure(Status.ERROR, words)
+            )
+        try:
+            value = float(found)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not self.scale.worst <= value <= self.scale.best:
+            raise VragError(
+                f"judge {self.name}: score returned {found!r} for {answer!r} to query"
+                f" {query.query_id!r}; expected a number from {self.scale.worst:g} to"
+                f" {self.scale.best:g}, or None where that cannot be said."
+            )
+        return self._scored(value)
+
+    def _scored(self, value: float) -> Judgment:
+        words = f"{self.name}: {value:g}"
+        return Judgment(answer_id="", label=f"{value:g}", score=value, raw=words)
+
+
+def own_judge(entry: Entry) -> OwnJudge | None:
+    """The judge of an entry that names one's own class; None for a word or a model, also
+    a class of one's own that answers. Raises as `open_own`, also for a class that does
+    neither.
+    """
+    own = open_own(entry, "judge", ())
+    if own is None:
+        return None
+    if callable(getattr(own.made, "score", None)):
+        return OwnJudge(own)
+    if callable(getattr(own.made, "generate", None)):
+        return None
+    raise VragError(
+        f"judge {own.name}: its class has neither score, as a judge, nor generate, as a model that"
+        ' judges by a rubric. README, "Classes of your own", shows both.'
+    )
