@@ -117,6 +117,13 @@ def test_a_search_is_made_once_and_again_when_the_class_or_an_option_changes(
     assert encoded({"model": "mine:Letters", "bonus": 1.0})
     mine(LETTERS.replace('"abc"', '"cba"'))
     assert encoded("mine:Letters")
+    for version in ("1", "2"):
+        mine(
+            LETTERS.replace("    def __init__", f'    fingerprint = "{version}"\n    def __init__')
+        )
+        assert encoded("mine:Letters")
+        assert encoded({"model": "mine:Letters", "bonus": 1.0})
+        assert not encoded({"model": "mine:Letters", "bonus": 1.0})
 
 
 def test_an_object_is_a_retriever_too_once_it_says_what_its_vectors_are_kept_under(

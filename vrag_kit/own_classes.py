@@ -38,7 +38,9 @@ class Own:
     name: str
     """In tables, file names and colours: the entry's, its own, or its class's."""
     fingerprint: str
-    """Its own, or a hash of the entry's options and of the text of its module's file."""
+    """Of an object its own; of an entry a hash of its options and of the class's own, or
+    of the text of its module's file.
+    """
 
 
 def own_spec(entry: object) -> str | None:
@@ -105,7 +107,7 @@ def open_own(
     return Own(
         made=made,
         name=_name(name or getattr(made, "name", None) or made_by.__name__, owner),
-        fingerprint=str(own) if own else _hash(spec, told, module),
+        fingerprint=_hash(spec, told, str(own) if own else getattr(module, _READ)),
     )
 
 
@@ -243,6 +245,6 @@ def _name(name: object, owner: str) -> str:
     return name
 
 
-def _hash(spec: str, options: JsonView, module: ModuleType) -> str:
-    whole = json.dumps([spec, dict(options), getattr(module, _READ)], sort_keys=True, default=str)
+def _hash(spec: str, options: JsonView, version: str) -> str:
+    whole = json.dumps([spec, dict(options), version], sort_keys=True, default=str)
     return hashlib.sha256(whole.encode()).hexdigest()
