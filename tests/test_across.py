@@ -141,6 +141,7 @@ def test_conversations_end_before_truthfulness_and_not_before_accuracy() -> None
     assert found.loc["truthfulness", "value"] == pytest.approx(100 * (1 - 1 - 1 + 0) / 4)
     assert found.loc["truthfulness", "n"] == 1
     assert found.loc["truthfulness", "counted"] == "conversations"
+    assert found.loc["normalised_em", ["n", "counted"]].tolist() == [4, "turns"]
     unended = cells(replace(row, stop=None))
     assert unended.loc["truthfulness", "value"] == pytest.approx(0)
 

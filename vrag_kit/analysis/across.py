@@ -106,14 +106,14 @@ def accuracy_across(answered: Answered) -> Measured:
     """
     if scale_of(answered.arm) == TRUTH:
         return _of_talks(answered, "accuracy")
-    return _mean(answered.arm, "score", "no answer has a verdict")
+    return _mean(answered, answered.arm, "score", "no answer has a verdict")
 
 
 def abstention_across(answered: Answered) -> Measured:
     """Share of answers that decline, in [0, 1]."""
     if scale_of(answered.arm) == TRUTH:
         return _of_talks(answered, "missing")
-    return _mean(answered.arm, "abstained", "no answer has a verdict")
+    return _mean(answered, answered.arm, "abstained", "no answer has a verdict")
 
 
 def truthfulness_across(answered: Answered) -> Measured:
@@ -128,7 +128,7 @@ def truthfulness_across(answered: Answered) -> Measured:
         return _of_talks(answered, "truthfulness")
     wrong = (1 - rows["score"]) * (1 - rows["abstained"])
     truth = rows.assign(truth=rows["score"] - wrong)
-    return _mean(truth, "truth", "no answer has a verdict", signed=True)
+    return _mean(answered, truth, "truth", "no answer has a verdict", signed=True)
 
 
 def gcue_across(answered: Answered) -> Measured:
@@ -161,7 +161,8 @@ def found_across(answered: Answered) -> Measured:
     if rows.empty:
         return Measured(reason=NO_LABEL)
     shown = with_evidence(rows, benchmark)
-    return _mean(shown.assign(evidence=shown["evidence"].astype(float)), "evidence", NO_LABEL)
+    shown = shown.assign(evidence=shown["evidence"].astype(float))
+    return _mean(answered, shown, "evidence", NO_LABEL)
 
 
 def claims_across(answered: Answered, *, family: str, metric: str) -> Measured:
@@ -195,7 +196,7 @@ def own_across(answered: Answered, *, metric: str) -> Measured:
         return Measured(reason=NO_KEYPOINTS if lacks_keypoints else "no accepted answer is known")
     rows = answered.arm[answered.arm["query_id"].isin(fit)]
     scored = judge_all(MetricJudge(metric), answered.benchmark, rows)
-    return _mean(scored, "score", "no answer could be scored")
+    return _mean(answered, scored, "score", "no answer could be scored")
 
 
 ACROSS: Mapping[str, Metric] = {
@@ -268,10 +269,15 @@ def _never(scores: Sequence[float]) -> None:
     """No conversation ends early."""
 
 
-def _mean(rows: pd.DataFrame, column: str, otherwise: str, *, signed: bool = False) -> Measured:
+def _mean(
+    answered: Answered, rows: pd.DataFrame, column: str, otherwise: str, *, signed: bool = False
+) -> Measured:
     scale = TRUTH if signed else SHARES
     (row,) = column_means(rows, [column], by=["model"], scale=scale).to_dict("records")
-    return _measured(row) if row["n"] else Measured(reason=otherwise)
+    if not row["n"]:
+        return Measured(reason=otherwise)
+    talks = any(query.conversation_id for query in answered.benchmark.queries.values())
+    return _measured(row, counted="turns" if talks else "questions")
 
 
 def _measured(row: Mapping[Hashable, Any], counted: str = "questions") -> Measured:
