@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from vrag_kit.runner.parameters import read_parameters
 from vrag_kit.runner.plan import Plan
 from vrag_kit.types import Answer, Message
 
-NOTHING = Foresight(models=[], stored=0, any_order=[], failed={}, partly={})
+NOTHING = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
 ONE = ["visual_rag/03_baselines"]
 SEARCHING = "visual_rag/02_retriever_comparison"
 LARGE = ["visual_rag/07_easy_negatives"]
@@ -231,6 +232,17 @@ def test_a_mistyped_rule_is_asked_about_and_no_hub_is_asked(
     assert told.endswith("Did you mean 'rule'?")
     with pytest.raises(VragError, match=words):
         load_judge("ruel", rubric=RUBRIC)
+
+
+def test_what_is_larger_than_a_pool_is_told_for_each_notebook(
+    parameters: Callable[..., Path],
+) -> None:
+    notebook = "visual_rag/19_abstention_as_detection"
+    few = {"models": ["field-guide-vlm-few"], "evidence_ks": [1, 999]}
+    found, missing = check_parameters(parameters(notebooks=[notebook], **few))
+    (told,) = [line for line in found if " is cut to " in line]
+    assert re.fullmatch(rf"{notebook}: k = 999 is cut to \d+: query .* that are no clue", told)
+    assert missing == []
 
 
 def test_a_name_that_is_given_twice_and_a_wrong_indentation_are_named_with_their_line(

@@ -210,6 +210,20 @@ def test_full_depth_is_asked_for_where_a_comparison_needs_it(guide: Benchmark) -
     first, second = list(guide.queries)[:2]
     small = guide.subset([first, second])
     shallow = perfect_run({first: small.qrels[first]})
-    with pytest.raises(VragError, match=f"of mine holds 0 documents for query '{second}', fewer"):
+    with pytest.raises(VragError, match=f"of mine holds 0 documents for query '{second}', so"):
         score_runs(small, {"mine": shallow}, full_depth=True)
     score_runs(small, {"mine": perfect_run(small.qrels)}, full_depth=True)
+
+
+def test_cut_offs_end_with_the_shallowest_query_and_say_so(
+    guide: Benchmark, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = list(guide.queries)[:2]
+    small = guide.subset([first, second])
+    deep = perfect_run(small.qrels)
+    shallow = deep[(deep["query_id"] != second) | (deep["rank"] <= 12)]
+    scores = score_runs(small, {"deep": deep, "mine": shallow}, full_depth=True)
+    assert set(scores["k"]) == {1, 5, 10, 12}
+    assert set(scores["retriever"]) == {"deep", "mine", "random order", "perfect order"}
+    held = f"the run of mine holds 12 documents for query '{second}'"
+    assert capsys.readouterr().out == f"k = 20, 30 is cut to 12: {held}\n"

@@ -16,6 +16,7 @@ from worded import worded
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
+    clue_moved,
     enough_clues,
     first_clue,
     gt_clue,
@@ -27,6 +28,7 @@ from vrag_kit.generation import (
     top_k,
     zero_shot,
 )
+from vrag_kit.papers.visual_rag import pools_needed
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.retrieval import make_run, perfect_run
 from vrag_kit.types import Benchmark, Context, Evidence, Query
@@ -155,15 +157,46 @@ def test_too_few_images_are_named_with_what_to_do(
     ):
         non_clue(only_clues)
     few = load_visual_rag(write_annotations({}), tree)
-    with pytest.raises(
-        VragError,
-        match=r"has 3 images that are no clue, fewer than the 4 asked for\. Ask for a smaller k",
-    ):
-        one_in_k(few, ks=[5])
-    with pytest.raises(VragError, match=r"fewer than k = 5\. Search deeper"):
-        top_k(few, perfect_run(few.qrels), ks=[5], full_depth=True)
     with pytest.raises(VragError, match="clue_position 3 lies outside 3 images; expected −3 to 2"):
         one_in_k(few, ks=[3], clue_position=3)
+
+
+@given(st.integers(1, 4), st.integers(1, 12), st.lists(st.integers(1, 20), min_size=1))
+@settings(max_examples=40, deadline=None)
+def test_no_k_is_larger_than_its_pool(clues: int, others: int, ks: list[int]) -> None:
+    b = benchmark(clues, others)
+    for contexts in (
+        one_in_k(b, ks=ks, draws=1),
+        top_k(b, perfect_run(b.qrels), ks=ks, full_depth=True),
+        m_in_k(b, ms=[0], k=max(ks), draws=1),
+    ):
+        assert all(len(context.doc_ids) == context.k for context in contexts)
+        asked = [(context.query_id, context.k) for context in contexts]
+        assert len(set(asked)) == len(asked)
+    assert {c.k for c in one_in_k(b, ks=ks, draws=1)} == {min(k, 1 + others) for k in ks}
+
+
+def test_a_k_beyond_the_pool_is_cut_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    b = benchmark(2, 10)
+    contexts = top_k(b, perfect_run(b.qrels), ks=[5, 10, 15, 20], full_depth=True)
+    assert {context.k for context in contexts} == {5, 10, 12}
+    words = "k = 15, 20 is cut to 12: the run holds 12 documents for query 'q1'\n"
+    assert capsys.readouterr().out == words
+    assert {context.k for context in one_in_k(b, ks=[3, 20])} == {3, 11}
+    words = "k = 20 is cut to 11: query 'q1' has 10 images that are no clue\n"
+    assert capsys.readouterr().out == words
+    assert one_in_k(b, ks=[3, 11]) == one_in_k(b, ks=[3, 20])
+    for contexts in clue_moved(b, ks=[3, 15, 20], draws=1).values():
+        assert [context.k for context in contexts if context.query_id == "q1"] == [3, 11]
+    capsys.readouterr()
+    one_in_k(b, ks=[3, 11])
+    assert capsys.readouterr().out == ""
+
+
+def test_a_query_without_any_result_has_no_k_to_compare_at() -> None:
+    b = benchmark(2, 10)
+    with pytest.raises(VragError, match="no document for query 'q2', so there is no k"):
+        top_k(b, make_run([("q1", "c0", 1.0)]), ks=[1], full_depth=True)
 
 
 def test_the_wording_is_the_papers() -> None:
@@ -276,9 +309,13 @@ def test_easy_negatives_are_of_other_species_as_many_as_possible_and_the_clue_is
         assert easy[draw, most][:3] == easy[draw, 3]
 
 
-def test_too_few_images_of_other_species_are_an_error() -> None:
-    with pytest.raises(VragError, match="2 images of other species, fewer than the 4"):
-        one_in_k_easy(several(2, 2), ks=[5])
+def test_too_few_images_of_other_species_cut_k_and_none_is_an_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert {context.k for context in one_in_k_easy(several(2, 2), ks=[5])} == {3}
+    assert "k = 5 is cut to 3: there are 2 images of other species" in capsys.readouterr().out
+    with pytest.raises(VragError, match="0 images of other species, fewer than the 1"):
+        one_in_k_easy(several(1, 2), ks=[5])
 
 
 def test_the_first_clue_of_a_run_is_the_best_ranked_one() -> None:
@@ -316,3 +353,16 @@ def test_the_ablations_are_asked_in_the_wording_of_what_they_are_compared_with(
     setting: str, k: int, template: str
 ) -> None:
     assert WORDING.template_of(Context(query_id="q", setting=setting, k=k)).name == template
+
+
+def test_each_notebook_tells_what_it_needs_of_a_question() -> None:
+    table = pools_needed(benchmark(2, 10)).set_index("notebook")
+    assert set(table["has_candidates"]) == {12}
+    assert set(table["has_non_clues"]) == {10}
+    assert table.loc["04_top_k_vs_one_in_k", ["candidates", "non_clues", "cut"]].tolist() == [
+        20,
+        19,
+        True,
+    ]
+    assert not table.loc["18_why_distractors_hurt", "cut"]
+    assert not pools_needed(benchmark(10, 20))["cut"].any()

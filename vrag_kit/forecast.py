@@ -28,6 +28,8 @@ class Forecast:
     """The stand-ins of models that were opened, each with what it was asked."""
     any_order: set[str] = field(default_factory=set)
     """Retrievers whose search was not made yet, so that other images stand in its place."""
+    cut: list[str] = field(default_factory=list)
+    """Which numbers of documents were cut to what there is, in words."""
 
 
 _now: list[Forecast] = []

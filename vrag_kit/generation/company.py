@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 
 import pandas as pd
 from PIL import Image
@@ -29,6 +29,8 @@ ELSEWHERE = "elsewhere"
 SAME = "same"
 NEAR = "near"
 CONTRADICTION = "contradiction"
+_FULL = (DUPLICATE, ELSEWHERE, SAME, NEAR)
+"""Kinds that are never filled up with blanks."""
 Others = Mapping[QueryId, tuple[DocId, ...]]
 """Query → what stands beside its clue, in order."""
 
@@ -85,11 +87,14 @@ def company(
 
     blank: nothing, which `clue_among` fills up; duplicate: the clue itself; elsewhere:
     images of other groups (species); same: candidates of the query that are no clue;
-    near: of those the ones that `run` ranks best, first one first. Raises `VragError`
-    where there are too few.
+    near: of those the ones that `run` ranks best, first one first. Where there are fewer
+    images of some kind, all kinds have as few, and a printed line says so. Raises
+    `VragError` where there are none, or the run is too shallow.
     """
     clues = {context.query_id: context.doc_ids[0] for context in _first_clues(benchmark, seed)}
-    elsewhere = one_in_k_easy(benchmark, ks=[most + 1], draws=1, seed=seed)
+    same = one_in_k(benchmark, ks=[most + 1], draws=1, seed=seed)
+    elsewhere = one_in_k_easy(benchmark, ks=[same[0].k], draws=1, seed=seed)
+    most = elsewhere[0].k - 1
     same = one_in_k(benchmark, ks=[most + 1], draws=1, seed=seed)
     return {
         BLANK: dict.fromkeys(benchmark.queries, ()),
@@ -104,20 +109,24 @@ def clue_among(
     benchmark: Benchmark, others: Mapping[str, Others], *, ks: Sequence[int], seed: int = 0
 ) -> dict[tuple[str, str], list[Context]]:
     """(kind, place of the clue) → contexts of k pictures, for each k above 1: the clue,
-    and the first k − 1 of its `others`, filled up with blanks.
+    and the first k − 1 of its `others`, filled up with blanks. Where `company` found
+    fewer than the largest k needs, k is as small.
 
     ("alone", "first") has the clue alone. The clue is that of `gt_clue`'s first draw.
     Duplicates of the clue have no place, and stand under "first". Ask them of
     `with_blanks(benchmark)`.
     """
     clues = _first_clues(benchmark, seed)
+    full = chain.from_iterable(others.get(kind, {}).values() for kind in _FULL)
+    most = min((1 + len(documents) for documents in full), default=max(ks))
+    numbers = sorted({min(k, most) for k in ks} - {1})
     arms = {(ALONE, "first"): one_in_k(benchmark, ks=[1], draws=1, seed=seed)}
     for kind, beside in others.items():
         places = ["first"] if kind == DUPLICATE else list(PLACES)
         for place in places:
             arms[kind, place] = [
                 _among(context, beside[context.query_id], k, place)
-                for context, k in product(clues, sorted(set(ks) - {1}))
+                for context, k in product(clues, numbers)
             ]
     return arms
 

@@ -15,6 +15,7 @@ from itertools import chain, product, zip_longest
 
 import pandas as pd
 
+from vrag_kit.depths import cut_to
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark, Context
@@ -77,21 +78,25 @@ def top_k(
     passages.
 
     A query for which fewer were found gets those, perhaps none. With `full_depth`, as a
-    comparison over k needs it, that raises `VragError`.
+    comparison over k needs it, a k is cut, for all queries, to the fewest that any
+    query has (a printed line says so), and none at all raise `VragError`.
     """
     ranked: dict[str, list[str]] = {query_id: [] for query_id in benchmark.queries}
     for query_id, part in run.groupby("query_id", sort=False):
         ranked[str(query_id)] = list(part.sort_values("rank")["doc_id"])
+    if full_depth:
+        fewest = min(ranked, key=lambda query_id: len(ranked[query_id]))
+        depth = len(ranked[fewest])
+        if not depth:
+            raise VragError(
+                f"the run holds no document for query {fewest!r}, so there is no k to compare all"
+                " queries at. Leave the query out with `benchmark.subset(query_ids)`."
+            )
+        ks = cut_to(ks, depth, f"the run holds {depth} documents for query {fewest!r}")
     contexts = []
     for query_id in benchmark.queries:
-        found = ranked[query_id]
-        if full_depth and len(found) < max(ks):
-            raise VragError(
-                f"the run holds {len(found)} documents for query {query_id!r}, fewer than k ="
-                f" {max(ks)}. Search deeper, or ask for a smaller k if there are no more."
-            )
         for k in ks:
-            documents = tuple(found[:k])
+            documents = tuple(ranked[query_id][:k])
             contexts.append(Context(query_id=query_id, setting=setting, k=k, doc_ids=documents))
     return contexts
 
@@ -108,9 +113,11 @@ def one_in_k(
 
     The clue of a draw is that of `gt_clue`, the non-clues are the front of the order
     that `non_clue` takes its one from. `clue_position` moves the clue: 0 is first, −1
-    last, a position behind the end is an error. k = 1 gives the clue alone. Raises
-    `VragError` when a query has fewer than k − 1 non-clues.
+    last, a position behind the end is an error. k = 1 gives the clue alone. A k is
+    cut, for all queries, to what the fewest non-clues of a query allow, and a printed
+    line says so. Raises `VragError` for k above 1 and a query without non-clues.
     """
+    ks = _beside_non_clues(benchmark, ks, 1)
     if not all(-k <= clue_position < k for k in ks):
         raise VragError(
             f"clue_position {clue_position} lies outside {min(ks)} images; expected −{min(ks)} to"
@@ -148,12 +155,17 @@ def one_in_k_easy(
     negatives (Table 7).
 
     The other groups are put in random order, each gives one image in turn, so that up
-    to as many images as there are groups all differ in group. Raises `VragError` when
-    there are fewer than k − 1 images of other groups.
+    to as many images as there are groups all differ in group. A k is cut, for all queries,
+    to what there are (a printed line says so). Raises `VragError` for k above 1 where
+    there are none.
     """
     images: dict[str, dict[str, None]] = defaultdict(dict)
     for query_id, query in benchmark.queries.items():
         images[query.group].update(dict.fromkeys(benchmark.qrels[query_id]))
+    largest = max(images, key=lambda group: len(images[group]))
+    elsewhere = sum(map(len, images.values())) - len(images[largest])
+    there = f"there are {elsewhere} images of other species than {largest!r}"
+    ks = cut_to(ks, 1 + max(elsewhere, 1), there)
     contexts = []
     for query_id, query in benchmark.queries.items():
         for draw in range(draws):
@@ -190,8 +202,9 @@ def clue_moved(
     benchmark: Benchmark, *, ks: Sequence[int] = ONE_IN_K, draws: int = DRAWS, seed: int = 0
 ) -> dict[str, list[Context]]:
     """1-in-k with the same images and the clue at three places: "first", in the "middle"
-    (k // 2 images before it) and "last".
+    (k // 2 images before it) and "last". A k is cut as `one_in_k` says.
     """
+    ks = _beside_non_clues(benchmark, ks, 1)
     moved: dict[str, list[Context]] = {"first": [], "middle": [], "last": []}
     for k in ks:
         for name, place in (("first", 0), ("middle", k // 2), ("last", -1)):
@@ -236,11 +249,13 @@ def m_in_k(
     seed: int = 0,
 ) -> list[Context]:
     """The m clues of `m_gt`, first, and k − m non-clues from the front of their order
-    (Table 6, "m-in-10"); m = 1 is `one_in_k`.
+    (Table 6, "m-in-10"); m = 1 is `one_in_k`, and k is cut as there, to what the
+    smallest m allows.
 
-    Raises `VragError` for a query with fewer than m clues or k − m non-clues, and for m
-    above k.
+    Raises `VragError` for a query with fewer than m clues or without non-clues where
+    any are to be shown, and for m above k.
     """
+    (k,) = _beside_non_clues(benchmark, [k], min(ms))
     if max(ms) > k:
         raise VragError(f"{max(ms)} clues do not fit into k = {k} images.")
     contexts = []
@@ -269,6 +284,16 @@ def _clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count: int
     return (clues[start:] + clues[:start])[:count]
 
 
+def _beside_non_clues(benchmark: Benchmark, ks: Sequence[int], clues: int) -> list[int]:
+    """`ks`, cut to `clues` and as many non-clues as every query has; one at least, so
+    that a query without any raises.
+    """
+    counts = {query_id: len(_all_non_clues(benchmark, query_id)) for query_id in benchmark.queries}
+    fewest = min(counts, key=lambda query_id: counts[query_id])
+    there = f"query {fewest!r} has {counts[fewest]} images that are no clue"
+    return cut_to(ks, clues + max(counts[fewest], 1), there)
+
+
 def _easy(
     images: Mapping[str, Iterable[str]], query_id: str, group: str, draw: int, seed: int, count: int
 ) -> list[str]:
@@ -285,12 +310,7 @@ def _easy(
 
 
 def _non_clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count: int) -> list[str]:
-    labels = benchmark.qrels[query_id]
-    pool = benchmark.candidates(query_id)
-    shown = benchmark.corpus if pool is None else pool
-    left_out = benchmark.left_out.get(query_id, frozenset())
-    plain = [doc_id for doc_id in shown if not labels.get(doc_id, 0)]
-    others = [doc_id for doc_id in plain if doc_id not in left_out]
+    others = _all_non_clues(benchmark, query_id)
     if len(others) < count:
         raise VragError(
             f"query {query_id!r} has {len(others)} images that are no clue, fewer than the {count}"
@@ -298,3 +318,12 @@ def _non_clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count:
             " `benchmark.subset(query_ids)`."
         )
     return ordered(others, seed, query_id, "non-clue", draw)[:count]
+
+
+def _all_non_clues(benchmark: Benchmark, query_id: str) -> list[str]:
+    labels = benchmark.qrels[query_id]
+    pool = benchmark.candidates(query_id)
+    shown = benchmark.corpus if pool is None else pool
+    left_out = benchmark.left_out.get(query_id, frozenset())
+    plain = [doc_id for doc_id in shown if not labels.get(doc_id, 0)]
+    return [doc_id for doc_id in plain if doc_id not in left_out]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.depths import cut_to
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import Forecast, current_forecast
 from vrag_kit.options import Entry
@@ -127,11 +128,12 @@ def score_runs(
     The retrievers come first, then "random order" (its exact expectation) and "perfect
     order". A query for which a retriever found nothing counts as `evaluate` says: 0
     where it has relevant documents. With `full_depth`, as a comparison over k needs it,
-    a run that is not as deep as the largest cut-off for some query raises `VragError`.
+    cut-offs are cut to the fewest documents that a run holds for a query, and a printed
+    line says so; a run without any for some query raises `VragError`.
     """
     if full_depth:
         for name, run in runs.items():
-            _check_depth(benchmark, name, run, max(cutoffs))
+            cutoffs = _within(benchmark, name, run, cutoffs)
     sizes = {}
     for query_id in benchmark.queries:
         pool = benchmark.candidates(query_id)
@@ -148,13 +150,16 @@ def score_runs(
     return scores[["retriever", "query_id", "group", "metric", "k", "value", "worst", "best"]]
 
 
-def _check_depth(benchmark: Benchmark, name: str, run: pd.DataFrame, depth: int) -> None:
-    """Raise `VragError` for a run that ranks fewer than `depth` documents of a query."""
-    found = run["query_id"].value_counts()
-    for query_id in benchmark.queries:
-        if (count := int(found.get(query_id, 0))) < depth:
-            raise VragError(
-                f"the run of {name} holds {count} documents for query {query_id!r}, fewer than the"
-                f" largest cut-off {depth}. Search with k = {depth}, or drop the query where there"
-                " are no more."
-            )
+def _within(
+    benchmark: Benchmark, name: str, run: pd.DataFrame, cutoffs: Sequence[int]
+) -> list[int]:
+    """The cut-offs, none larger than what a run holds for every query."""
+    found = run["query_id"].value_counts().reindex(list(benchmark.queries), fill_value=0)
+    query_id, depth = str(found.idxmin()), int(found.min())
+    held = f"the run of {name} holds {depth} documents for query {query_id!r}"
+    if not depth:
+        raise VragError(
+            f"{held}, so there is no cut-off to compare all queries at. Leave the query out with"
+            " `benchmark.subset(query_ids)`."
+        )
+    return cut_to(cutoffs, depth, held)

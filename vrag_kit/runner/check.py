@@ -258,6 +258,8 @@ def _tell(foresight: Foresight, report: _Report) -> None:
             "an estimate: not searched yet, and so other documents in their place, is what"
             f" {', '.join(unsearched)} will find"
         )
+    for name, lines in foresight.cut.items():
+        report.found += [f"{name}: {line}" for line in lines]
     for name, fault in foresight.partly.items():
         line = f"{name}: counted without what a cell would have asked, if anything"
         report.found.append(f"{line}; {fault}")

@@ -63,6 +63,8 @@ class Foresight:
     """Notebook → why it fails before it asks anything."""
     partly: dict[str, str]
     """Notebook → the cell that fails after others asked, whose questions are not counted."""
+    cut: dict[str, list[str]]
+    """Notebook → which numbers of documents are cut to what there is."""
 
 
 def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
@@ -73,6 +75,7 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
     settings = {book: {**declared(book), **given} for book, given in plan.given.items()}
     failed: dict[str, str] = {}
     partly: dict[str, str] = {}
+    cut: dict[str, list[str]] = {}
     shown: set[str] = set()
     with tempfile.TemporaryDirectory() as scratch, forecasting(Path(scratch)) as forecast:
         for notebook, own in settings.items():
@@ -81,6 +84,9 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
                 chosen[mapping] = {**own[mapping], **chosen[mapping]}
             given = _harmless({**own, **chosen}, Path(scratch))
             space, fault = _executed(notebook, given, forecast.models)
+            if forecast.cut:
+                cut[name_of(notebook)] = list(forecast.cut)
+                forecast.cut.clear()
             shown |= _answer_ids(space)
             if fault is None or space.get("models") == []:
                 continue
@@ -97,6 +103,7 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
                 any_order=sorted(forecast.any_order),
                 failed=failed,
                 partly=partly,
+                cut=cut,
             )
 
 

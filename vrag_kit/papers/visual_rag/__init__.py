@@ -16,6 +16,7 @@ from vrag_kit.papers.visual_rag.derived import (
     selective_printed,
 )
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bound, ndcg_bounds
+from vrag_kit.papers.visual_rag.pools import pools_needed
 from vrag_kit.papers.visual_rag.printed import (
     PAPER_NAMES,
     PAPER_QUERIES,
@@ -77,6 +78,7 @@ __all__ = [
     "ndcg_bounds",
     "organism_category",
     "paper_tables",
+    "pools_needed",
     "printed",
     "printed_retrieval",
     "printed_statistics",
