@@ -89,8 +89,8 @@ def open_own(
     """
     spec = own_spec(entry)
     if spec is None:
-        if isinstance(entry, str | Mapping):
-            return None
+        if entry is None or isinstance(entry, str | Mapping | int | float | list | tuple):
+            return None  # what a parameter file can hold: its loader tells what is wrong
         return _given(entry, what, needed)
     owner = f"{what} {spec!r}"
     options = dict(entry) if isinstance(entry, Mapping) else {}
