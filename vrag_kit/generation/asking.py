@@ -94,10 +94,8 @@ def ask_prompts(
         list(answers.values()),
         time.monotonic() - began,
     )
-    failures = [
-        each.failure for each in answers.values() if each.failure and not _stands(each, this)
-    ]
-    tell(generator.name, len(answers), failures)
+    lost = [each.failure for each in answers.values() if each.failure and not _stands(each, this)]
+    tell(generator.name, len(answers), lost)
     return [answers[answer_id] for answer_id in answer_ids]
 
 
