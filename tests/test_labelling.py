@@ -200,7 +200,7 @@ def test_a_file_that_a_spreadsheet_saved_is_read(tmp_path: Path) -> None:
     [
         (
             "query,answer,label\n",
-            r"line 1: found no column 'query_id', expected query_id, answer, label, labeller",
+            r"line 1: found no column 'query_id' and .* 'query', expected query_id, answer, label",
         ),
         ("", r"line 1: found no column 'query_id'"),
         (

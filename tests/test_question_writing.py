@@ -1007,6 +1007,21 @@ def test_a_persons_own_row_needs_only_species_question_feature_and_name(tmp_path
     )
 
 
+@pytest.mark.parametrize("named", ["Bromus catharticus", "Bromus_catharticus"])
+def test_a_file_of_ones_own_needs_four_columns_and_nothing_else(tmp_path: Path, named: str) -> None:
+    four = tmp_path / "questions.csv"
+    four.write_text(
+        f"species, question, feature, writer\n{named}, {COLOR}, color of anthers, Ada\n",
+        encoding="utf-8",
+    )
+
+    def make() -> pd.DataFrame:
+        raise AssertionError("the file is there: nothing is written")
+
+    whole = read_questions(write(tmp_path / "q.csv", {}), [folder()])
+    pd.testing.assert_frame_equal(questions_file(four, make, [folder()]), whole)
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -1074,10 +1089,18 @@ def test_a_dropped_row_may_be_unfinished_or_stand_there_twice(tmp_path: Path) ->
     [
         (
             HEADER.replace("feature", "features"),
-            r"line 1: found no column 'feature', expected question_id, species",
+            (
+                r"line 1: found no column 'feature' and the column 'features', expected species,"
+                r" question, feature, writer, and where you like question_id, common,"
+            ),
         ),
+        (HEADER.replace("dropped", "writer"), r"line 1: found the column 'writer' twice, expected"),
         (HEADER.replace("dropped", "dropped,notes"), r"line 1: found the column 'notes'"),
-        ("", r"line 1: found no column 'question_id'"),
+        ("", r"line 1: found no column 'species' and no column 'question'"),
+        (
+            "species,question,feature,writer\na,b,c\n",
+            r"line 2: found 3 values, expected 4 \(species",
+        ),
         (HEADER + "a,b\n", r"line 2: found 2 values, expected 9"),
         (HEADER + '"a"b\n', r"line 2: not CSV"),
         (HEADER.encode() + b"caf\xe9\n", r"line 2: not UTF-8 \(byte"),

@@ -5,6 +5,7 @@ dropped or added (the paper's human filtering and rewriting, appendix C).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +16,11 @@ from vrag_kit.building.writing import COLUMNS
 from vrag_kit.errors import VragError
 from vrag_kit.tables import read_rows, write_rows
 from vrag_kit.workspace import shown
+
+NEEDED = ("species", "question", "feature", "writer")
+"""Columns that a file of a person's own has to have; without the others it is as if they
+were empty.
+"""
 
 
 def questions_file(
@@ -76,24 +82,28 @@ def save_questions(path: Path | str, candidates: pd.DataFrame) -> None:
 
 
 def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
-    """The candidate questions in a CSV file, as a person left them: columns as
-    `write_questions` gives them, in any order; commas or semicolons between.
+    """The candidate questions in a CSV file, as a person left them: the columns `NEEDED`,
+    and of the others that `write_questions` gives any or none, in any order; commas or
+    semicolons between.
 
     Each question_id is made anew of species and words, so that it may be left empty and
-    follows what is rewritten; folder and common name are those of the species. Raises
+    follows what is rewritten; folder and common name are those of the species, which
+    may be named as its folder is. Raises
     `VragError` naming the line for a column that is missing or unknown, a row that is
     too long or too short, a species without a folder, a row without a writer, and, of
     rows that are not dropped, one without question or feature, and a question that
     stands there twice; and for a file that is missing or not UTF-8.
     """
-    known = {folder.scientific: folder for folder in folders}
+    known = {folder.name: folder for folder in folders}
+    known |= {folder.scientific: folder for folder in folders}
     lines: dict[str, int] = {}
     rows = []
     for number, row in read_rows(
         Path(path),
-        COLUMNS,
+        NEEDED,
         "questions",
         "Have them written by `questions_file`, or give the path of another file.",
+        optional=[name for name in COLUMNS if name not in NEEDED],
     ):
         where = f"{path} line {number}"
         checked = _checked({name: value.strip() for name, value in row.items()}, known, where)
@@ -113,9 +123,11 @@ def _checked(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -
     """The row with question_id, folder and common name filled in."""
     folder = known.get(row["species"])
     if folder is None:
+        names = dict.fromkeys(folder.scientific for folder in known.values())
+        near = get_close_matches(row["species"], names, 3) or list(names)[:3]
         raise VragError(
             f"{where}: found the species {row['species']!r}, which has no folder; expected one that"
-            f" has, such as {', '.join(map(repr, list(known)[:3]))}."
+            f" has, such as {', '.join(map(repr, near))}."
         )
     if not row["writer"]:
         raise VragError(
@@ -129,4 +141,5 @@ def _checked(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -
                 " with this row."
             )
     question_id = query_id_of(folder.scientific, row["question"]) if row["question"] else ""
-    return {**row, "question_id": question_id, "folder": folder.name, "common": folder.common}
+    of_folder = {"species": folder.scientific, "folder": folder.name, "common": folder.common}
+    return {**row, **of_folder, "question_id": question_id}
