@@ -1,10 +1,14 @@
-"""Whether the process that wrote its name down somewhere is still alive."""
+"""Whether the process that wrote its name down somewhere is still alive; and workers that
+end with the process that started them.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import os
 import platform
+import threading
 from functools import cache
 from pathlib import Path
 
@@ -29,6 +33,23 @@ def has_ended(name: str) -> bool:
     if len(parts) != 3 or parts[0] != _machine() or not parts[1].isdecimal():
         return False
     return _start(int(parts[1])) != parts[2]
+
+
+def end_with_parent() -> None:
+    """In a process that `multiprocessing` started: end it as soon as the one that started
+    it has ended, whatever ended that. Elsewhere nothing happens.
+
+    A worker of a killed process would otherwise wait for work for ever, and keep its
+    memory.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: multiprocessing.process.BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
 
 
 @cache

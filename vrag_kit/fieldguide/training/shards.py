@@ -14,6 +14,7 @@ from torch import nn
 
 from vrag_kit.fieldguide.training.tower import seen_by
 from vrag_kit.files import write_file
+from vrag_kit.processes import end_with_parent
 
 WORKERS = 2
 """Processes that draw."""
@@ -21,7 +22,7 @@ WORKERS = 2
 
 def draw_shards(draw: Callable[[int], object], shards: int) -> None:
     """Have the first `shards` files drawn; `draw` leaves those that are there."""
-    with ProcessPoolExecutor(WORKERS) as pool:
+    with ProcessPoolExecutor(WORKERS, initializer=end_with_parent) as pool:
         for done, _ in enumerate(pool.map(draw, range(shards)), start=1):
             if done % 10 == 0 or done == shards:
                 print(f"drawn: {done} of {shards} files", flush=True)

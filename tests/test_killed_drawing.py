@@ -1,0 +1,76 @@
+"""A drawing that is killed leaves no process, and what it drew is gone on with."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX sessions")
+PATIENCE = 5.0
+"""Seconds in which all must have ended."""
+
+
+def drawing(edition: str, folder: Path) -> subprocess.Popen[bytes]:
+    """`vrag draw`, in a session of its own."""
+    command = [sys.executable, "-m", "vrag_kit.runner", "draw", edition, str(folder)]
+    return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+
+
+def session(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """All that is alive of the session that a process began."""
+    alive = []
+    for each in psutil.process_iter():
+        with suppress(OSError, psutil.Error):
+            if os.getsid(each.pid) == process.pid and each.status() != psutil.STATUS_ZOMBIE:
+                alive.append(each)
+    return alive
+
+
+def kill(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """What is left of the session when its first process was killed, and some seconds
+    have passed.
+    """
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + PATIENCE
+    while (left := session(process)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for each in left:
+        each.kill()
+    return left
+
+
+def digest(folder: Path) -> dict[str, str]:
+    """Hash of every file below a folder, but for locks."""
+    files = [file for file in folder.rglob("*") if file.is_file() and file.name != ".lock"]
+    return {str(f.relative_to(folder)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+
+
+def test_a_killed_drawing_leaves_no_worker_and_the_next_one_ends_with_the_same_bytes(
+    tmp_path: Path, guide_folder: Path
+) -> None:
+    process = drawing("small", tmp_path / "guide")
+    while not list(tmp_path.glob("guide/images/0*")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    assert len(session(process)) > 2  # its workers are at it
+    assert kill(process) == []
+    assert drawing("small", tmp_path / "guide").wait(300) == 0
+    assert digest(tmp_path / "guide") == digest(guide_folder)
+
+
+@pytest.mark.parametrize("edition", ["mrag-drawn-small", "worn-drawn-small"])
+def test_workers_that_have_just_begun_end_too(edition: str, tmp_path: Path) -> None:
+    process = drawing(edition, tmp_path / "drawn")
+    while len(session(process)) < 3:
+        assert process.poll() is None
+        time.sleep(0.02)
+    assert kill(process) == []
