@@ -21,6 +21,7 @@ from PIL import Image
 from small_index import Small
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
+from vrag_kit.cores import cores
 from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.types import Benchmark, Evidence
@@ -50,7 +51,7 @@ def pytest_configure() -> None:
     """Each of several test processes, with its kernels, counts on its share of the cores."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers > 1:
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores() // workers)))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from strange_server import StrangeServer
 from test_runner import as_in_a_terminal, notebook, project, vrag
 
+from vrag_kit.cores import cores
 from vrag_kit.runner.report import write_report
-from vrag_kit.runner.shares import KERNEL, cores, shares
+from vrag_kit.runner.shares import KERNEL, shares
 
 __all__ = ["project"]
 P = "params/guide/p.yaml"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from pathlib import Path
 
+from vrag_kit.cores import cores
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.guide import draw_field_guide
 from vrag_kit.fieldguide.pages import EDITIONS
@@ -24,11 +25,14 @@ def draw_named(edition: str, folder: Path | str) -> str:
     Raises `VragError` for an unknown edition, and as drawing does.
     """
     if edition in EDITIONS:
-        return f"the {edition} Field Guide is in {draw_field_guide(edition, folder)}"
+        drawn = draw_field_guide(edition, folder, workers=cores())
+        return f"the {edition} Field Guide is in {drawn}"
     if edition in DRAWN_MRAG:
-        return f"{edition} is in {draw_mrag_bench(DRAWN_MRAG[edition], folder)}"
+        drawn = draw_mrag_bench(DRAWN_MRAG[edition], folder, workers=cores())
+        return f"{edition} is in {drawn}"
     if edition in DRAWN_WORN:
-        return f"{edition} is in {draw_crag_mm(DRAWN_WORN[edition], folder)}"
+        drawn = draw_crag_mm(DRAWN_WORN[edition], folder, workers=cores())
+        return f"{edition} is in {drawn}"
     if edition in DRAWN_SUITE:
         drawn, guide = draw_with_guide(edition, folder)
         return f"{edition} is in {drawn}, with photographs that are in {guide}"

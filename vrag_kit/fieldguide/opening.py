@@ -17,6 +17,7 @@ from vrag_kit.benchmarks import (
     read_species,
 )
 from vrag_kit.benchmarks.knowledge import Page
+from vrag_kit.cores import cores
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.guide import draw_field_guide
 from vrag_kit.types import Benchmark
@@ -160,7 +161,7 @@ def _files(kind: _Kind, source: Source) -> dict[str, str]:
     """
     files = _named(kind, source)
     if isinstance(source, str):
-        draw_field_guide(DRAWN[source], project_path(f"data/{source}"))
+        draw_field_guide(DRAWN[source], project_path(f"data/{source}"), workers=cores())
     return files
 
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import secrets
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,6 +31,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vrag_kit.cores import cores
 from vrag_kit.errors import VragError
 from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.progress import track
@@ -131,7 +131,7 @@ def embed_documents(
             if todo:
                 if folder == embeddings_folder(encoder, root):
                     write_manifest(folder, encoder)
-                _embed(encoder, todo, folder, batch_size, workers or os.cpu_count() or 1)
+                _embed(encoder, todo, folder, batch_size, workers or cores())
                 known, dim = read_shards(folder)
     except OSError as error:
         raise VragError(

@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 
+from vrag_kit.cores import cores
 from vrag_kit.runner.parameters import MODELS, RUN_WITH
 from vrag_kit.workspace import path as project_path
 
@@ -43,14 +44,8 @@ def shares(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -> Sh
         here = all(_all_here(each) for each in settings)
         jobs = min(cores(), _room(settings)) if here else 1
     jobs = max(1, min(jobs, len(settings)))
-    return Share(jobs, None if jobs == 1 else max(1, cores() // jobs))
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # not on macOS
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    all_of_them = jobs == 1 and cores() == os.cpu_count()
+    return Share(jobs, None if all_of_them else max(1, cores() // jobs))
 
 
 def _room(settings: Sequence[Mapping[str, Any]]) -> int:
