@@ -30,6 +30,7 @@ def test_the_readmes_python_runs_from_top_to_bottom(
     judged = known["judged"]
     assert isinstance(judged, pd.DataFrame)
     assert set(judged["setting"]) == {"zero_shot", "gt_clue", "top_k"}
+    assert "clue_last" in set(known["means"]["setting"])
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`(vrag_kit/[\w/.]+)`", README))))

@@ -198,7 +198,7 @@ class Context:
     query_id: QueryId
     setting: str
     """How it was chosen: zero_shot, gt_clue, first_clue, non_clue, top_k, one_in_k, m_gt,
-    m_in_k, one_in_k_easy, text_rag.
+    m_in_k, one_in_k_easy, text_rag; or one's own (`Wording.with_settings`).
     """
     k: int
     """Number of documents asked for; 0 for zero_shot."""

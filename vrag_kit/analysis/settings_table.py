@@ -16,6 +16,7 @@ Row = dict[Hashable, Any]
 SETTING_NAMES = {
     "zero_shot": "zero-shot (no image)",
     "gt_clue": "GT clue (1 image)",
+    "first_clue": "best ranked clue (1 image)",
     "non_clue": "non-clue (1 image)",
     "top_k": "top-k",
     "one_in_k": "1-in-k",
@@ -84,9 +85,20 @@ def _cell(row: Row) -> str:
     return f"{cell} ({', '.join(notes)})" if notes else cell
 
 
+def setting_name(setting: str) -> str:
+    """What a setting is called in tables and figures: as `SETTING_NAMES` has it, and one
+    of one's own by its name, "clue_last" as "clue last".
+    """
+    return SETTING_NAMES.get(setting, setting.replace("_", " "))
+
+
 def _name(row: Row) -> str:
-    if row["setting"] == "m_gt":
-        return f"{row['m']:.0f} GT"
-    if row["setting"] == "m_in_k":
-        return f"{row['m']:.0f}-in-{row['k']:.0f}"
-    return SETTING_NAMES[row["setting"]]
+    setting, m = str(row["setting"]), row.get("m")
+    name = setting_name(setting)
+    if pd.isna(m):
+        return name
+    if setting == "m_gt":
+        return f"{m:.0f} GT"
+    if setting == "m_in_k":
+        return f"{m:.0f}-in-{row['k']:.0f}"
+    return name if setting in SETTING_NAMES else f"{name}, m = {m:.0f}"

@@ -106,6 +106,8 @@ def ask_conversations(
     not asked is "stopped" after an early stop and "earlier_turn" after a failed call.
     """
     how = Asking.of(run_with or {})
+    for context in contexts:  # a setting without words is said before anything is loaded
+        talk.wording.template_of(context)
     generators = [_load(entry, how) for entry in models]
     _check_names([generator.name for generator in generators])
     for generator in generators:

@@ -48,6 +48,8 @@ WHEN = ("", "alone", "talk", "first", "later")
 conversation; where no earlier turn is told, or some are.
 """
 _IN_HEADERS = {"question"}
+Worded = str | Mapping[str, str] | Sequence[str | JsonView]
+"""How a setting is worded: see `Wording.with_settings`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,10 @@ class Wording:
     `READERS`, or a protocol's own function (`replace(wording, read=…)`).
     """
 
+    def __post_init__(self) -> None:
+        """Raise `VragError` for a setting whose template there is not."""
+        _check_settings(self.settings, self.templates)
+
     def template(self, name: str) -> Template:
         """The template of this name; raises `VragError` when there is none."""
         if name not in self.templates:
@@ -129,16 +135,43 @@ class Wording:
         return self.templates[name]
 
     def template_of(self, context: Context) -> Template:
-        """The template that a context is asked with; raises `VragError` for a setting
-        that has none.
+        """The template that a context is asked with; raises `VragError` for a setting, or
+        a k of it, that has none.
         """
-        by_k = self.settings.get(context.setting)
-        if by_k is None:
+        setting, k = context.setting, context.k
+        by_k = self.settings.get(setting, {})
+        if k not in by_k and None not in by_k:
+            at = f" at k = {k}" if by_k else ""
             raise VragError(
-                f"no template for the setting {context.setting!r}; expected one of"
-                f" {', '.join(self.settings)}."
+                f"no template for the setting {setting!r}{at}; those of"
+                f" {', '.join(self.settings)} are known. Say which one words it:"
+                f" wording.with_settings({{{setting!r}: template}}), with one of"
+                f" {', '.join(self.templates)}, or with a list of slots."
             )
-        return self.template(by_k[context.k if context.k in by_k else None])
+        return self.template(by_k[k if k in by_k else None])
+
+    def with_settings(self, own: Mapping[str, Worded]) -> Wording:
+        """The same, and how settings of one's own are worded, or known ones otherwise, as
+        a wording's file says it: the name of a template, {"1": name, "otherwise": name}
+        by k, or a list of slots, each a mapping or the name of a slot of these templates,
+        which becomes a template called as its setting.
+
+        Raises `VragError`, naming the setting, for an unknown template, kind, field or
+        slot.
+        """
+        named: dict[str, Slot] = {}
+        for template in self.templates.values():
+            named |= {slot.name: slot for slot in all_slots(template.slots) if slot.name}
+        templates, settings = dict(self.templates), dict(self.settings)
+        for setting, value in own.items():
+            where = f"setting {setting!r}"
+            if isinstance(value, str | Mapping):
+                settings[setting] = _by_k(value, where)
+                continue
+            slots = tuple(_slot(each, named, where) for each in value)
+            templates[setting] = Template(setting, slots)
+            settings[setting] = {None: setting}
+        return replace(self, templates=templates, settings=settings)
 
     def only(self, name: str) -> Wording:
         """The same templates, with this one for every setting that shows documents; one
@@ -195,13 +228,11 @@ def read_wording(path: Path | str) -> Wording:
     for name, values in data["templates"].items():
         slots = tuple(_slot(value, named, f"{where}: template {name!r}") for value in values)
         templates[name] = Template(name, slots)
-    settings = {name: _by_k(value) for name, value in data.get("settings", {}).items()}
-    for name, by_k in settings.items():
-        if unknown := sorted(set(by_k.values()) - set(templates)):
-            raise VragError(
-                f"{where}: setting {name!r} names the template {unknown[0]!r}; expected one of"
-                f" {', '.join(templates)}."
-            )
+    settings = {
+        name: _by_k(value, f"{where}: setting {name!r}")
+        for name, value in data.get("settings", {}).items()
+    }
+    _check_settings(settings, templates, f"{where}: ")
     reader = data.get("answer", "tagged")
     if reader not in READERS:
         raise VragError(
@@ -268,7 +299,28 @@ def _shows(slots: tuple[Slot, ...]) -> bool:
     return any(slot.kind == "documents" for slot in all_slots(slots))
 
 
-def _by_k(value: str | Mapping[str, str]) -> dict[int | None, str]:
+def _by_k(value: str | Mapping[str, str], where: str) -> dict[int | None, str]:
     if isinstance(value, str):
         return {None: value}
+    if wrong := [k for k in value if k != "otherwise" and not str(k).isdecimal()]:
+        raise VragError(f"{where}: found {wrong[0]!r} as k; expected a number, or 'otherwise'.")
     return {None if k == "otherwise" else int(k): name for k, name in value.items()}
+
+
+def _check_settings(
+    settings: Mapping[str, Mapping[int | None, str]],
+    templates: Mapping[str, Template],
+    where: str = "",
+) -> None:
+    """Raise `VragError` for a setting whose template there is not."""
+    for name, by_k in settings.items():
+        if not isinstance(by_k, Mapping):
+            raise VragError(
+                f"{where}setting {name!r} is {by_k!r}; expected k → template's name. Say it by"
+                f" wording.with_settings({{{name!r}: {by_k!r}}})."
+            )
+        if unknown := sorted(set(by_k.values()) - set(templates)):
+            raise VragError(
+                f"{where}setting {name!r} names the template {unknown[0]!r}; expected one of"
+                f" {', '.join(templates)}."
+            )

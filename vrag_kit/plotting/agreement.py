@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.settings_table import SETTING_NAMES
+from vrag_kit.analysis.settings_table import setting_name
 from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
 Arm = tuple[str, str, int]
@@ -115,7 +115,7 @@ def _means(axis: Axes, corrected: pd.DataFrame, arms: Sequence[Arm]) -> None:
 
 def _arm(arm: Arm) -> str:
     setting, k = arm[1:]
-    name = SETTING_NAMES.get(setting, setting).split(" (")[0]
+    name = setting_name(setting).split(" (")[0]
     return f"{name}, k = {k}" if k > 1 else name
 
 

@@ -5,13 +5,15 @@ Ours and printed numbers go through the same functions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from vrag_kit.analysis.settings_table import SETTING_NAMES, setting_name
 from vrag_kit.plotting.marks import (
     MARKERS,
     Look,
@@ -33,7 +35,10 @@ _OVER_K = {
     "one_in_k": ("1-in-k", "images shown, one of k a clue"),
 }
 """The panels of `accuracy_figure`: setting → its name, and its x axis."""
+_LABEL = 1.9  # inches of a label in a legend
 _WIDEST = 0.9  # all models of one k, in images
+Arm = tuple[str, int | None]
+"""A setting, and its k; None where it is shown at any."""
 
 
 def side_by_side(sources: Mapping[str, pd.DataFrame], settings: Sequence[str] = ()) -> pd.DataFrame:
@@ -56,24 +61,27 @@ def baseline_figure(
     sources: Mapping[str, pd.DataFrame],
     metric: str = "Accuracy",
     *,
-    settings: Mapping[str, str] = BASELINES,
+    settings: Mapping[str, str] | None = None,
 ) -> Figure:
-    """One panel a source (title → table with model, setting, value, ci_low, ci_high, in
-    percent): every model in up to four settings (setting → its name), each with its
+    """One panel a source (title → table with model, setting, k, value, ci_low, ci_high,
+    in percent): every model in each of `settings` (setting → its name), each with its
     marker, all on one y axis.
 
-    Points are hollow where answers failed (`draw_means`).
+    Without `settings` these are the three baselines, and behind them settings that are
+    not the kit's, as they come, each at each of its k. Points are hollow where answers
+    failed (`draw_means`).
     """
+    arms = _arms(list(sources.values()), settings)
     widths = [max(2, table["model"].nunique()) for table in sources.values()]
-    figure, axes = new_figure(
-        1, len(sources), (0.85 * sum(widths) + 3.6, 4.7), sharey=True, width_ratios=widths
-    )
+    step = min(0.2, _WIDEST / len(arms))
+    wide = 0.85 * sum(widths) + 3.6
+    figure, axes = new_figure(1, len(sources), (wide, 4.7), sharey=True, width_ratios=widths)
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
         colors = colors_of(table["model"])
         for place, (model, color) in enumerate(colors.items()):
-            shifts = apart(len(settings), 0.2)
-            for setting, marker, shift in zip(settings, MARKERS, shifts, strict=False):
-                rows = table[(table["model"] == model) & (table["setting"] == setting)]
+            shifts = apart(len(arms), step)
+            for arm, marker, shift in zip(arms, cycle(MARKERS), shifts, strict=False):
+                rows = table[(table["model"] == model) & _of_arm(table, arm)]
                 x = np.full(len(rows), place + shift)
                 draw_means(axis, x, rows, Look(color, marker, size=8.0))
         axis.set(title=panel_title(title, table), xlim=(-0.6, len(colors) - 0.4))
@@ -82,15 +90,41 @@ def baseline_figure(
         axis.set_xticks(range(len(colors)), names, fontsize=9, **slant)
         axis.grid(axis="x", visible=False)
         axis.tick_params(labelleft=True)
-    tables = [table[table["setting"].isin(list(settings))] for table in sources.values()]
+    shown = {setting for setting, _ in arms}
+    tables = [table[table["setting"].isin(shown)] for table in sources.values()]
     low, high = percent_limits(tables)
     axes[0][0].set(ylim=(min(-3.0, low), high), ylabel=f"{metric} (%)")
-    for marker, label in zip(MARKERS, settings.values(), strict=False):
+    for marker, label in zip(cycle(MARKERS), arms.values(), strict=False):
         axes[0][0].plot([], [], marker, color=DARK, markersize=8, label=label)
     handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=9)
+    columns = min(4, int(wide / _LABEL))
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=9)
     figure.supxlabel(note(tables), fontsize=9)
     return figure
+
+
+def _arms(tables: Sequence[pd.DataFrame], settings: Mapping[str, str] | None) -> dict[Arm, str]:
+    """Arm → what `baseline_figure` calls it."""
+    arms: dict[Arm, str] = {(each, None): name for each, name in (settings or BASELINES).items()}
+    for setting, ks in _others(tables, SETTING_NAMES).items() if settings is None else ():
+        arms |= {(setting, k): f"{setting_name(setting)}, k = {k}" for k in ks}
+    return arms
+
+
+def _of_arm(table: pd.DataFrame, arm: Arm) -> pd.Series:
+    """Which rows are of an arm."""
+    setting, k = arm
+    chosen = table["setting"] == setting
+    return chosen if k is None else chosen & (table["k"] == k)
+
+
+def _others(tables: Sequence[pd.DataFrame], known: Collection[str]) -> dict[str, list[int]]:
+    """The settings that are none of those known, as they come → their k, the smallest
+    first.
+    """
+    rows = pd.concat([table[["setting", "k"]] for table in tables])
+    others = rows[~rows["setting"].isin(list(known))]
+    return {str(name): sorted(set(ks)) for name, ks in others.groupby("setting", sort=False)["k"]}
 
 
 def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy") -> Figure:
@@ -98,13 +132,21 @@ def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
     in percent): what is shown without retrieval at the side, then top-k and 1-in-k over
     k, or the one that there is; all on one y axis.
 
-    Bars are 95 % intervals where there are any. Points are hollow where answers failed
-    (`draw_means`).
+    Other settings, as one's own, stand behind these where they have several k, and else
+    at the side. Bars are 95 % intervals where there are any. Points are hollow where
+    answers failed (`draw_means`).
     """
     tables = list(sources.values())
     found = set(pd.concat(tables)["setting"])
-    panels = [setting for setting in _OVER_K if setting in found] or list(_OVER_K)
+    panels = {setting: names for setting, names in _OVER_K.items() if setting in found}
     beside = {setting: name for setting, name in _BESIDE.items() if setting in found}
+    for setting, ks in _others(tables, {*_BESIDE, *_OVER_K}).items():
+        name = setting_name(setting)
+        if len(ks) > 1:
+            panels[setting] = (name, "documents shown, k")
+        else:
+            beside[setting] = f"{name},\nk = {ks[0]}"
+    panels = panels or _OVER_K
     figure, axes = new_figure(
         len(sources),
         len(panels) + 2,
@@ -115,8 +157,7 @@ def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
     for row, (title, table) in zip(axes, sources.items(), strict=True):
         draw_levels(row[0], table, beside, "setting")
         row[0].set(title="baselines", ylabel=f"{metric} (%)")
-        for axis, setting in zip(row[1:-1], panels, strict=True):
-            label, shown = _OVER_K[setting]
+        for axis, (setting, (label, shown)) in zip(row[1:-1], panels.items(), strict=True):
             _over_k(axis, table, setting)
             axis.set(title=f"{panel_title(title, table)}: {label}", xlabel=shown)
         for axis in row[:-1]:

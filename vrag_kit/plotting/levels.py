@@ -22,8 +22,8 @@ def levels_figure(
     line: float | None = None,
 ) -> Figure:
     """One panel a source (title → table with model, `by`, value, ci_low, ci_high, n, in
-    percent): a mean of each model above each of up to four `names` (value of `by` → what
-    it is called), all on one y axis; `line` is drawn across, such as chance.
+    percent): a mean of each model above each of `names` (value of `by` → what it is
+    called), all on one y axis; `line` is drawn across, such as chance.
 
     Bars are 95 % intervals; a point is hollow where answers failed (`draw_means`).
     """

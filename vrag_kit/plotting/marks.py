@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,9 @@ from matplotlib.text import Annotation
 
 from vrag_kit.plotting.style import DARK, colors_of
 
-MARKERS = ("o", "^", "X", "s")
+MARKERS = ("o", "^", "X", "s", "D", "v", "P", "p", "h", "<", ">", "*")
+"""Of settings that share a panel, in order; what is more than these begins anew.
+"""
 _STEP = 0.14  # between models that stand beside one another, in places of an axis
 _HIGHEST = 103.0  # a little above 100 %
 _BOUNDS = ["value", "ci_low", "ci_high", "if_all_wrong", "if_all_right"]
@@ -85,7 +88,7 @@ def draw_levels(axis: Axes, table: pd.DataFrame, names: Mapping[str, str], colum
     colors = colors_of(table["model"])
     step, size = min(_STEP, 0.75 / len(colors)), point_size(len(colors))
     for shift, (model, color) in zip(apart(len(colors), step), colors.items(), strict=True):
-        for place, (level, marker) in enumerate(zip(names, MARKERS, strict=False)):
+        for place, (level, marker) in enumerate(zip(names, cycle(MARKERS), strict=False)):
             rows = table[(table["model"] == model) & (table[column] == level)]
             x = np.full(len(rows), place + shift)
             draw_means(axis, x, rows, Look(color, marker, size=size + 1))

@@ -5,21 +5,23 @@ Ours and printed numbers go through the same function.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.settings_table import SETTING_NAMES
+from vrag_kit.analysis.settings_table import setting_name
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import note, percent_limits, some_failed
+from vrag_kit.plotting.marks import MARKERS, note, percent_limits, some_failed
 from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
 _MANY = 40
 """From here on the intervals of so many arms are drawn as hairlines."""
-_MARKERS = {"zero_shot": "o", "gt_clue": "^", "non_clue": "X", "top_k": "s", "one_in_k": "D"}
+_FIRST = ("zero_shot", "gt_clue", "non_clue", "top_k", "one_in_k")
+"""Settings that have the same marker in every figure; others get the next ones."""
 
 
 def rouge_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
@@ -32,28 +34,39 @@ def rouge_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
     them were wrong to that if all were right.
     """
     figure, axes = new_figure(1, len(sources), (5.8 * len(sources), 6.2), sharey=True)
+    tables = list(sources.values())
+    markers = _markers(tables)
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
-        _panel(axis, table)
+        _panel(axis, table, markers)
         arms = len(table[["model", "setting", "k"]].drop_duplicates())
         axis.set(title=panel_title(f"{title}: {arms} arms", table))
         axis.set(xlabel="Accuracy (%)", ylabel="ROUGE-1 recall (%)")
         axis.tick_params(labelleft=True)
-    tables = list(sources.values())
     low, high = percent_limits(tables)
     for axis in axes[0]:
         axis.set(xlim=(min(-3.0, low), high), ylim=(min(-3.0, low), high))
-    everything = pd.concat([table["setting"] for table in tables])
-    shown = [setting for setting in _MARKERS if (everything == setting).any()]
-    names, handles = [SETTING_NAMES[setting] for setting in shown], []
-    for setting in shown:
-        handles += axes[0][0].plot([], [], _MARKERS[setting], color=DARK, markersize=7)
-    figure.legend(handles, names, loc="outside upper center", ncols=len(shown), fontsize=9)
+    names, handles = [setting_name(setting) for setting in markers], []
+    for marker in markers.values():
+        handles += axes[0][0].plot([], [], marker, color=DARK, markersize=7)
+    figure.legend(
+        handles, names, loc="outside upper center", ncols=min(5, len(markers)), fontsize=9
+    )
     without_runs = [t.assign(runs_low=np.nan) if "runs_low" in t else t for t in tables]
     figure.supxlabel(note(without_runs), fontsize=9)  # too short to be seen here
     return figure
 
 
-def _panel(axis: Axes, table: pd.DataFrame) -> None:
+def _markers(tables: Sequence[pd.DataFrame]) -> dict[str, str]:
+    """Setting → its marker, of those that there are: the known ones, then others as they
+    come.
+    """
+    found = dict.fromkeys(pd.concat([table["setting"] for table in tables]))
+    every = [*_FIRST, *(setting for setting in found if setting not in _FIRST)]
+    markers = zip(every, cycle(MARKERS), strict=False)
+    return {setting: marker for setting, marker in markers if setting in found}
+
+
+def _panel(axis: Axes, table: pd.DataFrame, markers: Mapping[str, str]) -> None:
     """The points of one source, with a legend of its models below."""
     colors = colors_of(table["model"])
     arm = ["model", "setting", "k"]
@@ -61,7 +74,7 @@ def _panel(axis: Axes, table: pd.DataFrame) -> None:
     both = table[of_x].merge(table[of_y], on=arm, suffixes=("", "_rouge"))
     width = 0.6 if len(both) <= _MANY else 0.25
     for (model, setting), arms in both.groupby(["model", "setting"], sort=False):
-        color, marker = colors[str(model)], _MARKERS[str(setting)]
+        color, marker = colors[str(model)], markers[str(setting)]
         x, y = arms["value"].to_numpy(float), arms["value_rouge"].to_numpy(float)
         axis.hlines(y, arms["ci_low"], arms["ci_high"], color=color, linewidth=width)
         axis.vlines(x, arms["ci_low_rouge"], arms["ci_high_rouge"], color=color, linewidth=width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ _BOUNDS = ["value", "ci_low", "ci_high"]
 def slices_figure(sources: Mapping[str, pd.DataFrame], settings: Mapping[str, str]) -> Figure:
     """One panel a source (title → table with model, setting, of, slice, metric, value,
     ci_low, ci_high, n, n_failed, in percent): a line for each slice with its n, grouped
-    by what is sliced by (`of`); every model in up to four `settings` (setting → its
+    by what is sliced by (`of`); every model in each of `settings` (setting → its
     name), each with its mark, 95 % intervals as bars.
 
     n is that of the arm with the most. A mark is hollow where some conversations failed.
@@ -37,7 +37,7 @@ def slices_figure(sources: Mapping[str, pd.DataFrame], settings: Mapping[str, st
     for axis, (title, table) in zip(axes, sources.items(), strict=True):
         own = colors_of(table["model"])
         colors |= own
-        looks = dict(zip(settings, MARKERS, strict=False))
+        looks = dict(zip(settings, cycle(MARKERS), strict=False))
         there = [name for name in looks if name in set(table["setting"])]
         ways = list(product(own, there))
         for shift, (model, setting) in zip(apart(len(ways), 0.72 / len(ways)), ways, strict=True):
@@ -117,6 +117,6 @@ def _handles(colors: Mapping[str, str], settings: Mapping[str, str]) -> list[Lin
     ]
     arms = [
         Line2D([], [], color=DARK, linestyle="", marker=marker, label=name)
-        for name, marker in zip(settings.values(), MARKERS, strict=False)
+        for name, marker in zip(settings.values(), cycle(MARKERS), strict=False)
     ]
     return [*models, *arms]

@@ -1,0 +1,225 @@
+"""A setting of one's own goes where the kit's go: into prompts, tables, figures and
+comparisons, under its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from vrag_kit.analysis import (
+    accuracy,
+    arm_differences,
+    compare,
+    differences_table,
+    flips,
+    in_percent,
+    load_answers,
+    paired_answers,
+    per_query,
+    save_answers,
+    settings_table,
+)
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import forecasting
+from vrag_kit.generation import ask_models, gt_clue, one_in_k, render, zero_shot
+from vrag_kit.judging import judge_all, load_judge
+from vrag_kit.papers import published
+from vrag_kit.papers.visual_rag import WORDING, printed
+from vrag_kit.plotting import accuracy_figure, baseline_figure, levels_figure, rouge_figure
+from vrag_kit.types import Benchmark, Context, Query
+
+QUERY = Query(query_id="q", text="Which colour?")
+
+
+def asked_as(setting: str, k: int = 1) -> Context:
+    return Context(query_id="q", setting=setting, k=k)
+
+
+def clue_last(benchmark: Benchmark, ks: Sequence[int]) -> list[Context]:
+    """1-in-k under a name of one's own, the clue behind the others."""
+    return [
+        replace(each, setting="clue_last", doc_ids=(*each.doc_ids[1:], each.doc_ids[0]))
+        for each in one_in_k(benchmark, ks=ks, draws=1)
+    ]
+
+
+def test_a_setting_without_words_is_named_with_what_to_type(tmp_path: Path) -> None:
+    few = Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus={}, qrels={})
+    with pytest.raises(VragError, match=r"wording.with_settings\(\{'clue_last': template\}\)"):
+        ask_models(
+            ["a-model-that-is-not-here"], few, [asked_as("clue_last")], tmp_path, wording=WORDING
+        )
+
+
+def test_a_setting_takes_a_known_template_one_by_k_or_slots_of_its_own() -> None:
+    behind = {"kind": "text", "text": "Look twice."}
+    system = {"kind": "text", "role": "system", "text": "You know moths."}
+    wording = WORDING.with_settings(
+        {
+            "like_one": "one_image",
+            "by_k": {1: "one_image", "otherwise": "several_images"},
+            "mine": [system, "task", "question", behind],
+        }
+    )
+    assert wording.template_of(asked_as("like_one")).name == "one_image"
+    assert wording.template_of(asked_as("by_k", 1)).name == "one_image"
+    assert wording.template_of(asked_as("by_k", 7)).name == "several_images"
+    (task,) = WORDING.template("no_image").slots[:1]
+    said = [
+        (each.role, each.parts) for each in render(wording.template_of(asked_as("mine")), QUERY)
+    ]
+    assert said == [
+        ("system", ("You know moths.",)),
+        ("user", (f"{task.text}Question: Which colour?\nLook twice.",)),
+    ]
+    assert wording.template_of(asked_as("gt_clue")) == WORDING.template_of(asked_as("gt_clue"))
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("sevral", "setting 'mine' names the template 'sevral'; expected one of no_image"),
+        ({"one": "one_image"}, "setting 'mine': found 'one' as k; expected a number"),
+        (["taks"], "setting 'mine': no slot 'taks'; expected a mapping, or one of task, format"),
+        ([{"kind": "txt"}], "setting 'mine': kind is 'txt'; expected one of text, question"),
+    ],
+)
+def test_what_is_mistyped_in_the_words_of_a_setting_is_named(how: object, words: str) -> None:
+    with pytest.raises(VragError, match=words):
+        WORDING.with_settings({"mine": how})
+
+
+def test_a_template_alone_where_one_by_k_is_expected_is_told_how_to_be_said() -> None:
+    with pytest.raises(VragError, match=r"with_settings\(\{'mine': 'one_image'\}\)"):
+        replace(WORDING, settings={**WORDING.settings, "mine": "one_image"})
+    some = replace(WORDING, settings={**WORDING.settings, "mine": {5: "one_image"}})
+    with pytest.raises(VragError, match="no template for the setting 'mine' at k = 3"):
+        some.template_of(asked_as("mine", 3))
+
+
+@pytest.fixture(scope="module")
+def judged(guide: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    few = guide.subset(list(guide.queries)[:8])
+    contexts = zero_shot(few) + gt_clue(few, draws=1) + clue_last(few, [2, 3])
+    wording = WORDING.with_settings({"clue_last": "several_images"})
+    answers = ask_models(
+        ["field-guide-vlm-many"],
+        few,
+        contexts,
+        tmp_path_factory.mktemp("answers"),
+        wording=wording,
+        run_with={"decoding": "greedy", "max_new_tokens": 16},
+    )
+    return judge_all(load_judge("rule"), few, answers)
+
+
+def test_its_answers_are_in_tables_under_its_name_in_words(judged: pd.DataFrame) -> None:
+    results = in_percent(accuracy(judged)).query("metric == 'accuracy'")
+    table = settings_table(results)
+    assert list(table.index) == [
+        ("zero-shot (no image)", 0),
+        ("GT clue (1 image)", 1),
+        ("clue last", 2),
+        ("clue last", 3),
+    ]
+    own = judged[(judged["setting"] == "clue_last") & (judged["k"] == 3)]
+    mean = 100 * own.groupby("query_id")["score"].mean().mean()
+    assert table.loc[("clue last", 3), "field-guide-vlm-many"].startswith(f"{mean:.1f} [")
+    arms = per_query(judged, by=["model", "setting"])
+    claims = compare(arms, arm="setting", by=["model"], baseline="gt_clue")
+    assert "clue_last" in set(
+        differences_table(in_percent(claims.assign(metric="accuracy")))["setting"]
+    )
+
+
+def test_its_numbers_of_clues_are_rows_of_their_own() -> None:
+    rows = {"model": "a", "k": 5, "ci_low": 1.0, "ci_high": 9.0, "n": 4, "n_failed": 0}
+    means = pd.DataFrame({"setting": "clue_last", "m": [1, 2], "value": [4.0, 5.0]}).assign(**rows)
+    assert list(settings_table(means).index) == [("clue last, m = 1", 5), ("clue last, m = 2", 5)]
+
+
+def test_its_answers_are_saved_and_compared(
+    judged: pd.DataFrame, guide: Benchmark, tmp_path: Path
+) -> None:
+    save_answers(judged, guide, tmp_path, "01_mine", tmp_path)
+    saved = load_answers(tmp_path)
+    one, other = {"setting": "gt_clue"}, {"setting": "clue_last", "k": 3}
+    pairs = paired_answers(saved, saved, choose_a=one, choose_b=other)
+    assert (pairs["b"] == "clue_last, k = 3").all()
+    (row,) = arm_differences(pairs).to_dict("records")
+    changed = flips(pairs)["direction"].value_counts()
+    assert (row["gained"], row["lost"]) == (changed.get("gained", 0), changed.get("lost", 0))
+
+
+def test_a_forecast_counts_its_prompts(guide: Benchmark, tmp_path: Path) -> None:
+    few = guide.subset(list(guide.queries)[:2])
+    wording = WORDING.with_settings({"clue_last": "several_images"})
+    with forecasting(tmp_path) as forecast:
+        ask_models(["field-guide-vlm-many"], few, clue_last(few, [3]), tmp_path, wording=wording)
+    (model,) = forecast.models
+    assert len(model.prompts) == 2
+
+
+def points(axis: plt.Axes) -> set[float]:
+    """The heights of all points of an axis."""
+    return {round(float(y), 6) for line in axis.lines for y in line.get_ydata()}
+
+
+def titles(figure: plt.Figure) -> list[str]:
+    return [axis.get_title() for axis in figure.axes if axis.get_title()]
+
+
+def ours(ks: Mapping[int, float]) -> pd.DataFrame:
+    """The paper's Table 3 of one model, and a setting of one's own."""
+    paper = printed(published("visual_rag", table=3)).query("model == 'GPT-4o'")
+    own = paper.head(1).assign(setting="clue_last")
+    rows = [own.assign(k=k, value=value) for k, value in ks.items()]
+    return pd.concat([paper, *rows], ignore_index=True)
+
+
+def test_its_means_stand_behind_the_baselines_at_each_k_in_the_figure_of_03() -> None:
+    figure = baseline_figure({"a": ours({3: 11.25, 7: 22.25}), "b": ours({})})
+    assert {11.25, 22.25} <= points(figure.axes[0])
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels[-2:] == ["clue last, k = 3", "clue last, k = 7"]
+    assert len(labels) == 5  # what the kit knows beyond the baselines has its own figures
+    named = baseline_figure({"a": ours({3: 11.25})}, settings={"clue_last": "behind"})
+    assert points(named.axes[0]) == {11.25}
+
+
+def test_it_has_a_panel_of_its_own_over_k_or_a_place_at_the_side_in_the_figure_of_04() -> None:
+    several = accuracy_figure({"a": ours({3: 11.25, 7: 22.25})})
+    assert titles(several)[-1] == "a (n = 374): clue last"
+    assert points(several.axes[3]) == {11.25, 22.25}
+    single = accuracy_figure({"a": ours({3: 11.25})})
+    beside = single.axes[0]
+    assert beside.get_xticklabels()[-1].get_text() == "clue last,\nk = 3"
+    assert 11.25 in points(beside)
+    assert len(titles(single)) == 3
+
+
+def test_it_is_in_the_figure_of_13_with_a_marker_of_its_own() -> None:
+    table = ours({3: 11.25})
+    both = pd.concat([table.assign(metric="accuracy"), table.assign(metric="rouge")])
+    figure = rouge_figure({"a": both})
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels[-1] == "clue last"
+    marks = {line.get_marker() for line in figure.axes[0].lines if 11.25 in line.get_ydata()}
+    known = {line.get_marker() for line in figure.axes[0].lines if 11.25 not in line.get_ydata()}
+    assert len(marks) == 1
+    assert len(known | marks) == 6
+
+
+def test_a_figure_shows_as_many_levels_as_it_is_given_names() -> None:
+    rows = {"model": "m", "n": 9, "ci_low": 10.0, "ci_high": 40.0, "n_failed": 0}
+    letters = list("ABCDEFGHIJKLMN")
+    table = pd.DataFrame({"letter": letters, "value": [float(n) for n in range(14)]}).assign(**rows)
+    names = {letter: letter for letter in letters}
+    (axis,) = levels_figure({"a": table}, names, by="letter", xlabel="", ylabel="%").axes
+    assert points(axis) >= set(table["value"])
