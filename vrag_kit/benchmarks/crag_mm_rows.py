@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vrag_kit.benchmarks.again import also, get_again
 from vrag_kit.benchmarks.crag_mm_index import SPLITS, without_white_space
 from vrag_kit.benchmarks.crag_mm_labels import NAMES, label_names, read_label
 from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
@@ -100,7 +101,7 @@ def names_in(shard: Path) -> Names:
     except (pa.ArrowException, OSError) as error:
         raise VragError(
             f"{shard}: cannot be read: {str(error).splitlines()[0]} The file has"
-            f" {shard.stat().st_size:,} bytes and is cut short or damaged. {_FETCH}"
+            f" {shard.stat().st_size:,} bytes and is cut short or damaged. {_again(shard)}"
         ) from error
 
 
@@ -112,27 +113,31 @@ def parse_session(row: Json, where: str, names: Names) -> CragSession:
     ids that stand twice, a turn without an answer, and an answer without its turn.
     """
     session_id = _id(row.get("session_id"), "session_id", where)
-    named = f"{where} (session {session_id})"
+    named = also(where, f"(session {session_id})")
     turns = _objects(row.get("turns"), "turns", named)
     if not turns:
-        raise VragError(f"{named}: no turns; expected at least one question. {_FETCH}")
+        raise VragError(f"{named}: no turns; expected at least one question. {_again(named)}")
     answers = _answers(row, named)
     parsed: dict[str, CragTurn] = {}
     for number, turn in enumerate(turns):
-        place = f"{named} turn {number}"
+        place = also(named, f"turn {number}")
         if "image_quality" not in turn:  # v0.1.1
             turn = {**turn, "image_quality": _beside(row.get("image_quality"), number)}
         name = _id(turn.get("interaction_id"), "interaction_id", place)
         if name in parsed:
-            raise VragError(f"{place}: interaction {name} came before, expected it once. {_FETCH}")
+            raise VragError(
+                f"{place}: interaction {name} came before, expected it once. {_again(place)}"
+            )
         if name not in answers:
-            raise VragError(f"{place}: no answer has its id, {name}. {_FETCH}")
+            raise VragError(f"{place}: no answer has its id, {name}. {_again(place)}")
         parsed[name] = _turn(turn, name, answers[name], place, names)
     if lost := [name for name in answers if name not in parsed]:
-        raise VragError(f"{named}: the answer of {lost[0]} has no question. {_FETCH}")
+        raise VragError(f"{named}: the answer of {lost[0]} has no question. {_again(named)}")
     url = row.get("image_url")
     if url is not None and not isinstance(url, str):
-        raise VragError(f"{named}: image_url is {short(url)}, expected a text or null. {_FETCH}")
+        raise VragError(
+            f"{named}: image_url is {short(url)}, expected a text or null. {_again(named)}"
+        )
     return CragSession(
         where=named,
         session_id=session_id,
@@ -174,10 +179,10 @@ def _answers(row: Json, where: str) -> dict[str, str]:
     """Interaction → answer, in their order."""
     found: dict[str, str] = {}
     for number, answer in enumerate(_objects(row.get("answers"), "answers", where)):
-        place = f"{where} answer {number}"
+        place = also(where, f"answer {number}")
         name = _id(answer.get("interaction_id"), "interaction_id", place)
         if name in found:
-            raise VragError(f"{place}: an answer of {name} came before. {_FETCH}")
+            raise VragError(f"{place}: an answer of {name} came before. {_again(place)}")
         found[name] = _text(answer.get("ans_full"), "ans_full", place)
     return found
 
@@ -192,12 +197,13 @@ def _objects(value: object, column: str, where: str) -> list[Json]:
             return [dict(zip(lists, each, strict=True)) for each in columns]
         told = ", ".join(f"{key} {len(each)}" for key, each in lists.items())
         raise VragError(
-            f"{where}: the lists of {column} are not of one length ({told or 'none'}). {_FETCH}"
+            f"{where}: the lists of {column} are not of one length ({told or 'none'})."
+            f" {_again(where)}"
         )
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise VragError(
             f"{where}: {column} is {short(value)}, expected an object of lists, or a list of"
-            f" objects. {_FETCH}"
+            f" objects. {_again(where)}"
         )
     return value
 
@@ -215,5 +221,9 @@ def _id(value: object, column: str, where: str) -> str:
 
 def _text(value: object, column: str, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise VragError(f"{where}: {column} is {short(value)}, expected a text. {_FETCH}")
+        raise VragError(f"{where}: {column} is {short(value)}, expected a text. {_again(where)}")
     return value.strip()
+
+
+def _again(where: Path | str) -> str:
+    return get_again(where, _FETCH)

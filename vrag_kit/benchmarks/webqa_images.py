@@ -15,6 +15,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from vrag_kit.benchmarks.again import get_again
 from vrag_kit.benchmarks.images import decode
 from vrag_kit.errors import VragError, short
 
@@ -64,14 +65,14 @@ class TsvImage:
             raise VragError(
                 f"{self.where}: the line begins with {found[:20]!r}, expected the image's id and a"
                 " tab. This imgs.lineidx belongs to another imgs.tsv, or one of them is"
-                f" incomplete. {_FETCH}"
+                f" incomplete. {_again(self.path)}"
             )
         try:
             return base64.b64decode(encoded.strip(), validate=True)
         except binascii.Error as error:
             raise VragError(
                 f"{self.where}: not base64 ({error}; {len(encoded):,} bytes), expected an encoded"
-                f" picture after the tab. {_FETCH}"
+                f" picture after the tab. {_again(self.path)}"
             ) from error
 
     def open(self) -> Image.Image:
@@ -79,7 +80,7 @@ class TsvImage:
         return decode(self.data(), self.where)
 
     def _unreadable(self, error: OSError) -> VragError:
-        return VragError(f"{self.where}: cannot be read ({error.strerror}). {_FETCH}")
+        return VragError(f"{self.where}: cannot be read ({error.strerror}). {_again(self.path)}")
 
 
 _WHERE = re.compile(r"(?P<file>.+), image (?P<id>\d+) at byte (?P<byte>[\d,]+)")
@@ -109,13 +110,13 @@ class TsvFile:
         except OSError as error:
             raise VragError(
                 f"{error.filename}: cannot be read ({error.strerror}); expected imgs.tsv with"
-                f" imgs.lineidx beside it. {_FETCH}"
+                f" imgs.lineidx beside it. {_again(path)}"
             ) from error
         for number, line in enumerate(lines, start=1):
             if not line.strip().isdigit():
                 raise VragError(
                     f"{self.index} line {number}: found {short(line)}, expected the byte at which a"
-                    f" line of {path.name} begins. {_FETCH}"
+                    f" line of {path.name} begins. {_again(path)}"
                 )
         self._offsets = [int(line) for line in lines]
 
@@ -129,12 +130,16 @@ class TsvFile:
         if line >= len(self._offsets):
             raise VragError(
                 f"{where}: image {image_id} would be in line {line:,}, counted from 0, but"
-                f" {self.index} has {len(self._offsets):,} lines. {_FETCH}"
+                f" {self.index} has {len(self._offsets):,} lines. {_again(self.path)}"
             )
         offset = self._offsets[line]
         if offset >= self._size:
             raise VragError(
                 f"{where}: image {image_id} begins at byte {offset:,}, but {self.path} ends at"
-                f" {self._size:,}: it is incomplete. {_FETCH}"
+                f" {self._size:,}: it is incomplete. {_again(self.path)}"
             )
         return TsvImage(self.path, image_id, offset)
+
+
+def _again(where: Path | str) -> str:
+    return get_again(where, _FETCH)

@@ -1,5 +1,5 @@
 """Draws an edition into a folder once: `edition.json` there names the edition and the code
-that drew it, and is complete once all is written.
+that drew it, says how it is drawn again, and is complete once all is written.
 """
 
 from __future__ import annotations
@@ -18,6 +18,16 @@ from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.plain import Json
 
 NOTE = "edition.json"
+_AGAIN = "again"
+"""Key of the note: what is typed to draw it, but for the folder. It says nothing about
+what is drawn.
+"""
+_NAMES = {
+    "draw_crag_mm": "worn-drawn",
+    "draw_mrag_bench": "mrag-drawn",
+    "draw_suite": "suite-drawn",
+}
+"""Function that draws → its full edition as `vrag draw` names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +58,8 @@ def draw_once(
     """
     folder, note = Path(folder), json.loads(json.dumps(note))
     done = {**note, "complete": True}
+    small = "" if note["edition"] == "full" else f"-{note['edition']}"
+    told = {**done, _AGAIN: f"vrag draw {_NAMES[drawing.by]}{small}"}
     if _read(folder) == done:
         return folder
     if getattr(multiprocessing.current_process(), "_inheriting", False):
@@ -59,7 +71,7 @@ def draw_once(
         with one_at_a_time(folder, f"drawing {drawing.what}"):
             if _read(folder) != done:
                 draw(folder, note)
-                write_file(folder / NOTE, json.dumps(done, indent=1))
+                write_file(folder / NOTE, json.dumps(told, indent=1))
     except OSError as error:
         raise VragError(
             f"{folder}: {drawing.what} cannot be drawn there ({error.strerror or error}). Choose a"
@@ -97,7 +109,9 @@ def drawn_by(modules: Sequence[str], own: Sequence[Path]) -> str:
 
 
 def _read(folder: Path) -> Json:
+    """What a note says of what is drawn."""
     try:
-        return dict(json.loads((folder / NOTE).read_text(encoding="utf-8")))
+        told = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+        return {name: value for name, value in told.items() if name != _AGAIN}
     except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
         return {}
