@@ -22,6 +22,7 @@ from vrag_kit.forecast import forecasting
 from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
 from vrag_kit.judging import load_judge
 from vrag_kit.papers.visual_rag import RUBRIC
+from vrag_kit.retrieval import perfect_run, write_run
 from vrag_kit.runner.at_hand import open_clip_models
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
@@ -29,7 +30,7 @@ from vrag_kit.runner.foresight import Foresight, foresee
 from vrag_kit.runner.notebooks import run_notebooks
 from vrag_kit.runner.parameters import read_parameters
 from vrag_kit.runner.plan import Plan
-from vrag_kit.types import Answer, Message
+from vrag_kit.types import Answer, Benchmark, Message
 
 NOTHING = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
 ONE = ["visual_rag/03_baselines"]
@@ -191,6 +192,40 @@ def test_what_the_run_would_refuse_is_missing_here(
 ) -> None:
     _, missing = check_parameters(parameters(**values))
     assert any(words in line for line in missing), missing
+
+
+def test_a_run_from_elsewhere_is_checked_before_anything_runs(
+    parameters, guide: Benchmark, tmp_path: Path
+) -> None:
+    run = tmp_path / "mine.run"
+    some = {name: dict.fromkeys(guide.candidates(name)[:12], 1) for name in guide.queries}
+    write_run(perfect_run(some), run, "mine")
+    cache = {"cache_dir": str(tmp_path / "embeddings")}
+
+    def checked(*retrievers: object) -> tuple[str, list[str]]:
+        file = parameters(notebooks=[SEARCHING, *ONE], retrievers=list(retrievers), **cache)
+        found, missing = check_parameters(file)
+        return "\n".join(found), missing
+
+    found, missing = checked(str(run), {"model": str(run), "name": "again"})
+    assert missing == []
+    assert "an estimate" not in found
+    first = next(iter(guide.queries))
+    words = f"k = 20, 30 is cut to 12: the run of mine holds 12 documents for query {first!r}"
+    assert f"02_retriever_comparison: {words}" in found
+    found, missing = checked(str(run), "field-guide-clip-32")
+    assert missing == []
+    assert "in their place, is what field-guide-clip-32 will find" in found
+    text = run.read_text(encoding="utf-8")
+    run.write_text(text.replace("Q0 ", "Q0 x", 1), encoding="utf-8")
+    _, (told,) = checked(str(run))
+    assert re.search(r"02_retriever_comparison: .*mine\.run line 1: document 'x.*mean", told)
+    run.write_text(text + "one two\n", encoding="utf-8")
+    _, (told,) = checked(str(run))
+    assert f"mine.run line {12 * len(guide.queries) + 1}: 2 fields, expected 6" in told
+    _, (told,) = checked(str(run.with_name("nine.run")))
+    assert "there is no such file" in told
+    assert "Did you mean 'mine.run'" in told
 
 
 def test_retrievers_by_modality_are_looked_for_one_by_one(tmp_path: Path) -> None:

@@ -70,9 +70,15 @@ def test_a_run_takes_the_place_of_what_the_rows_hold() -> None:
     assert found == {q: (f"no{q}-0", f"no{q}-1")[: 1 if q == "1" else 2] for q in FOUR.queries}
 
 
-def test_too_few_retrieved_documents_are_an_error_that_says_so() -> None:
-    with pytest.raises(VragError, match=r"query '0': 5 documents were retrieved, fewer than 6"):
-        retrieved_rag(FOUR, k=6)
+def test_what_is_larger_than_was_retrieved_is_cut_for_all_questions_alike(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert retrieved_rag(FOUR, k=6) == retrieved_rag(FOUR, k=5)
+    words = "k = 6 is cut to 5: 5 documents were retrieved for query '0'\n"
+    assert capsys.readouterr().out == words
+    run = deep_run().query("query_id != '2'")
+    with pytest.raises(VragError, match="query '2': no document was retrieved"):
+        retrieved_rag(FOUR, run)
 
 
 def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions() -> None:

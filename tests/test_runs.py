@@ -16,7 +16,7 @@ from vrag_kit.retrieval import make_run, read_qrels, read_run, write_qrels, writ
 
 
 def test_a_run_comes_back_from_its_file_unchanged(tmp_path: Path) -> None:
-    run = make_run([("q2", "b", 0.1), ("q2", "a", 0.25), ("q1", "c", 1e-7)])
+    run = make_run([("q2", "b", 0.125), ("q2", "a", 0.25), ("q1", "c", 2**-24)])
     write_run(run, tmp_path / "x.run", "my retriever")
     assert read_run(tmp_path / "x.run").equals(run)
     assert (tmp_path / "x.run").read_text(encoding="utf-8").splitlines()[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from vrag_kit.forecast import Forecast, current_forecast
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.embeddings import embed_documents, embeddings_folder
 from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.given_run import READ_FROM, given_run, run_file
 from vrag_kit.retrieval.known import known_encoder, open_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, evaluate
 from vrag_kit.retrieval.own_encoder import EncoderClass
@@ -39,26 +40,36 @@ def search_all(
     """One run of at most k documents a query for each retriever, by name; embeddings
     and finished searches are kept in `cache_dir`.
 
-    `retrievers` are what `load_encoder` takes, or objects (`EncoderClass`); one
+    `retrievers` are what `load_encoder` takes, objects (`EncoderClass`), or TREC run
+    files, which were searched elsewhere and are read as they are (`given_run`); one
     checkpoint is in memory at a time, and only if something is left to encode: a search
     that was made is read back, the same to the last bit. Raises `VragError` when two
-    retrievers have the same name, as two folders called alike would.
+    retrievers have the same name, as two folders called alike would, and as `given_run`.
     """
     runs: dict[str, pd.DataFrame] = {}
     forecast = current_forecast()
-    if forecast is not None:
-        return dict(_foreseen(benchmark, each, k, cache_dir, forecast) for each in retrievers)
     for entry in retrievers:
-        encoder = open_encoder(entry, cache_dir, device=device)
-        if encoder.name in runs:
-            raise VragError(
-                f"two retrievers are named {encoder.name!r}; rename one folder, list it once, or"
-                " give one of your own classes a `name` in its entry."
-            )
-        runs[encoder.name] = _search(benchmark, encoder, k, cache_dir)
-        del encoder
-        _free_memory()
+        if (file := run_file(entry)) is not None:
+            _check_new(file.name, runs)
+            runs[file.name] = given_run(file, benchmark, k)
+        elif forecast is not None:
+            name, run = _foreseen(benchmark, entry, k, cache_dir, forecast)
+            runs[name] = run
+        else:
+            encoder = open_encoder(entry, cache_dir, device=device)
+            _check_new(encoder.name, runs)
+            runs[encoder.name] = _search(benchmark, encoder, k, cache_dir)
+            del encoder
+            _free_memory()
     return runs
+
+
+def _check_new(name: str, runs: Collection[str]) -> None:
+    if name in runs:
+        raise VragError(
+            f"two retrievers are named {name!r}; rename one folder or file, list it once, or give a"
+            " run, or one of your own classes, a `name` in its entry."
+        )
 
 
 def _search(benchmark: Benchmark, encoder: Encoder, k: int, cache_dir: Path | str) -> pd.DataFrame:
@@ -108,11 +119,14 @@ def _free_memory() -> None:
 
 def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: Path | str) -> None:
     """Write qrels.txt and one <retriever>.run a retriever as TREC files, for `vrag
-    metrics` or any other tool.
+    metrics` or any other tool; a run that was read from such a file is not written over
+    it.
     """
     write_qrels(benchmark.qrels, Path(folder) / "qrels.txt")
     for name, run in runs.items():
-        write_run(run, Path(folder) / f"{name}.run", name)
+        file = Path(folder) / f"{name}.run"
+        if run.attrs.get(READ_FROM) != str(file.resolve()):
+            write_run(run, file, name)
 
 
 def score_runs(

@@ -7,9 +7,12 @@ trec_eval does. It may be shallow: a query for which nothing was found has no ro
 
 from __future__ import annotations
 
+import gzip
 import re
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -91,29 +94,48 @@ def write_qrels(qrels: Qrels, path: Path | str) -> None:
     write_file(Path(path), "".join(lines))
 
 
+class RunRow(NamedTuple):
+    """A line of a run file."""
+
+    line: int
+    """Its number, from 1."""
+    query_id: str
+    doc_id: str
+    score: float
+    """As float32, which is what trec_eval compares."""
+
+
 def read_run(path: Path | str) -> pd.DataFrame:
-    """Read a TREC run file; ranks are made anew from the scores. An empty file is a run
-    that found nothing.
+    """Read a TREC run file, plain or gzipped (".gz"); ranks are made anew from the
+    scores, and equal ones are those that trec_eval, in float32, cannot tell apart. An
+    empty file is a run that found nothing.
 
     Raises `VragError` naming the line that is not a result.
     """
-    rows: list[tuple[str, str, float]] = []
+    return make_run((row.query_id, row.doc_id, row.score) for row in run_rows(path))
+
+
+def run_rows(path: Path | str) -> list[RunRow]:
+    """The lines of a run file in their order; raises as `read_run` does."""
+    rows: list[RunRow] = []
     seen: dict[tuple[str, str], int] = {}
     for number, fields in _fields(Path(path), 6, "query_id Q0 doc_id rank score tag"):
+        query_id, doc_id = fields[0], fields[2]
         try:
             score = float(fields[4])
         except ValueError:
             score = float("nan")
         if score != score:
             raise VragError(f"{path} line {number}: score {fields[4]!r} is not a number.")
-        first = seen.setdefault((fields[0], fields[2]), number)
+        first = seen.setdefault((query_id, doc_id), number)
         if first != number:
             raise VragError(
-                f"{path} line {number}: document {fields[2]!r} of query {fields[0]!r} was already"
+                f"{path} line {number}: document {doc_id!r} of query {query_id!r} was already"
                 f" ranked in line {first}; expected each once."
             )
-        rows.append((fields[0], fields[2], score))
-    return make_run(rows)
+        with np.errstate(over="ignore"):
+            rows.append(RunRow(number, query_id, doc_id, float(np.float32(score))))
+    return rows
 
 
 def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
@@ -139,8 +161,10 @@ def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
 
 def _fields(path: Path, count: int, expected: str) -> list[tuple[int, list[str]]]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        content = path.read_bytes()
+        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        lines = content.decode("utf-8-sig").splitlines()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise VragError(
             f"{path}: cannot be read ({error}). Give the path of a TREC file with lines"
             f" '{expected}'."

@@ -22,12 +22,14 @@ from vrag_kit.own_classes import own_spec
 from vrag_kit.retrieval.bm25 import Bm25Index
 from vrag_kit.retrieval.embeddings import embed_documents
 from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.given_run import run_file
 from vrag_kit.retrieval.known import open_encoder
 from vrag_kit.retrieval.page_chunks import page_chunks, page_of
 from vrag_kit.retrieval.run import make_run, matched_run
 from vrag_kit.retrieval.search import FlatRetriever
 from vrag_kit.retrieval.tfidf import WordIndex
 from vrag_kit.types import Benchmark, DocId, Evidence, Query
+from vrag_kit.workspace import shown
 
 
 class SearchService(Protocol):
@@ -209,10 +211,15 @@ def asked_by(part: str, entry: Entry) -> Entry:
     """The entry with its query side told to encode "image" or "text" alone; that of a
     class of one's own as it is, which says itself what it encodes.
 
-    Raises `VragError` where it says otherwise.
+    Raises `VragError` where it says otherwise, and for a run.
     """
     if own_spec(entry):
         return entry
+    if (run := run_file(entry)) is not None:
+        raise VragError(
+            f"retriever {shown(run.path)!r} is a run, which ranks questions as they stand; here"
+            " regions of pictures and new wordings are searched too. Name a retriever."
+        )
     options = {"model": entry} if isinstance(entry, str) else dict(entry)
     if options.setdefault("query", part) != part:
         raise VragError(

@@ -11,6 +11,7 @@ from vrag_kit.checkpoints import find_checkpoint, near_name
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval import OPTIONS
+from vrag_kit.retrieval.given_run import run_file
 from vrag_kit.retrieval.own_encoder import own_encoder
 from vrag_kit.workspace import path as project_path
 
@@ -20,6 +21,9 @@ def retriever_problem(entry: Entry) -> str:
     "" when nothing.
     """
     try:
+        if (run := run_file(entry)) is not None:
+            run.rows()
+            return ""
         if own_encoder(entry) is not None:
             return ""
         spec, _ = read_entry(entry, OPTIONS, "retriever")

@@ -12,6 +12,7 @@ from string import ascii_uppercase
 
 import pandas as pd
 
+from vrag_kit.depths import cut_to
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId
@@ -44,18 +45,25 @@ def retrieved_rag(
     """The first k documents of a run, best first, or of what the row itself holds, the
     paper's CLIP; one where the scenario is "incomplete".
 
-    Raises `VragError` for a query with fewer than are to be shown.
+    k is cut, for all queries, to the fewest documents that one which is shown k has (a
+    printed line says so). Raises `VragError` for a query without any.
     """
     found = _retrieved(benchmark, run)
+    depths = {query_id: len(found[query_id]) for query_id in benchmark.queries}
+    for query_id, depth in depths.items():
+        if not depth:
+            raise VragError(
+                f"query {query_id!r}: no document was retrieved. Leave it out with"
+                " `benchmark.subset(query_ids)`."
+            )
+    many = [name for name, query in benchmark.queries.items() if shown_of(query, k) == k]
+    if many:
+        fewest = min(many, key=lambda query_id: depths[query_id])
+        there = f"{depths[fewest]} documents were retrieved for query {fewest!r}"
+        (k,) = cut_to([k], depths[fewest], there)
     contexts = []
     for query_id, query in benchmark.queries.items():
-        count = shown_of(query, k)
-        if len(found[query_id]) < count:
-            raise VragError(
-                f"query {query_id!r}: {len(found[query_id])} documents were retrieved, fewer than"
-                f" {count}. Search deeper, or ask for a smaller k."
-            )
-        shown = found[query_id][:count]
+        shown = found[query_id][: shown_of(query, k)]
         contexts.append(Context(query_id=query_id, setting="retrieved_rag", k=k, doc_ids=shown))
     return contexts
 
