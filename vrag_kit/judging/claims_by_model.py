@@ -14,6 +14,7 @@ from vrag_kit.judging.claims import Checking, Extraction, Relation, Said, relate
 from vrag_kit.judging.claims_words import WORDS, to_check, to_extract
 from vrag_kit.judging.strict import Reading, StrictAsker
 from vrag_kit.options import Entry
+from vrag_kit.own_classes import own_spec
 from vrag_kit.types import Judgment
 from vrag_kit.workspace import path as project_path
 
@@ -162,6 +163,12 @@ def _spec(entry: Entry) -> str:
 
 
 def _checkpoint(entry: Entry) -> str:
-    """What a model is whose weights are the same, wherever it runs."""
+    """What a model is whose weights are the same, wherever it runs; of a class of one's own
+    the options tell which it is.
+    """
+    if own_spec(entry):
+        options = dict(entry) if isinstance(entry, Mapping) else {"model": entry}
+        options.pop("name", None)
+        return repr(sorted(options.items()))
     folder = project_path(_spec(entry))
     return str(folder.resolve()) if folder.is_dir() else _spec(entry).partition("@")[0]

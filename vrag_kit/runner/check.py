@@ -33,8 +33,10 @@ _ASKED = {
     "rewriter": "rewriter",
     "writer": "writer",
     "filter_model": "filter",
+    "assessors": "assessor",
+    "rewriters": "rewriter",
 }
-"""Parameters that each name one model, and what it is called in messages."""
+"""Parameters that name one model each, or a list, and what it is called in messages."""
 _NOBODY = {
     "judge": tuple(JUDGES),
     "rewriter": ("",),
@@ -43,6 +45,8 @@ _NOBODY = {
     "extractor": ("", RULE),
     "checker": (RULE,),
     "answerer": (),
+    "assessors": (RULE,),
+    "rewriters": (),
 }
 """Values of theirs that name no model."""
 _SEARCHING = ("retrievers", "retriever", "text_retriever", "image_service", "web_service")
@@ -55,6 +59,8 @@ _INSTEAD: dict[str, tuple[str, Any]] = {
     "filter_model": ("filter_model", ""),
     "extractor": ("extractor", ""),
     "checker": ("checker", RULE),
+    "assessors": ("assessors", [RULE]),
+    "rewriters": ("rewriters", []),
 }
 """A model that is not here → the parameter and its value, or its keys, without it."""
 
@@ -96,9 +102,12 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
     _check_retrievers(together, report)
     _check_models(together, how, report)
     for name, nobody in _NOBODY.items():
-        needed = name != "rewriter" or _rewrites(together)
-        if name in together and together[name] not in nobody and needed:
-            _check_one(name, together[name], how, report)
+        value = together.get(name, [])
+        if name == "rewriter" and not _rewrites(together):
+            continue
+        for entry in value if isinstance(value, list) else [value]:
+            if entry not in nobody:
+                _check_one(name, entry, how, report)
     if "judge" in report.instead:
         report.replace("judge", _own_judge(plan))
     _check_tokenizer(together.get("talk", {}).get("answer_tokenizer", ""), report)

@@ -1,0 +1,161 @@
+"""One's own class stands wherever a parameter names a model or a retriever: as writer,
+filter, rewriter, assessor, extractor, checker and in both searches.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from mrag_rows import four_questions
+from test_mrag_extraction import read_of
+from test_own_classes import Write, mine
+from test_presence import questions
+from test_runner import notebook
+from test_suite_said_anew import guide as suite_guide
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.building import ask_presence, read_folders, write_questions
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.suite import detect_all
+from vrag_kit.fieldguide.suite.long_answers import open_readers
+from vrag_kit.fieldguide.worn import Services, open_arms, open_services
+from vrag_kit.judging import Checking, Said, load_checker, load_extractor, refuse_own_eyes
+from vrag_kit.papers.mrag_bench import with_extracted
+from vrag_kit.runner.check import check_parameters
+from vrag_kit.types import Benchmark, Evidence, Message, Query
+
+__all__ = ["mine"]
+SAYS = """
+class Says:
+    def __init__(self, words: str) -> None:
+        self.words = words
+    def generate(self, prompts):
+        return [self.words for _ in prompts]
+"""
+
+
+def says(words: str) -> dict[str, object]:
+    return {"model": "mine:Says", "words": words, "name": "says"}
+
+
+def test_a_writer_and_a_filter(mine: Write, tree: Path, tmp_path: Path) -> None:
+    mine(SAYS)
+    folders = read_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
+    asks = '{"questions": [{"question": "What color are the feet?", "feature": "feet"}]}'
+    written = write_questions(says(asks), folders, {}, tmp_path)
+    assert list(written["writer"]) == ["says"]
+    assert written["question"].item() == "What color are the feet?"
+    assert "color are the feet" in str(written["question"].item()) or written["dropped"].item()
+    asked = questions(folders[0], "feet")
+    seen = ask_presence(says("Answer: yes"), asked, folders, tmp_path)
+    assert list(seen["visible"]) == [1.0] * 4
+
+
+def test_a_rewriter_of_conversations_and_an_assessor(mine: Write, tmp_path: Path) -> None:
+    mine(SAYS)
+    search = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "found"}
+    shown = {"layout": "paper", "image_context_chars": 900, "web_context_chars": 800}
+    new = '{"entity_name": "heron", "updated_question": "What do herons eat?"}'
+    how = {"rewriter": says(new), "answers_dir": tmp_path, "run_with": {}}
+    arms = open_arms(Services(None, None), search, shown, **how)
+    assert arms.rewriter is not None
+    prompt = (Message(role="user", parts=("What does it eat?",)),)
+    (anew,) = arms.rewriter.rewrite([prompt], ["What does it eat?"])
+    assert anew.text == "What do herons eat?"
+    clear = says('{"status": "CLEAR", "explanation": ""}')
+    found = detect_all([clear], {"guide": suite_guide(2)}, tmp_path)
+    assert list(found["says"]["guide"]["status"]) == ["CLEAR"] * 2
+
+
+def test_an_extractor_and_a_checker(mine: Write, tmp_path: Path) -> None:
+    mine(SAYS)
+    read = read_of(["b", "**toad**"], ["ok"] * 2)
+    told = with_extracted(four_questions(), read, says("A"), tmp_path)
+    assert list(told["extracted"]) == ["right letter"] * 2
+    taken = load_extractor(says("Owls eat moths."), tmp_path)
+    assert taken.extract([Said(query_id="q", question="What?", words="Owls.")])[0].claims == (
+        "Owls eat moths.",
+    )
+    moth = Evidence(doc_id="m", text="Owls eat moths.")
+    (judged,) = load_checker(says("1: ENTAILMENT"), tmp_path).check(
+        [Checking(query_id="q", claims=("Owls eat moths.",), item=moth)]
+    )
+    assert [each.label for each in judged] == ["ENTAILMENT"]
+    open_readers(says("NONE"), says("1: NEUTRAL"), None, tmp_path, answerers=["mine:Other"])
+
+
+def test_who_checks_claims_is_another_where_options_of_a_class_differ(mine: Write) -> None:
+    mine(SAYS)
+    refuse_own_eyes(says("this"), [says("that")])
+    with pytest.raises(VragError, match="it is an answerer too"):
+        refuse_own_eyes({**says("this"), "name": "other"}, [says("this")])
+
+
+SEARCHES = """
+import numpy as np
+
+class Brightness:
+    def encode_queries(self, queries):
+        return [self.seen(query.image) for query in queries]
+    def encode_documents(self, documents):
+        return [self.seen(document.image) for document in documents]
+    def seen(self, image):
+        bright = np.asarray(image.open()).mean() / 255
+        return [bright, 1 - bright]
+
+class Letters:
+    def encode_queries(self, queries):
+        return [[query.text.count(each) for each in "abc"] for query in queries]
+    def encode_documents(self, documents):
+        return [[document.text.count(each) for each in "abc"] for document in documents]
+"""
+
+
+def test_both_searches(mine: Write, tree: Path, tmp_path: Path) -> None:
+    mine(SEARCHES)
+    pictures = [ImageFile(file) for file in sorted(tree.glob("*/*.jpg"))]
+    corpus = {}
+    for number, picture in enumerate(pictures):
+        told = {"source": "image_search"}
+        corpus[f"p{number}"] = Evidence(doc_id=f"p{number}", image=picture, metadata=told)
+    for letter in "abc":
+        told = {"source": "web_search", "page_name": letter, "page_url": letter}
+        corpus[letter] = Evidence(doc_id=letter, text=f"{letter * 3} x", metadata=told)
+    query = Query(query_id="q", text="bb", group="q", image=pictures[3])
+    benchmark = Benchmark(
+        name="some", fingerprint="", queries={"q": query}, corpus=corpus, qrels={}
+    )
+    found = open_services(benchmark, "mine:Brightness", "mine:Letters", tmp_path)
+    assert found.images is not None
+    assert found.web is not None
+    seen = {each: np.asarray(corpus[each].image.open()).mean() for each in corpus if each[0] == "p"}
+    brightest = max(seen, key=seen.get)
+    assert found.images.search([query], 1)["doc_id"].item() == brightest == "p3"
+    assert found.web.search([query], 1)["doc_id"].item() == "b"
+
+
+def test_vrag_check_looks_at_each_of_them(mine: Write, tmp_path: Path) -> None:
+    mine(SAYS)
+    names = ("writer", "filter_model", "extractor", "checker", "assessors", "rewriters")
+    declared = [f"{name} = {[] if name.endswith('rs') else 'rule'!r}" for name in names]
+    run_with = "run_with = {'device': 'cpu', 'batch_size': 8}"
+    (tmp_path / "notebooks/guide").mkdir()
+    book = tmp_path / "notebooks/guide/01_one.ipynb"
+    notebook(book, "\n".join([*declared, run_with]), "print('nothing')")
+    file = tmp_path / "params/p.yaml"
+
+    def missing(kind: str) -> list[str]:
+        told: dict[str, object] = {"notebooks": ["guide/01_one"]}
+        for number, name in enumerate(names):
+            entry = {**says("so"), "model": f"mine:{kind.format(number)}"}
+            told[name] = [entry] if name.endswith("rs") else entry
+        file.write_text(yaml.safe_dump(told), encoding="utf-8")
+        return check_parameters(file)[1]
+
+    assert missing("Says") == []
+    wrong = missing("Says{}")
+    assert len(wrong) == len(names), wrong
+    assert all("Did you mean 'mine:Says'?" in line for line in wrong)
