@@ -54,10 +54,43 @@ def test_labels_of_rows_come_first_and_names_stand_over_several_columns() -> Non
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
 def test_no_text_breaks_a_row(text: str) -> None:
-    (row,) = as_latex(pd.DataFrame({"said": [text]})).splitlines()[4:-2]
-    bare = re.sub(r"\\[a-z]+(?:\{\})?|\\[&%$#_{}]", "", row.removesuffix(r" \\"))
+    lines = as_latex(pd.DataFrame({"said": [text]})).split("\n")
+    (row,) = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
+    bare = re.sub(r"\\[a-zA-Z]+(?:\{\})?|\\[&%$#_{}]", "", row.removesuffix(r" \\"))
     assert not set(bare) & set("&%#_{}~^\\")
     assert bare.count("$") % 2 == 0
+
+
+def test_signs_that_pdflatex_stops_at_are_commands_and_other_letters_are_told() -> None:
+    latex = as_latex(pd.DataFrame({"said": ["✓ Σ β ∼ √ ≠ κ ≥ é ç"]}))
+    row = r"$\surd$ $\Sigma$ $\beta$ $\sim$ $\surd$ $\ne$ $\kappa$ $\ge$ é ç \\"
+    assert latex.splitlines()[4] == row
+    latex = as_latex(pd.DataFrame({"said": ["答案 ą"]}))
+    assert latex.splitlines()[0] == "% holds ą 案 答: compile with lualatex or xelatex"
+
+
+def test_what_is_wider_than_the_line_is_set_smaller_and_then_breaks_into_lines() -> None:
+    narrow = pd.DataFrame({"model": ["small"], "value": [1.0]})
+    assert as_latex(narrow).startswith(r"\begin{tabular}{lr}")
+    wider = pd.DataFrame({"said": ["x" * 60], "value": [1.0]})
+    assert as_latex(wider).splitlines()[:2] == [r"{\footnotesize", r"\begin{tabular}{lr}"]
+    words = pd.DataFrame({"said": [40 * "word "], "a/very_long/name": ["mean"], "value": [1.0]})
+    size, columns, _, _, _, row, *_ = as_latex(words).splitlines()
+    assert size == r"{\footnotesize"
+    widths = [float(width) for width in re.findall(r"p\{([\d.]+)\\linewidth\}", columns)]
+    assert len(widths) == 1
+    assert 0.4 < widths[0] < 1
+    assert row.startswith(r"{\raggedright word word")
+    assert r"\par} & mean & 1.00 \\" in row
+
+
+def test_names_break_behind_underscores_and_what_never_fits_is_told() -> None:
+    names = {f"column_{number}": ["a_long_name/of_a_setting"] for number in range(6)}
+    latex = as_latex(pd.DataFrame(names))
+    assert r"{\raggedright a\_\allowbreak long\_\allowbreak name/\allowbreak of" in latex
+    never = pd.DataFrame({f"c{number}": ["unbreakable" * 2] for number in range(9)})
+    assert as_latex(never).startswith("% wider than a page of article: choose fewer columns")
+    assert "% wider" not in latex
 
 
 def test_a_styled_table_is_saved_as_its_data_and_is_no_result(tmp_path: Path) -> None:

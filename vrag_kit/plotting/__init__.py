@@ -15,12 +15,13 @@ from vrag_kit.plotting.detection import detection_figure
 from vrag_kit.plotting.differences import differences_figure
 from vrag_kit.plotting.error_budget import budget_figure
 from vrag_kit.plotting.gcue import gcue_figure
+from vrag_kit.plotting.latex import as_latex
 from vrag_kit.plotting.levels import levels_figure
 from vrag_kit.plotting.pictures import asked_figure
 from vrag_kit.plotting.retrieval import contact_sheet, retrieved_figure, retriever_figure
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure
-from vrag_kit.plotting.save_table import as_latex, save_table
+from vrag_kit.plotting.save_table import save_table
 from vrag_kit.plotting.shares import shares_figure
 from vrag_kit.plotting.slices import slices_figure
 from vrag_kit.plotting.style import colors_of, new_figure

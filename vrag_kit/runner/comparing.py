@@ -20,7 +20,7 @@ from vrag_kit.analysis import (
 )
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.plotting.save_table import as_latex
+from vrag_kit.plotting.latex import as_latex
 from vrag_kit.widgets.flips import flip_cards
 
 DIRECTIONS = {"gained": "higher in B", "lost": "higher in A"}
