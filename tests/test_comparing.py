@@ -29,12 +29,14 @@ from vrag_kit.analysis import (
     paired_answers,
     per_query,
     save_answers,
+    save_suite_answers,
 )
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.generation import ask_models, gt_clue, non_clue
 from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.papers.mrag_suite import ask_with_prompts
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.plotting import arms_figure
 from vrag_kit.runner.cli import app
@@ -200,6 +202,58 @@ def test_what_stands_in_two_experiments_is_taken_once(
     pd.testing.assert_frame_equal(arm_differences(both(figures)), once)
 
 
+def test_answers_of_two_data_sets_lie_in_one_file_and_are_paired_each_with_its_own(
+    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
+) -> None:
+    suite = {"wild": birds, "tame": replace(birds, name="tame birds")}
+    tables = {name: judged.assign(benchmark=suite[name].name) for name in suite}
+    save_suite_answers(tables, suite, tmp_path, "02_birds", store)
+    pairs = both(tmp_path)
+    assert pairs.groupby("benchmark").size().to_dict() == {birds.name: 6, "tame birds": 6}
+    with pytest.raises(VragError, match="no column 'score'"):
+        save_suite_answers({"wild": judged.drop(columns="score")}, suite, tmp_path, "x", store)
+
+
+def test_what_was_asked_over_another_corpus_is_compared_question_by_question(
+    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
+) -> None:
+    passages = judged["setting"] == "non_clue"
+    told = judged.assign(benchmark=np.where(passages, "birds, articles", judged["benchmark"]))
+    save_answers(told, birds, tmp_path, "09_birds", store)
+    answers = load_answers(tmp_path).query("model == 'gander'")
+    chosen = [{"setting": setting} for setting in ("gt_clue", "non_clue")]
+    pairs = paired_answers(answers, answers, choose_a=chosen[0], choose_b=chosen[1])
+    assert len(pairs) == len(PARTS)
+
+
+def test_prompts_are_told_apart_when_their_answers_are_compared(
+    birds: Benchmark, tmp_path: Path
+) -> None:
+    suite, contexts = {"birds": birds}, {"birds": gt_clue(birds, draws=1)}
+    wordings = {"birds": {"plain": WORDING, "expert": WORDING}}
+    with StrangeServer({"goose": ["say Answer: black"]}) as server:
+        entry = {"model": f"goose@{server.url}", "decoding": "greedy"}
+        asked = ask_with_prompts([entry], suite, contexts, tmp_path, wordings=wordings)
+    tables = {name: judge_all(RuleJudge(), birds, asked[name]) for name in asked}
+    save_suite_answers(tables, suite, tmp_path, "46_birds", tmp_path)
+    answers = load_answers(tmp_path)
+    chosen = [{"prompt": prompt} for prompt in ("plain", "expert")]
+    pairs = paired_answers(answers, answers, choose_a=chosen[0], choose_b=chosen[1])
+    assert set(pairs["a"] + " " + pairs["b"]) == {"plain expert"}
+
+
+def test_two_experiments_are_called_by_their_names(
+    birds: Benchmark, judged: pd.DataFrame, figures: Path, store: Path
+) -> None:
+    changed = judged.assign(answer=judged["answer"] + ".")
+    save_answers(changed, birds, figures, "birds/04_again", store)
+    answers = load_answers(figures)
+    names = ("birds/03_birds", "birds/04_again")
+    chosen = [{"experiment": name} for name in names]
+    pairs = paired_answers(answers, answers, choose_a=chosen[0], choose_b=chosen[1])
+    assert (pairs["a"].iloc[0], pairs["b"].iloc[0]) == names
+
+
 def test_the_page_shows_the_pictures_of_both_prompts_and_loads_and_runs_nothing(
     figures: Path, tmp_path: Path
 ) -> None:
@@ -280,6 +334,16 @@ def test_where_nothing_is_asked_alike_it_says_what_each_side_has() -> None:
         paired_answers(noisy(0).assign(k=0), b)
     with pytest.raises(VragError, match="benchmark is toy in A and other in B"):
         paired_answers(noisy(0), noisy(1).assign(benchmark="other"))
+
+
+def test_what_follows_from_the_data_set_is_no_reason_to_have_nothing_in_common() -> None:
+    names = ("pages", "photographs")
+    nothing = [noisy(0).assign(benchmark=name, setting="zero_shot", k=0) for name in names]
+    counts = dict(zip(names, (3, 6), strict=True))
+    gold = [noisy(1).assign(benchmark=name, setting="gold", k=counts[name]) for name in names]
+    pairs = paired_answers(pd.concat(nothing), pd.concat(gold))
+    assert pairs.groupby("benchmark").size().to_dict() == {"pages": 60, "photographs": 60}
+    assert (pairs["a"].iloc[0], pairs["b"].iloc[0]) == ("zero_shot, k = 0", "gold")
 
 
 def test_a_side_with_two_answers_of_one_kind_is_refused() -> None:

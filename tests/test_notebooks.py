@@ -91,7 +91,7 @@ def test_figures_go_into_the_folder_of_their_notebook(path: Path) -> None:
     folder = path.parent.relative_to(NOTEBOOKS).as_posix()
     code = "\n".join(cell.source for cell in code_cells(path))
     saved = re.findall(r'save_figure\(\s*\w+,\s*path\(figures_dir\),\s*"([^"]+)"', code)
-    saved += re.findall(r'save_answers\([^"]*"([^"]+)"', code)
+    saved += re.findall(r'save_(?:(?:suite_)?answers|versions)\([^"]*"([^"]+)"', code)
     assert saved
     number = path.name[:3]
     expected = number if folder == "." else f"{folder}/{number}"

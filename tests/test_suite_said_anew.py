@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
+from vrag_kit.analysis import load_answers, paired_answers
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.suite import (
@@ -38,6 +39,7 @@ from vrag_kit.papers.mrag_suite import (
     flags_of,
     gains_table,
     readable_table,
+    save_versions,
     some_of_each,
     sweep_figure,
     sweeps_of,
@@ -107,6 +109,26 @@ def test_a_rewrite_that_cannot_be_read_leaves_its_question_as_it_was() -> None:
     assert anew.queries["q1"] == benchmark.queries["q1"]
     with pytest.raises(VragError, match="query 'x' is not in guide"):
         with_questions(benchmark, rewrites.replace("q0", "x"))
+
+
+def test_a_question_as_asked_is_compared_with_itself_said_anew_in_each_arm(tmp_path: Path) -> None:
+    asked = guide(2)
+    anew = with_questions(asked, pd.DataFrame({"query_id": ["q0"], "question": ["Which year?"]}))
+    given = {"benchmark": "guide", "setting": "both", "draw": 0, "sample": 0}
+    answers = pd.DataFrame({**given, "query_id": ["q0", "q1"], "group": "g0", "status": "ok"})
+    answers = answers.assign(doc_ids=[("t",)] * 2, answer="red", score=[0.0, 1.0])
+    better = answers.assign(score=1.0)
+    arms = [
+        [{"guide": each.assign(setting=setting)} for each in (answers, better)]
+        for setting in ("both", "gt_only")
+    ]
+    save_versions(arms, [{"guide": asked}, {"guide": anew}], tmp_path, "45_x", tmp_path)
+    saved = load_answers(tmp_path)
+    chosen = [{"version": version} for version in ("as asked", "said anew")]
+    pairs = paired_answers(saved, saved, choose_a=chosen[0], choose_b=chosen[1])
+    assert pairs["setting"].tolist() == ["both", "both", "gt_only", "gt_only"]
+    assert (pairs["score_b"] - pairs["score_a"]).tolist() == [1, 0, 1, 0]
+    assert set(saved["question"]) >= {"Which year?", asked.queries["q0"].text}
 
 
 def test_assessors_agree_over_all_data_sets_and_what_is_unread_is_counted() -> None:

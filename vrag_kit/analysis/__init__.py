@@ -67,7 +67,12 @@ from vrag_kit.analysis.percent import in_percent
 from vrag_kit.analysis.prediction_powered import corrected_accuracy, gains_beside_judge
 from vrag_kit.analysis.results import load_results
 from vrag_kit.analysis.rouge import arm_correlation, rouge_follows
-from vrag_kit.analysis.saved_answers import load_answers, save_answers, with_questions
+from vrag_kit.analysis.saved_answers import (
+    load_answers,
+    save_answers,
+    save_suite_answers,
+    with_questions,
+)
 from vrag_kit.analysis.sentences import differences_in_words
 from vrag_kit.analysis.settings_table import settings_table
 from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
@@ -157,6 +162,7 @@ __all__ = [
     "rouge_follows",
     "sample_cases",
     "save_answers",
+    "save_suite_answers",
     "selective_accuracy",
     "settings_table",
     "sheet_rows",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -39,10 +39,25 @@ def save_answers(
     matches answers by these columns. Raises `VragError` for a table without verdicts,
     and when the folder cannot be written. In a forecast nothing is written.
     """
-    JUDGED.check(judged, NEEDED, "save_answers")
+    save_suite_answers({"": judged}, {"": benchmark}, folder, name, answers_dir)
+
+
+def save_suite_answers(
+    judged: Mapping[str, pd.DataFrame],
+    suite: Mapping[str, Benchmark],
+    folder: Path | str,
+    name: str,
+    answers_dir: Path | str,
+) -> None:
+    """`save_answers` of several data sets in one file: of each its table, by its name in
+    both mappings. Raises as that does.
+    """
+    for table in judged.values():
+        JUDGED.check(table, NEEDED, "save_answers")
     if current_forecast():
         return
-    rows = with_questions(judged, benchmark, answers_dir)
+    tables = [with_questions(judged[each], suite[each], answers_dir) for each in judged]
+    rows = pd.concat(tables, ignore_index=True)
     lines = rows.astype(object).where(rows.notna(), None).to_dict("records")
     text = "".join(f"{json.dumps(line, ensure_ascii=False, default=str)}\n" for line in lines)
     place = Path(folder) / f"{name}{SUFFIX}"
@@ -61,11 +76,13 @@ def with_questions(
 ) -> pd.DataFrame:
     """The table of `judge_all` with question, references (what is accepted), relevant
     (where those pictures are that it was shown and that answer the question), and
-    store, where its prompts can be read back.
+    store, where its prompts can be read back. The column benchmark says whose the
+    questions are, whatever corpus they were asked over.
     """
     queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
     shown_to = zip(judged["query_id"], judged["doc_ids"], strict=True)
     return judged.assign(
+        benchmark=benchmark.name,
         question=[query.text for query in queries],
         references=[" | ".join(query.answers) for query in queries],
         relevant=pd.Series([_relevant(benchmark, *row) for row in shown_to], judged.index),

@@ -38,7 +38,9 @@ def paired_answers(
     that `choose_a` and `choose_b` name. How a row was asked stand the columns before
     query_id. One in which each side has one value, and another one than the other side,
     is what is compared, and names it ("field-guide-vlm-few"); where there is none,
-    `names` do. All others must be equal, and so must draw and sample, unless one side
+    `names` do. So is one that follows from it, as how many documents each data set was
+    shown: its values are others on either side, and without it no answer has a double.
+    All others must be equal, and so must draw and sample, unless one side
     has one answer a question, which then stands beside each of the other. What is the
     same in several experiments is taken once. Raises `VragError` where nothing is in
     common, with what each side has, and where two answers of a side fit one of the
@@ -48,6 +50,7 @@ def paired_answers(
     how = [name for name in _how(sides[0]) if name in _how(sides[1])]
     values = {name: [list(dict.fromkeys(side[name])) for side in sides] for name in how}
     compared = [name for name in how if name != "benchmark" and _differ(*values[name])]
+    compared += _follow(sides, values, compared)
     by = [name for name in how if name not in compared]
     single = [not side.duplicated([*by, "query_id"]).any() for side in sides]
     repeats = [] if any(single) else _REPEATS
@@ -129,11 +132,29 @@ def _differ(a: Sequence[object], b: Sequence[object]) -> bool:
     return len(a) == 1 and len(b) == 1 and a != b
 
 
+def _follow(
+    sides: Sequence[pd.DataFrame], values: Mapping[str, list[list[object]]], compared: list[str]
+) -> list[str]:
+    """The columns that have no value in common and tell no two answers of a side apart."""
+    found: list[str] = []
+    for name in values:
+        a, b = values[name]
+        if name in ("benchmark", *compared) or set(a) & set(b):
+            continue
+        keys = [each for each in values if each not in (name, *compared, *found)]
+        keys += ["query_id", *_REPEATS]
+        if not any(side.duplicated(keys).any() for side in sides):
+            found.append(name)
+    return found
+
+
 def _called(values: Mapping[str, list[list[object]]], compared: list[str], side: int) -> str:
     """What a side is called after what is compared: "top_k, k = 5"."""
-    told = [(name, values[name][side][0]) for name in compared if name != "experiment"]
+    single = [name for name in compared if len(values[name][side]) == 1]
+    told = [(name, values[name][side][0]) for name in single if name != "experiment"]
     words = [f"{name} = {value}" if isinstance(value, int) else str(value) for name, value in told]
-    return ", ".join(word for word in words if word)
+    experiment = str(values["experiment"][side][0]) if compared == ["experiment"] else ""
+    return ", ".join(word for word in words if word) or experiment
 
 
 def _check_single(side: pd.DataFrame, keys: list[str], title: str) -> None:

@@ -13,7 +13,7 @@ from vrag_kit.papers.mrag_suite.ambiguity import (
     read_detection,
     read_query_rewrite,
 )
-from vrag_kit.papers.mrag_suite.ambiguity_answers import ambiguity_contrasts
+from vrag_kit.papers.mrag_suite.ambiguity_answers import ambiguity_contrasts, save_versions
 from vrag_kit.papers.mrag_suite.ambiguity_figure import flags_figure
 from vrag_kit.papers.mrag_suite.ambiguous_pairs import (
     ambiguous_less_clear,
@@ -225,6 +225,7 @@ __all__ = [
     "read_query_rewrite",
     "readable_table",
     "readings",
+    "save_versions",
     "score_suite",
     "search_suite",
     "some_of_each",

@@ -4,16 +4,19 @@ said anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import per_query
 from vrag_kit.analysis.comparison import compare
 from vrag_kit.analysis.percent import in_percent
+from vrag_kit.analysis.saved_answers import save_suite_answers
 from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS
 from vrag_kit.papers.mrag_suite.ambiguous_pairs import ambiguous_less_clear
 from vrag_kit.papers.mrag_suite.said_anew import Statuses
+from vrag_kit.types import Benchmark
 
 LESS_CLEAR = "ambiguous less clear"
 ANEW_LESS_CLEAR = "the same, said anew, less clear"
@@ -60,3 +63,28 @@ def ambiguity_contrasts(
         return pd.DataFrame(columns=columns)
     every = pd.concat(tables, ignore_index=True).assign(metric="accuracy")
     return in_percent(every)[columns]
+
+
+def save_versions(
+    arms: Iterable[Sequence[Mapping[str, pd.DataFrame]]],
+    versions: Sequence[Mapping[str, Benchmark]],
+    folder: Path | str,
+    name: str,
+    answers_dir: Path | str,
+) -> None:
+    """`save_suite_answers` of questions as asked and as said anew, which the first column,
+    version, tells apart.
+
+    `versions` are the data sets in both; `arms` have of each version the judged answers
+    by data set (`Asker.judged`). Raises as `save_answers` does.
+    """
+    judged: dict[str, pd.DataFrame] = {}
+    suite: dict[str, Benchmark] = {}
+    for arm, tables in enumerate(arms):
+        for version, benchmarks, told in zip((_ASKED, _ANEW), versions, tables, strict=True):
+            for dataset, table in told.items():
+                one = f"{dataset}, {version}, {arm}"
+                judged[one] = table.copy()
+                judged[one].insert(0, "version", version)
+                suite[one] = benchmarks[dataset]
+    save_suite_answers(judged, suite, folder, name, answers_dir)

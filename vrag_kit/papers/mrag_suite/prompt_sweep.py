@@ -34,7 +34,7 @@ def ask_with_prompts(
     wordings: Mapping[str, Mapping[str, Wording]],
     run_with: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
 ) -> dict[str, pd.DataFrame]:
-    """Data set → `ask_models` with the wording of each of its prompts: its table with the
+    """Data set → `ask_models` with the wording of each of its prompts: its table after the
     column prompt. `wordings` are data set → prompt → wording, such as `suite_wording`.
     Raises as `ask_models` does.
     """
@@ -44,7 +44,8 @@ def ask_with_prompts(
         for prompt, wording in wordings[name].items():
             shown = (benchmark, contexts[name], answers_dir)
             table = ask_models(models, *shown, wording=wording, run_with=run_with)
-            tables.append(table.assign(prompt=prompt))
+            table.insert(0, "prompt", prompt)
+            tables.append(table)
         found[name] = pd.concat(tables, ignore_index=True)
     return found
 
