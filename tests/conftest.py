@@ -251,8 +251,10 @@ def jupyter_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser
 
 
 @pytest.fixture(scope="module")
-def chromium(jupyter_server: browser.Server) -> Iterator[Browser]:
+def chromium() -> Iterator[Browser]:
     """A browser for the tests of a file."""
+    if reason := browser.missing():
+        pytest.skip(reason)
     with browser.chromium() as running:
         yield running
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -42,6 +43,9 @@ from vrag_kit.plotting import arms_figure
 from vrag_kit.runner.cli import app
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import flips_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 PARTS = {"back": "rr", "beak": "rw", "feet": "wr", "tail": "wr", "eyes": "wr", "neck": "r-"}
 """What the goose and the gander say of each: right, wrong, or refused."""
@@ -143,6 +147,8 @@ def test_a_run_beside_itself_claims_nothing(figures: Path) -> None:
     assert set(differences["value"]) == {0.0}
     assert set(differences["p"]) == {1.0}
     assert flips(paired_answers(answers, answers)).empty
+    table = arm_table(in_percent(differences), paired_answers(answers, answers))
+    assert [name for name in table if name[0] in "AB"][:2] == ["A", "B"]
 
 
 def noisy(seed: int, n: int = 60) -> pd.DataFrame:
@@ -276,7 +282,7 @@ def test_the_page_shows_the_pictures_of_both_prompts_and_loads_and_runs_nothing(
     assert "&lt;b&gt;red&lt;/b&gt;" in page
     assert not re.search(r"(?:src|href)=['\"](?!data:|#)", page)
     assert "3 answers higher in B" in page
-    assert "1 answers higher in A" in page
+    assert "1 answer higher in A" in page
     assert len(pd.read_csv(to / "flips.csv")) == 4
     assert (to / "compare.tex").read_text(encoding="utf-8").count(r"\\") == 2
 
@@ -399,3 +405,26 @@ def test_the_table_reads_as_people_say_it(figures: Path) -> None:
     assert row["questions changed"] == "+3 −1"
     assert row["failed"] == 1
     assert row["B is"] == "not told apart"
+
+
+def test_the_page_is_read_offline_by_keyboard_and_in_a_narrow_window(
+    figures: Path, tmp_path: Path, chromium: Browser
+) -> None:
+    chosen = ["--a", "model=goose", "--b", "model=gander", "--a", "setting=gt_clue"]
+    to = tmp_path / "out"
+    sides = [str(figures), *chosen, "--b", "setting=non_clue", "--to", str(to)]
+    assert CliRunner().invoke(app, ["compare", *sides]).exit_code == 0
+    page = chromium.new_page(viewport={"width": 360, "height": 640})
+    page.context.set_offline(True)
+    page.goto((to / "compare.html").as_uri())
+    # only the table scrolls sideways, and the keyboard reaches it, the links and the prompts
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    reached = []
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.tagName"))
+    assert reached == ["DIV", "A", "A", "SUMMARY"]
+    page.keyboard.press("Enter")
+    assert page.locator("details[open]").count() == 1
+    assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)")
+    page.close()

@@ -14,7 +14,7 @@ from vrag_kit.analysis.cells import LEVEL, interval_cells, p_cell
 from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.analysis.comparison import holm
 from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
-from vrag_kit.analysis.two_arms import asked_by
+from vrag_kit.analysis.two_arms import asked_by, side_name
 from vrag_kit.judging.scale import scale_of
 
 _MEANS = ["value_a", "value_b", "value", "ci_low", "ci_high", "n", "n_failed"]
@@ -48,7 +48,7 @@ def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """`in_percent(arm_differences(pairs))` as people read it, without columns that are
     the same in all rows and say nothing of the arms.
     """
-    a, b = (f"{side}: {pairs[side.lower()].iloc[0]}" for side in "AB")
+    a, b = (side_name(side, pairs[side.lower()].iloc[0]) for side in "AB")
     names = [name for name in asked_by(pairs) if (differences[name] != "").any()]
     table = differences[[name for name in names if differences[name].nunique() > 1] or names[:1]]
     changed = differences["gained"].map("+{}".format) + differences["lost"].map(" −{}".format)

@@ -87,6 +87,11 @@ def flips(pairs: pd.DataFrame) -> pd.DataFrame:
     return changed.drop(columns="_size").reset_index(drop=True)
 
 
+def side_name(side: str, name: str) -> str:
+    """What a side is called over its column: "A: field-guide-vlm-few"; "A" without a name."""
+    return side if name == side else f"{side}: {name}"
+
+
 def asked_by(pairs: pd.DataFrame) -> list[str]:
     """The columns of `paired_answers` that say how both sides were asked."""
     return list(pairs.columns[: pairs.columns.get_loc("query_id")])

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from vrag_kit.analysis.two_arms import side_name
 from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
 
 _BEFORE = "metric"
@@ -37,7 +38,10 @@ def arms_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
     for axis in (changed, apart):
         axis.axvline(0, color=DARK, linewidth=1)
         axis.grid(axis="y", visible=False)
-    changed.set_title(f"questions that score higher\nin A: {a}   |   in B: {b}", fontsize=9)
+    changed.set_title(
+        f"questions that score higher\nin {side_name('A', a)}   |   in {side_name('B', b)}",
+        fontsize=9,
+    )
     n = differences["n"]
     counts = f"{n.min():,}" if n.min() == n.max() else f"{n.min():,} to {n.max():,}"
     apart.set_title(f"B − A (n = {counts} questions)", fontsize=9)

@@ -113,7 +113,7 @@ def _layout(rows: Sequence[Sequence[str]], *, numbers_from: int) -> _Layout:
 
 def _longest_word(column: Sequence[str]) -> int:
     """In characters; a wide one counts as one and a half."""
-    words = [word for cell in column for word in _WORDS.findall(_MINUS.sub("−", cell))]
+    words = _WORDS.findall(_MINUS.sub("−", " ".join(column)))
     return math.ceil(max(len(word) + len(_WIDE.findall(word)) / 2 for word in words))
 
 

@@ -18,6 +18,7 @@ from vrag_kit.analysis import (
     load_answers,
     paired_answers,
 )
+from vrag_kit.analysis.two_arms import side_name
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.plotting.latex import as_latex
@@ -90,8 +91,8 @@ def _page(table: pd.DataFrame, pairs: pd.DataFrame, flipped: pd.DataFrame, most:
         cards = [Markup(card) for card in flip_cards(mine.head(most))]  # it escapes all text
         parts.append({"title": title, "count": len(mine), "cards": cards})
     return template.render(
-        a=pairs["a"].iloc[0],
-        b=pairs["b"].iloc[0],
+        a=side_name("A", pairs["a"].iloc[0]),
+        b=side_name("B", pairs["b"].iloc[0]),
         columns=list(table.columns),
         rows=table.to_numpy().tolist(),
         claims=int(table["B is"].isin(["higher", "lower"]).sum()),

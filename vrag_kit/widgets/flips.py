@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from vrag_kit.analysis.two_arms import asked_by
+from vrag_kit.analysis.two_arms import asked_by, side_name
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.webqa_images import tsv_image_at
 from vrag_kit.errors import VragError
@@ -105,14 +105,15 @@ def _card(row: Row, by: Sequence[str], prompts: _Prompts) -> str:
     a, b = prompts.of(row, "a"), prompts.of(row, "b")
     told = {name: row[name] for name in (*by, "query_id", "draw") if row[name] != ""}
     how = ", ".join(f"{name} {value}" for name, value in told.items())
+    names = {side: side_name(side.upper(), row[side]) for side in "ab"}
     if a == b:
         shown = _held(a, row, "a", "both prompts")
     else:
-        shown = _held(a, row, "a", f"A: {row['a']}") + _held(b, row, "b", f"B: {row['b']}")
+        shown = _held(a, row, "a", names["a"]) + _held(b, row, "b", names["b"])
     rows = {
         "accepted": row["references"],
-        f"A: {row['a']}": _said(row, "a"),
-        f"B: {row['b']}": _said(row, "b"),
+        names["a"]: _said(row, "a"),
+        names["b"]: _said(row, "b"),
     }
     return (
         f"<div style='line-height:1.5'><p><b>{escape(str(row['question']))}</b><br>"
