@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import psutil
@@ -113,7 +114,9 @@ with AnswerStore("answers.sqlite") as store:
         ask_prompts(load_generator(entry, decoding="greedy"), prompts, store)"""
 
 
-def test_a_model_that_answered_nothing_is_named_in_the_summary(project: Path) -> None:
+def test_a_model_that_answered_nothing_is_named_in_the_summary_and_on_the_page(
+    project: Path,
+) -> None:
     with StrangeServer({"bad": ["status 500 broken"]}) as server:
         book = project / "notebooks" / "guide" / "01_one.ipynb"
         notebook(book, f"url = {server.url!r}\nk = 1", ASKING)
@@ -125,6 +128,13 @@ def test_a_model_that_answered_nothing_is_named_in_the_summary(project: Path) ->
         assert f"guide/01_one  {state}" in line, said.stdout
         assert "EVERY ANSWER OF 'bad' FAILED, 3 times, as by error: HTTP 500: broken" in line
         assert "'good'" not in line
+    reported = vrag(project, "report", P)
+    page = (project / "runs" / "guide" / "p" / "report.html").read_text(encoding="utf-8")
+    note = "Every answer of 'bad' failed, 3 times, as by error: HTTP 500: broken."
+    assert f"guide/01_one: {note}" in reported.stdout, reported.stdout + reported.stderr
+    assert f'<p class="note">{note}</p>' in unescape(page)
+    assert '<td class="state a model without answers">' in page
+    assert "'good'" not in unescape(page).split("<summary>Code")[0]
 
 
 LONG = """import pathlib, subprocess, sys, time

@@ -16,8 +16,10 @@ from nbformat import NotebookNode
 from papermill import inspect_notebook
 
 from vrag_kit.runner.copies import ADDED, ended_well, read_copy, tags, what_is_wrong
+from vrag_kit.runner.execution import tally_of
 from vrag_kit.runner.plan import name_of, read_notebook
 from vrag_kit.runner.shown import opening, shown
+from vrag_kit.tally import all_failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ def chapter_of(notebook: Path, given: Mapping[str, Any], folder: Path, anchor: s
     name, source = name_of(notebook), read_notebook(notebook)
     copy = folder / f"{name}.ipynb"
     title = opening(source).title or name
-    wrong = what_is_wrong(copy, notebook, given)
+    wrong = what_is_wrong(copy, notebook, given) | _unanswered(copy)
     state, notes = next(iter(wrong), "done"), tuple(wrong.values())
     book = read_copy(copy)
     if book is None:
@@ -71,6 +73,13 @@ def chapter_of(notebook: Path, given: Mapping[str, Any], folder: Path, anchor: s
         body=shown(book, copy.stem, stops=not ended_well(copy)),
         code="\n\n\n".join(_code(book)),
     )
+
+
+def _unanswered(copy: Path) -> dict[str, str]:
+    """State → note of the models of which a run has no answer."""
+    lost = all_failed(tally_of(copy))
+    said = [f"Every answer of {model!r} failed, {how}." for model, how in lost.items()]
+    return {"a model without answers": " ".join(said)} if said else {}
 
 
 def _code(book: NotebookNode) -> list[str]:
