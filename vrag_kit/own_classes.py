@@ -1,4 +1,6 @@
-"""Classes of one's own, named in a parameter as "package.module:Class", opened."""
+"""Classes and functions of one's own, named in a parameter as "package.module:Class",
+opened.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,13 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from vrag_kit.errors import VragError
 from vrag_kit.plain import JsonView
@@ -127,11 +129,46 @@ def _given(made: Made, what: str, needed: Sequence[str]) -> Own:
     return Own(made=made, name=name, fingerprint=fingerprint)
 
 
+def open_function(entry: object, what: str) -> Callable[..., Any] | None:
+    """The function that "package.module:function" names, or that was given itself; None
+    for the name of something else.
+
+    Raises `VragError` as `open_own` does, and where the name is that of no function.
+    """
+    spec = own_spec(entry)
+    if spec is None:
+        return entry if callable(entry) else None
+    owner, name = f"{what} {spec!r}", spec.partition(":")[2]
+    module = _module(spec, owner)
+    function = getattr(module, name, None)
+    if callable(function) and not isinstance(function, type):
+        return cast(Callable[..., Any], function)
+    functions = [
+        each
+        for each, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__
+    ]
+    raise VragError(_no_such(spec, module, "function", functions, owner))
+
+
 def _class(spec: str, owner: str) -> tuple[ModuleType, type]:
+    module = _module(spec, owner)
+    made_by = getattr(module, spec.partition(":")[2], None)
+    if isinstance(made_by, type):
+        return module, made_by
+    classes = [
+        each
+        for each, value in vars(module).items()
+        if isinstance(value, type) and value.__module__ == module.__name__
+    ]
+    raise VragError(_no_such(spec, module, "class", classes, owner))
+
+
+def _module(spec: str, owner: str) -> ModuleType:
     path, name = spec.split(":")
     _see_project()
     try:
-        module = _imported(path)
+        return _imported(path)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{path}.".startswith(f"{error.name}."):
             raise VragError(f"{owner}: importing {path} needs {error.name!r}: {error}.") from error
@@ -141,19 +178,16 @@ def _class(spec: str, owner: str) -> tuple[ModuleType, type]:
             f"{owner}: importing {path} failed with {type(error).__name__}: {error}. `python -c"
             f' "import {path}"` shows where.'
         ) from error
-    made_by = getattr(module, name, None)
-    if isinstance(made_by, type):
-        return module, made_by
-    classes = [
-        each
-        for each, value in vars(module).items()
-        if isinstance(value, type) and value.__module__ == module.__name__
-    ]
-    near = get_close_matches(name, classes, 1)
+
+
+def _no_such(spec: str, module: ModuleType, kind: str, there: Sequence[str], owner: str) -> str:
+    """What to say where a module has no class or function of a name."""
+    path, name = spec.split(":")
+    near = get_close_matches(name, there, 1)
     meant = f" Did you mean '{path}:{near[0]}'?" if near else ""
-    raise VragError(
-        f"{owner}: {module.__file__} has no class {name!r}; it has"
-        f" {', '.join(classes) or 'none'}.{meant}"
+    return (
+        f"{owner}: {module.__file__} has no {kind} {name!r}; it has {', '.join(there) or 'none'}."
+        f"{meant}"
     )
 
 

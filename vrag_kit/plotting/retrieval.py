@@ -34,32 +34,36 @@ _APART = 1.05  # from one retriever to the next, times k
 def retriever_figure(
     results: pd.DataFrame, paper: pd.DataFrame, benchmark: Benchmark, *, same_data: bool = False
 ) -> Figure:
-    """Curves over k for five metrics, with 95 % intervals as bars, all shares on one y
-    axis; a paper's retrievers as dotted lines, marked as on other data unless
-    `same_data`.
+    """Curves over k for five metrics, and behind them for any other of `results`, with
+    95 % intervals as bars, all shares on one y axis; a paper's retrievers as dotted
+    lines, marked as on other data unless `same_data`.
 
     `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares
     in percent; `paper` likewise (`printed_retrieval`).
     """
     RESULTS.check(results, ["retriever", "metric", "k", *_LINE], "retriever_figure")
-    figure, axes = new_figure(2, 3, (13, 8.0))
+    others = [metric for metric in results["metric"].unique() if metric not in _PANELS]
+    panels = [*_PANELS, *others]
+    columns = len(panels) // 2 + 1  # with a place for the legend
+    figure, axes = new_figure(2, columns, (13 / 3 * columns, 8.0))
     colors = colors_of([*paper["retriever"], *results["retriever"]])
     mark = " (paper)" if same_data else " (paper, other data)"
     both = pd.concat([results.assign(mark=""), paper.assign(mark=mark)], ignore_index=True)
     cutoffs = sorted(both["k"].unique())
-    for axis, metric in zip(axes.flat, _PANELS, strict=False):
+    for axis, metric in zip(axes.flat, panels, strict=False):
         axis.set_xscale("log")
         _metric(axis, both[both["metric"] == metric], colors)
         axis.set(xlim=(cutoffs[0] / 1.25, 1.25 * cutoffs[-1]), xticks=cutoffs)
         axis.set_xticklabels(cutoffs)
         axis.xaxis.set_minor_locator(NullLocator())
         count = metric == "hit_count"
-        axis.set(title=METRIC_NAMES[metric], xlabel="images retrieved, k")
+        axis.set(title=METRIC_NAMES.get(metric, metric), xlabel="images retrieved, k")
         axis.set(ylabel="clue images found" if count else "share (%)")
         axis.set_ylim(bottom=0, top=None if count else 103)
     handles, labels = axes[0][0].get_legend_handles_labels()
-    axes[1][2].axis("off")
-    axes[1][2].legend(handles, labels, loc="center", fontsize=10)
+    for axis in axes.flat[len(panels) :]:
+        axis.axis("off")
+    axes.flat[len(panels)].legend(handles, labels, loc="center", fontsize=10)
     figure.suptitle(
         f"{benchmark.name}: mean over n = {int(results['n'].max())} queries, bars are 95 %"
         f" intervals over {benchmark.groups_are}",

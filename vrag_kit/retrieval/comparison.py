@@ -20,6 +20,7 @@ from vrag_kit.retrieval.given_run import READ_FROM, given_run, run_file
 from vrag_kit.retrieval.known import known_encoder, open_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, evaluate
 from vrag_kit.retrieval.own_encoder import EncoderClass
+from vrag_kit.retrieval.own_metric import RetrievalMetric
 from vrag_kit.retrieval.reference import any_order, perfect_run, random_reference
 from vrag_kit.retrieval.run import write_qrels, write_run
 from vrag_kit.retrieval.search import FlatRetriever
@@ -135,6 +136,7 @@ def score_runs(
     *,
     cutoffs: Sequence[int] = CUTOFFS,
     full_depth: bool = False,
+    metrics: Sequence[str | RetrievalMetric] = (),
 ) -> pd.DataFrame:
     """Every metric of every query and retriever: columns retriever, query_id, group,
     metric, k, value, and worst and best, the ends of the metric's scale.
@@ -143,7 +145,9 @@ def score_runs(
     order". A query for which a retriever found nothing counts as `evaluate` says: 0
     where it has relevant documents. With `full_depth`, as a comparison over k needs it,
     cut-offs are cut to the fewest documents that a run holds for a query, and a printed
-    line says so; a run without any for some query raises `VragError`.
+    line says so; a run without any for some query raises `VragError`. `metrics` are of
+    one's own, as `evaluate` takes them; what a random order is worth by these is not
+    known, and has no rows.
     """
     if full_depth:
         for name, run in runs.items():
@@ -152,10 +156,13 @@ def score_runs(
     for query_id in benchmark.queries:
         pool = benchmark.candidates(query_id)
         sizes[query_id] = len(benchmark.corpus if pool is None else pool)
-    tables = {name: evaluate(run, benchmark.qrels, cutoffs=cutoffs) for name, run in runs.items()}
+    tables = {
+        name: evaluate(run, benchmark.qrels, cutoffs=cutoffs, metrics=metrics)
+        for name, run in runs.items()
+    }
     tables[RANDOM] = random_reference(benchmark.qrels, sizes, cutoffs=cutoffs)
     best = perfect_run(benchmark.qrels)
-    tables[PERFECT] = evaluate(best, benchmark.qrels, cutoffs=cutoffs)
+    tables[PERFECT] = evaluate(best, benchmark.qrels, cutoffs=cutoffs, metrics=metrics)
     named = [table.assign(retriever=name) for name, table in tables.items()]
     scores = pd.concat(named, ignore_index=True)
     scores["group"] = scores["query_id"].map(benchmark.groups)

@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.retrieval.own_metric import RetrievalMetric, measure, open_metrics
 from vrag_kit.retrieval.run import Qrels
 
 CUTOFFS = (1, 5, 10, 20, 30)
@@ -35,14 +36,23 @@ DEPTH = 30
 """Number of retrieved documents whose best order is the ideal of `ndcg_visual_rag`."""
 
 
-def evaluate(run: pd.DataFrame, qrels: Qrels, *, cutoffs: Sequence[int] = CUTOFFS) -> pd.DataFrame:
-    """Every metric of every query of `qrels`: columns query_id, metric, k, value.
+def evaluate(
+    run: pd.DataFrame,
+    qrels: Qrels,
+    *,
+    cutoffs: Sequence[int] = CUTOFFS,
+    metrics: Sequence[str | RetrievalMetric] = (),
+) -> pd.DataFrame:
+    """Every metric of every query of `qrels`: columns query_id, metric, k, value; behind
+    the kit's those of one's own, `metrics`: functions, or "module:function".
 
     A run may be shallow: what was not found is not relevant, and a query without any
     result has 0. Queries of the run that have no labels are ignored. Raises `VragError`
-    for a cut-off below 1, and when a run with results shares no query with the labels,
-    which means that the two files do not belong together.
+    for a cut-off below 1, when a run with results shares no query with the labels, which
+    means that the two files do not belong together, and as `open_metrics` and `measure`
+    do.
     """
+    own = open_metrics(metrics, METRICS)
     if not cutoffs or min(cutoffs) < 1:
         raise VragError(f"cut-offs must be 1 or more, got {list(cutoffs)}.")
     if len(run) and not set(run["query_id"]) & set(qrels):
@@ -72,7 +82,9 @@ def evaluate(run: pd.DataFrame, qrels: Qrels, *, cutoffs: Sequence[int] = CUTOFF
             "hit": (found[:, k - 1] > 0).astype(float),
             "hit_count": found[:, k - 1].astype(float),
         }
-        for metric in METRICS:
+        for name, function in own.items():
+            values[name] = measure(name, function, gains[:, :k] > 0, relevant, list(qrels))
+        for metric in (*METRICS, *own):
             rows = {"query_id": list(qrels), "metric": metric, "k": k}
             tables.append(pd.DataFrame({**rows, "value": values[metric] * judged}))
     return pd.concat(tables, ignore_index=True)

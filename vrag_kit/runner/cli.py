@@ -126,6 +126,10 @@ def metrics(
         Path, typer.Argument(metavar="RUN", help="TREC run: query_id Q0 doc_id rank score tag")
     ],
     as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of rows")] = False,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="a function of your own, besides: my_metrics:rbp; repeatable"),
+    ] = None,
 ) -> None:
     """Retrieval metrics of a TREC run: rows metric, k, value in [0, 1] (hit_count:
     images), n.
@@ -133,7 +137,7 @@ def metrics(
     from vrag_kit.retrieval import evaluate, mean_metrics, read_qrels, read_run
 
     labels, results = read_qrels(qrels), read_run(run_file)
-    table = mean_metrics(evaluate(results, labels))
+    table = mean_metrics(evaluate(results, labels, metrics=metric or ()))
     print(
         json.dumps(json.loads(table.to_json(orient="records", double_precision=15)), indent=1)
         if as_json
