@@ -131,7 +131,7 @@ def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> No
     beside = gaps_beside_print(equations, means, printed_gaps())
     assert beside.index.get_level_values("dataset").unique().tolist() == ["WebQA"]
     row = beside.loc[("WebQA", "v_hr")]
-    assert row["paper, other data"] == "12.4 – 22.4 – 32.4 (2)"
+    assert row["paper, other data"] == "12.4 to 32.4, median 22.4 (2 models)"
     assert row["small: by the equation"].startswith("0.0 [0.0, 0.0]")
     assert row["small: in its place"].startswith("50.0 ")  # error_support of images
     assert beside.loc[("WebQA", "cma"), "small: in its place"] == "–"

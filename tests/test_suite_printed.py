@@ -132,7 +132,7 @@ def test_results_stand_above_numbers_on_other_data() -> None:
 def test_the_papers_models_are_told_as_a_range() -> None:
     table = printed_accuracy().query("split == 'full'")
     # 13.4, 14.9, 17.3, 22.1, 27.9, 28.7
-    assert printed_range(table)["WebQA"] == "13.4 – 19.7 – 28.7 (6)"
+    assert printed_range(table)["WebQA"] == "13.4 to 28.7, median 19.7 (6 models)"
 
 
 def test_printed_definitions_stand_beside_both_families() -> None:
@@ -152,8 +152,8 @@ def test_printed_definitions_stand_beside_both_families() -> None:
     assert halluc[first] == "20.0 [15.0, 90.0] (n = 12)"
     assert halluc[second] == "30.0 [25.0, 90.0] (n = 12)"
     # 46.2, 51.7, 57.6, 62.8, 64.0, 65.2
-    assert halluc["paper, Table 14"] == "46.2 – 60.2 – 65.2 (6)"
-    assert halluc["paper, Table 3"] == "26.6 – 62.8 – 64.5 (3)"
+    assert halluc["paper, Table 14"] == "46.2 to 65.2, median 60.2 (6 models)"
+    assert halluc["paper, Table 3"] == "26.6 to 64.5, median 62.8 (3 models)"
     # recall looks at no evidence; self-knowledge is 0 by the paper's own equation
     assert table.loc[("WebQA", "recall", "text"), first] == "60.0 [55.0, 90.0] (n = 12)"
     assert table.loc[("WebQA", "self_knowledge", "image"), second] == "0 by the equation"

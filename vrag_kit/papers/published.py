@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -35,3 +36,15 @@ def published(paper: str, table: int | str) -> pd.DataFrame:
         )
         raise VragError(f"no published table {paper}/{stem}; expected one of {', '.join(known)}.")
     return pd.concat([pd.read_csv(file) for file in files], ignore_index=True)
+
+
+def spread_in_words(table: pd.DataFrame, by: Sequence[str], *, column: str = "value") -> pd.Series:
+    """What the printed values of a column reach, by `by`: "−22.4 to 7.9, median −13.1"."""
+    spread = table.groupby(list(by), sort=False)[column].agg(["min", "max", "median"])
+    cells = [_reach(*map(float, row)) for row in spread.itertuples(index=False)]
+    return pd.Series(cells, spread.index)
+
+
+def _reach(*numbers: float) -> str:
+    words = (f"{number:.1f}".replace("-", "−") for number in numbers)
+    return "{} to {}, median {}".format(*words)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from vrag_kit.analysis.cells import NOTHING, interval_cell
 from vrag_kit.analysis.settings_table import Row
-from vrag_kit.papers.published import published
+from vrag_kit.papers.published import published, spread_in_words
 
 SINGLE, MULTI = "single_turn", "multi_turn"
 SHOWN = ("accuracy", "missing", "hallucination", "truthfulness", "early_stop")
@@ -70,13 +70,10 @@ def printed_recall() -> pd.DataFrame:
 
 
 def printed_range(split: str) -> pd.DataFrame:
-    """What the paper's nine models reach, "lowest – median – highest": rows setting,
+    """What the paper's nine models reach, "−22.4 to 7.9, median −13.1": rows setting,
     columns `SHOWN`, in percent.
     """
-    spread = printed_main(split).groupby(["setting", "metric"], sort=False)["value"]
-    ends = spread.agg(["min", "median", "max"])
-    cells = [f"{low:.1f} – {middle:.1f} – {high:.1f}" for low, middle, high in ends.to_numpy()]
-    wide = pd.Series(cells, ends.index).unstack()
+    wide = spread_in_words(printed_main(split), ["setting", "metric"]).unstack()
     return wide.reindex(columns=[name for name in SHOWN if name in wide])
 
 
