@@ -10,6 +10,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -391,6 +392,36 @@ def test_waiting_looks_ever_more_rarely(questions: Path, tmp_path: Path) -> None
     assert max(waited) > 0.7
 
 
+def test_a_worker_that_waits_writes_nothing(questions: Path, tmp_path: Path) -> None:
+    benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
+    contexts, model = zero_shot(benchmark), SlowModel(tmp_path / "calls", 0)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        ids = list(ask_all(model, benchmark, contexts, store, wording=WORDING)["answer_id"])
+    (tmp_path / "a.sqlite").unlink()
+    looks = threading.Semaphore(0)
+
+    class Watched(AnswerStore):
+        def free(self, answer_ids: Sequence[str], **how: Any) -> list[str]:
+            looks.release()
+            return super().free(answer_ids, **how)
+
+    def wait_and_ask() -> None:
+        with Watched(tmp_path / "a.sqlite") as store:
+            ask_all(model, benchmark, contexts, store, wording=WORDING)
+
+    with AnswerStore(tmp_path / "a.sqlite", lease=4) as asking:
+        assert asking.claim(ids) == ids
+        with closing(sqlite3.connect(tmp_path / "a.sqlite")) as beside:
+            before = beside.execute("PRAGMA data_version").fetchone()
+            waiting = threading.Thread(target=wait_and_ask)
+            waiting.start()
+            for _ in range(4):
+                assert looks.acquire(timeout=60)
+            # it changes with every write of any other connection
+            assert beside.execute("PRAGMA data_version").fetchone() == before
+        waiting.join()
+
+
 @pytest.mark.parametrize(
     ("raw", "before", "now"),
     [("Answer: red, no: blue", "red, no: blue", "blue"), ("red", "red", "red")],
@@ -493,7 +524,7 @@ def test_a_store_of_another_version_is_refused_and_left_alone(tmp_path: Path) ->
     AnswerStore(tmp_path / "a.sqlite").close()
     with sqlite3.connect(tmp_path / "a.sqlite") as db:
         db.execute("UPDATE about SET version = 99")
-    with pytest.raises(VragError, match="an answer store of version 99, expected 3"):
+    with pytest.raises(VragError, match="an answer store of version 99, expected 4"):
         AnswerStore(tmp_path / "a.sqlite")
 
 

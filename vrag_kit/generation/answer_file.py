@@ -7,27 +7,18 @@ that disk must know file locks, and the machines' clocks must agree to within a 
 
 from __future__ import annotations
 
-import json
-import re
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN, current_forecast
-from vrag_kit.types import Status
 
-VERSION = 3
-"""Version 1 knew models by their tensors instead of their files, and kept no sizes of
-pictures: its answers stay, but are not found any more. Version 2 had a failure's kind
-and words in one text, kept what was read out of an answer, and wrote claims over
-failures.
-"""
-
+VERSION = 4
+"""Of the layout; `earlier_stores` tells what others were before."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (
@@ -57,8 +48,10 @@ CREATE TABLE IF NOT EXISTS pictures (
     PRIMARY KEY (place, stamp)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spending (
-    model TEXT PRIMARY KEY,
-    dollars REAL NOT NULL
+    writer TEXT NOT NULL,
+    model TEXT NOT NULL,
+    dollars REAL NOT NULL,
+    PRIMARY KEY (writer, model)
 ) WITHOUT ROWID;
 """
 
@@ -87,6 +80,12 @@ def answers_table() -> str:
     return f"(SELECT * FROM answers WHERE {mark} IS NULL{own})"
 
 
+def make_tables(db: sqlite3.Connection) -> None:
+    """Make the tables of this version that are not there."""
+    for statement in _SCHEMA.split(";"):
+        db.execute(statement)
+
+
 class AnswerFile:
     """An open answer store's file, for one process and its threads."""
 
@@ -112,11 +111,26 @@ class AnswerFile:
             version = _version(db, path)
         if version != VERSION:
             with self.writing() as db:
-                _bring_up_to_date(db, path)
+                self._bring_up_to_date(db)
         with self.reading() as db:
             found = db.execute("PRAGMA quick_check").fetchone()[0]
             if found != "ok":
                 raise sqlite3.DatabaseError(found)
+
+    def _bring_up_to_date(self, db: sqlite3.Connection) -> None:
+        """Make the tables, or change those of an earlier version; no answer is lost."""
+        version = _version(db, self.path)
+        if version == VERSION:  # another process was faster
+            return
+        if version:
+            # it reaches the generators, and so this module
+            from vrag_kit.generation.earlier_stores import bring_up_to_date
+
+            bring_up_to_date(db, self.path, version)
+        else:
+            make_tables(db)
+        db.execute("DELETE FROM about")
+        db.execute("INSERT INTO about VALUES (?)", (VERSION,))
 
     def close(self) -> None:
         """Close the file."""
@@ -187,118 +201,9 @@ def _version(db: sqlite3.Connection, path: Path) -> int:
             " Choose another path."
         )
     version = int(db.execute("SELECT version FROM about").fetchone()[0])
-    if version not in (1, 2, VERSION):
+    if version not in range(1, VERSION + 1):
         raise VragError(
             f"{path}: an answer store of version {version}, expected {VERSION}. Use the vrag_kit"
             " that made it, or another path; nothing was changed."
         )
     return version
-
-
-def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
-    """Make the tables, or change those of an earlier version; no answer is lost."""
-    version = _version(db, path)
-    if version == VERSION:  # another process was faster
-        return
-    if version:
-        _nobody_is_asking(db, path, version)
-        _keep_copy(path, version)
-    if version == 1:
-        db.execute("DROP TABLE pictures")
-    if version:
-        db.execute("ALTER TABLE answers RENAME TO answers_before")
-    for statement in _SCHEMA.split(";"):
-        db.execute(statement)
-    if version:
-        _carry_over(db)
-        _find_again(db, path)
-    db.execute("DELETE FROM about")
-    db.execute("INSERT INTO about VALUES (?)", (VERSION,))
-
-
-def _nobody_is_asking(db: sqlite3.Connection, path: Path, version: int) -> None:
-    """Raise `VragError` while a process of the earlier version works with the store."""
-    live = db.execute(
-        "SELECT owner, lease_until FROM answers WHERE status = 'claimed' AND lease_until >= ?"
-        " ORDER BY lease_until DESC",
-        (time.time(),),
-    ).fetchall()
-    if live:
-        owner, until = live[0]
-        raise VragError(
-            f"{path}: a store of version {version}, and a process of the vrag_kit that made it"
-            f" (owner {owner}) is asking {len(live):,} questions, reserved for"
-            f" {until - time.time():.0f} s yet. Let it finish or stop it, wait until then, and run"
-            " again; nothing was changed."
-        )
-
-
-def _keep_copy(path: Path, version: int) -> None:
-    """Keep the store as it was, beside it, as "<name>.v<version>"."""
-    kept = path.with_name(f"{path.name}.v{version}")
-    part = kept.with_name(f"{kept.name}.part")
-    part.unlink(missing_ok=True)
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(part)) as target:
-        source.backup(target)
-    part.replace(kept)
-
-
-def _carry_over(db: sqlite3.Connection) -> None:
-    """Answers of version 2: claims apart, and failures as kind and words."""
-    db.execute(
-        "INSERT INTO claims SELECT answer_id, owner, lease_until FROM answers_before"
-        " WHERE status = 'claimed'"
-    )
-    old = db.execute(
-        "SELECT answer_id, status, raw, fields, model, sample, prompt, sent, tokens"
-        " FROM answers_before WHERE status != 'claimed'"
-    )
-    for row in old:
-        db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _carried(row))
-    db.execute("DROP TABLE answers_before")
-
-
-def _find_again(db: sqlite3.Connection, path: Path) -> None:
-    """Put served models' answers under today's keys, so that none is paid for twice."""
-    from vrag_kit.generation.migrating import put_under_todays_keys  # it opens stores itself
-
-    counts, unknown = put_under_todays_keys(db, {})
-    if counts["moved"]:
-        print(
-            f"note: {path}: {counts['moved']:,} answers of served models now stand under today's"
-            " keys. Where a model has another name by now, `vrag answers migrate"
-            f" {path} --params <parameters>` finds its answers.",
-            flush=True,
-        )
-    if unknown:
-        print(
-            f"note: {path}: answers of {', '.join(unknown)} fit no key that is known here; they"
-            " are kept, but would be asked again.",
-            flush=True,
-        )
-
-
-def _carried(row: Row) -> Row:
-    """A row of version 2 as this version has it."""
-    said, raw = row[1:3]
-    return (row[0], *_kind_and_words(said, raw), raw, _call_fields(row[3]), *row[4:], 0.0)
-
-
-def _kind_and_words(said: str, raw: str | None) -> tuple[str, str]:
-    """A version 2 status, such as "refused: policy", as kind and words.
-
-    That an answer was found empty is no failure of the call: its words are read anew.
-    """
-    if raw and said.startswith("empty: nothing after"):
-        return Status.OK, ""
-    found = re.fullmatch(r"([a-z ]+):?\s*(.*)", said, re.DOTALL)
-    kind = found[1].replace(" ", "_") if found else ""
-    if found is None or kind not in set(Status):
-        return Status.ERROR, said
-    return kind, found[2].strip()
-
-
-def _call_fields(fields: str | None) -> str:
-    """What the call told, without what was read out of the words."""
-    told = json.loads(fields or "{}")
-    return json.dumps({name: told[name] for name in told if name not in ("answer", "untagged")})

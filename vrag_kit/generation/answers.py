@@ -34,6 +34,11 @@ from vrag_kit.types import Answer, Failure, LazyImage, Status
 _PICTURES_AT_ONCE = 512
 _COLUMNS = ("answer_id", "status", "detail", "sample", "raw", "fields", "sent", "tokens")
 """What is read of an answer."""
+_SPEND = (
+    "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT (writer, model) DO UPDATE SET"
+    " dollars = dollars + excluded.dollars"
+)
+"""Each opening of a store counts what it spends, so that sums of stores can be merged."""
 
 
 class AnswerStore:
@@ -52,7 +57,8 @@ class AnswerStore:
         """
         self.path = place_of_store(Path(path))
         self.lease = lease
-        self.owner = f"{this_process()} {secrets.token_hex(8)}"
+        self._writer = secrets.token_hex(8)
+        self.owner = f"{this_process()} {self._writer}"
         self._file = AnswerFile(self.path)
 
     def close(self) -> None:
@@ -117,8 +123,8 @@ class AnswerStore:
         again included.
         """
         with self._file.reading() as db:
-            row = db.execute("SELECT dollars FROM spending WHERE model = ?", (model,)).fetchone()
-        return float(row[0]) if row else 0.0
+            query = "SELECT TOTAL(dollars) FROM spending WHERE model = ?"
+            return float(db.execute(query, (model,)).fetchone()[0])
 
     def read(self, answer_ids: Sequence[str]) -> dict[str, Answer]:
         """The answers and failures that are there, by id; `fields` are what the call
@@ -254,6 +260,8 @@ class AnswerStore:
         with self._file.writing() as db:
             for answer in answers:
                 _write(db, answer, prompts[answer.answer_id])
+                if cost := answer.fields.get("cost"):
+                    db.execute(_SPEND, (self._writer, answer.sent.get("model"), cost))
                 db.execute(
                     "DELETE FROM claims WHERE answer_id = ? AND owner = ?",
                     (answer.answer_id, self.owner),
@@ -270,12 +278,6 @@ def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None
     stands = f"SELECT 1 FROM {answers_table()} WHERE answer_id = ? AND status = 'ok'"
     if db.execute(stands, (answer.answer_id,)).fetchone() is None:
         db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    if cost := answer.fields.get("cost"):
-        db.execute(
-            "INSERT INTO spending VALUES (?, ?) ON CONFLICT (model) DO UPDATE SET"
-            " dollars = dollars + excluded.dollars",
-            (model, cost),
-        )
 
 
 def _answer(row: dict[str, Any]) -> Answer:  # Any: what SQLite holds

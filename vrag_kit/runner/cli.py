@@ -289,6 +289,27 @@ def migrate(
     print(migrate_answers(old, to=to, entries=entries))
 
 
+@answers.command()
+def merge(
+    stores: Annotated[list[Path], typer.Argument(help="stores of answers, such as answers.sqlite")],
+    to: Annotated[Path, typer.Option(help="the store to merge them into; made if it is not there")],
+    keep_first: Annotated[
+        bool,
+        typer.Option(
+            "--keep-first",
+            help="of two answers that should be the same, keep the one written first",
+        ),
+    ] = False,
+) -> None:
+    """Put several stores' answers into one; again when they have grown. Nothing is lost,
+    and the stores stay as they are.
+    """
+    from vrag_kit.generation.merging import merge_answers
+
+    for merged in merge_answers(stores, to=to, keep_first=keep_first):
+        print(merged)
+
+
 @app.command()
 def draw(
     edition: Annotated[

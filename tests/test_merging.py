@@ -1,0 +1,292 @@
+"""Many stores become one: every answer is there once, whatever order, repetition or
+death the merge goes through.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from old_stores import make_old_store
+from typer.testing import CliRunner
+
+from vrag_kit.errors import VragError
+from vrag_kit.generation import AnswerStore
+from vrag_kit.generation.merging import merge_answers
+from vrag_kit.runner.cli import app
+from vrag_kit.types import Answer, Failure, Status
+
+LOCAL = {"model": "m", "do_sample": False}
+SAMPLED = {"model": "m", "do_sample": True, "temperature": 0.7}
+SERVED = {"model": "m", "temperature": 0.0, "endpoint": "http://localhost:8000/v1"}
+TIMEOUT = Failure(Status.TIMEOUT, "60 s")
+
+
+def said(
+    answer_id: str,
+    raw: str | None = "Answer: red",
+    failure: Failure | None = None,
+    sent: Mapping[str, Any] = LOCAL,
+    **fields: Any,
+) -> Answer:
+    return Answer(answer_id=answer_id, raw=raw, failure=failure, sent=sent, fields=fields)
+
+
+def store(path: Path, *answers: Answer) -> Path:
+    prompt = [{"role": "user", "parts": ["What color are the feet of the goose?"]}]
+    with AnswerStore(path) as kept:
+        for answer in answers:
+            kept.write([answer], {answer.answer_id: prompt})
+    return path
+
+
+def rows(path: Path, table: str = "answers") -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall()
+
+
+def test_all_that_stores_hold_is_in_the_merged_one(tmp_path: Path) -> None:
+    a = store(tmp_path / "a.sqlite", said("x"), said("y", None, TIMEOUT), said("z", cost=0.5))
+    b = store(tmp_path / "b.sqlite", said("v", sent=SERVED, served="m-1"), said("z", cost=0.25))
+    with closing(sqlite3.connect(b)) as db:
+        db.execute("INSERT INTO pictures VALUES ('p.png', '9-1', 'hash', 4, 5)")
+        db.commit()
+    before = a.read_bytes(), b.read_bytes()
+    told = merge_answers([a, b], to=tmp_path / "c.sqlite")
+    assert [(each.new, each.there) for each in told] == [(3, 0), (1, 1)]
+    z_of_a = [row for row in rows(a) if row[0] == "z"]
+    v_of_b = [row for row in rows(b) if row[0] == "v"]
+    assert rows(tmp_path / "c.sqlite") == [*v_of_b, *rows(a)[:2], *z_of_a]
+    assert rows(tmp_path / "c.sqlite", "pictures") == [("p.png", "9-1", "hash", 4, 5)]
+    with AnswerStore(tmp_path / "c.sqlite") as merged:
+        assert merged.spent("m") == 0.75  # both were paid, though one answer stands
+    assert (a.read_bytes(), b.read_bytes()) == before
+
+
+def test_merging_again_changes_no_byte_and_what_grew_is_added(tmp_path: Path) -> None:
+    a = store(tmp_path / "a.sqlite", said("x", cost=1.0), said("y", None, TIMEOUT))
+    b = store(tmp_path / "b.sqlite", said("y", sent=SAMPLED), said("s", "red", sent=SAMPLED))
+    store(a, said("s", "blue", sent=SAMPLED))
+    merge_answers([a, b], to=tmp_path / "c.sqlite")
+    before = (tmp_path / "c.sqlite").read_bytes()
+    merge_answers([a, b], to=tmp_path / "c.sqlite")
+    merge_answers([b, a, tmp_path / "c.sqlite"], to=tmp_path / "c.sqlite")
+    assert (tmp_path / "c.sqlite").read_bytes() == before
+    store(a, said("new", cost=2.0))
+    assert [each.new for each in merge_answers([a, b], to=tmp_path / "c.sqlite")] == [1, 0]
+    with AnswerStore(tmp_path / "c.sqlite") as merged:
+        assert merged.spent("m") == 3.0
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    held=st.lists(
+        st.dictionaries(
+            st.sampled_from("pqrs"),
+            st.tuples(st.sampled_from(["ok", "truncated", "timeout"]), st.sampled_from("ab")),
+        ),
+        min_size=2,
+        max_size=3,
+    )
+)
+def test_the_order_of_merging_does_not_matter(
+    held: Sequence[dict[str, tuple[str, str]]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("stores")
+    stores, best = [], dict[str, tuple[Any, ...]]()
+    for place, answers in enumerate(held):
+        path = store(folder / f"{place}.sqlite")
+        with AnswerStore(path) as kept:
+            for answer_id, (status, raw) in answers.items():
+                failure = None if status == "ok" else Failure(Status(status), "")
+                words = None if status == "timeout" else raw
+                kept.write([said(answer_id, words, failure, SAMPLED)], {answer_id: []})
+        for row in rows(path):
+            # an answer before a bad one before none; the first answer, the last failure
+            worth = ["timeout", "truncated", "ok"].index(row[1])
+            order = (worth, -row[-1] if worth else row[-1])
+            if row[0] not in best or order > best[row[0]][0]:
+                best[row[0]] = (order, row)
+        stores.append(path)
+    expected = [row for _, (_, row) in sorted(best.items())]
+    for number, order in enumerate(permutations(stores)):
+        merge_answers(order, to=folder / f"to{number}.sqlite")
+        assert rows(folder / f"to{number}.sqlite") == expected
+
+
+def test_an_answer_takes_the_place_of_a_failure_from_either_side(tmp_path: Path) -> None:
+    a = store(tmp_path / "a.sqlite", said("x", None, TIMEOUT), said("y"))
+    b = store(tmp_path / "b.sqlite", said("x"), said("y", None, TIMEOUT))
+    done = CliRunner().invoke(app, ["answers", "merge", str(a), str(b), "--to", str(a)])
+    assert done.exit_code == 0
+    assert "0 new, 0 there already, 1 in place of a failure, 1 failures left out" in done.output
+    with AnswerStore(a) as merged:
+        assert {each.status for each in merged.read(["x", "y"]).values()} == {Status.OK}
+
+
+def test_two_answers_that_should_be_the_same_are_shown_and_nothing_is_merged(
+    tmp_path: Path,
+) -> None:
+    a = store(tmp_path / "a.sqlite", said("x", "Answer: red"), said("y"))
+    b = store(tmp_path / "b.sqlite", said("w"), said("x", "Answer: blue"))
+    c = store(tmp_path / "c.sqlite", said("v"))
+    before = c.read_bytes()
+    with pytest.raises(VragError) as told:
+        merge_answers([a, b], to=c)
+    message = str(told.value)
+    assert "m has given two answers to one question" in message
+    assert "a.sqlite" in message
+    assert "'Answer: red'" in message
+    assert "b.sqlite" in message
+    assert "'Answer: blue'" in message
+    assert "feet of the goose" in message
+    assert "--keep-first" in message
+    assert c.read_bytes() == before
+    command = ["answers", "merge", str(b), str(a), "--to", str(c), "--keep-first"]
+    done = CliRunner().invoke(app, command)
+    assert "1 answered in two ways, of which the first stands" in done.output
+    with AnswerStore(c) as merged:
+        found = merged.read(["v", "w", "x", "y"])
+    assert len(found) == 4
+    assert found["x"].raw == "Answer: red"
+
+
+@pytest.mark.parametrize("sent", [SAMPLED, SERVED])
+def test_of_answers_that_are_drawn_the_first_stands(
+    sent: Mapping[str, Any], tmp_path: Path
+) -> None:
+    a = store(tmp_path / "a.sqlite", said("x", "Answer: red", sent=sent))
+    b = store(tmp_path / "b.sqlite", said("x", "Answer: blue", sent=sent))
+    (told,) = merge_answers([a], to=b)
+    assert told.otherwise == 1
+    with AnswerStore(b) as merged:
+        assert merged.read(["x"])["x"].raw == "Answer: red"
+
+
+def test_who_is_asking_goes_on_and_is_told_of(tmp_path: Path) -> None:
+    a, c = store(tmp_path / "a.sqlite", said("x")), store(tmp_path / "c.sqlite")
+    with AnswerStore(a) as theirs, AnswerStore(c) as ours, AnswerStore(c) as other:
+        assert theirs.claim(["y", "z"]) == ["y", "z"]
+        assert ours.claim(["x", "z"]) == ["x", "z"]
+        (told,) = merge_answers([a], to=c)
+        assert told.asking == 2
+        assert "merge again" in str(told)
+        assert other.free(["x", "y", "z"]) == ["y"]  # x is answered, z is being asked by us
+        ours.write([said("x", "Answer: late"), said("z")], {"x": [], "z": []})
+        assert ours.read(["x"])["x"].raw == "Answer: red"
+
+
+def test_a_stand_in_that_a_forecast_left_is_not_merged(tmp_path: Path) -> None:
+    a = store(tmp_path / "a.sqlite", said("x"), said("y"))
+    with closing(sqlite3.connect(a)) as db:
+        db.execute("UPDATE answers SET fields = '{\"stand_in\": true}' WHERE answer_id = 'x'")
+        db.commit()
+    merge_answers([a], to=tmp_path / "c.sqlite")
+    assert [row[0] for row in rows(tmp_path / "c.sqlite")] == ["y"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_stores_of_earlier_versions_are_brought_up_to_date(version: int, tmp_path: Path) -> None:
+    make_old_store(tmp_path / "a.sqlite", [("x", "ok", "Answer: red")], version=version)
+    merge_answers([tmp_path / "a.sqlite"], to=tmp_path / "c.sqlite")
+    with AnswerStore(tmp_path / "c.sqlite") as merged:
+        assert merged.read(["x"])["x"].raw == "Answer: red"
+    assert (tmp_path / f"a.sqlite.v{version}").exists()
+
+
+def version_3(path: Path, dollars: float, lease: float = -1) -> Path:
+    """A store as version 3 had it: one sum a model."""
+    store(path, said("x"))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE spending")
+        db.execute("CREATE TABLE spending (model TEXT PRIMARY KEY, dollars REAL NOT NULL)")
+        db.execute("INSERT INTO spending VALUES ('m', ?)", (dollars,))
+        db.execute("INSERT INTO claims VALUES ('z', 'another', ?)", (time.time() + lease,))
+        db.execute("UPDATE about SET version = 3")
+        db.commit()
+    return path
+
+
+def test_what_a_store_of_version_3_has_spent_is_counted_once(tmp_path: Path) -> None:
+    a, b = version_3(tmp_path / "a.sqlite", 1.5), version_3(tmp_path / "b.sqlite", 0.25)
+    copy = shutil.copy(a, tmp_path / "copy.sqlite")
+    merge_answers([a, b, copy], to=tmp_path / "c.sqlite")
+    for path, spent in ((a, 1.5), (tmp_path / "c.sqlite", 1.75)):
+        with AnswerStore(path) as opened:
+            assert opened.spent("m") == spent
+            assert len(opened.read(["x"])) == 1
+
+
+def test_a_store_of_version_3_is_left_alone_while_its_own_kit_is_asking(tmp_path: Path) -> None:
+    path = version_3(tmp_path / "a.sqlite", 1.5, lease=60)
+    with pytest.raises(VragError, match=r"version 3, and a process .*wait until then"):
+        AnswerStore(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "there is no such file"),
+        (b"", "it is empty"),
+        (b"hello " * 400, "not a readable answer store"),
+        ("cut", "not a readable answer store"),
+        ("foreign", "no answer store"),
+    ],
+)
+def test_what_is_no_store_is_named_and_nothing_is_merged(
+    content: bytes | str | None, words: str, tmp_path: Path
+) -> None:
+    good, bad = store(tmp_path / "good.sqlite", said("x")), tmp_path / "bad.sqlite"
+    if content == "cut":
+        whole = store(tmp_path / "whole.sqlite", *(said(f"{n:064}") for n in range(200)))
+        bad.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    elif content == "foreign":
+        with closing(sqlite3.connect(bad)) as db:
+            db.execute("CREATE TABLE accounts (name TEXT)")
+    elif isinstance(content, bytes):
+        bad.write_bytes(content)
+    command = ["answers", "merge", str(good), str(bad), "--to", str(tmp_path / "c.sqlite")]
+    done = CliRunner().invoke(app, command)
+    assert "bad.sqlite" in str(done.exception)
+    assert words in str(done.exception)
+    assert not (tmp_path / "c.sqlite").exists()
+
+
+def test_killed_in_the_middle_all_of_it_is_merged_or_nothing(tmp_path: Path) -> None:
+    a = tmp_path / "a.sqlite"
+    with AnswerStore(a) as kept:
+        many = [said(f"{n:064}", "red " * 100) for n in range(12_000)]
+        kept.write(many, {each.answer_id: [] for each in many})
+    target = store(tmp_path / "c.sqlite", said("x"))
+    code = "import sys; from vrag_kit.runner.cli import app; app(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "answers", "merge", str(a), "--to", str(target)]
+    rng, seen = random.Random("merge"), []
+    for _ in range(6):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        journal = tmp_path / "c.sqlite-journal"
+        while not journal.exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)  # until it writes
+        time.sleep(rng.uniform(0.0, 0.15))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with AnswerStore(target) as opened:
+            seen.append(len(opened.read([each.answer_id for each in many])))
+            assert opened.read(["x"])
+    assert set(seen) <= {0, len(many)}
+    assert seen[0] == 0
+    merge_answers([a], to=target)
+    assert rows(target)[:-1] == rows(a)
