@@ -36,6 +36,19 @@ def shown(name: str) -> str:
     return code
 
 
+def small(folder: Path) -> dict[str, str]:
+    """The guide in that folder, as a parameter file names it."""
+    files = {"annotations": str(folder / "annotations.jsonl"), "name": "small"}
+    return files | {"image_root": str(folder / "images")}
+
+
+def parameters(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A parameter file for modules of the folder, which is seen as an installed package's."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(folder)
+    return folder / "p.yaml"
+
+
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     """Write `mine.py` into a project, which is then the current folder."""
@@ -222,20 +235,14 @@ def test_a_forecast_knows_what_was_searched_and_encodes_nothing(
 def test_vrag_check_opens_such_a_class_and_says_what_is_wrong_with_it(
     tmp_path: Path, guide_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.syspath_prepend(tmp_path)  # as an installed package is found
+    file = parameters(tmp_path, monkeypatch)
     (tmp_path / "my_letters.py").write_text(LETTERS, encoding="utf-8")
     values = {
         "notebooks": ["visual_rag/02_retriever_comparison"],
-        "data": {
-            "annotations": str(guide_folder / "annotations.jsonl"),
-            "image_root": str(guide_folder / "images"),
-            "name": "small",
-        },
+        "data": small(guide_folder),
         "cache_dir": str(tmp_path / "kept"),
         "retrievers": ["my_letters:Letters"],
     }
-    file = tmp_path / "p.yaml"
     file.write_text(yaml.safe_dump(values), encoding="utf-8")
     assert check_parameters(file)[1] == []
     values["retrievers"] = ["my_letters:Leters"]
@@ -393,8 +400,7 @@ def test_a_judges_scale_and_what_it_cannot_say_are_kept(mine: Write, texts: Benc
 def test_vrag_check_counts_what_such_a_model_would_be_asked_and_asks_nobody(
     tmp_path: Path, guide_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.syspath_prepend(tmp_path)
+    file = parameters(tmp_path, monkeypatch)
     never = "def {}(self, *given): raise AssertionError"
     code = (
         f"class Model:\n    {never.format('generate')}\nclass Judge:\n    {never.format('score')}\n"
@@ -402,16 +408,11 @@ def test_vrag_check_counts_what_such_a_model_would_be_asked_and_asks_nobody(
     (tmp_path / "my_model.py").write_text(code, encoding="utf-8")
     values = {
         "notebooks": ["visual_rag/03_baselines"],
-        "data": {
-            "annotations": str(guide_folder / "annotations.jsonl"),
-            "image_root": str(guide_folder / "images"),
-            "name": "small",
-        },
+        "data": small(guide_folder),
         "answers_dir": str(tmp_path / "answers"),
         "models": ["my_model:Model"],
         "judge": "my_model:Judge",
     }
-    file = tmp_path / "p.yaml"
     file.write_text(yaml.safe_dump(values), encoding="utf-8")
     found, missing = check_parameters(file)
     assert missing == []

@@ -65,7 +65,7 @@ def own_file(entry: object) -> Path | None:
     _see_project()
     try:
         found = find_spec(spec.partition(":")[0])
-    except Exception:  # of a package above it, which is imported; opening it tells
+    except Exception:  # looking for it imports the packages above, whose code raises what it likes
         return None
     return Path(found.origin) if found is not None and found.origin else None
 

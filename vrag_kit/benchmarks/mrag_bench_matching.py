@@ -228,7 +228,7 @@ def _size(data: bytes) -> tuple[int, int] | None:
     try:
         with Image.open(io.BytesIO(data)) as header:
             return header.size
-    except Exception:  # as in `decode`, whatever a decoder raises; `vrag check` names the file
+    except Exception:  # decoders raise what they like (see `decode`); `vrag check` names the file
         return None
 
 
