@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claim_sheets import sheet, sheets
+from conftest import ROOT
 from hypothesis import given
 from test_claim_metrics import W1, W2, W3, W4, W5
 from typer.testing import CliRunner
@@ -141,10 +143,26 @@ def test_the_table_has_means_with_intervals(document: dict[str, Any], tmp_path: 
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("answer2response", ["Entailment"] * 5, "answer2response: found 5 labels, expected 6"),
-        ("response2answer", ["Entailment"] * 5, "response2answer: found 5 labels, expected 4"),
-        ("retrieved2answer", [], "retrieved2answer: found 0 rows, expected 4"),
-        ("retrieved2answer", [[]] * 4, "retrieved2answer, row 1: found 0 labels, expected 4"),
+        (
+            "answer2response",
+            ["Entailment"] * 5,
+            "answer2response: found 5 labels, expected 6, one a claim of response_claims",
+        ),
+        (
+            "response2answer",
+            ["Entailment"] * 5,
+            "response2answer: found 5 labels, expected 4, one a claim of gt_answer_claims",
+        ),
+        (
+            "retrieved2answer",
+            [],
+            "retrieved2answer: found 0 rows, expected 4, one a claim of gt_answer_claims",
+        ),
+        (
+            "retrieved2answer",
+            [[]] * 4,
+            "retrieved2answer, row 1: found 0 labels, expected 4, one an item of",
+        ),
         ("retrieved2response", ["Neutral"] * 6, "row 1: found 'Neutral', expected 4"),
         ("answer2response", ["entailed"] * 6, "found the label 'entailed', expected one of"),
         ("answer2response", [["Neutral"]] * 6, r"found the label \['Neutral'\], expected one"),
@@ -191,3 +209,13 @@ def test_every_sheet_is_read_as_it_was_written(
     assert (found.items, found.verdicts) == (of.items, of.verdicts)
     assert dataclasses.replace(found, claims=of.claims, gold_claims=of.gold_claims) == of
     assert sheet("", [], [], "", "").verdicts == ()
+
+
+def test_the_readmes_checked_result_can_be_measured(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```json\n(.*?)```", readme, re.DOTALL)
+    told = vrag(write(json.loads(shown), tmp_path), "--json")
+    assert told.exit_code == 0, told.output
+    # one of two claims is right, and the right answer's only one is told
+    assert '"precision": 50.0' in told.stdout
+    assert '"recall": 100.0' in told.stdout

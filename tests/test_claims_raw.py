@@ -115,7 +115,7 @@ def test_pictures_are_looked_at_and_nothing_retrieved_is_nothing_to_check(tmp_pa
         ({"response_claims": ["It is red."], "answer2response": []}, "found 0 labels, expected 1"),
         (
             {"response_claims": ["It is red."], "retrieved2response": [["Neutral"]]},
-            "retrieved2response, row 1: found 1 labels, expected 3",
+            "retrieved2response, row 1: found 1 label, expected 3, one an item of",
         ),
         ({"answer2response": ["Perhaps", "Neutral"]}, "answer2response: found the label 'Perhaps'"),
         ({"retrieved_context": "none"}, "retrieved_context: found 'none', expected a list"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any  # what JSON holds
 
@@ -27,6 +27,8 @@ MATRICES = {
     "retrieved2answer": "on_gold",
 }
 """RAGChecker's name of a matrix → the sheet's."""
+_CLAIMED = {"response": "response_claims", "answer": "gt_answer_claims"}
+"""How a matrix's name ends → the list whose claims its rows, or labels, are of."""
 _OF_ITEMS = ("retrieved2response", "retrieved2answer")
 _NOT_YET = (
     "It is not extracted and checked yet: name a model that does so, as in `vrag claims FILE"
@@ -156,20 +158,23 @@ class ClaimsResult:
         found = self._list(name)
         if len(found) != rows:
             raise VragError(
-                f"{self._where}, {name}: found {len(found)} rows, expected {rows}, one a claim."
+                f"{self._where}, {name}: found {_count(found, 'row')}, expected {rows}, one a claim"
+                f" of {_claimed(name)}."
             )
         numbered = enumerate(found, start=1)
-        return tuple(self._labels(f"{name}, row {n}", row, length) for n, row in numbered)
+        of = "an item of retrieved_context"
+        return tuple(self._labels(f"{name}, row {n}", row, length, of) for n, row in numbered)
 
     def _row(self, name: str, length: int) -> Row:
-        return self._labels(name, self._list(name), length)
+        return self._labels(name, self._list(name), length, f"a claim of {_claimed(name)}")
 
-    def _labels(self, name: str, labels: object, length: int) -> Row:
+    def _labels(self, name: str, labels: object, length: int, of: str) -> Row:
+        """A row of labels, one `of` each ("a claim of response_claims")."""
         if not isinstance(labels, list) or len(labels) != length:
-            count = f"{len(labels)} labels" if isinstance(labels, list) else short(labels)
+            count = _count(labels, "label") if isinstance(labels, list) else short(labels)
             raise VragError(
-                f"{self._where}, {name}: found {count}, expected {length}: a missing label is not"
-                " taken for Neutral, a surplus one is not cut."
+                f"{self._where}, {name}: found {count}, expected {length}, one {of}: a missing"
+                " label is not taken for Neutral, a surplus one is not cut."
             )
         for label in labels:
             if not isinstance(label, str | None) or label not in LABELS:
@@ -187,3 +192,11 @@ class ClaimsResult:
         if not isinstance(found, list):
             raise VragError(f"{self._where}, {name}: found {short(found)}, expected a list.")
         return found
+
+
+def _claimed(matrix: str) -> str:
+    return _CLAIMED[matrix.partition("2")[2]]
+
+
+def _count(found: Sequence[object], what: str) -> str:
+    return f"{len(found)} {what}" if len(found) == 1 else f"{len(found)} {what}s"
