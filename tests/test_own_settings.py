@@ -4,6 +4,7 @@ comparisons, under its name.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,8 +29,10 @@ from vrag_kit.analysis import (
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.generation import ask_models, gt_clue, one_in_k, render, zero_shot
+from vrag_kit.generation.slots import Slot
+from vrag_kit.generation.wording import Template
 from vrag_kit.judging import judge_all, load_judge
-from vrag_kit.papers import published
+from vrag_kit.papers import crag_mm, mrag_bench, published
 from vrag_kit.papers.visual_rag import WORDING, printed
 from vrag_kit.plotting import accuracy_figure, baseline_figure, levels_figure, rouge_figure
 from vrag_kit.types import Benchmark, Context, Query
@@ -101,6 +104,55 @@ def test_a_template_alone_where_one_by_k_is_expected_is_told_how_to_be_said() ->
     some = replace(WORDING, settings={**WORDING.settings, "mine": {5: "one_image"}})
     with pytest.raises(VragError, match="no template for the setting 'mine' at k = 3"):
         some.template_of(asked_as("mine", 3))
+
+
+OWN_WORDS = {
+    "templates": {"alone": [{"kind": "text", "text": "Choose."}, "asked", "choices"]},
+    "settings": {"pictures_twice": "examples"},
+}
+
+
+def test_a_parameter_names_a_file_of_ones_own_over_the_papers_words(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(OWN_WORDS), encoding="utf-8")
+    wording = mrag_bench.wording_of(str(file))
+    paper = mrag_bench.wording_of("paper")
+    query = replace(QUERY, choices=("red", "blue"))
+    (message,) = render(wording.template_of(asked_as("no_rag")), query)
+    assert message.parts == ("Choose.\nQuestion: Which colour?\nChoices:\n(A) red\n(B) blue\n",)
+    for same in ("gt_rag", "retrieved_text"):
+        assert wording.template_of(asked_as(same)) == paper.template_of(asked_as(same))
+    own = wording.template_of(asked_as("pictures_twice"))
+    assert own == paper.template("examples")
+    assert wording.read is paper.read
+
+
+def test_so_does_the_layout_of_crag_mm(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({"templates": {"mm_llm": [{"kind": "question"}]}}), encoding="utf-8")
+    wording = crag_mm.wording_of(str(file))
+    (message,) = render(wording.template_of(asked_as("mm_llm")), QUERY)
+    assert message.parts == ("Which colour?",)
+    paper = crag_mm.wording_of("paper")
+    assert wording.template_of(asked_as("task_2")) == paper.template_of(asked_as("task_2"))
+
+
+def test_what_names_no_wording_is_said(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match="wording is 'papre'; expected paper, code, or a JSON file"):
+        mrag_bench.wording_of("papre")
+    with pytest.raises(VragError, match="layout is 'papre'; expected paper, code, or a JSON file"):
+        crag_mm.wording_of("papre")
+    for text, words in (("{", "no wording can be read"), ("[]", "found no wording; expected an")):
+        file = tmp_path / "mine.json"
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(VragError, match=f"mine.json: {words}"):
+            mrag_bench.wording_of(str(file))
+
+
+def test_a_slot_without_an_item_shows_that_of_its_kind() -> None:
+    template = Template("mine", (Slot(kind="question"), Slot(kind="choices")))
+    (message,) = render(template, replace(QUERY, choices=("red",)))
+    assert message.parts == ("Which colour?(A) red\n",)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,8 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import read_wording, render
 from vrag_kit.generation.rendering import rendered
-from vrag_kit.generation.wording import Slot, Template
+from vrag_kit.generation.slots import Slot
+from vrag_kit.generation.wording import Template
 from vrag_kit.papers.crag_mm import WORDINGS as WORDINGS_CRAG
 from vrag_kit.papers.mrag_bench import WORDINGS
 from vrag_kit.papers.visual_rag.wording import WORDING

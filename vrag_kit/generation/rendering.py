@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.wording import FIELD, Slot, Template, all_slots
+from vrag_kit.generation.slots import FIELD, Slot, all_slots
+from vrag_kit.generation.wording import Template
 from vrag_kit.types import Evidence, LazyImage, Message, Prompt, Query, Turn
 
 Part = str | LazyImage

@@ -13,92 +13,20 @@ named slot: {"like": name, field: value}. `render` fills a template's slots.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.reading import READERS, Reader, read_tagged
+from vrag_kit.generation.slots import Slot, all_slots, read_slot
 from vrag_kit.plain import JsonView
-from vrag_kit.types import MODALITIES, Context
+from vrag_kit.types import Context
+from vrag_kit.workspace import path as project_path
 
-KINDS = {
-    "text": "",
-    "question": "{question}",
-    "choices": "({letter}) {choice}\n",
-    "query_image": "{image}",
-    "documents": "",
-    "history": "",
-    "turns": "",
-    "section": "",
-}
-"""What a slot holds → its item, where the wording gives none.
-
-text: fixed words. question, choices, query_image: the query's. documents: evidence, an
-item each. history: earlier turns as text; turns: as messages of their own. section:
-other slots, with one budget.
-"""
-
-FIELD = re.compile(r"\{(\w+)\}")
-"""A place in an item that is filled."""
-
-WHEN = ("", "alone", "talk", "first", "later")
-"""When a slot is there: always; where the question stands alone, or is a turn of a
-conversation; where no earlier turn is told, or some are.
-"""
-_IN_HEADERS = {"question"}
 Worded = str | Mapping[str, str] | Sequence[str | JsonView]
 """How a setting is worded: see `Wording.with_settings`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
-    """A part of a prompt: header, items, footer. Without an item it vanishes whole."""
-
-    kind: str
-    """One of `KINDS`."""
-    name: str = ""
-    """What the wording's file calls it; "" where it stands within a template."""
-    role: str = "user"
-    """Who says it: "user" or "system"."""
-    when: str = ""
-    """One of `WHEN`."""
-    apart: bool = False
-    """Whether a message of its own begins here."""
-    text: str = ""
-    """Fixed words, as they stand; only for the kind "text"."""
-    header: str = ""
-    """Before the items; {question} is filled in."""
-    item: str = ""
-    """One item, with fields in braces: {question}, {letter}, {choice}, {answer},
-    {number}, {image} (the picture itself), {text}, and those of a document's metadata.
-    What lacks a field that the item shows is passed over.
-    """
-    between: str = ""
-    """Between two items."""
-    silence: str = ""
-    """In the place of an answer without words; only for the kind "turns"."""
-    footer: str = ""
-    """After the items; {question} is filled in."""
-    source: str = ""
-    """Takes only documents whose metadata's "source" is this; "" takes any."""
-    modality: str = ""
-    """Takes only documents of this modality (`Evidence.modality`), "image" or "text", so
-    that a caption is no passage; "" takes any.
-    """
-    entries: str = ""
-    """A list in a document's metadata, each of whose entries is an item."""
-    unique: str = ""
-    """A field whose values are shown once each."""
-    first: int = 1
-    """{number} of the first item."""
-    budget: int | None = None
-    """Characters at most, header and footer included; None for no limit."""
-    overflow: str = "skip"
-    """What does not fit is passed over ("skip"), or ends the slot ("stop")."""
-    slots: tuple[Slot, ...] = ()
-    """What a section holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,19 +87,24 @@ class Wording:
         Raises `VragError`, naming the setting, for an unknown template, kind, field or
         slot.
         """
-        named: dict[str, Slot] = {}
-        for template in self.templates.values():
-            named |= {slot.name: slot for slot in all_slots(template.slots) if slot.name}
+        named = self.named_slots()
         templates, settings = dict(self.templates), dict(self.settings)
         for setting, value in own.items():
             where = f"setting {setting!r}"
             if isinstance(value, str | Mapping):
                 settings[setting] = _by_k(value, where)
                 continue
-            slots = tuple(_slot(each, named, where) for each in value)
+            slots = tuple(read_slot(each, named, where) for each in value)
             templates[setting] = Template(setting, slots)
             settings[setting] = {None: setting}
         return replace(self, templates=templates, settings=settings)
+
+    def named_slots(self) -> dict[str, Slot]:
+        """The slots that have a name in the file, by it."""
+        named: dict[str, Slot] = {}
+        for template in self.templates.values():
+            named |= {slot.name: slot for slot in all_slots(template.slots) if slot.name}
+        return named
 
     def only(self, name: str) -> Wording:
         """The same templates, with this one for every setting that shows documents; one
@@ -189,9 +122,7 @@ class Wording:
         """The same templates with other budgets, in characters, for slots by their name
         in the file. Raises `VragError` for a name that no template uses.
         """
-        names: set[str] = set()
-        for template in self.templates.values():
-            names |= {slot.name for slot in all_slots(template.slots) if slot.name}
+        names = set(self.named_slots())
         if unknown := sorted(set(budgets) - names):
             raise VragError(
                 f"no slot {unknown[0]!r} to give a budget; expected some of"
@@ -204,89 +135,64 @@ class Wording:
         return replace(self, templates=templates)
 
 
-def all_slots(slots: Sequence[Slot]) -> Iterator[Slot]:
-    """Slots, each before those within it."""
-    for slot in slots:
-        yield slot
-        yield from all_slots(slot.slots)
+def open_wording(name: str, known: Mapping[str, Wording], what: str) -> Wording:
+    """The wording that a parameter names: one of `known`, or a JSON file of one's own,
+    read over the first of them (`read_wording`).
+
+    Raises `VragError`, beginning with `what`, for what is neither, and as that does.
+    """
+    if name in known:
+        return known[name]
+    file = project_path(str(name))
+    if not file.is_file():
+        raise VragError(
+            f"{what} is {name!r}; expected {', '.join(known)}, or a JSON file of your own, and"
+            f" {file} is none."
+        )
+    return read_wording(file, next(iter(known.values())))
 
 
-def read_wording(path: Path | str) -> Wording:
-    """The wording in a JSON file.
+def read_wording(path: Path | str, over: Wording | None = None) -> Wording:
+    """The wording in a JSON file; what it leaves out of slots, templates, settings and
+    answer is that of `over`.
 
-    Raises `VragError`, naming the file and the place, for an unknown kind, field, slot,
-    template or reader.
+    Raises `VragError`, naming the file and the place, for what is no JSON object, and for
+    an unknown kind, field, slot, template or reader.
     """
     path = Path(path)
-    data = json.loads(path.read_text(encoding="utf-8"))
-    where = str(path)
-    named: dict[str, Slot] = {}
+    data, where = _object(path), str(path)
+    named = over.named_slots() if over else {}
     for name, value in data.get("slots", {}).items():  # a section may name those before it
-        slot = _slot(value, named, f"{where}: slot {name!r}")
+        slot = read_slot(value, named, f"{where}: slot {name!r}")
         named[name] = replace(slot, name=name)
-    templates = {}
-    for name, values in data["templates"].items():
-        slots = tuple(_slot(value, named, f"{where}: template {name!r}") for value in values)
+    templates = dict(over.templates) if over else {}
+    for name, values in data.get("templates", {}).items():
+        slots = tuple(read_slot(value, named, f"{where}: template {name!r}") for value in values)
         templates[name] = Template(name, slots)
-    settings = {
-        name: _by_k(value, f"{where}: setting {name!r}")
-        for name, value in data.get("settings", {}).items()
-    }
+    settings = dict(over.settings) if over else {}
+    for name, value in data.get("settings", {}).items():
+        settings[name] = _by_k(value, f"{where}: setting {name!r}")
     _check_settings(settings, templates, f"{where}: ")
-    reader = data.get("answer", "tagged")
-    if reader not in READERS:
+    reader = data.get("answer", "" if over else "tagged")
+    if reader and reader not in READERS:
         raise VragError(
             f"{where}: answer is {reader!r}; expected one of {', '.join(READERS)}, or none of them"
             " and a function: replace(read_wording(…), read=…)."
         )
-    return Wording(templates=templates, settings=settings, read=READERS[reader])
+    read = READERS[reader] if reader or over is None else over.read
+    return Wording(templates=templates, settings=settings, read=read)
 
 
-def _slot(value: str | JsonView, named: Mapping[str, Slot], where: str) -> Slot:
-    """A slot as the file has it: a mapping, or the name of a slot."""
-    if isinstance(value, str):
-        if value not in named:
-            raise VragError(
-                f"{where}: no slot {value!r}; expected a mapping, or one of {', '.join(named)}."
-            )
-        return named[value]
-    known = [field.name for field in fields(Slot) if field.name != "name"]
-    if unknown := sorted(set(value) - {*known, "like"}):
-        raise VragError(f"{where}: unknown field {unknown[0]!r}; expected {', '.join(known)}.")
-    own = {name: each for name, each in value.items() if name != "like"}
-    if "slots" in own:
-        own["slots"] = tuple(_slot(each, named, where) for each in own["slots"])
-    if "like" in value:
-        slot = replace(_slot(str(value["like"]), named, where), **own)
-    else:
-        slot = Slot(**{"kind": "", "item": KINDS.get(value.get("kind", ""), ""), **own})
-    _check(slot, where)
-    return slot
-
-
-def _check(slot: Slot, where: str) -> None:
-    """Raise `VragError` for a slot that could never be filled, or not as it says."""
-    if slot.kind not in KINDS:
-        raise VragError(
-            f"{where}: kind is {slot.kind or None!r}; expected one of {', '.join(KINDS)}."
-        )
-    if slot.when not in WHEN:
-        raise VragError(f"{where}: when is {slot.when!r}; expected one of {', '.join(WHEN[1:])}.")
-    if slot.role not in ("user", "system"):
-        raise VragError(f"{where}: role is {slot.role!r}; expected 'user' or 'system'.")
-    if slot.overflow not in ("skip", "stop"):
-        raise VragError(f"{where}: overflow is {slot.overflow!r}; expected 'skip' or 'stop'.")
-    if slot.modality not in ("", *MODALITIES):
-        raise VragError(
-            f"{where}: modality is {slot.modality!r}; expected one of {', '.join(MODALITIES)}."
-        )
-    if slot.kind in ("documents", "history") and not FIELD.search(slot.item):
-        raise VragError(f"{where}: its item shows nothing; give it a field such as {{text}}.")
-    if odd := set(FIELD.findall(slot.header + slot.footer)) - _IN_HEADERS:
-        raise VragError(
-            f"{where}: header or footer holds {{{sorted(odd)[0]}}}; only {{question}} is filled in"
-            " there. Put fixed words with braces into a slot of the kind 'text'."
-        )
+def _object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file: values of any type, by name."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise VragError(f"{path}: no wording can be read ({error}); expected JSON.") from error
+    known = ("slots", "templates", "settings", "answer")
+    if not isinstance(data, dict) or not set(known) & set(data):
+        raise VragError(f"{path}: found no wording; expected an object with {', '.join(known)}.")
+    return data
 
 
 def _with_budgets(slot: Slot, budgets: Mapping[str, int]) -> Slot:

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from vrag_kit.generation.wording import Slot, Template, Wording
+from vrag_kit.generation.slots import Slot
+from vrag_kit.generation.wording import Template, Wording
 from vrag_kit.papers.mrag_suite.prompts import EXAMPLES, REASONING, PromptDesign, prompt_design
 from vrag_kit.papers.mrag_suite.wording import SETTINGS, suite_wording
 from vrag_kit.papers.visual_rag.wording import WORDING

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from vrag_kit.errors import VragError
-from vrag_kit.generation.wording import Wording, read_wording
+from vrag_kit.generation.wording import Wording, open_wording, read_wording
 
 IMAGE_CHARS = 8_000
 WEB_CHARS = 32_000
@@ -27,14 +26,13 @@ task_1, task_2 and task_3, and read answers whole.
 def wording_of(
     layout: str = "paper", *, image_chars: int = IMAGE_CHARS, web_chars: int = WEB_CHARS
 ) -> Wording:
-    """The prompts in a layout, their contexts in so many characters, headings included.
+    """The prompts in a layout, their contexts in so many characters, headings included; a
+    layout may be a JSON file of one's own, which leaves out what it has as the paper.
 
-    Raises `VragError` for an unknown layout.
+    Raises `VragError` as `open_wording` does.
     """
-    if layout not in WORDINGS:
-        raise VragError(f"layout is {layout!r}; expected one of {', '.join(WORDINGS)}.")
     budgets = {"image context": image_chars, "web context": web_chars}
-    return WORDINGS[layout].within(budgets)
+    return open_wording(layout, WORDINGS, "layout").within(budgets)
 
 
 def rewriting_wording(*, image_chars: int = IMAGE_CHARS) -> Wording:

@@ -101,7 +101,7 @@ from vrag_kit.papers.mrag_bench.text_settings import (
     retrieved_text,
 )
 from vrag_kit.papers.mrag_bench.turned import one_of_each, turned
-from vrag_kit.papers.mrag_bench.wording import WORDINGS
+from vrag_kit.papers.mrag_bench.wording import WORDINGS, wording_of
 from vrag_kit.papers.told_numbers import Claim
 
 __all__ = [
@@ -203,4 +203,5 @@ __all__ = [
     "with_official",
     "with_scenarios",
     "without_alike",
+    "wording_of",
 ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vrag_kit.generation.wording import read_wording
+from vrag_kit.generation.wording import Wording, open_wording, read_wording
 
 _FOLDER = Path(__file__).parent
 
@@ -15,3 +15,12 @@ WORDINGS = {name: read_wording(_FOLDER / f"wording_{name}.json") for name in ("p
 examples in order, and have the templates alone, examples, passages, and examples and
 passages; also for the kit's own settings.
 """
+
+
+def wording_of(wording: str) -> Wording:
+    """The prompts that the parameter `wording` names: of `WORDINGS`, or a JSON file of
+    one's own, which leaves out what it has as the paper.
+
+    Raises `VragError` as `open_wording` does.
+    """
+    return open_wording(wording, WORDINGS, "wording")

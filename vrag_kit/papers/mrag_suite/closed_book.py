@@ -9,7 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.generation.reading import READERS
-from vrag_kit.generation.wording import Slot, Template, Wording
+from vrag_kit.generation.slots import Slot
+from vrag_kit.generation.wording import Template, Wording
 
 CLOSED_BOOK = "zero_shot"
 """The setting in which a closed book is asked."""

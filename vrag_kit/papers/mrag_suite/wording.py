@@ -9,7 +9,8 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.reading import READERS
-from vrag_kit.generation.wording import Slot, Template, Wording
+from vrag_kit.generation.slots import Slot
+from vrag_kit.generation.wording import Template, Wording
 from vrag_kit.papers.mrag_suite.prompts import EXAMPLES, REASONING, prompt_design
 
 _WORDS: dict[str, str] = json.loads(
