@@ -477,3 +477,21 @@ def test_a_store_whose_writer_was_killed_is_forecast_without_what_was_half_writt
     foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING)
     assert [asked.forecast.calls for asked in foresight.models] == [1]
     assert (foresight.failed, foresight.partly) == ({}, {})
+
+
+def test_one_k_alone_is_as_good_as_a_curve(parameters, tmp_path: Path) -> None:
+    names = ("04_top_k_vs_one_in_k", "05_gcue_curves", "07_easy_negatives", "15_error_budget")
+    books = [SEARCHING, *(f"visual_rag/{name}" for name in names)]
+    one = {"ks": [5], "cutoffs": [5], "position_ks": [5], "draws": 1, "position_draws": 1}
+    cache = str(tmp_path / "embeddings")
+    found, missing = check_parameters(parameters(notebooks=books, **one, cache_dir=cache))
+    assert missing == []
+    assert not [line for line in found if "counted without" in line]
+    assert any(re.search(r"with 5 images, takes", line) for line in found)
+
+
+@pytest.mark.parametrize("ks", [[], [0, 5], ["5"], [2.5], [True]])
+def test_ks_that_are_no_numbers_of_images_are_refused_at_once(ks: list[object], parameters) -> None:
+    words = r"ks is .* Its items are whole numbers from 1 on, one at least"
+    with pytest.raises(VragError, match=words):
+        check_parameters(parameters(notebooks=LARGE, ks=ks))

@@ -115,6 +115,8 @@ def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_
     judge = TruthRuleJudge()
     tells = {part: page_tells(judge, single, part) for part in ("snippets", "full pages")}
     web = paper.web_recall(services.web, asked, tells)
+    assert list(web["k"].unique()) == list(paper.WEB_CUTOFFS)
+    assert list(paper.web_recall(services.web, asked, tells, 3)["k"].unique()) == [3]
     best = web.groupby(["asked", "setting"])["value"].mean()
     assert best["as meant", "full pages"] >= best["as meant", "snippets"]
     rows = []

@@ -46,6 +46,7 @@ from vrag_kit.plotting import (
     variants_figure,
 )
 from vrag_kit.plotting.style import CLUE, METRIC_NAMES
+from vrag_kit.retrieval import PERFECT, RANDOM
 from vrag_kit.types import Benchmark
 
 
@@ -151,6 +152,15 @@ def test_the_retriever_figure_says_whose_data_and_what_the_groups_are(
     legend = figure.axes[-1].get_legend().get_texts()
     assert mark in [text.get_text() for text in legend]
     assert guide.groups_are == "species"
+
+
+def test_at_one_cut_off_alone_the_reference_orders_are_still_seen(guide: Benchmark) -> None:
+    paper = printed_retrieval()
+    one = paper.query("retriever == 'CLIP' and k == 5").assign(n=9)
+    ends = [one.assign(retriever=name) for name in (RANDOM, PERFECT)]
+    figure = retriever_figure(pd.concat(ends), paper, guide)
+    lines = {line.get_label(): line for line in figure.axes[0].lines}
+    assert {lines[name].get_marker() for name in (RANDOM, PERFECT)} == {"_"}
 
 
 def test_standard_ndcg_stands_beside_the_one_that_the_paper_fits(guide: Benchmark) -> None:

@@ -16,6 +16,8 @@ from worded import worded
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
+    ONE_IN_K,
+    TOP_K,
     clue_moved,
     enough_clues,
     first_clue,
@@ -25,6 +27,7 @@ from vrag_kit.generation import (
     non_clue,
     one_in_k,
     one_in_k_easy,
+    over_one,
     top_k,
     zero_shot,
 )
@@ -366,3 +369,17 @@ def test_each_notebook_tells_what_it_needs_of_a_question() -> None:
     ]
     assert not table.loc["18_why_distractors_hurt", "cut"]
     assert not pools_needed(benchmark(10, 20))["cut"].any()
+    few = pools_needed(benchmark(2, 10), ks=[1, 3, 5], cutoffs=[1, 12]).set_index("notebook")
+    assert few.loc["05_gcue_curves", ["candidates", "non_clues"]].tolist() == [0, 4]
+    assert few.loc["06_number_of_clues", ["candidates", "non_clues"]].tolist() == [5, 4]
+    cut = ["15_error_budget", "19_abstention_as_detection"]  # whose other k are their own
+    assert list(few.index[few["cut"]]) == cut
+
+
+def test_one_list_of_ks_serves_both_settings() -> None:
+    assert over_one(TOP_K) == list(ONE_IN_K)
+    assert over_one([5, 1]) == [5]
+    b = benchmark(2, 10)
+    assert one_in_k(b, ks=over_one([1, 3])) == one_in_k(b, ks=[3])
+    with pytest.raises(VragError, match=r"ks is \[1\]: .* Add a k above 1"):
+        over_one([1])

@@ -21,6 +21,7 @@ from vrag_kit.generation.contexts import (
     non_clue,
     one_in_k,
     one_in_k_easy,
+    over_one,
     top_k,
     zero_shot,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "non_clue",
     "one_in_k",
     "one_in_k_easy",
+    "over_one",
     "people_answers",
     "prompt_of",
     "read_choices",

@@ -101,6 +101,20 @@ def top_k(
     return contexts
 
 
+def over_one(ks: Sequence[int]) -> list[int]:
+    """Those of `ks` at which a clue has company, above 1, as `one_in_k` takes them.
+
+    Raises `VragError` where there is none.
+    """
+    among = [k for k in ks if k > 1]
+    if not among:
+        raise VragError(
+            f"ks is {list(ks)}: one image leaves no room beside the clue. Add a k above 1, such as"
+            " 3."
+        )
+    return among
+
+
 def one_in_k(
     benchmark: Benchmark,
     *,

@@ -86,7 +86,9 @@ def _metric(axis: Axes, table: pd.DataFrame, colors: Mapping[str, str]) -> None:
     for (mark, name), line in lines:
         color, label = colors[str(name)], f"{name}{mark}"
         if name in REFERENCES:
-            axis.plot(line["k"], line["value"], "--", color=color, linewidth=1.4, label=label)
+            style = "--" if len(line) > 1 else "_"  # a line of one point shows nothing
+            (drawn,) = axis.plot(line["k"], line["value"], style, color=color, label=label)
+            drawn.set(linewidth=1.4, markersize=16)
             continue
         x = line["k"] * _APART ** shifts[mark, name]
         (points,) = axis.plot(x, line["value"], "o-", color=color, label=label)

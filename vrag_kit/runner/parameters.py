@@ -160,6 +160,8 @@ def _refuse_misfit(name: str, value: Any, default: Any, what: str, notebook: Pat
     list_hint = (
         " In YAML each item of a list begins with '- '." if isinstance(default, list) else ""
     )
+    if _counts(default):
+        list_hint = f" Its items are whole numbers from 1 on, one at least.{list_hint}"
     mapping_hint = (
         f" In YAML: {name}: {{{next(iter(default))}: …}}." if isinstance(default, dict) else ""
     )
@@ -178,7 +180,15 @@ def _fits(name: str, value: Any, default: Any) -> bool:
         return isinstance(value, bool) and isinstance(default, bool)
     if isinstance(default, float):
         return isinstance(value, int | float)
+    if _counts(default):
+        return _counts(value)
     return isinstance(value, type(default))
+
+
+def _counts(value: Any) -> bool:
+    """Whether a parameter is a list of numbers from 1 on, as `ks` are."""
+    whole = isinstance(value, list) and value
+    return bool(whole) and all(type(each) is int and each > 0 for each in value)
 
 
 def models_in(values: Mapping[str, Any]) -> list[Any]:  # Any: entries, as YAML has them

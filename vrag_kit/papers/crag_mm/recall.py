@@ -37,13 +37,13 @@ def image_recall(
     benchmark: Benchmark, services: Mapping[str, SearchService], k: int = IMAGE_CUTOFFS[-1]
 ) -> pd.DataFrame:
     """Whether each service finds the asked entity among the first hits of a query's
-    picture: `entity_recall` at `IMAGE_CUTOFFS` up to k, with the columns setting (the
+    picture: `entity_recall` at `IMAGE_CUTOFFS` up to k, and k, with the columns setting (the
     services' names here), kind ("egocentric" or "normal") and image_quality.
 
     Queries whose entity the data do not tell are absent; the table may be empty.
     """
     queries = [query for query in benchmark.queries.values() if query.entity]
-    cutoffs = [each for each in IMAGE_CUTOFFS if each <= k]
+    cutoffs = [*(each for each in IMAGE_CUTOFFS if each < k), k]
     tables = []
     for setting, service in services.items():
         run = service.search(queries, k)
@@ -64,10 +64,10 @@ def web_recall(
     k: int = WEB_CUTOFFS[-1],
 ) -> pd.DataFrame:
     """Whether one of the first pages tells the answer: `search_recall` at `WEB_CUTOFFS`
-    up to k, with the columns setting (a name of `tells`: of what is read) and asked (a
+    up to k, and k, with the columns setting (a name of `tells`: of what is read) and asked (a
     name of `asked`: of what is searched for).
     """
-    cutoffs = [each for each in WEB_CUTOFFS if each <= k]
+    cutoffs = [*(each for each in WEB_CUTOFFS if each < k), k]
     tables = []
     for name, queries in asked.items():
         run = service.search(queries, k)

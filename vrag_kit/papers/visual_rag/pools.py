@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from vrag_kit.generation import ONE_IN_K, TOP_K
+from vrag_kit.generation import TOP_K
 from vrag_kit.retrieval import CUTOFFS
 from vrag_kit.types import Benchmark
 
@@ -19,28 +20,33 @@ class _Needed:
     """What stands beside the clue, or in its place."""
 
 
-_BOTH = _Needed(candidates=max(TOP_K), non_clues=max(ONE_IN_K) - 1)
-_NEEDED = {
-    "02_retriever_comparison": _Needed(candidates=max(CUTOFFS)),
-    "04_top_k_vs_one_in_k": _BOTH,
-    "05_gcue_curves": _Needed(non_clues=_BOTH.non_clues),
-    "06_number_of_clues": _Needed(candidates=max(TOP_K), non_clues=9),
-    "07_easy_negatives": _Needed(non_clues=_BOTH.non_clues),
-    "08_inat24_corpus": _Needed(candidates=max(TOP_K)),
-    "10_abstention": _BOTH,
-    "13_rouge": _BOTH,
-    "15_error_budget": _BOTH,
-    "18_why_distractors_hurt": _Needed(non_clues=4),
-    "19_abstention_as_detection": _Needed(candidates=max(TOP_K), non_clues=20),
-}
-"""With the parameters that the notebooks have by themselves."""
+def _needed(ks: Sequence[int], cutoffs: Sequence[int]) -> dict[str, _Needed]:
+    """Notebook → what it takes with these, and else with its own parameters."""
+    retrieved = _Needed(candidates=max(ks))
+    beside = _Needed(non_clues=max(ks) - 1)
+    both = replace(retrieved, non_clues=beside.non_clues)
+    return {
+        "02_retriever_comparison": _Needed(candidates=max(cutoffs)),
+        "04_top_k_vs_one_in_k": both,
+        "05_gcue_curves": beside,
+        "06_number_of_clues": replace(retrieved, non_clues=min(10, max(ks)) - 1),
+        "07_easy_negatives": beside,
+        "08_inat24_corpus": retrieved,
+        "10_abstention": both,
+        "13_rouge": both,
+        "15_error_budget": replace(retrieved, non_clues=19),
+        "18_why_distractors_hurt": _Needed(non_clues=4),
+        "19_abstention_as_detection": replace(retrieved, non_clues=20),
+    }
 
 
-def pools_needed(benchmark: Benchmark) -> pd.DataFrame:
+def pools_needed(
+    benchmark: Benchmark, *, ks: Sequence[int] = TOP_K, cutoffs: Sequence[int] = CUTOFFS
+) -> pd.DataFrame:
     """One row a notebook: candidates and non_clues, what each question must have for its
-    largest k, at the notebook's own parameters; has_candidates and has_non_clues, the
-    fewest of a question here; and cut, whether its k end earlier. The other notebooks
-    take a clue and a non-clue at most.
+    largest k, at these `ks` and `cutoffs` and else at the notebook's own parameters;
+    has_candidates and has_non_clues, the fewest of a question here; and cut, whether its
+    k end earlier. The other notebooks take a clue and a non-clue at most.
     """
     candidates, non_clues = [], []
     for query_id in benchmark.queries:
@@ -51,7 +57,7 @@ def pools_needed(benchmark: Benchmark) -> pd.DataFrame:
         non_clues.append(len(shown - set(benchmark.relevant(query_id))))
     rows = [
         (name, needed.candidates, needed.non_clues, min(candidates), min(non_clues))
-        for name, needed in _NEEDED.items()
+        for name, needed in _needed(ks, cutoffs).items()
     ]
     columns = ["notebook", "candidates", "non_clues", "has_candidates", "has_non_clues"]
     table = pd.DataFrame(rows, columns=columns)
