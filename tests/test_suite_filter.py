@@ -243,6 +243,16 @@ def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
         filter_controls(pd.concat([table, table.assign(setting="both")]), decide)
 
 
+def test_where_all_scores_are_equal_there_is_no_interval_of_no_width() -> None:
+    asked = benchmark(*map(question, "abcd"))
+    book = judged({"one": {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}})
+    answered = judged({"one": dict.fromkeys("abcd", 0.0)})
+    found = filter_controls(answered, filter_without(asked, book, ANY), draws=5)
+    row = found.set_index("control").loc["the filter"]
+    assert row["value"] == 0
+    assert np.isnan([row["ci_low"], row["ci_high"]]).all()
+
+
 def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> None:
     asked = benchmark(*map(question, "abc"))
     book = judged({"one": {"a": 1.0, "b": 0.0, "c": 0.0}, "two": {"a": 0.0, "b": 1.0, "c": 0.0}})

@@ -63,7 +63,8 @@ def filter_controls(
 
     `judged` are the answers to all questions in one arm. With a decided filter the
     interval is a percentile bootstrap over groups of the mean over kept less that over
-    all questions, NaN for one group. Of the random drop, of as many questions of each
+    all questions; NaN for one group, and where all scores are equal, of which resampling
+    would pretend to be sure. Of the random drop, of as many questions of each
     domain as the filter drops, value is the mean over `draws` drops, near 0 by
     construction, and the interval holds 95 % of them: what a drop of this size does by
     chance. Questions without a score count in n_failed and in no mean. Where too few
@@ -120,7 +121,7 @@ def _change(known: pd.DataFrame, stays: np.ndarray, seed: int) -> tuple[float, f
     totals = np.concatenate(drawn)
     totals = totals[totals[:, 1] > 0]
     changes = totals[:, 0] / totals[:, 1] - totals[:, 2] / totals[:, 3]
-    if len(names) == 1:
+    if len(names) == 1 or not np.ptp(values):
         return value, np.nan, np.nan, int(stays.sum())
     low, high = np.quantile(changes, [0.025, 0.975])
     return float(value), float(low), float(high), int(stays.sum())
