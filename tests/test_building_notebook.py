@@ -13,7 +13,8 @@ import yaml
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.fieldguide.pages import EDITIONS, plan_page, slots
 from vrag_kit.fieldguide.traits import spellings
-from vrag_kit.runner.execution import Crew, execute, why_it_failed
+from vrag_kit.runner.execution import Crew, execute
+from vrag_kit.runner.failures import why_it_failed
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 def run(notebook: str, out: Path, parameters: dict[str, object]) -> None:
     out.parent.mkdir(exist_ok=True)
     status = execute(ROOT / "notebooks" / f"{notebook}.ipynb", out, parameters, Crew())
-    assert status == 0, why_it_failed(out, status)
+    assert status == 0, why_it_failed(out, status, starved=False)
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from vrag_kit.runner.failures import memory_kills, why_it_failed
+
 
 def notebook(path: Path, parameters: str, *cells: str) -> None:
     book = nbformat.v4.new_notebook(
@@ -203,34 +205,35 @@ def test_a_kernel_that_dies_as_it_starts_is_started_again(
     assert (project / "figures" / "guide" / "01_one.csv").exists() == (status == 0)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+KILL = "import os, signal, time\nos.kill({}, signal.SIGKILL)\ntime.sleep(5)"
+HALF = "import pathlib\npathlib.Path('runs/guide/p/guide/03_three.ipynb').write_text('{')\n"
+"""The copy is as half written as papermill would leave it."""
+
+
+@pytest.mark.skipif(memory_kills() is None, reason="needs a system that tells of its memory")
 @pytest.mark.parametrize("jobs", ["1", "2"])
-@pytest.mark.parametrize(
-    ("victim", "words"),
-    [
-        ("os.getpid()", "the kernel died, perhaps out of memory"),
-        ("os.getppid()", "its process was killed, perhaps for memory; see "),
-    ],
-    ids=["kernel", "papermill"],
-)
-def test_what_is_killed_for_memory_does_not_take_the_run_with_it(
-    project: Path, victim: str, words: str, jobs: str
+def test_what_is_killed_is_named_and_does_not_take_the_run_with_it(
+    project: Path, jobs: str
 ) -> None:
-    # the copy is as half written as papermill would leave it
-    dying = (
-        "import os, signal, pathlib\n"
-        f"if {victim!r} == 'os.getppid()':\n"
-        "    pathlib.Path('runs/guide/p/guide/01_one.ipynb').write_text('{\"cells\": [')\n"
-        f"os.kill({victim}, signal.SIGKILL)\nimport time; time.sleep(5)"
-    )
-    notebook(project / "notebooks" / "guide" / "01_one.ipynb", "k = 1", dying)
+    books = project / "notebooks" / "guide"
+    notebook(books / "01_one.ipynb", "k = 1", KILL.format("os.getpid()"))
+    notebook(books / "03_three.ipynb", "k = 1", HALF + KILL.format("os.getppid()"))
     done = vrag(project, "run", "params/guide/p.yaml", "--jobs", jobs)
     assert done.returncode == 1, done.stderr
-    assert words in done.stdout
     assert (project / "figures" / "guide" / "02_two.csv").exists()
-    one, two = done.stdout.splitlines()[-2:]
+    one, two, three = done.stdout.splitlines()[-3:]
     assert one.split()[:2] == ["guide/01_one", "failed"]
+    assert "`: the kernel died, and not for want of memory" in one
     assert two.split()[:2] == ["guide/02_two", "done"]
+    assert three.split()[:2] == ["guide/03_three", "failed"]
+    assert "papermill was killed by signal 9 (Killed), and not for want of memory; see " in three
+
+
+def test_where_memory_was_short_or_nobody_can_tell_that_is_said_with_a_perhaps(
+    tmp_path: Path,
+) -> None:
+    said = why_it_failed(tmp_path / "01_one.ipynb", -9, starved=True)
+    assert said.startswith("papermill was killed by signal 9 (Killed), perhaps out of memory; see")
 
 
 def test_a_file_of_many_gigabytes_is_not_read_to_tell_whether_it_changed(project: Path) -> None:

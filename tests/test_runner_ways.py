@@ -191,4 +191,4 @@ def test_what_papermill_started_does_not_outlive_it(project: Path) -> None:
     below[0].kill()
     said, _ = runner.communicate(timeout=90)
     assert soon(lambda: not any(map(psutil.Process.is_running, below))), below
-    assert "cell 2 `import pathlib, subprocess, sys, time`: its process was killed" in said
+    assert "cell 2 `import pathlib, subprocess, sys, time`: papermill was killed" in said

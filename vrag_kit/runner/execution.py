@@ -1,4 +1,4 @@
-"""One notebook executed by papermill, in a process of its own, and how it ended."""
+"""One notebook executed by papermill, in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import psutil
 import yaml
-from nbformat import NotebookNode
 
-from vrag_kit.runner.plan import name_of, read_notebook
+from vrag_kit.runner.plan import name_of
 from vrag_kit.tally import PLACE
 from vrag_kit.workspace import project_root
 
@@ -33,8 +31,6 @@ _NOISE = (
     "[IPKernelApp]",
     "<",
 )
-_ADDED = {"injected-parameters", "papermill-error-cell-tag"}
-"""Tags of cells that papermill adds."""
 _STARTS = 3
 """How often a kernel is started that dies before a cell was run."""
 _DIED_EARLY = "Kernel died before replying"
@@ -166,36 +162,3 @@ def _end_with_runner() -> None:
         with suppress(psutil.Error):
             child.kill()
     os._exit(1)
-
-
-def why_it_failed(output: Path, status: int) -> str:
-    """The failing cell of an executed notebook: its number in the notebook as written,
-    its first line and error; or else how papermill ended.
-    """
-    log = output.with_suffix(".log")
-    killed = "its process was killed, perhaps for memory" if status < 0 else ""
-    ended = f"{killed or f'papermill ended with status {status}'}; see {log}"
-    try:
-        book = read_notebook(output)
-    except (OSError, ValueError, nbformat.ValidationError, AttributeError):
-        return ended  # nothing was written yet, or only half of it
-    number = 0
-    for cell in book.cells:
-        if _ADDED & set(cell.metadata.get("tags", [])):
-            continue
-        number += 1
-        if fault := _fault(cell):
-            first = next(iter(cell.source.splitlines()), "")
-            return f"cell {number} `{first}`: {killed or fault}"
-    return ended
-
-
-def _fault(cell: NotebookNode) -> str:
-    """What went wrong in a cell; "" when nothing did."""
-    for result in cell.get("outputs", []):
-        if result.output_type == "error":
-            return f"{result.ename}: {result.evalue}"
-    started = cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
-    if started and "shell.execute_reply" not in cell.metadata.get("execution", {}):
-        return "the kernel died, perhaps out of memory"
-    return ""

@@ -21,7 +21,8 @@ from filelock import FileLock, Timeout
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.runner.copies import what_is_wrong
-from vrag_kit.runner.execution import Crew, execute, tally_of, why_it_failed
+from vrag_kit.runner.execution import Crew, execute, tally_of
+from vrag_kit.runner.failures import memory_kills, why_it_failed
 from vrag_kit.runner.finished import figures_of, ingredients
 from vrag_kit.runner.parameters import RUN_WITH, declared
 from vrag_kit.runner.plan import Plan, name_of, read_plan
@@ -99,10 +100,25 @@ def _run_all(given: Mapping[Path, dict[str, Any]], folder: Path, jobs: int | Non
     crew = Crew(share.threads)
     with ThreadPoolExecutor(share.jobs) as pool:
         try:
-            return list(pool.map(lambda book: _run(book, given[book], folder, crew), given))
+            return list(pool.map(lambda book: _tried(book, given[book], folder, crew), given))
         finally:  # also when interrupted: nothing goes on behind the user's back
             pool.shutdown(wait=False, cancel_futures=True)
             crew.stop()
+
+
+def _tried(notebook: Path, parameters: dict[str, Any], folder: Path, crew: Crew) -> Outcome:
+    """As `_run`; a disk that takes no more fails this notebook, and not the others."""
+    name = name_of(notebook)
+    began = time.monotonic()
+    try:
+        return _run(notebook, parameters, folder, crew)
+    except OSError as error:
+        detail = (
+            f"{error.filename or folder / name}: {error.strerror or error}. Free space, and run the"
+            " same command again: it goes on where it was."
+        )
+    print(f"[{name}] FAILED: {detail}", flush=True)
+    return Outcome(name, "failed", time.monotonic() - began, detail)
 
 
 def _run(notebook: Path, parameters: dict[str, Any], folder: Path, crew: Crew) -> Outcome:
@@ -117,14 +133,15 @@ def _run(notebook: Path, parameters: dict[str, Any], folder: Path, crew: Crew) -
     output.unlink(missing_ok=True)  # what an older run left says nothing about this one
     note.unlink(missing_ok=True)
     print(f"[{name}] running", flush=True)
-    began = time.monotonic()
+    began, kills = time.monotonic(), memory_kills()
     status = execute(notebook, output, parameters, crew)
     seconds = time.monotonic() - began
     if crew.stopped:
         print(f"[{name}] stopped", flush=True)
         return Outcome(name, "stopped", seconds, "")
     if status:
-        detail = why_it_failed(output, status)
+        starved = kills is None or memory_kills() != kills
+        detail = why_it_failed(output, status, starved=starved)
         print(f"[{name}] FAILED: {detail}", flush=True)
         return Outcome(name, "failed", seconds, detail)
     # data are looked at again: the notebook may have drawn them

@@ -1,0 +1,78 @@
+"""Why a notebook's run failed, in one line."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from signal import strsignal
+
+import nbformat
+from nbformat import NotebookNode
+
+from vrag_kit.runner.plan import read_notebook
+
+_ADDED = {"injected-parameters", "papermill-error-cell-tag"}
+"""Tags of cells that papermill adds."""
+
+
+def memory_kills() -> int | None:
+    """How many processes the system has ended for want of memory since it started; None
+    where it does not tell (it is not Linux).
+    """
+    with suppress(OSError):
+        for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return None
+
+
+def why_it_failed(output: Path, status: int, *, starved: bool) -> str:
+    """The failing cell of an executed notebook: its number in the notebook as written,
+    its first line and error; or else how papermill ended. `starved`: memory may have been
+    short meanwhile, as far as that can be told (`memory_kills`).
+    """
+    log = output.with_suffix(".log")
+    memory = "perhaps out of memory" if starved else "and not for want of memory"
+    killed = ""
+    if status < 0:
+        killed = f"papermill was killed by signal {-status} ({strsignal(-status)}), {memory}"
+    ended = f"{killed or _last_words(log) or f'papermill ended with status {status}'}; see {log}"
+    died = f"the kernel died, {memory}"
+    try:
+        book = read_notebook(output)
+    except (OSError, ValueError, nbformat.ValidationError, AttributeError):
+        return ended  # nothing was written yet, or only half of it
+    number = 0
+    for cell in book.cells:
+        if _ADDED & set(cell.metadata.get("tags", [])):
+            continue
+        number += 1
+        if fault := _fault(cell, died):
+            first = next(iter(cell.source.splitlines()), "")
+            return f"cell {number} `{first}`: {killed or fault}"
+    return ended
+
+
+def _last_words(log: Path) -> str:
+    """The error with which papermill itself ended, as for a copy that the disk did not
+    take; "" for none.
+    """
+    try:
+        text = log.read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    parts = text.rsplit("Traceback (most recent call last)", 1)
+    found = re.search(r"Z ([\w.]*(?:Error|Exception)\b.*)", parts[-1]) if parts[1:] else None
+    return found[1] if found else ""
+
+
+def _fault(cell: NotebookNode, died: str) -> str:
+    """What went wrong in a cell, `died` where its kernel did; "" when nothing did."""
+    for result in cell.get("outputs", []):
+        if result.output_type == "error":
+            return f"{result.ename}: {result.evalue}"
+    started = cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
+    if started and "shell.execute_reply" not in cell.metadata.get("execution", {}):
+        return died
+    return ""
