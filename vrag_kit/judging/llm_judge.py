@@ -68,7 +68,7 @@ class LLMJudge:
         pairs = [(benchmark.queries[query_id], answer) for query_id, answer in rows]
         known = [self._without_asking(query, answer) for query, answer in pairs]
         asked = [pair for pair, verdict in zip(pairs, known, strict=True) if verdict is None]
-        prompts = [self._rubric.prompt(query, answer) for query, answer in asked]
+        prompts = [self._rubric.asked(query, answer) for query, answer in asked]
         rounds = [self._round(prompts, sample) for sample in range(self.samples)] if prompts else []
         verdicts = iter(zip(*rounds, strict=True))
         return [next(verdicts) if verdict is None else (verdict,) for verdict in known]
@@ -82,7 +82,7 @@ class LLMJudge:
 
     def _round(self, prompts: Sequence[Prompt], sample: int) -> list[Judgment]:
         """One verdict a prompt."""
-        asked = [Asked(prompt=prompt, read=self._rubric.read) for prompt in prompts]
+        asked = [Asked(prompt=prompt, read=self._rubric.verdict) for prompt in prompts]
         readings = self._asker.ask(asked, sample=sample, samples=self.samples)
         return [self._verdict(reading) for reading in readings]
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale
-from vrag_kit.types import Prompt, Query
+from vrag_kit.types import Message, Prompt, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,40 @@ class Rubric:
 
     scale: Scale
     """What the worst and the best answer earn."""
-    prompt: Callable[[Query, str], Prompt]
-    """What the judge is asked about a query and an answer to it."""
-    read: Callable[[str], Verdict]
-    """The verdict in the judge's words; raises `Unreadable` with the reason."""
+    prompt: Callable[[Query, str], Prompt | str]
+    """What the judge is asked about a query and an answer to it; a text is one message."""
+    read: Callable[[str], Verdict | float]
+    """The verdict in the judge's words, or a number, which is one without marks; raises
+    `Unreadable`, or another `ValueError`, with the reason.
+    """
     repair: Callable[[str], str]
     """What is asked once more when a verdict cannot be read, for that reason."""
     settles: Callable[[Query, str], Verdict | None] = settles_nothing
     """The verdict of an answer that needs no judge; None for those that do."""
+
+    def __post_init__(self) -> None:
+        """Raise `VragError` for a scale that is none."""
+        if not isinstance(self.scale, Scale):
+            raise VragError(f"rubric: its scale is {self.scale!r}; expected Scale(worst, best).")
+
+    def asked(self, query: Query, answer: str) -> Prompt:
+        """`prompt`, a text as a message."""
+        said = self.prompt(query, answer)
+        return (Message(role="user", parts=(said,)),) if isinstance(said, str) else said
+
+    def verdict(self, words: str) -> Verdict:
+        """`read`, a number as a verdict; raises `Unreadable` also for a score that is not
+        on the scale.
+        """
+        try:
+            found = self.read(words)
+            verdict = found if isinstance(found, Verdict) else Verdict(float(found))
+        except (TypeError, ValueError) as error:
+            raise Unreadable(str(error)) from error
+        worst, best = self.scale.worst, self.scale.best
+        if not worst <= verdict.score <= best:
+            raise Unreadable(f"its score is {verdict.score:g}, not from {worst:g} to {best:g}")
+        return verdict
 
 
 def label_of(verdict: Verdict, scale: Scale) -> str:

@@ -1,0 +1,89 @@
+"""A rubric of one's own: what a judge is asked, and what its words mean."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from conftest import ROOT
+
+from vrag_kit.errors import VragError
+from vrag_kit.judging import Rubric, Verdict, judge_all, load_judge
+from vrag_kit.types import Benchmark, Message, Prompt, Query
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+QUERY = Query(query_id="q", text="Which colour?", answers=("red",))
+ONE = Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus={}, qrels={})
+
+
+def readmes() -> Rubric:
+    """The rubric that the README shows."""
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (code,) = [block for block in blocks if "def compared" in block]
+    known: dict[str, object] = {}
+    exec(code, known)
+    rubric = known["share"]
+    assert isinstance(rubric, Rubric)
+    return rubric
+
+
+class Says:
+    """A judge that replies to an answer as it is told to, and then to what it is asked again."""
+
+    batched = False
+
+    def __init__(self, *replies: str) -> None:
+        self.replies = list(replies)
+        self.fingerprint = " ".join(replies)
+        self.heard: list[Prompt] = []
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
+        self.heard += prompts
+        return [self.replies.pop(0) for _ in prompts]
+
+
+def judged(rubric: Rubric, says: Says, folder: Path, *answers: str) -> pd.DataFrame:
+    rows = pd.DataFrame({"query_id": "q", "answer": answers, "status": "ok", "detail": ""})
+    return judge_all(load_judge(says, folder, rubric=rubric), ONE, rows)
+
+
+def test_the_readmes_is_asked_as_one_text_and_its_number_is_the_score(tmp_path: Path) -> None:
+    model = Says("0.25")
+    assert list(judged(readmes(), model, tmp_path, "pink")["score"]) == [0.25]
+    words = "From 0 to 1, how well does 'pink' say one of ('red',)? Say a number alone."
+    assert model.heard == [(Message(role="user", parts=(words,)),)]
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ("quite well", "could not convert string to float: 'quite well'"),
+        ("7", "its score is 7, not from 0 to 1"),
+        ("nan", "its score is nan, not from 0 to 1"),
+    ],
+)
+def test_what_is_no_score_on_its_scale_is_asked_for_once_more_and_then_is_none(
+    reply: str, why: str, tmp_path: Path
+) -> None:
+    mended = Says(reply, "1")
+    assert list(judged(readmes(), mended, tmp_path, "red")["score"]) == [1.0]
+    assert mended.heard[1][-1].parts == (f"{why}. A number alone.",)
+    lost = judged(readmes(), Says("1", reply, reply), tmp_path / "anew", "red", "pink")
+    assert lost["score"][0] == 1
+    assert math.isnan(lost["score"][1])
+    assert why in lost["verdict"][1]
+
+
+def test_a_verdict_may_carry_marks(tmp_path: Path) -> None:
+    rubric = replace(readmes(), read=lambda words: Verdict(0.0, frozenset({"abstention"})))
+    assert list(judged(rubric, Says("x"), tmp_path, "pink")["abstained"]) == [1.0]
+
+
+def test_a_scale_that_is_none_is_said() -> None:
+    with pytest.raises(VragError, match=r"its scale is \(0, 1\); expected Scale\(worst, best\)"):
+        replace(readmes(), scale=(0, 1))
