@@ -38,6 +38,7 @@ from vrag_kit.papers.mrag_suite import (
     flags_figure,
     flags_of,
     gains_table,
+    parts_table,
     readable_table,
     save_versions,
     some_of_each,
@@ -259,3 +260,17 @@ def test_the_sweep_is_drawn_by_prompt_with_the_chosen_one_filled() -> None:
     assert drawn == [1, 1]  # "two", on both halves
     assert first.get_title() == "first\n(n = 4 and 4)"
     assert len(second.get_yticks()) == 2
+
+
+def test_only_parts_that_a_prompt_has_are_shown() -> None:
+    table = parts_table(["plain-ex1-direct", "expert-ex1-direct"])
+    assert table.index.tolist() == [
+        ("opens", "plain"),
+        ("opens", "expert"),
+        ("style", "ex1"),
+        ("reasoning", "direct"),
+    ]
+    assert table.loc[("style", "ex1"), "words"] == EXAMPLES["ex1"]
+    assert len(parts_table(list(PROMPTS))) == 2 + 3 + 2
+    with pytest.raises(VragError, match="expected one of plain-ex1-direct"):
+        parts_table(["plain"])

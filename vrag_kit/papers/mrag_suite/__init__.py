@@ -108,6 +108,7 @@ from vrag_kit.papers.mrag_suite.prompts import (
     REASONING,
     PromptDesign,
     domain_of,
+    parts_table,
     prompt_design,
 )
 from vrag_kit.papers.mrag_suite.said_anew import agreement_of, flags_of, with_questions
@@ -204,6 +205,7 @@ __all__ = [
     "one_of_each_figure",
     "pairs_of_suite",
     "paper_tables",
+    "parts_table",
     "printed_accuracy",
     "printed_ambiguous",
     "printed_best_prompts",

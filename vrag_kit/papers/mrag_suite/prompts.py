@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+
+import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_suite.printed import printed_data
@@ -62,6 +65,18 @@ def prompt_design(name: str) -> PromptDesign:
             f" {', '.join(REASONING)} at its end."
         )
     return PromptDesign(*parts)
+
+
+def parts_table(prompts: Sequence[str]) -> pd.DataFrame:
+    """The parts of which these prompts are made: the column words, by part ("opens",
+    "style", "reasoning") and name. Raises as `prompt_design` does.
+    """
+    designs = [prompt_design(name) for name in prompts]
+    used = {"opens": {each.init: INIT[each.init] for each in designs}}
+    used["style"] = {each.example: EXAMPLES[each.example] for each in designs}
+    used["reasoning"] = {each.reasoning: REASONING[each.reasoning] for each in designs}
+    parts = {part: pd.Series(words) for part, words in used.items()}
+    return pd.concat(parts).rename_axis(["part", "name"]).to_frame("words")
 
 
 def domain_of(dataset: str) -> str:
