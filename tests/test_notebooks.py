@@ -40,8 +40,8 @@ def test_a_notebook_is_thin(path: Path) -> None:
     assert len(cells) <= 12
     for cell in cells:
         statements = ast.parse(cell.source).body
-        imports = all(isinstance(each, ast.Import | ast.ImportFrom) for each in statements)
-        lines = len(statements) if imports else len(cell.source.splitlines())
+        opening = [ast.unparse(each) for each in statements[-1:]] == ["whole_tables()"]
+        lines = len(statements) - 2 if opening else len(cell.source.splitlines())
         most = 15 if "parameters" in cell.metadata.get("tags", []) else 12
         if most == 15:  # five steps in one notebook; a suite of data sets
             most = {"building": 20, "mrag_suite": 20}.get(path.parent.name, most)
@@ -50,6 +50,15 @@ def test_a_notebook_is_thin(path: Path) -> None:
             isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While)
             for node in ast.walk(ast.parse(cell.source))
         )
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_a_notebook_shows_its_tables_whole_from_its_first_cell_on(path: Path) -> None:
+    opening = ast.parse(code_cells(path)[1].source).body
+    assert [ast.unparse(each) for each in opening[-2:]] == [
+        "from vrag_kit.workspace import path",
+        "whole_tables()",
+    ]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)

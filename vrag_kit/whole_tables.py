@@ -1,0 +1,56 @@
+"""Tables that a notebook shows whole: no text is cut, no column left out."""
+
+from __future__ import annotations
+
+import re
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+if TYPE_CHECKING:
+    from IPython.lib.pretty import RepresentationPrinter
+
+MOST_ROWS = 500
+"""Of a longer table the first and last rows are shown, and how many it has."""
+_CELL = re.compile("<td>")
+
+
+def whole_tables() -> None:
+    """From here on this notebook shows its tables whole (`as_html`, `as_text`).
+
+    It tells this kernel how to display frames and series; pandas' own options stay as
+    they are, and outside of a notebook nothing happens.
+    """
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    if shell is None or shell.display_formatter is None:
+        return
+    forms = shell.display_formatter.formatters
+    forms["text/html"].for_type(pd.DataFrame, as_html)
+    for kind in (pd.DataFrame, pd.Series):
+        forms["text/plain"].for_type(kind, _print)
+
+
+def as_html(table: pd.DataFrame) -> str:
+    """A table as HTML: every text whole and flush left, so that a long one wraps."""
+    with pd.option_context("display.max_colwidth", None):
+        html = table.to_html(
+            notebook=True, max_rows=MOST_ROWS, show_dimensions=len(table) > MOST_ROWS
+        )
+    numbers = [is_numeric_dtype(dtype) for dtype in table.dtypes]
+    cells = cycle("<td>" if number else '<td style="text-align: left">' for number in numbers)
+    return _CELL.sub(lambda _: next(cells), html) if numbers else html
+
+
+def as_text(table: pd.DataFrame | pd.Series) -> str:
+    """The same without HTML."""
+    rows = ("display.max_rows", MOST_ROWS)
+    with pd.option_context("display.max_colwidth", None, "display.max_columns", None, *rows):
+        return str(table)
+
+
+def _print(table: pd.DataFrame | pd.Series, printer: RepresentationPrinter, _: bool) -> None:
+    printer.text(as_text(table))  # type: ignore[no-untyped-call]  # IPython's has no types
