@@ -5,7 +5,7 @@ comparisons, under its name.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -266,6 +266,18 @@ def test_it_is_in_the_figure_of_13_with_a_marker_of_its_own() -> None:
     known = {line.get_marker() for line in figure.axes[0].lines if 11.25 not in line.get_ydata()}
     assert len(marks) == 1
     assert len(known | marks) == 6
+
+
+@pytest.mark.parametrize("draw", [baseline_figure, rouge_figure])
+def test_a_legend_of_many_settings_lies_within_a_narrow_figure(
+    draw: Callable[[dict[str, pd.DataFrame]], plt.Figure],
+) -> None:
+    table = ours({3: 11.25, 7: 22.25})
+    both = pd.concat([table.assign(metric="accuracy"), table.assign(metric="rouge")])
+    figure = draw({"a": both})
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
 
 
 def test_a_figure_shows_as_many_levels_as_it_is_given_names() -> None:

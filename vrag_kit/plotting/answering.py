@@ -20,6 +20,7 @@ from vrag_kit.plotting.marks import (
     apart,
     draw_levels,
     draw_means,
+    legend_columns,
     note,
     number_axis,
     percent_limits,
@@ -35,7 +36,6 @@ _OVER_K = {
     "one_in_k": ("1-in-k", "images shown, one of k a clue"),
 }
 """The panels of `accuracy_figure`: setting → its name, and its x axis."""
-_LABEL = 1.9  # inches of a label in a legend
 _WIDEST = 0.9  # all models of one k, in images
 Arm = tuple[str, int | None]
 """A setting, and its k; None where it is shown at any."""
@@ -97,7 +97,7 @@ def baseline_figure(
     for marker, label in zip(cycle(MARKERS), arms.values(), strict=False):
         axes[0][0].plot([], [], marker, color=DARK, markersize=8, label=label)
     handles, labels = axes[0][0].get_legend_handles_labels()
-    columns = min(4, int(wide / _LABEL))
+    columns = legend_columns(wide, 4)
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=9)
     figure.supxlabel(note(tables), fontsize=9)
     return figure

@@ -16,6 +16,7 @@ from vrag_kit.plotting.style import DARK, colors_of
 MARKERS = ("o", "^", "X", "s", "D", "v", "P", "p", "h", "<", ">", "*")
 """Of settings that share a panel, in order; what is more than these begins anew.
 """
+_LABEL = 1.9  # inches of a label in a legend
 _STEP = 0.14  # between models that stand beside one another, in places of an axis
 _HIGHEST = 103.0  # a little above 100 %
 _BOUNDS = ["value", "ci_low", "ci_high", "if_all_wrong", "if_all_right"]
@@ -100,6 +101,11 @@ def draw_levels(axis: Axes, table: pd.DataFrame, names: Mapping[str, str], colum
 def apart(count: int, step: float) -> np.ndarray:
     """How far each of `count` marks is shifted so that they stand side by side."""
     return step * (np.arange(count) - (count - 1) / 2)
+
+
+def legend_columns(width: float, most: int) -> int:
+    """How many columns of a legend fit into a figure `width` inches wide."""
+    return max(1, min(most, int(width / _LABEL)))
 
 
 def point_size(models: int) -> float:

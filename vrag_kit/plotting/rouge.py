@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.settings_table import setting_name
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import MARKERS, note, percent_limits, some_failed
+from vrag_kit.plotting.marks import MARKERS, legend_columns, note, percent_limits, some_failed
 from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
 _MANY = 40
@@ -33,7 +33,8 @@ def rouge_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
     hollow where answers failed; a dark line then reaches from the accuracy if all of
     them were wrong to that if all were right.
     """
-    figure, axes = new_figure(1, len(sources), (5.8 * len(sources), 6.2), sharey=True)
+    wide = 5.8 * len(sources)
+    figure, axes = new_figure(1, len(sources), (wide, 6.2), sharey=True)
     tables = list(sources.values())
     markers = _markers(tables)
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
@@ -48,9 +49,8 @@ def rouge_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
     names, handles = [setting_name(setting) for setting in markers], []
     for marker in markers.values():
         handles += axes[0][0].plot([], [], marker, color=DARK, markersize=7)
-    figure.legend(
-        handles, names, loc="outside upper center", ncols=min(5, len(markers)), fontsize=9
-    )
+    columns = legend_columns(wide, 5)
+    figure.legend(handles, names, loc="outside upper center", ncols=columns, fontsize=9)
     without_runs = [t.assign(runs_low=np.nan) if "runs_low" in t else t for t in tables]
     figure.supxlabel(note(without_runs), fontsize=9)  # too short to be seen here
     return figure
