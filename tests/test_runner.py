@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import nbformat
@@ -251,6 +250,22 @@ def test_a_file_of_many_gigabytes_is_not_read_to_tell_whether_it_changed(project
     assert "done in" in vrag(project, "run", "params/guide/p.yaml", "--only", "02").stdout
 
 
+@pytest.fixture
+def mappings(project: Path) -> Path:
+    """A notebook with two mappings; its parameter file."""
+    how = "run_with = {'device': 'cpu', 'batch_size': 32}\nsearch = {'image_k': 30, 'web_k': 50}"
+    notebook(project / "notebooks" / "guide" / "01_one.ipynb", how, "print(run_with, search)")
+    return project / "params" / "guide" / "p.yaml"
+
+
+def test_what_a_file_gives_of_a_mapping_leaves_the_rest(project: Path, mappings: Path) -> None:
+    given = "run_with: {batch_size: 2, retry_failures: false}\nsearch: {web_k: 5}\n"
+    mappings.write_text(given, encoding="utf-8")
+    done = vrag(project, "run", "params/guide/p.yaml", "--only", "01")
+    assert "{'device': 'cpu', 'batch_size': 2, 'retry_failures': False}" in done.stdout
+    assert "{'image_k': 30, 'web_k': 5}" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -261,17 +276,9 @@ def test_a_file_of_many_gigabytes_is_not_read_to_tell_whether_it_changed(project
     ],
 )
 def test_a_mapping_of_what_goes_together_is_checked_key_by_key(
-    project: Path, content: str, words: list[str]
+    project: Path, mappings: Path, content: str, words: list[str]
 ) -> None:
-    how = "run_with = {'device': 'cpu', 'batch_size': 32}\nsearch = {'image_k': 30, 'web_k': 50}"
-    notebook(project / "notebooks" / "guide" / "01_one.ipynb", how, "print(run_with, search)")
-    values = project / "params" / "guide" / "p.yaml"
-    given = "run_with: {batch_size: 2, retry_failures: false}\nsearch: {web_k: 5}\n"
-    values.write_text(given, encoding="utf-8")
-    done = vrag(project, "run", "params/guide/p.yaml", "--only", "01")
-    assert "{'device': 'cpu', 'batch_size': 2, 'retry_failures': False}" in done.stdout
-    assert "{'image_k': 30, 'web_k': 5}" in done.stdout
-    values.write_text(content, encoding="utf-8")
+    mappings.write_text(content, encoding="utf-8")
     refused = vrag(project, "run", "params/guide/p.yaml")
     assert refused.returncode == 2
     for word in words:
@@ -352,39 +359,3 @@ def test_a_runs_folder_that_cannot_be_written_is_an_error(project: Path) -> None
     (project / "runs").write_text("in the way", encoding="utf-8")
     done = vrag(project, "run", "params/guide/p.yaml")
     assert (done.returncode, "cannot be written" in done.stderr) == (2, True)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_stopping_the_runner_stops_its_notebooks_and_the_next_run_goes_on(
-    project: Path, how: signal.Signals
-) -> None:
-    alive = project / "alive.txt"
-    notebook(
-        project / "notebooks" / "guide" / "02_two.ipynb",
-        "source = ''",
-        f"import time\nfor i in range(100):\n    open({str(alive)!r}, 'a').write('x')\n   "
-        " time.sleep(0.1)",
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-m", "vrag_kit.runner", "run", "params/guide/p.yaml", "--jobs", "1"],
-        cwd=project,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        preexec_fn=as_in_a_terminal,
-    )
-    deadline = time.monotonic() + 60
-    while not alive.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    process.send_signal(how)
-    assert process.wait(timeout=30) != 0
-    time.sleep(2)
-    beats = alive.stat().st_size
-    time.sleep(1)
-    assert alive.stat().st_size == beats < 100
-    notebook(project / "notebooks" / "guide" / "02_two.ipynb", "source = ''", "print('done')")
-    again = vrag(project, "run", "params/guide/p.yaml")
-    assert again.returncode == 0
-    assert (
-        again.stdout.count("unchanged since its last run") == 1
-    )  # 01 was finished before the stop

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import unescape
 from pathlib import Path
 
@@ -139,15 +139,20 @@ def test_a_model_that_answered_nothing_is_named_in_the_summary_and_on_the_page(
 
 LONG = """import pathlib, subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
-pathlib.Path("child").write_text(str(child.pid))
+pathlib.Path("child-of-{}").write_text(str(child.pid))
 time.sleep(300)"""
 
 
-def start(project: Path) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
-    """A runner at work, and all that it has started: papermill, a kernel and its child."""
-    notebook(project / "notebooks" / "guide" / "01_one.ipynb", "k = 1", LONG)
+def start(
+    project: Path, stems: Sequence[str], *options: str
+) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+    """A runner that is at these notebooks, and all that it has started: for each papermill,
+    a kernel and its child.
+    """
+    for stem in stems:
+        notebook(project / "notebooks" / "guide" / f"{stem}.ipynb", "k = 1", LONG.format(stem))
     runner = subprocess.Popen(
-        [sys.executable, "-m", "vrag_kit.runner", "run", P, "--only", "01"],
+        [sys.executable, "-m", "vrag_kit.runner", "run", P, *options],
         cwd=project,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -155,9 +160,10 @@ def start(project: Path) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
         preexec_fn=as_in_a_terminal,
         start_new_session=True,
     )
-    assert soon((project / "child").exists), "it did not begin"
+    for stem in stems:
+        assert soon((project / f"child-of-{stem}").exists), "it did not begin"
     below = psutil.Process(runner.pid).children(recursive=True)
-    assert len(below) >= 3
+    assert len(below) >= 3 * len(stems)
     return runner, below
 
 
@@ -169,26 +175,49 @@ def soon(true: Callable[[], bool]) -> bool:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
 def test_whatever_ends_the_runner_ends_all_that_it_started(
     project: Path, how: signal.Signals
 ) -> None:
-    runner, below = start(project)
-    if how == signal.SIGINT:
-        os.killpg(runner.pid, how)  # as Ctrl-C does
-    else:
-        runner.send_signal(how)
+    runner, below = start(project, ["01_one"], "--only", "01")
+    runner.send_signal(how)
     said, _ = runner.communicate(timeout=90)
+    assert runner.returncode != 0
     assert soon(lambda: not any(map(psutil.Process.is_running, below))), below
-    assert "the kernel died" not in said
-    if how == signal.SIGINT:
-        assert (runner.returncode, "interrupted: run the same command" in said) == (130, True)
+    assert "died" not in said
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-def test_what_papermill_started_does_not_outlive_it(project: Path) -> None:
-    runner, below = start(project)
-    below[0].kill()
+def test_what_was_finished_before_ctrl_c_is_not_run_again(project: Path) -> None:
+    runner, below = start(project, ["02_two"], "--jobs", "1")
+    os.killpg(runner.pid, signal.SIGINT)  # as Ctrl-C does
     said, _ = runner.communicate(timeout=90)
     assert soon(lambda: not any(map(psutil.Process.is_running, below))), below
-    assert "cell 2 `import pathlib, subprocess, sys, time`: papermill was killed" in said
+    assert (runner.returncode, "interrupted: run the same command" in said) == (130, True)
+    assert "died" not in said
+    notebook(project / "notebooks" / "guide" / "02_two.ipynb", "source = ''", "print('done')")
+    again = vrag(project, "run", P)
+    assert "[guide/01_one] unchanged since its last run" in again.stdout
+    assert "[guide/02_two] done" in again.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+def test_each_process_below_the_runner_may_be_killed_alone_by_any_signal(project: Path) -> None:
+    stems = ["01_one", "02_two", "03_three"]
+    runner, below = start(project, stems, "--jobs", "3")
+    papermills = {}
+    for each in psutil.Process(runner.pid).children():
+        (stem,) = [stem for stem in stems if stem in " ".join(each.cmdline())]
+        papermills[stem] = each
+    for stem, how in zip(stems, (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP), strict=True):
+        papermill = papermills[stem]
+        victim = papermill.children()[0] if stem == "03_three" else papermill
+        victim.send_signal(how)
+    said, _ = runner.communicate(timeout=90)
+    assert soon(lambda: not any(map(psutil.Process.is_running, below))), below
+    assert runner.returncode == 1
+    lines = said.splitlines()[-3:]
+    died = ("papermill was killed by signal 9", "papermill was killed by signal 15", "the kernel")
+    for stem, words, line in zip(stems, died, lines, strict=True):
+        assert line.startswith(f"guide/{stem}"), said
+        assert f"cell 2 `import pathlib, subprocess, sys, time`: {words}" in line
