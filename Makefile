@@ -20,7 +20,7 @@ test: $(READY)
 	@$(MAKE) --no-print-directory --jobs=2 lint suite  # mypy takes a minute the first time
 
 suite: $(READY)
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 8
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import browser
+import hypothesis
 import nbval.kernel
 import numpy as np
 import pytest
@@ -45,6 +46,10 @@ LONGEST = (
 """Files that take a minute or more: they come first, so that no process is left alone with
 one of them in the end.
 """
+
+
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")  # what is claimed is never how long it takes
 
 
 def pytest_configure() -> None:
