@@ -158,3 +158,12 @@ def test_the_figure_has_a_panel_a_data_set_in_its_own_metric(
         "VisRAG-Plot (n = 3)": "relaxed_accuracy (%)",
         "Own (n = 3)": "judged by rule (%)",
     }
+
+
+def test_a_mode_of_ones_own_stands_behind_the_papers(judged: dict[str, pd.DataFrame]) -> None:
+    means = in_percent(mode_means(judged))
+    gold = means[means["setting"] == "gt_only"]
+    figure = modes_figure(pd.concat([means, gold.assign(setting="gold_twice")]))
+    for axis in figure.axes:
+        names = [label.get_text().replace("\n", " ") for label in axis.get_xticklabels()]
+        assert names[-2:] == ["gold only", "gold twice"]

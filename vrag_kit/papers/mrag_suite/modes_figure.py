@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from vrag_kit.analysis.settings_table import setting_name
 from vrag_kit.papers.mrag_suite.modes import ABSTENTION, ARMS
 from vrag_kit.papers.mrag_suite.printed import printed_modes
 from vrag_kit.plotting.answering import panel_title
@@ -20,9 +21,9 @@ _MEDIAN = 0.16  # half the width of its tick, in places of the axis
 
 
 def modes_figure(means: pd.DataFrame) -> Figure:
-    """Every model's mean above what it was shown, from nothing to gold alone, with 95 %
-    intervals; in grey what the paper's models reach on its data (Table 5): lowest,
-    median and highest.
+    """Every model's mean above what it was shown, from nothing to gold alone, then in
+    settings of one's own, with 95 % intervals; in grey what the paper's models reach on
+    its data (Table 5): lowest, median and highest.
 
     `means` are `in_percent(mode_means(…))`, of which the own metrics are drawn. Points
     are hollow where answers failed.
@@ -35,7 +36,8 @@ def modes_figure(means: pd.DataFrame) -> Figure:
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()
     paper = printed_modes()
-    names = {setting: textwrap.fill(words, 12) for setting, words in ARMS.items()}
+    others = {each: setting_name(each) for each in own["setting"].unique() if each not in ARMS}
+    names = {setting: textwrap.fill(words, 12) for setting, words in {**ARMS, **others}.items()}
     for axis, ((dataset, metric), table) in zip(axes.flat, panels, strict=False):
         _range(axis, paper[paper["dataset"] == dataset])
         draw_levels(axis, table, names, "setting")
