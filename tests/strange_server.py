@@ -21,11 +21,17 @@ class StrangeServer:
     """Use in a `with` block.
 
     `plans` maps a piece of a question to what its calls get, one after another, the
-    last for all that follow.
+    last for all that follow. `serves` is what it calls its model, and `card` what its list
+    of models tells beside.
     """
 
-    def __init__(self, plans: dict[str, list[str]] | None = None, *, seconds: float = 0.0) -> None:
-        self.plans, self.seconds = plans or {}, seconds
+    serves = "strange-2026"
+    card: dict[str, Any] | None = None
+
+    def __init__(
+        self, plans: dict[str, list[str]] | None = None, *, seconds: float = 0.0, port: int = 0
+    ) -> None:
+        self.plans, self.seconds, self.port = plans or {}, seconds, port
         self.requests: list[dict[str, Any]] = []
         self.most_at_once = self._at_once = 0
         self.lock = threading.Lock()
@@ -36,7 +42,7 @@ class StrangeServer:
         class Handler(_Handler):
             server_state = owner
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
         threading.Thread(
@@ -112,6 +118,12 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_state: StrangeServer
 
+    def do_GET(self) -> None:
+        card = self.server_state.card
+        if card is None:
+            return self._send(404, {"error": {"message": "no such page"}})
+        return self._send(200, {"object": "list", "data": [{"id": "strange", **card}]})
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         what = self.server_state.begin(body)
@@ -126,7 +138,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _misbehave(self, what: str, body: dict[str, Any]) -> None:
         name, _, detail = what.partition(" ")
         if name == "good":
-            return self._send(200, completion(good_words(body)))
+            good = completion(good_words(body))
+            return self._send(200, {**good, "model": self.server_state.serves})
         if name == "status":
             code, _, words = detail.partition(" ")
             headers = {"Retry-After": "1"} if code == "429" else {}

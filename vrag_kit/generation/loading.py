@@ -87,8 +87,9 @@ def load_generator(
     option: value, …}; or an object of such a class.
 
     A checkpoint runs here, through transformers. An endpoint is a name in
-    `endpoints.json` ("gpt-4o@openai") or a URL
-    ("Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1"). `decoding`: "checkpoint"
+    `endpoints.json` ("gpt-4o@openai"), a URL
+    ("Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1"), or a list of URLs that serve
+    the same model ("…@[http://node1:8000/v1, http://node2:8000/v1]"). `decoding`: "checkpoint"
     decodes as the model's own defaults say (the paper's way), "greedy" takes the most
     probable token, a mapping such as {"temperature": 0.7, "top_p": 0.9} samples so. An
     entry's options come before the arguments here. A class is given those arguments that

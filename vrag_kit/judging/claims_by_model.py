@@ -171,4 +171,4 @@ def _checkpoint(entry: Entry) -> str:
         options.pop("name", None)
         return repr(sorted(options.items()))
     folder = project_path(_spec(entry))
-    return str(folder.resolve()) if folder.is_dir() else _spec(entry).partition("@")[0]
+    return str(folder.resolve()) if folder.is_dir() else _spec(entry).partition("@")[0].strip()

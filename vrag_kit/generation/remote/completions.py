@@ -11,6 +11,8 @@ Completion = Any
 """A chat completion as the client hands it over: servers leave out, add and misspell
 fields, so that none of its types can be relied on.
 """
+NOT_ANSWERED = (Status.TIMEOUT, Status.RATE_LIMITED, Status.ERROR)
+"""What may go better another time, or elsewhere."""
 
 
 def read_completion(completion: Completion, limit: int) -> Reply:

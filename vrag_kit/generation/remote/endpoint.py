@@ -25,18 +25,20 @@ from vrag_kit.generation.generator import (
     images_before_text,
     text_of,
 )
+from vrag_kit.generation.remote.completions import NOT_ANSWERED
 from vrag_kit.generation.remote.data_url import data_url
 from vrag_kit.generation.remote.endpoints import (
     Endpoint,
     Fields,
     decoding_of,
-    find_endpoint,
+    find_endpoints,
     image_tokens,
 )
-from vrag_kit.types import Failure, LazyImage, Message, Prompt, Status
+from vrag_kit.types import Failure, LazyImage, Message, Prompt
 
 if TYPE_CHECKING:
     from vrag_kit.generation.remote.calls import Calls
+    from vrag_kit.generation.remote.several import SeveralCalls
 
 ENDPOINT_OPTIONS = (
     "name",
@@ -65,7 +67,6 @@ _GIVE_UP = 10
 """Calls that may fail in a row before the run is stopped: the endpoint is gone, and
 going on would only mark everything as failed.
 """
-_NOT_ANSWERED = (Status.TIMEOUT, Status.RATE_LIMITED, Status.ERROR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +89,8 @@ class EndpointGenerator:
     Answers are known by the model's name at the endpoint, by the generator's `name`,
     by the endpoint's name where it has one (openai, …), and by what shapes them (body,
     decoding, pictures), not by the endpoint's address: another port or node asks
-    nothing again. Two URLs that serve *different* models under one name therefore need
-    a `name` each in their entries.
+    nothing again, and several share the work. Two URLs that serve *different* models
+    under one name therefore need a `name` each in their entries.
     """
 
     batched = False
@@ -97,7 +98,7 @@ class EndpointGenerator:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoints: Sequence[Endpoint],
         *,
         name: str,
         decoding: Options,
@@ -109,7 +110,10 @@ class EndpointGenerator:
         self.decoding = dict(decoding)
         self.concurrency = calling.concurrency
         self.max_cost = calling.max_cost
+        endpoint = endpoints[0]  # they differ in their address alone
         self._endpoint = endpoint
+        self._endpoints = endpoints
+        self._where = ", ".join(each.base_url for each in endpoints)
         self._calling = calling
         self._side = max_image_side
         self._images_first = images_first
@@ -123,20 +127,17 @@ class EndpointGenerator:
         self.fingerprint = endpoint_fingerprint(name, shaping)
         self.sent = {
             **shaping,
-            "endpoint": endpoint.base_url,
+            "endpoint": self._where,
             "headroom": endpoint.headroom,
             "part_order": "images first" if images_first else "as written",
         }
-        self._calls: Calls | None = None
+        self._calls: Calls | SeveralCalls | None = None
         self._lock = threading.Lock()
         self._failed_in_a_row = 0
         self._answered = False
 
     def __repr__(self) -> str:
-        return (
-            f"EndpointGenerator({self.name} at {self._endpoint.base_url}, {self.concurrency} calls"
-            " at once)"
-        )
+        return f"EndpointGenerator({self.name} at {self._where}, {self.concurrency} calls at once)"
 
     def cost(self, tokens: Mapping[str, int]) -> float:
         """US dollars for so many tokens of prompt and completion; 0 where no price is
@@ -184,7 +185,7 @@ class EndpointGenerator:
         key = self._secret()
         if not key:
             return (
-                f"the key for {self._endpoint.base_url} is not in the environment. Set it with"
+                f"the key for {self._where} is not in the environment. Set it with"
                 f" `export {name}=…`"
             )
         if not (key.isascii() and key.isprintable()):
@@ -216,31 +217,35 @@ class EndpointGenerator:
             replies.append(reply)
         return replies
 
-    def _ready(self) -> Calls:
+    def _ready(self) -> Calls | SeveralCalls:
         """The client, after one call that went well."""
         if self._calls is not None:
             return self._calls
-        from vrag_kit.generation.remote.calls import Calls
-
         owner = f"model {self.name!r}"
         if missing := self.missing():
             raise VragError(f"{owner}: {missing}.")
-        calls = Calls(
-            self._endpoint,
-            owner,
-            secret=self._secret(),
-            timeout=self._calling.timeout,
-            retries=self._calling.retries,
-        )
+        calls = self._opened(owner)
         tokens = calls.try_once(self._fields(0))
         if self.max_cost is not None and not tokens:
             raise VragError(
-                f"{owner}: {self._endpoint.base_url} does not say how many tokens a call takes, so"
+                f"{owner}: {self._where} does not say how many tokens a call takes, so"
                 " that max_cost cannot be kept. Set `max_cost: null` in its entry to ask all the"
                 " same."
             )
         self._calls = calls
         return calls
+
+    def _opened(self, owner: str) -> Calls | SeveralCalls:
+        """A client of the endpoint, or of all of them."""
+        from vrag_kit.generation.remote.calls import Calls
+        from vrag_kit.generation.remote.several import SeveralCalls
+
+        timeout, retries = self._calling.timeout, self._calling.retries
+        each = [
+            Calls(endpoint, owner, secret=self._secret(), timeout=timeout, retries=retries)
+            for endpoint in self._endpoints
+        ]
+        return each[0] if len(each) == 1 else SeveralCalls(each, owner)
 
     def _secret(self) -> str:
         """The key, "" where none is needed or set."""
@@ -283,7 +288,7 @@ class EndpointGenerator:
         not count.
         """
         with self._lock:
-            failed = failure is not None and failure.kind in _NOT_ANSWERED
+            failed = failure is not None and failure.kind in NOT_ANSWERED
             if own_fault and self._answered:
                 failed = False
             self._answered = self._answered or failure is None
@@ -292,7 +297,7 @@ class EndpointGenerator:
                 raise VragError(
                     f"model {self.name!r}: {self._failed_in_a_row} calls in a row have failed, the"
                     f' last with "{failure}". Stopped; what was answered is kept. When'
-                    f" {self._endpoint.base_url} answers again, run with"
+                    f" {self._where} answers again, run with"
                     " `run_with: {retry_failures: true}`."
                 )
 
@@ -310,11 +315,13 @@ def endpoint_fingerprint(name: str, shaping: Options) -> str:
 
 
 def load_endpoint(spec: str, options: Options) -> EndpointGenerator:
-    """The generator for "<model>@<endpoint name or URL>" with the options of its entry.
+    """The generator for "<model>@<endpoint name or URL>", or "<model>@[<URL>, <URL>]", with
+    the options of its entry.
 
     Raises `VragError` for an unknown endpoint, server or field.
     """
-    endpoint = find_endpoint(spec, options)
+    endpoints = find_endpoints(spec, options)
+    endpoint = endpoints[0]
     if options.get("max_cost") is not None and endpoint.prices is None:
         raise VragError(
             f"model {spec!r}: max_cost is {options['max_cost']:g}, but no price is known for it. "
@@ -327,7 +334,7 @@ def load_endpoint(spec: str, options: Options) -> EndpointGenerator:
         max_cost=options.get("max_cost", MAX_COST if endpoint.prices else None),
     )
     return EndpointGenerator(
-        endpoint,
+        endpoints,
         name=options.get("name") or endpoint.model.replace("/", "-"),
         decoding=decoding_of(endpoint, options["decoding"], options["max_new_tokens"]),
         calling=calling,

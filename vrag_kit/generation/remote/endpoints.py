@@ -18,6 +18,7 @@ from vrag_kit.generation.generator import Size
 Fields = dict[str, Any]  # Any: what JSON holds
 _DATA = json.loads((Path(__file__).parent / "endpoints.json").read_text(encoding="utf-8"))
 ENDPOINTS, SERVERS = _DATA["endpoints"], _DATA["servers"]
+_URL = r"https?://[^\s?#]+"
 _OURS = (
     "model",
     "messages",
@@ -69,11 +70,28 @@ class Endpoint:
     """The rule by which forecasts count pictures."""
 
 
-def find_endpoint(spec: str, options: Options) -> Endpoint:
-    """The endpoint of "<model>@<name or URL>", with what its entry's options change.
+def find_endpoints(spec: str, options: Options) -> tuple[Endpoint, ...]:
+    """The endpoint of "<model>@<name or URL>", with what its entry's options change; or
+    those of "<model>@[<URL>, <URL>]".
 
-    Raises `VragError` for an unknown name or server.
+    Raises `VragError` for an unknown name or server, and for a list that holds something
+    else than URLs, or one of them twice.
     """
+    several = re.fullmatch(r"(.+?)\s*@\s*\[(.*)\]\s*", spec)
+    if not several:
+        return (_find(re.sub(r"\s*@\s*", "@", spec.strip()), options),)
+    places = [place.strip().rstrip("/") for place in several[2].split(",")]
+    wrong = [place for place in places if not re.fullmatch(_URL, place)]
+    if wrong or len(set(places)) < len(places):
+        what = f"{wrong[0]!r}, which is no URL" if wrong else "one of them twice"
+        raise VragError(
+            f"model {spec!r}: its list of endpoints holds {what}. Expected different URLs that all"
+            " serve this model, as in [http://node1:8000/v1, http://node2:8000/v1]."
+        )
+    return tuple(_find(f"{several[1]}@{place}", options) for place in places)
+
+
+def _find(spec: str, options: Options) -> Endpoint:
     about = _facts(spec, options)
     about |= {name: options[name] for name in ("key", "headroom", "prices") if name in options}
     about["body"] = {**about.get("body", {}), **options.get("body", {})}
@@ -109,7 +127,7 @@ def _facts(spec: str, options: Options) -> Fields:
             if re.fullmatch(re.escape(name) + r"(-\d{4}[\d-]*)?", model):
                 return {**about, **facts}
         return about
-    if not re.fullmatch(r"https?://[^\s?#]+", place):
+    if not re.fullmatch(_URL, place):
         raise VragError(
             f"model {spec!r}: unknown endpoint {place!r}; expected one of {', '.join(ENDPOINTS)},"
             " or a URL such as http://localhost:8000/v1."

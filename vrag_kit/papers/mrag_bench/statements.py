@@ -91,7 +91,7 @@ def _names() -> dict[str, str]:
     for row in paper_models().to_dict("records"):
         for checkpoint in (row["checkpoint"], row["instead"].split(" (")[0]):
             if checkpoint:
-                names[checkpoint.partition("@")[0].replace("/", "-")] = str(row["model"])
+                names[checkpoint.partition("@")[0].strip().replace("/", "-")] = str(row["model"])
     return names
 
 
