@@ -261,9 +261,9 @@ def test_the_time_limit_is_the_one_that_was_given(seconds: float) -> None:
 
 
 def test_calls_run_at_once_up_to_the_limit(tmp_path: Path) -> None:
-    with StrangeServer(seconds=0.1) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with StrangeServer(seconds=0.4) as server, AnswerStore(tmp_path / "a.sqlite") as store:
         ask_prompts(
-            connect(server, concurrency=5), [question(f"number {n}?") for n in range(30)], store
+            connect(server, concurrency=5), [question(f"number {n}?") for n in range(20)], store
         )
         assert server.most_at_once == 5
 
