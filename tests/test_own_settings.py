@@ -84,6 +84,15 @@ def test_a_setting_takes_a_known_template_one_by_k_or_slots_of_its_own() -> None
     assert wording.template_of(asked_as("gt_clue")) == WORDING.template_of(asked_as("gt_clue"))
 
 
+def test_a_wording_shows_the_names_that_may_be_typed() -> None:
+    wording = WORDING.only("one_image").with_settings({"mine": "one_image"})
+    assert repr(wording) == (
+        "Wording(templates no_image, clue_image, one_image, several_images, text_passages;"
+        " settings zero_shot, gt_clue, first_clue, non_clue, top_k, one_in_k, m_in_k, m_gt,"
+        " one_in_k_easy, text_rag, mine)"
+    )
+
+
 @pytest.mark.parametrize(
     ("how", "words"),
     [

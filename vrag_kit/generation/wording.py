@@ -37,7 +37,7 @@ class Template:
     slots: tuple[Slot, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Wording:
     """The templates of a protocol, and which of them each setting uses."""
 
@@ -53,6 +53,12 @@ class Wording:
     def __post_init__(self) -> None:
         """Raise `VragError` for a setting whose template there is not."""
         _check_settings(self.settings, self.templates)
+
+    def __repr__(self) -> str:
+        """The names of its templates and settings; what they say is in the file."""
+        return (
+            f"Wording(templates {', '.join(self.templates)}; settings {', '.join(self.settings)})"
+        )
 
     def template(self, name: str) -> Template:
         """The template of this name; raises `VragError` when there is none."""
