@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from conftest import ROOT
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
-from vrag_kit.generation import ask_models, zero_shot
+from vrag_kit.generation import ask_models, load_generator, zero_shot
 from vrag_kit.judging import judge_all, load_judge
 from vrag_kit.own_classes import own_file, own_spec
 from vrag_kit.papers.visual_rag import WORDING
@@ -232,6 +233,16 @@ def test_a_forecast_knows_what_was_searched_and_encodes_nothing(
     assert "encoding" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("load", [load_encoder, load_judge, load_generator])
+def test_a_parameter_file_starts_no_program(load: Callable[..., object], tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    entry = {"model": "subprocess:Popen", "args": ["touch", str(started)]}
+    with pytest.raises(VragError, match="found Popen with"):
+        load(entry)
+    time.sleep(0.2)
+    assert not started.exists()
+
+
 def test_vrag_check_opens_such_a_class_and_says_what_is_wrong_with_it(
     tmp_path: Path, guide_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -393,7 +404,7 @@ def test_a_judges_scale_and_what_it_cannot_say_are_kept(mine: Write, texts: Benc
     assert set(judged["worst"]) == {-1}
     with pytest.raises(VragError, match=r"score returned 2 for 'one' .*a number from 0 to 1"):
         judge_all(load_judge("mine:Beyond"), texts, answers)
-    with pytest.raises(VragError, match="neither score, as a judge, nor generate"):
+    with pytest.raises(VragError, match="found Nothing with neither score nor generate"):
         load_judge("mine:Nothing")
 
 

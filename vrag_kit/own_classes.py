@@ -75,6 +75,7 @@ def open_own(
     what: str,
     needed: Sequence[str],
     *,
+    one_of: Sequence[str] = (),
     ours: Sequence[str] = (),
     offered: JsonView | None = None,
 ) -> Own | None:
@@ -86,14 +87,15 @@ def open_own(
     (device, decoding, …) that it has parameters for. `what` ("retriever") begins messages.
 
     Raises `VragError` for a module or class that is not there, options that the class
-    does not take, an object that lacks a method of `needed`, and for an object that is
-    no entry and has no text `fingerprint`.
+    does not take, a class that lacks a method of `needed` or has none of `one_of`, of
+    which no object is made then, and for an object that is no entry and has no text
+    `fingerprint`.
     """
     spec = own_spec(entry)
     if spec is None:
         if entry is None or isinstance(entry, str | Mapping | int | float | list | tuple):
             return None  # what a parameter file can hold: its loader tells what is wrong
-        return _given(entry, what, needed)
+        return _given(entry, what, needed, one_of)
     owner = f"{what} {spec!r}"
     options = dict(entry) if isinstance(entry, Mapping) else {}
     options.pop("model", None)
@@ -102,8 +104,9 @@ def open_own(
     module, made_by = _class(spec, owner)
     taken = _parameters(made_by)
     chosen = {key: value for key, value in (offered or {}).items() if key in taken}
+    # looked for before an object is made: a name in a parameter file is not to start a program
+    _check(made_by, made_by.__name__, owner, needed, one_of)
     made = _made(made_by, {**chosen, **options}, owner)
-    _check(made, owner, needed)
     told = {key: value for key, value in {**chosen, **options}.items() if key != "device"}
     own = getattr(made, "fingerprint", None)
     return Own(
@@ -113,11 +116,11 @@ def open_own(
     )
 
 
-def _given(made: Made, what: str, needed: Sequence[str]) -> Own:
+def _given(made: Made, what: str, needed: Sequence[str], one_of: Sequence[str]) -> Own:
     """An object that was given itself."""
     kind = type(made).__name__
     owner = f"{what} {kind}(…)"
-    _check(made, owner, needed)
+    _check(made, kind, owner, needed, one_of)
     fingerprint = getattr(made, "fingerprint", None)
     if not isinstance(fingerprint, str) or not fingerprint:
         raise VragError(
@@ -264,12 +267,18 @@ def _made(made_by: type, options: JsonView, owner: str) -> Made:
         raise VragError(f"{owner}: making it with {dict(options)} failed with {words}.") from error
 
 
-def _check(made: Made, owner: str, needed: Sequence[str]) -> None:
+def _check(made: Made, kind: str, owner: str, needed: Sequence[str], one_of: Sequence[str]) -> None:
+    """Whether a class or an object, of that `kind`, has the methods."""
     lacking = [name for name in needed if not callable(getattr(made, name, None))]
     if lacking:
         raise VragError(
-            f"{owner}: found {type(made).__name__} without {' and '.join(lacking)}; expected the"
+            f"{owner}: found {kind} without {' and '.join(lacking)}; expected the"
             f' methods {", ".join(needed)}. README, "Classes of your own", shows each.'
+        )
+    if one_of and not any(callable(getattr(made, name, None)) for name in one_of):
+        raise VragError(
+            f"{owner}: found {kind} with neither {' nor '.join(one_of)}; expected one of these"
+            ' methods. README, "Classes of your own", shows each.'
         )
 
 

@@ -82,14 +82,7 @@ def own_judge(entry: Entry) -> OwnJudge | None:
     a class of one's own that answers. Raises as `open_own`, also for a class that does
     neither.
     """
-    own = open_own(entry, "judge", ())
-    if own is None:
+    own = open_own(entry, "judge", (), one_of=("score", "generate"))
+    if own is None or not callable(getattr(own.made, "score", None)):
         return None
-    if callable(getattr(own.made, "score", None)):
-        return OwnJudge(own)
-    if callable(getattr(own.made, "generate", None)):
-        return None
-    raise VragError(
-        f"judge {own.name}: its class has neither score, as a judge, nor generate, as a model that"
-        ' judges by a rubric. README, "Classes of your own", shows both.'
-    )
+    return OwnJudge(own)
