@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,14 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import FlatRetriever, embed_documents, search
+from vrag_kit.retrieval import Embeddings, FlatRetriever, embed_documents
+from vrag_kit.retrieval import nearest as nearest_module
+from vrag_kit.retrieval import vectors as vectors_module
+from vrag_kit.retrieval.nearest import nearest
 from vrag_kit.retrieval.openclip import load_open_clip
 from vrag_kit.retrieval.parts import DocumentSide, Shown
+from vrag_kit.retrieval.shards import Rows, write_shard
+from vrag_kit.retrieval.vectors import Places
 from vrag_kit.types import Benchmark, Evidence, Query
 
 Build = Callable[..., Path]
@@ -96,9 +102,8 @@ def test_only_new_and_changed_pictures_are_embedded_again(tmp_path: Path) -> Non
     embed_documents(ColorEncoder(), documents, tmp_path / "store")
     Image.new("RGB", (5, 5), (255, 0, 0)).save(tmp_path / "x" / "002.png")
     encoder = ColorEncoder()
-    embeddings = embed_documents(
-        encoder, [*documents, *pictures(tmp_path / "y", 2)], tmp_path / "store"
-    )
+    more = pictures(tmp_path / "y", 8)[6:]  # the first ones show what those of x do
+    embeddings = embed_documents(encoder, [*documents, *more], tmp_path / "store")
     assert encoder.encoded == 3
     np.testing.assert_allclose(embeddings.vectors(["x/002.png"]), [[256, 1, 1]])
 
@@ -144,7 +149,7 @@ def test_the_manifest_records_the_prompts(tmp_path: Path) -> None:
 def test_an_interrupted_run_goes_on_from_its_last_shard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vrag_kit.retrieval.embeddings.SHARD", 8)
+    monkeypatch.setattr("vrag_kit.retrieval.embedding.SHARD", 8)
     documents = pictures(tmp_path / "x", 30)
     stopped = ColorEncoder()
     stopped.fail_after = 20
@@ -172,26 +177,32 @@ def test_a_truncated_shard_is_noticed_and_embedded_again(
     assert "damaged shard" in capsys.readouterr().out
     assert {path.name for path in folder.glob("*.damaged")} == {
         f"{shard.name}.damaged",
-        f"{shard.stem}.json.damaged",
+        f"{shard.stem}.arrow.damaged",
     }
     embed_documents(encoder, documents, tmp_path / "store")
     assert "damaged shard" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("damage", ["no vectors", "empty vectors", "no list", "a shorter list"])
+@pytest.mark.parametrize(
+    "damage", ["no vectors", "empty vectors", "no columns", "half of them", "fewer rows"]
+)
 def test_every_kind_of_damaged_shard_is_set_aside(tmp_path: Path, damage: str) -> None:
     documents = pictures(tmp_path / "x", 6)
     folder = embed_documents(ColorEncoder(), documents, tmp_path / "store").folder
     (vectors,) = folder.glob("*.npy")
-    index = vectors.with_suffix(".json")
+    index = vectors.with_suffix(".arrow")
     if damage == "no vectors":
         vectors.unlink()
     elif damage == "empty vectors":
         vectors.write_bytes(b"")
-    elif damage == "no list":
+    elif damage == "no columns":
         index.write_text("[]", encoding="utf-8")
+    elif damage == "half of them":
+        index.write_bytes(index.read_bytes()[: index.stat().st_size // 2])
     else:
-        index.write_text(json.dumps({"rows": [["x/000.png", "0"]]}), encoding="utf-8")
+        other = embed_documents(ColorEncoder(), documents[:2], tmp_path / "other").folder
+        (fewer,) = other.glob("*.arrow")
+        index.write_bytes(fewer.read_bytes())
     encoder = ColorEncoder()
     embed_documents(encoder, documents, tmp_path / "store")
     assert encoder.encoded == 6
@@ -204,7 +215,7 @@ from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import numpy as np
 import test_retrieval as t
-import vrag_kit.retrieval.embeddings as store
+import vrag_kit.retrieval.embedding as store
 place, shards, limit = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 store.SHARD = 1
 documents = t.pictures(place / "x", shards)
@@ -255,7 +266,7 @@ def test_a_vector_that_is_not_a_direction_is_an_error_that_names_the_document(
 def test_a_damaged_picture_stops_the_run_and_keeps_what_was_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vrag_kit.retrieval.embeddings.SHARD", 4)
+    monkeypatch.setattr("vrag_kit.retrieval.embedding.SHARD", 4)
     documents = pictures(tmp_path / "x", 12)
     (tmp_path / "x" / "010.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
     with pytest.raises(VragError, match=r"010\.png: not a readable picture"):
@@ -337,6 +348,17 @@ def test_ties_at_the_cut_are_broken_by_doc_id_descending(tmp_path: Path) -> None
     assert list(run["doc_id"]) == ["x/019.png", "x/018.png", "x/017.png"]
 
 
+def on_disk(folder: str, names: Sequence[str], rows: np.ndarray, size: int) -> Embeddings:
+    """Embeddings in shards of `size` rows."""
+    shards = []
+    for start in range(0, len(names), size):
+        part = names[start : start + size]
+        whose = Rows.of(part, [""] * len(part), [""] * len(part))
+        shards.append(write_shard(Path(folder), whose, rows[start : start + size]))
+    places = Places(tuple(shards), np.arange(len(names)) // size, np.arange(len(names)) % size)
+    return Embeddings(Path(folder), np.array(names, np.dtypes.StringDType()), places, rows.shape[1])
+
+
 def obvious(vectors: np.ndarray, names: Sequence[str], rows: np.ndarray, k: int) -> Hits:
     """Every product, one pair at a time, sorted."""
     found = []
@@ -345,6 +367,12 @@ def obvious(vectors: np.ndarray, names: Sequence[str], rows: np.ndarray, k: int)
         scored = [(float(np.dot(vector, row)), name) for row, name in pairs]
         found.append(sorted(scored, reverse=True)[:k])
     return found
+
+
+LIMITS = ((0, 45), (1, 45), (1, 45), (1, 8))
+"""Least and most of: documents compared one by one, rows a shard, rows a piece, queries
+at once.
+"""
 
 
 @settings(max_examples=60, deadline=None)
@@ -358,16 +386,17 @@ def test_searching_in_blocks_agrees_with_the_slow_obvious_way_ties_included(
     numbers = data.draw(whole).astype(np.float32)
     rows, vectors = numbers[:count], numbers[count:]
     names = data.draw(st.permutations([f"d{i:02d}" for i in range(count)]))
-    places = {name: place for place, name in enumerate(names)}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "DOCUMENTS", data.draw(st.integers(1, 45)))
-        patch.setattr(search, "QUERIES", data.draw(st.integers(1, 8)))
-        found = search.nearest(vectors, names, lambda some: rows[[places[n] for n in some]], k)
+    few, size, piece, together = (data.draw(st.integers(low, most)) for low, most in LIMITS)
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(nearest_module, "FEW", few)
+        patch.setattr(nearest_module, "QUERIES", together)
+        patch.setattr(vectors_module, "PIECE", piece)
+        found = nearest(vectors, on_disk(folder, names, rows, size), k)
     assert found == obvious(vectors, names, rows, k)
 
 
 def test_searching_in_blocks_agrees_with_one_flat_index_to_the_last_bit(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     import faiss
 
@@ -377,9 +406,8 @@ def test_searching_in_blocks_agrees_with_one_flat_index_to_the_last_bit(
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     vectors = np.concatenate([rng.normal(size=(30, 96)).astype(np.float32), rows[299:300]])
     names = [f"d{i:03d}" for i in rng.permutation(700)]
-    places = {name: place for place, name in enumerate(names)}
-    monkeypatch.setattr(search, "DOCUMENTS", 64)
-    found = search.nearest(vectors, names, lambda some: rows[[places[n] for n in some]], 30)
+    monkeypatch.setattr(nearest_module, "FEW", 64)
+    found = nearest(vectors, on_disk(str(tmp_path), names, rows, 64), 30)
     index = faiss.IndexFlatIP(96)
     index.add(rows)
     for vector, hits in zip(vectors, found, strict=True):
@@ -576,7 +604,7 @@ import resource, sys
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import test_retrieval as t
-import vrag_kit.retrieval.embeddings as store
+import vrag_kit.retrieval.embedding as store
 documents = t.pictures(Path({str(tmp_path / "x")!r}), 40)
 store.SHARD = 8
 class Wide(t.ColorEncoder):
@@ -592,5 +620,5 @@ store.embed_documents(Wide(), documents, {str(tmp_path / "store")!r}, batch_size
     assert done.returncode == 1
     assert "embeddings cannot be stored (File too large)" in done.stderr
     assert "finished shards are kept" in done.stderr
-    assert len(list((tmp_path / "store").glob("*/shard-*.json"))) == 3
+    assert len(list((tmp_path / "store").glob("*/shard-*.arrow"))) == 3
     assert not list((tmp_path / "store").rglob("*.part"))

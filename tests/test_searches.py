@@ -136,7 +136,7 @@ def test_documents_are_embedded_once_for_all_ways_to_ask(
         (alone,) = search_all(asked, [told], k=4, cache_dir=tmp_path / mode).values()
         assert runs[mode].equals(alone)  # to the last bit, as without the others
     assert not runs["image"]["score"].equals(runs["both"]["score"])
-    assert len(list((tmp_path / "all").glob("*/shard-*.json"))) == 1
+    assert len(list((tmp_path / "all").glob("*/shard-*.arrow"))) == 1
     if family != "qwen2_vl":  # whose prompt for both would be another one
         search_all(asked, [{**own, "document": "text"}], k=4, cache_dir=tmp_path / "all")
         assert "0 from disk, 4 new" in capsys.readouterr().out

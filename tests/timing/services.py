@@ -17,9 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from vrag_kit.retrieval.bm25 import Bm25Index
-from vrag_kit.retrieval.embeddings import Embeddings, read_shards, write_shard
+from vrag_kit.retrieval.embeddings import Embeddings
+from vrag_kit.retrieval.nearest import QUERIES, nearest
 from vrag_kit.retrieval.run import best_scores
-from vrag_kit.retrieval.search import QUERIES, nearest
+from vrag_kit.retrieval.shards import Rows, write_shard
+from vrag_kit.retrieval.vectors import Places
 
 PARTS = ("search", "vectors", "words")
 SHARD = 16_384
@@ -52,13 +54,14 @@ def search() -> None:
             return blocked(queries, vectors, 30)
 
         def ours() -> list[list[tuple[float, str]]]:
-            return nearest(queries, known.doc_ids, known.vectors, 30)
+            return nearest(queries, known, 30)
 
         times: list[tuple[float, float]] = []
         for _ in range(3):
             times.append((seconds(least), seconds(ours)))
         fastest, spent = np.median(np.array(times), axis=0)
-        ranked = [[known.doc_ids[place] for place in places] for places in least()]
+        names = known.doc_ids
+        ranked = [[names[place] for place in places] for places in least()]
         alike = np.mean([[name for _, name in a] == b for a, b in zip(ours(), ranked, strict=True)])
     print(
         f"2,000 in 68,000 × 768: blocked product with top k {fastest:.2f} s, ours {spent:.2f} s ="
@@ -90,7 +93,7 @@ def vectors() -> None:
             before = own()
             known = store(Path(folder), parts)
             places = own() - before
-            nearest(queries, known.doc_ids, known.vectors, 50)
+            nearest(queries, known, 50)
             print(
                 f"{count:,} pages, {count * 384 * 4 / 2**20:,.0f} MB of vectors on disk: ids and"
                 f" places {places:,.0f} MB ({places * 2**20 / count:.0f} bytes a page), after a"
@@ -143,17 +146,20 @@ def blocks(count: int) -> range:
 
 def store(folder: Path, parts: Iterator[np.ndarray]) -> Embeddings:
     """Vectors on disk, as embeddings are kept."""
-    count = 0
+    ids: list[np.ndarray] = []
+    shards: list[str] = []
+    counts: list[int] = []
     dim = 0
     for rows in parts:
-        keys = [(f"p{number:06d}", "") for number in range(count, count + len(rows))]
-        write_shard(folder, keys, [rows])
-        count += len(rows)
+        names = [f"p{number:06d}" for number in range(sum(counts), sum(counts) + len(rows))]
+        unknown = [""] * len(rows)
+        shards.append(write_shard(folder, Rows.of(names, unknown, unknown), rows))
+        ids.append(np.array(names, np.dtypes.StringDType()))
+        counts.append(len(rows))
         dim = rows.shape[1]
-    known, _ = read_shards(folder)
-    return Embeddings(
-        folder, {f"p{each:06d}": known[f"p{each:06d}", ""] for each in range(count)}, dim
-    )
+    shard = np.repeat(np.arange(len(shards), dtype=np.int32), counts)
+    row = np.concatenate([np.arange(count, dtype=np.int32) for count in counts])
+    return Embeddings(folder, np.concatenate(ids), Places(tuple(shards), shard, row), dim)
 
 
 def seconds(task: object) -> float:

@@ -5,7 +5,8 @@ from vrag_kit.retrieval.bm25 import bm25_run
 from vrag_kit.retrieval.by_modality import BM25, FUSED, score_each, search_each
 from vrag_kit.retrieval.comparison import PERFECT, RANDOM, score_runs, search_all, write_runs
 from vrag_kit.retrieval.converted import converted_service
-from vrag_kit.retrieval.embeddings import Embeddings, embed_documents
+from vrag_kit.retrieval.embedding import embed_documents
+from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.finding import OPTIONS
 from vrag_kit.retrieval.fusion import fuse

@@ -14,10 +14,11 @@ from vrag_kit.depths import cut_to
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import Forecast, current_forecast
 from vrag_kit.options import Entry
-from vrag_kit.retrieval.embeddings import embed_documents, embeddings_folder
+from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.given_run import READ_FROM, given_run, run_file
 from vrag_kit.retrieval.known import known_encoder, open_encoder
+from vrag_kit.retrieval.manifests import embeddings_folder
 from vrag_kit.retrieval.metrics import CUTOFFS, evaluate
 from vrag_kit.retrieval.own_encoder import EncoderClass
 from vrag_kit.retrieval.own_metric import RetrievalMetric

@@ -13,12 +13,14 @@ import numpy as np
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import current_forecast
 from vrag_kit.options import Entry, read_entry
-from vrag_kit.retrieval.embeddings import Embeddings, Place, embeddings_folder
+from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.finding import OPTIONS
 from vrag_kit.retrieval.known import open_encoder
+from vrag_kit.retrieval.manifests import embeddings_folder
 from vrag_kit.retrieval.page_chunks import page_of
 from vrag_kit.retrieval.search import FlatRetriever
 from vrag_kit.retrieval.services import Index, IndexService, asked_by
+from vrag_kit.retrieval.vectors import Places
 from vrag_kit.types import DocId, Evidence
 
 
@@ -43,8 +45,7 @@ def converted_service(
     encoder = open_encoder(asked_by(index.by, entry), cache_dir, device=device)
 
     def make_index() -> Index:
-        places = _places(index)
-        known = Embeddings(index.folder, places, index.dim)
+        known = _embeddings(index)
         own = embeddings_folder(encoder, cache_dir)
         return FlatRetriever(encoder, known, lambda query_id: None, query_folder=own).search
 
@@ -140,10 +141,9 @@ def _check(index: _Converted, documents: Mapping[DocId, Evidence], entry: Entry)
         )
 
 
-def _places(index: _Converted) -> dict[str, Place]:
-    """Where each piece's vector is."""
+def _embeddings(index: _Converted) -> Embeddings:
+    """The vector of each piece."""
     pieces = index.pieces()
-    places: list[Place] = []
     for file, count in index.shards.items():
         path = index.folder / file
         try:
@@ -152,10 +152,16 @@ def _places(index: _Converted) -> dict[str, Place]:
             raise _damaged(path, str(error)) from error
         if shape != (count, index.dim):
             raise _damaged(path, f"shape {shape}, expected {(count, index.dim)}")
-        places += [(path.stem, row) for row in range(count)]
-    if len(places) != len(set(pieces)):
-        raise _damaged(index.folder, f"{len(places)} vectors for {len(set(pieces))} ids")
-    return dict(zip(pieces, places, strict=True))
+    counts = list(index.shards.values())
+    if sum(counts) != len(set(pieces)):
+        raise _damaged(index.folder, f"{sum(counts)} vectors for {len(set(pieces))} ids")
+    row = [np.arange(count) for count in counts]
+    places = Places(
+        shards=tuple(Path(file).stem for file in index.shards),
+        shard=np.repeat(np.arange(len(counts)), counts),
+        row=np.concatenate(row),
+    )
+    return Embeddings(index.folder, np.array(pieces, np.dtypes.StringDType()), places, index.dim)
 
 
 def _damaged(path: Path, found: str) -> VragError:

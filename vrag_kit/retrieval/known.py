@@ -16,12 +16,11 @@ import numpy as np
 
 from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
-from vrag_kit.files import one_at_a_time
 from vrag_kit.options import Entry
-from vrag_kit.retrieval.embeddings import embeddings_folder, write_manifest
 from vrag_kit.retrieval.encoders import Encoder, Prepared
 from vrag_kit.retrieval.finding import Found, find_encoder
 from vrag_kit.retrieval.loading import load_found
+from vrag_kit.retrieval.manifests import embeddings_folder, write_manifest
 from vrag_kit.retrieval.own_encoder import EncoderClass, own_encoder
 from vrag_kit.retrieval.parts import DocumentSide, Shown
 from vrag_kit.types import Evidence, Query
@@ -91,8 +90,7 @@ def open_encoder(entry: Entry | EncoderClass, root: Path | str, *, device: str =
     encoder = load_found(found, device=device)
     folder = embeddings_folder(encoder, root)
     try:
-        with one_at_a_time(folder, "embedding"):
-            write_manifest(folder, encoder, recipe=found.recipe())
+        write_manifest(folder, encoder, recipe=found.recipe())
     except OSError as error:
         raise VragError(
             f"{folder}: cannot be written ({error.strerror or error}). Free space or choose another"

@@ -11,7 +11,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import Own, open_own
 from vrag_kit.retrieval.encoders import Prepared
-from vrag_kit.retrieval.parts import Content, DocumentSide, Shown
+from vrag_kit.retrieval.parts import Content, DocumentSide, Shown, content_hash
 from vrag_kit.types import Evidence, Query
 
 _NEEDED = ("encode_queries", "encode_documents")
@@ -85,6 +85,10 @@ class _Whole(Shown):
     def of_query(self, query: Query, encoder: str) -> Content:
         """Its text, and its picture where it has one."""
         return Content(query.text, query.image)
+
+    def content(self, document: Evidence, encoder: str) -> str:
+        """Of its text, its picture and its name."""
+        return content_hash(Content(document.text, document.image), document.doc_id)
 
 
 def own_encoder(entry: Entry | EncoderClass, *, device: str = "cpu") -> OwnEncoder | None:

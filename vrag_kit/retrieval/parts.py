@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -113,6 +114,21 @@ class Shown:
             return _hash(document.text)
         picture = document.image.stamp
         return f"{picture} {_hash(document.text)}" if self.document == "both" else picture
+
+    def content(self, document: Evidence, encoder: str) -> str:
+        """Hash of what `encoder` encodes of a document, 32 hexadecimal digits: the same
+        for the same picture and text, wherever they are; reads the picture.
+
+        Raises `VragError` as `of_document` does.
+        """
+        return content_hash(self.of_document(document, encoder))
+
+
+def content_hash(shown: Content, *more: str) -> str:
+    """Hash of a text, a picture's stored bytes, and `more`: 32 hexadecimal digits."""
+    picture = b"" if shown.image is None else shown.image.data()
+    told = [shown.text, shown.image is not None, len(picture), *more]
+    return hashlib.blake2b(json.dumps(told).encode() + picture, digest_size=16).hexdigest()
 
 
 def _hash(text: str | None) -> str:

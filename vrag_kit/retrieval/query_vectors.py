@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from vrag_kit.errors import VragError
-from vrag_kit.files import one_at_a_time
-from vrag_kit.retrieval.embeddings import Embeddings, Key, check_vectors, read_shards, write_shard
+from vrag_kit.retrieval.directions import check_vectors
+from vrag_kit.retrieval.embedding import keep
 from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.parts import content_hash
+from vrag_kit.retrieval.units import Pace
+from vrag_kit.retrieval.vectors import Vectors
 from vrag_kit.types import Query
 
 PART = 128
@@ -27,39 +29,39 @@ def query_vectors(encoder: Encoder, queries: Sequence[Query], folder: Path) -> n
     """
     if encoder.shown.query == "text":
         return _encoded(encoder, queries)
-    place = folder / "queries"
-    keys = [_key(encoder, query) for query in queries]
-    try:
-        with one_at_a_time(folder, "embedding"):
-            known, _ = read_shards(place)
-            todo = dict(zip(keys, queries, strict=True))
-            _embed(encoder, {key: todo[key] for key in todo if key not in known}, place)
-            known, dim = read_shards(place)
-    except OSError as error:
-        raise VragError(
-            f"{place}: embeddings cannot be stored ({error.strerror or error}). Free space or"
-            " choose another `cache_dir`; finished shards are kept."
-        ) from error
-    kept = Embeddings(place, {str(number): known[key] for number, key in enumerate(keys)}, dim)
-    return kept.vectors(kept.doc_ids)
+    pace = Pace(shard=PART, batch=PART, workers=1)
+    found = keep(_Questions(encoder), queries, folder / "queries", pace)
+    return Vectors(folder / "queries", found.places, found.dim).rows(np.arange(len(queries)))
 
 
-def _embed(encoder: Encoder, todo: Mapping[Key, Query], place: Path) -> None:
-    keys, queries = list(todo), list(todo.values())
-    for start in range(0, len(keys), PART):
-        rows = _encoded(encoder, queries[start : start + PART])
-        write_shard(place, keys[start : start + PART], [rows])
+class _Questions:
+    """Questions as an encoder is shown them."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.label = f"embedding questions with {encoder.name}"
+
+    def doc_id(self, query: Query) -> str:
+        return query.query_id
+
+    def stamp(self, query: Query) -> str:
+        """Changes whenever its vector may."""
+        text, image = self._encoder.shown.of_query(query, self._encoder.name)
+        told = hashlib.sha256((text or "").encode()).hexdigest()
+        stamp = "" if image is None else image.stamp
+        return f"{stamp} {told}"
+
+    def content(self, query: Query) -> str:
+        return content_hash(self._encoder.shown.of_query(query, self._encoder.name))
+
+    def prepare(self, query: Query) -> Query:
+        return query
+
+    def encode(self, prepared: Sequence[Query], names: Sequence[str]) -> np.ndarray:
+        return _encoded(self._encoder, prepared)
 
 
 def _encoded(encoder: Encoder, queries: Sequence[Query]) -> np.ndarray:
     vectors = encoder.encode_queries(queries)
     check_vectors(vectors, [query.query_id for query in queries], encoder)
     return vectors
-
-
-def _key(encoder: Encoder, query: Query) -> Key:
-    """(query_id, what changes whenever its vector may)."""
-    text, image = encoder.shown.of_query(query, encoder.name)
-    told = hashlib.sha256((text or "").encode()).hexdigest()
-    stamp = "" if image is None else image.stamp
-    return query.query_id, f"{stamp} {told}"

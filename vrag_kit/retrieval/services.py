@@ -20,7 +20,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import own_spec
 from vrag_kit.retrieval.bm25 import Bm25Index
-from vrag_kit.retrieval.embeddings import embed_documents
+from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.given_run import run_file
 from vrag_kit.retrieval.known import open_encoder

@@ -1,0 +1,189 @@
+"""Units of embedding: what is missing, cut into shards that may be made twice.
+
+Several processes may be at it, also on machines that share the folder: a unit that
+another one holds is left to it, and made in the end if that one died.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from vrag_kit.progress import track
+from vrag_kit.retrieval.ahead import ahead, cut
+from vrag_kit.retrieval.encoders import Prepared
+from vrag_kit.retrieval.kept import Kept
+from vrag_kit.retrieval.shards import Rows, is_shard, shard_name, write_shard
+from vrag_kit.retrieval.vectors import Vectors
+
+Thing = TypeVar("Thing")
+_Contra = TypeVar("_Contra", contravariant=True)
+
+
+class Source(Protocol[_Contra]):
+    """What is embedded, and how."""
+
+    @property
+    def label(self) -> str:
+        """What is done, as progress says it."""
+
+    def doc_id(self, thing: _Contra) -> str:
+        """What its vector is found by."""
+
+    def stamp(self, thing: _Contra) -> str:
+        """Changes whenever its vector may."""
+
+    def content(self, thing: _Contra) -> str:
+        """Hash of what its vector is made of, 32 hexadecimal digits; reads it."""
+
+    def prepare(self, thing: _Contra) -> Prepared:
+        """What `encode` needs of it; runs in threads."""
+
+    def encode(self, prepared: Sequence[Prepared], names: Sequence[str]) -> np.ndarray:
+        """float32, shape (n, d); raises `VragError` naming one whose vector is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How embedding is cut, and by how many threads it is prepared."""
+
+    shard: int
+    batch: int
+    workers: int
+
+
+@dataclass(slots=True)
+class _Unit(Generic[Thing]):
+    """A shard to be made; stamps are taken before anything is read."""
+
+    things: Sequence[Thing]
+    doc_ids: list[str]
+    stamps: list[str]
+    shard: str
+    lock: FileLock
+    contents: list[str] = field(default_factory=list)
+    vectors: list[np.ndarray] = field(default_factory=list)
+
+
+class _Ready(NamedTuple):
+    """A thing before it is encoded."""
+
+    doc_id: str
+    content: str
+    known: int
+    """The position of a vector of the same content; −1 for none."""
+    prepared: Prepared
+
+
+class Work(Generic[Thing]):
+    """Embeds things into shards of a folder."""
+
+    def __init__(self, source: Source[Thing], folder: Path, kept: Kept, pace: Pace) -> None:
+        """`kept`: what the folder holds; a vector of the same content is taken from there."""
+        self._source = source
+        self._folder = folder
+        self._kept = kept
+        self._vectors = Vectors(folder, kept.places, kept.dim)
+        self._pace = pace
+        self.new = 0
+        """Things that were encoded."""
+        self.changed: list[str] = []
+        """Things that changed meanwhile: their vectors may be of either version."""
+
+    def embed(self, things: Iterable[Thing], total: int) -> None:
+        """Make every unit a shard, or see it made by another process."""
+        later: list[_Unit[Thing]] = []
+        units = (self._unit(each) for each in cut(things, self._pace.shard))
+        self._make((unit for unit in units if self._is_ours(unit, later)), total)
+        for unit in later:
+            print(f"waiting: another process is embedding in {self._folder}", flush=True)
+            unit.lock.acquire()
+            if self._is_ours(unit, later):
+                self._make([unit], len(unit.things))
+
+    def _unit(self, things: Sequence[Thing]) -> _Unit[Thing]:
+        doc_ids = [self._source.doc_id(thing) for thing in things]
+        stamps = [self._source.stamp(thing) for thing in things]
+        shard = shard_name(doc_ids, stamps)
+        lock = FileLock(self._folder / f".{shard}.lock")
+        return _Unit(things, doc_ids, stamps, shard, lock)
+
+    def _is_ours(self, unit: _Unit[Thing], later: list[_Unit[Thing]]) -> bool:
+        """Whether a unit is to be made here, and now; then its lock is held."""
+        try:
+            unit.lock.acquire(timeout=0)
+        except Timeout:
+            later.append(unit)
+            return False
+        if is_shard(self._folder, unit.shard):  # another process was faster
+            unit.lock.release(force=True)
+            return False
+        return True
+
+    def _make(self, units: Iterable[_Unit[Thing]], total: int) -> None:
+        """Embed the things of units that are held, and let go of them."""
+        begun: deque[_Unit[Thing]] = deque()
+        batches = ahead(self._ready, self._batches(units, begun), self._pace.workers)
+        label = self._source.label
+        try:
+            for _, ready in track(
+                batches, label, total, "documents", size=lambda each: len(each[1])
+            ):
+                unit = begun[0]
+                unit.vectors.append(self._encoded(ready))
+                unit.contents += [each.content for each in ready]
+                if len(unit.contents) == len(unit.things):
+                    self._write(unit)
+                    begun.popleft().lock.release(force=True)
+        finally:
+            for unit in begun:
+                unit.lock.release(force=True)
+
+    def _batches(
+        self, units: Iterable[_Unit[Thing]], begun: deque[_Unit[Thing]]
+    ) -> Iterator[list[Thing]]:
+        for unit in units:
+            begun.append(unit)
+            yield from cut(unit.things, self._pace.batch)
+
+    def _ready(self, thing: Thing) -> _Ready:
+        content = self._source.content(thing)
+        known = self._kept.find_content(content)
+        prepared = self._source.prepare(thing) if known < 0 else None
+        return _Ready(self._source.doc_id(thing), content, known, prepared)
+
+    def _encoded(self, ready: Sequence[_Ready]) -> np.ndarray:
+        """The vectors of a batch, float32, shape (n, d); of content that was embedded
+        before, as they are.
+        """
+        fresh = [each for each in ready if each.known < 0]
+        self.new += len(fresh)
+        old = self._vectors.rows(np.array([each.known for each in ready if each.known >= 0], int))
+        if not fresh:
+            return old
+        names = [each.doc_id for each in fresh]
+        made = self._source.encode([each.prepared for each in fresh], names)
+        vectors = np.empty((len(ready), made.shape[1]), np.float32)
+        is_fresh = np.array([each.known < 0 for each in ready])
+        vectors[is_fresh] = made
+        if len(old):
+            vectors[~is_fresh] = old
+        return vectors
+
+    def _write(self, unit: _Unit[Thing]) -> None:
+        """Keep a unit; what has another stamp than when it was to be read keeps its old
+        one, and no content.
+        """
+        now = [self._source.stamp(thing) for thing in unit.things]
+        for place, doc_id in enumerate(unit.doc_ids):
+            if now[place] != unit.stamps[place]:
+                unit.contents[place] = ""
+                self.changed.append(doc_id)
+        rows = Rows.of(unit.doc_ids, unit.stamps, unit.contents)
+        write_shard(self._folder, rows, np.concatenate(unit.vectors))
