@@ -19,7 +19,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
     An older file is replaced only once the new one is on the disk. Of several writers at
     once, threads, processes or machines that share the folder, one wins, whole. Raises
-    `OSError`, with nothing left beside `path`, when it cannot be written.
+    `OSError`, which names `path`, with nothing left beside it, when it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # a process' number is the same in its threads, and in containers that share a disk
@@ -30,6 +30,9 @@ def write_file(path: Path, content: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
+    except OSError as error:
+        error.filename = str(path)  # of a full disk Python names no file
+        raise
     finally:
         part.unlink(missing_ok=True)
 

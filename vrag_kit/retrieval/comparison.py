@@ -122,13 +122,19 @@ def _free_memory() -> None:
 def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: Path | str) -> None:
     """Write qrels.txt and one <retriever>.run a retriever as TREC files, for `vrag
     metrics` or any other tool; a run that was read from such a file is not written over
-    it.
+    it. Raises `VragError` when one cannot be written.
     """
-    write_qrels(benchmark.qrels, Path(folder) / "qrels.txt")
-    for name, run in runs.items():
-        file = Path(folder) / f"{name}.run"
-        if run.attrs.get(READ_FROM) != str(file.resolve()):
-            write_run(run, file, name)
+    try:
+        write_qrels(benchmark.qrels, Path(folder) / "qrels.txt")
+        for name, run in runs.items():
+            file = Path(folder) / f"{name}.run"
+            if run.attrs.get(READ_FROM) != str(file.resolve()):
+                write_run(run, file, name)
+    except OSError as error:
+        raise VragError(
+            f"{error.filename or folder}: the run cannot be written ({error.strerror or error})."
+            " Free space, or name another folder."
+        ) from error
 
 
 def score_runs(
