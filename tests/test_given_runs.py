@@ -20,6 +20,7 @@ from vrag_kit.generation import top_k
 from vrag_kit.papers import mrag_bench
 from vrag_kit.retrieval import make_run, read_run, score_runs, search_all, write_run, write_runs
 from vrag_kit.retrieval.services import image_service, text_service
+from vrag_kit.runner.parameters import declared, subsets
 from vrag_kit.types import Benchmark, Evidence, Query
 
 Scores = dict[str, dict[str, float]]
@@ -238,6 +239,13 @@ def test_examples_of_a_shallow_run_are_as_many_for_every_question(tmp_path: Path
     (run,) = search_all(few, [str(tmp_path / "x.run")], k=5, cache_dir=tmp_path).values()
     shown = [context.doc_ids for context in mrag_bench.retrieved_rag(few, run)]
     assert shown == [("a", "b"), ("c", "a")]
+
+
+def test_a_name_stands_where_a_notebook_has_a_retriever_with_options() -> None:
+    notebook = ROOT / "notebooks" / "mrag_bench" / "35_mrag_positions.ipynb"
+    assert isinstance(declared(notebook)["retriever"], dict)
+    given = subsets([notebook], {"retriever": "my.run"}, Path("p.yaml"))
+    assert given[notebook] == {"retriever": "my.run"}
 
 
 def test_the_readme_names_how_runs_are_read_and_written() -> None:

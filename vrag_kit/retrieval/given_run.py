@@ -147,7 +147,7 @@ def _check_document(file: RunFile, benchmark: Benchmark, row: RunRow) -> None:
     raise VragError(
         f"{shown(file.path)} line {row.line}: document {row.doc_id!r} of query {row.query_id!r} is"
         f" none of the {len(benchmark.corpus):,} of {benchmark.name}.{hint} Write the run with the"
-        " benchmark's ids of documents."
+        " benchmark's ids of documents; it belongs to one corpus."
     )
 
 

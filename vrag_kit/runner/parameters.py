@@ -176,6 +176,8 @@ def _fits(name: str, value: Any, default: Any) -> bool:
         if name in _ENTRIES:
             return isinstance(value.get("model"), str)
         return name in _SOURCES or isinstance(default, dict) or name == "decoding"
+    if name in _ENTRIES and isinstance(value, str):
+        return True
     if isinstance(value, bool) or isinstance(default, bool):
         return isinstance(value, bool) and isinstance(default, bool)
     if isinstance(default, float):
