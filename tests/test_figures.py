@@ -22,6 +22,7 @@ from vrag_kit.analysis.error_budget import DOUBT, PARTS
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.papers import published
+from vrag_kit.papers.mrag_suite.models import suite_models
 from vrag_kit.papers.visual_rag import (
     PAPER_NAMES,
     benchmark_figure,
@@ -125,6 +126,14 @@ def test_a_model_has_the_same_color_everywhere_and_models_of_one_panel_never_sha
     many = [f"model {n}" for n in range(60)]  # more than there are colours
     assert len(set(colors_of(many).values())) == 60
     assert colors_of(many) == colors_of(many)
+
+
+def test_a_model_of_ones_own_never_has_the_color_of_a_papers_model_not_in_another_panel() -> None:
+    paper = set(colors_of(PAPER["model"]).values())
+    paper |= set(colors_of(suite_models()["model"]).values())
+    for n in range(100):  # alone in its panel, beside the paper's in the next
+        assert not set(colors_of([f"my-model-{n}"]).values()) & paper
+    assert len(set(colors_of([f"my-model-{n}" for n in range(12)]).values())) == 12
 
 
 def test_the_demos_models_have_other_colors_than_the_papers() -> None:
@@ -271,6 +280,21 @@ def test_the_gcue_figure_says_where_bars_end_that_it_cuts() -> None:
     assert [text.get_text() for text in paper.texts] == [f"{value:.1f}" for value in said]
     assert "3.4" in {text.get_text() for text in own.texts}
     assert hollow(own) == [(3,)]
+
+
+def test_the_gcue_figure_explains_its_lines_and_what_stands_at_its_edges_where_it_does() -> None:
+    printed_curves = gcue_printed(published("visual_rag", table=3))
+    within = printed_curves.query("model == 'GPT-4o'")
+    beyond = printed_curves.query("model == 'Qwen2.5VL'")
+    unbounded = within.assign(ci_low=-np.inf, ci_high=np.inf)
+    for lam in (0.0, 0.5, 1.0):
+        said = gcue_figure({"paper": within}, lam=lam).get_supxlabel()
+        assert "At 1 all that one clue is worth is left" in said
+        assert "edge" not in said
+    assert "Triangles at an edge" in gcue_figure({"paper": beyond}, lam=1).get_supxlabel()
+    said = gcue_figure({"ours": unbounded}).get_supxlabel()
+    assert "where a bar that is cut ends (∞" in said
+    assert "Triangles" not in said
 
 
 def test_the_gcue_figure_names_models_that_have_no_ratio() -> None:

@@ -32,6 +32,19 @@ def files(guide_folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.parametrize("number", [20, 25, -21, "11", 1.0, True])
+def test_a_query_is_taken_by_its_number_or_it_is_said_which_there_are(
+    files: dict[str, str], number: int
+) -> None:
+    benchmark = open_benchmark(files)
+    assert benchmark.query_at(-1) == benchmark.query_at(19) == [*benchmark.queries.values()][19]
+    with pytest.raises(VragError) as error:
+        benchmark.query_at(number)
+    assert str(error.value) == (
+        f"Mine has 20 queries and none with the number {number!r}; expected 0 to 19, such as 11."
+    )
+
+
 def test_a_mapping_opens_the_files_that_it_names(
     files: dict[str, str], guide_folder: Path, tmp_path: Path
 ) -> None:

@@ -495,6 +495,21 @@ def test_the_deviation_over_draws_is_the_papers() -> None:
     assert row["runs"] == 5
 
 
+def test_a_mean_of_draws_is_the_mean_over_questions_unless_answers_failed() -> None:
+    runs = [*[1.0] * 3, *[0.0] * 2]
+    whole = judged({("one_in_k", 3): runs}, queries=2)
+    assert over_draws(whole)["value"].item() == pytest.approx(0.6)
+    assert accuracy(whole).query("metric == 'accuracy'")["value"].item() == pytest.approx(0.6)
+    failed = (whole["query_id"] == "q1") & (whole["draw"] < 2)
+    some = whole.assign(
+        score=whole["score"].mask(failed), status=whole["status"].mask(failed, "error")
+    )
+    # draws: 1, 1, 1, 0, 0; questions: 3/5 and 1/3
+    assert over_draws(some)["value"].item() == pytest.approx(3 / 5)
+    questions = accuracy(some).query("metric == 'accuracy'")["value"].item()
+    assert questions == pytest.approx((3 / 5 + 1 / 3) / 2)
+
+
 def test_the_best_top_k_is_each_models_own() -> None:
     table = pd.concat(
         [

@@ -149,6 +149,19 @@ class Benchmark:
         """
         return tuple(doc_id for doc_id, label in self.qrels[query_id].items() if label > 0)
 
+    def query_at(self, number: int) -> Query:
+        """The query at a place in the order of the annotations, from 0; as in a list −1
+        is the last. Raises `VragError` where there is none.
+        """
+        count = len(self.queries)
+        if type(number) is not int or not -count <= number < count:
+            expected = f"0 to {count - 1}, such as {min(11, count - 1)}" if count else "no number"
+            raise VragError(
+                f"{self.name} has {count:,} queries and none with the number {number!r}; expected"
+                f" {expected}."
+            )
+        return list(self.queries.values())[number]
+
     def subset(self, query_ids: Collection[QueryId]) -> Benchmark:
         """The same benchmark with these queries only, in their order here; documents
         stay. Raises `VragError` for a query it does not have.

@@ -102,7 +102,8 @@ def over_draws(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame
     """Mean and standard deviation over the draws, as the paper's Tables 13 and 15 give
     them: `by`, runs, value, std.
 
-    value is the mean of the draws' means, on the judge's scale; std has ddof = 1 (as the
+    value is the mean of the draws' means, on the judge's scale: that of `accuracy`, which
+    counts every question once, unless answers failed; std has ddof = 1 (as the
     paper's, see `16_paper_audit`) and is NaN for a single draw. It tells how much the
     choice of images, and sampled decoding, move a mean over these same queries; how far
     other queries would is told by the interval of `accuracy`.

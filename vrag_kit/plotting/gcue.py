@@ -34,8 +34,20 @@ def gcue_figure(sources: Mapping[str, pd.DataFrame], *, lam: float = 0.5) -> Fig
         axis.set(title=panel_title(title, table), xlabel="images shown, one of k a clue")
         axis.tick_params(labelleft=True)
     axes[0][0].set(ylabel=f"gCUE (λ = {lam:g})", ylim=within)
-    figure.supxlabel(note(list(shown.values())), fontsize=9)
+    said = [note(list(shown.values())), _lines(pd.concat(list(shown.values())), within)]
+    figure.supxlabel("\n".join(said), fontsize=9)
     return figure
+
+
+def _lines(table: pd.DataFrame, within: tuple[float, float]) -> str:
+    """What the lines across the panels say, and the marks at their edges, if any."""
+    said = "At 1 all that one clue is worth is left, at 0 (dotted) nothing."
+    ends = table[["ci_low", "ci_high"]].to_numpy(float)
+    if np.any(ends[:, 0] < within[0]) or np.any(ends[:, 1] > within[1]):
+        said += "\nNumbers at an edge: where a bar that is cut ends (∞: it has no end)."
+    if np.any((table["value"] < within[0]) | (table["value"] > within[1])):
+        said += "\nTriangles at an edge: means beyond it, with their value."
+    return said
 
 
 def _within(table: pd.DataFrame) -> tuple[float, float]:

@@ -8,7 +8,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,12 +30,14 @@ PALETTE = (
     "#EE3377",
     "#999933",
     "#44AA99",
+    "#882255",
+    "#117733",
+    "#AA4499",
+    "#661100",
 )
-"""Okabe and Ito's colours, then others for long legends; what is more than these gets
-them darker, then lighter.
+"""Okabe and Ito's colours, then others for long legends, the last ones for models that
+have no place of their own; what is more than these gets them darker, then lighter.
 """
-FIRST = 8
-"""How many of them are taken before the others."""
 GREY = "#8A8A8A"
 DARK = "#3B3B3B"
 CLUE = "#009E73"
@@ -97,21 +98,22 @@ def colors_of(models: Iterable[str]) -> dict[str, str]:
     different.
 
     A name in some `colors.json` of the kit (a paper's models, the demo's) has that
-    place in the palette everywhere. Any other has the place that a hash of its name
-    says, or if another in the panel has it, the next that is free; where all are taken,
-    the palette goes on darker and lighter.
+    place in the palette everywhere. Any other has a place that none of these has, be it
+    in this panel or in another: the one that a hash of its name says, or if another in
+    the panel has it, the next that is free; darker and lighter colours come last.
     """
     names, places = list(dict.fromkeys(map(str, models))), named_places()
-    taken = {places[name] for name in names if name in places}
     chosen = {name: places[name] for name in names if name in places}
-    rings = -(-len(names) // len(PALETTE))
+    rings = 3 + len(names) // len(PALETTE)
+    free = [place for place in range(rings * len(PALETTE)) if place not in set(places.values())]
+    nearest = [place for place in free if place < len(PALETTE)]
+    taken = set(chosen.values())
     for name in names:
         if name in REFERENCES or name in chosen:
             continue
-        first = hashlib.sha256(name.encode()).digest()[0] % FIRST
-        wheel = [*range(first, FIRST), *range(first), *range(FIRST, len(PALETTE))]
-        further = (ring * len(PALETTE) + at for ring, at in product(range(rings + 1), wheel))
-        chosen[name] = next(place for place in further if place not in taken)
+        first = hashlib.sha256(name.encode()).digest()[0] % len(nearest)
+        wheel = [*nearest[first:], *nearest[:first], *free[len(nearest) :]]
+        chosen[name] = next(place for place in wheel if place not in taken)
         taken.add(chosen[name])
     return {name: REFERENCES.get(name) or palette_color(chosen[name]) for name in names}
 
