@@ -155,6 +155,9 @@ def _llava() -> tuple[Any, Any]:
 _VISION_TOKENS = ["<|vision_start|>", "<|image_pad|>", "<|video_pad|>", "<|vision_end|>"]
 
 
+_ROPE = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0}
+
+
 def _qwen_text(tokenizer: Any) -> tuple[dict[str, Any], dict[str, int]]:
     """(text configuration, token ids) of both Qwen families."""
     names = ("vision_start_token_id", "image_token_id", "video_token_id", "vision_end_token_id")
@@ -162,8 +165,7 @@ def _qwen_text(tokenizer: Any) -> tuple[dict[str, Any], dict[str, int]]:
         name: tokenizer.convert_tokens_to_ids(token)
         for name, token in zip(names, _VISION_TOKENS, strict=True)
     }
-    rope = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0}
-    return _text(tokenizer, rope_parameters=rope), ids
+    return _text(tokenizer, rope_parameters=_ROPE), ids
 
 
 _QWEN_VISION = {

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from itertools import islice
 
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking_options import Asking, Round
-from vrag_kit.generation.generator import Generator, Reply, Size, all_images, images_of, text_of
+from vrag_kit.generation.batching import Owned, batches
+from vrag_kit.generation.generator import Generator, Reply, Size, all_images
 from vrag_kit.generation.keys import StoredPrompt, answer_key, stored_prompt
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.generation.spending import Purse, check_forecast
@@ -21,12 +22,6 @@ from vrag_kit.progress import Progress
 from vrag_kit.tally import tell
 from vrag_kit.types import Answer, Failure, Prompt, Status
 
-_BLOCK = 16
-"""Owners whose prompts are asked together, so that their pictures recur while they are
-remembered; more where a batch is larger.
-"""
-_ALIKE = 1_000
-"""Characters by which prompts of one batch may differ with little padding."""
 _SHORTEST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 """Seconds between two looks at what others are asking."""
@@ -38,8 +33,7 @@ _SAY_AGAIN = 30.0
 class _Question:
     """A prompt that must be asked, as it is stored."""
 
-    owner: str
-    prompt: Prompt
+    owned: Owned
     stored: StoredPrompt
 
     def answer_id(self, generator: Generator, sample: int) -> str:
@@ -69,7 +63,9 @@ def ask_prompts(
     began = time.monotonic()
     pictures = store.pictures(all_images(prompts))
     owned = zip(owners or [""] * len(prompts), prompts, strict=True)
-    questions = [_Question(owner, each, stored_prompt(each, pictures)) for owner, each in owned]
+    questions = [
+        _Question(Owned(owner, each), stored_prompt(each, pictures)) for owner, each in owned
+    ]
     answer_ids = [each.answer_id(generator, this.sample) for each in questions]
     asked = dict(zip(answer_ids, questions, strict=True))
     answers = store.read(list(asked))
@@ -80,7 +76,7 @@ def ask_prompts(
     if todo:
         sizes = {where: picture.size for where, picture in pictures.items()}
         repeats = this.samples - this.sample
-        _forecast(generator, [asked[each].prompt for each in todo] * repeats, sizes, store)
+        _forecast(generator, [asked[each].owned.prompt for each in todo] * repeats, sizes, store)
         generator.prepare()
         size = how.batch_size if generator.batched else 1
         asker = _Asker(generator, store, asked, again, this.sample)
@@ -124,8 +120,9 @@ class _Asker:
         progress = Progress(label, len(todo), "prompts")
         new = done = 0
         with self._store.renewing():
-            batches = _batches(todo, self._asked, size)
-            for count, length in _at_once(self._ask, batches, self._generator.concurrency):
+            owned = {each: self._asked[each].owned for each in todo}
+            parts = batches(owned, size, self._generator)
+            for count, length in _at_once(self._ask, parts, self._generator.concurrency):
                 new += count
                 done += length
                 progress.reached(done)
@@ -138,7 +135,7 @@ class _Asker:
         ours = self._store.claim(batch, again=self._again)
         if not ours:
             return 0
-        prompts = [self._asked[answer_id].prompt for answer_id in ours]
+        prompts = [self._asked[answer_id].owned.prompt for answer_id in ours]
         replies = self._generator.generate(prompts, sample=self._sample)
         answers = [
             self._answer(answer_id, reply) for answer_id, reply in zip(ours, replies, strict=True)
@@ -173,8 +170,8 @@ class _Asker:
         pause = _SHORTEST_PAUSE
         while missing := self._missing(todo):
             free = self._store.free(missing, again=self._again)
-            batches = [free[start : start + size] for start in range(0, len(free), size)]
-            got = sum(self._ask(batch) for batch in batches)
+            parts = [free[start : start + size] for start in range(0, len(free), size)]
+            got = sum(self._ask(part) for part in parts)
             new += got
             if got:
                 pause = _SHORTEST_PAUSE
@@ -209,26 +206,6 @@ def _forecast(
     forecast = generator.forecast(prompts, sizes)
     print(f"{generator.name}: {forecast}", flush=True)
     check_forecast(generator, forecast, store)
-
-
-def _batches(todo: list[str], asked: Mapping[str, _Question], size: int) -> Iterator[Sequence[str]]:
-    """Prompts of a few owners at a time, those with as many images and about as many
-    words together: little padding, and pictures that recur while they are remembered.
-    """
-    owners = dict.fromkeys(asked[answer_id].owner for answer_id in todo)
-    block = {owner: place // max(_BLOCK, size) for place, owner in enumerate(owners)}
-
-    def block_of(answer_id: str) -> int:
-        return block[asked[answer_id].owner]
-
-    def order(answer_id: str) -> tuple[int, int, int]:
-        prompt = asked[answer_id].prompt
-        return block_of(answer_id), len(images_of(prompt)), len(text_of(prompt)) // _ALIKE
-
-    for _, part in groupby(sorted(todo, key=order), key=block_of):
-        together = list(part)
-        for start in range(0, len(together), size):
-            yield together[start : start + size]
 
 
 def _at_once(

@@ -70,6 +70,13 @@ class Generator(Protocol):
     """Whether prompts are answered faster together; else each is handed over alone, so
     that its answer is kept at once.
     """
+
+    @property
+    def nests(self) -> bool:
+        """Whether of prompts that come together and begin alike, such as 1-in-k's, the
+        common beginning is read once; told after `prepare`.
+        """
+
     concurrency: int
     """How many calls of `generate` may run at once."""
     max_cost: float | None

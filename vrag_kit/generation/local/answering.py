@@ -16,8 +16,10 @@ from vrag_kit.benchmarks.images import pixel_hash, shrink
 from vrag_kit.checkpoints import Made, Options
 from vrag_kit.generation.generator import PROBABILITY, Reply, all_images, images_before_text
 from vrag_kit.generation.local.opened import Asked, Opened, Pictures, key_of
-from vrag_kit.generation.local.ruler import Inputs, content, processed
+from vrag_kit.generation.local.prefixes import Nested, Row, nested, went_on
+from vrag_kit.generation.local.ruler import Inputs, processed
 from vrag_kit.generation.local.sureness import Sureness
+from vrag_kit.generation.local.trials import why_not_nested, why_not_reused
 from vrag_kit.generation.local.vision import Eyes, Seen, join
 from vrag_kit.generation.local.weights import read_weights
 from vrag_kit.types import Failure, Prompt, Status
@@ -32,20 +34,28 @@ class Answering:
     def __init__(self, opened: Opened, name: str, decoding: Options) -> None:
         """Reads the weights; raises `VragError` when that fails."""
         self.model: Made = read_weights(opened.checkpoint)
-        self._opened = opened
+        self.opened = opened
         self._processor = opened.processor
         self._decoding = decoding
         stops = self.model.generation_config.eos_token_id
         self._stops = frozenset([stops] if isinstance(stops, int) else stops or ())
-        self._takes = frozenset(inspect.signature(self.model.forward).parameters)
+        self.takes = frozenset(inspect.signature(self.model.forward).parameters)
         self.eyes: Eyes | None = self._new_eyes()
-        reason = self._why_not()
+        reason = why_not_reused(self)
         self.eyes = None if reason else self._new_eyes()
         if reason:
             print(
                 f"{name}: pictures are looked at anew for every prompt, because {reason}",
                 flush=True,
             )
+        self.nests = False
+        """Whether prompts that begin alike are read together."""
+        if self._greedy:
+            reason = why_not_nested(self)
+            self.nests = not reason
+            if reason:
+                print(f"{name}: what prompts share is read for each, because {reason}", flush=True)
+            self.eyes = self.eyes and self._new_eyes()
 
     def generate(self, prompts: Sequence[Prompt], sample: int) -> list[Reply]:
         """One reply a prompt, in order; see `LocalGenerator.generate`."""
@@ -53,19 +63,19 @@ class Answering:
         replies: dict[int, Reply] = {}
         batch = []
         for number, prompt in enumerate(prompts):
-            if token := self._opened.control_token(prompt):
+            if token := self.opened.control_token(prompt):
                 words = f"the text holds the model's control token {token!r}"
                 replies[number] = Reply(raw=None, failure=Failure(Status.ERROR, words))
                 continue
-            if self._opened.checkpoint.family.images_first:
+            if self.opened.checkpoint.family.images_first:
                 prompt = images_before_text(prompt)
-            batch.append(self._opened.asked(number, prompt, pictures))
+            batch.append(self.opened.asked(number, prompt, pictures))
         for part in self._together(batch):
             replies.update(self._answer(part, pictures, sample))
         return [replies[number] for number in range(len(prompts))]
 
     def _new_eyes(self) -> Eyes:
-        return Eyes(self.model, self._processor, self._opened.budget)
+        return Eyes(self.model, self._processor, self.opened.budget)
 
     def _together(self, batch: list[Asked]) -> list[list[Asked]]:
         """The prompts that may share a batch: all of them when greedy, each alone when
@@ -73,45 +83,18 @@ class Answering:
         """
         if self._decoding.get("do_sample"):
             return [[asked] for asked in batch]
-        if not self._opened.checkpoint.family.text_apart:
+        if not self.opened.checkpoint.family.text_apart:
             return [batch]
         with_images = [asked for asked in batch if asked.images]
         without = [asked for asked in batch if not asked.images]
         return [with_images, without]
-
-    @torch.inference_mode()
-    def _why_not(self) -> str:
-        """Why features cannot be reused; "" when two pictures in one prompt give the
-        same logits from ready features as the family's own way.
-        """
-        if "mm_encoder_outputs" not in self._takes:
-            return "the model takes no ready features"
-        if "token_type_ids" in self._takes:
-            return "it marks pictures by token types, which only its own way sets"
-        pictures: Pictures = {
-            "a": Image.new("RGB", (64, 48), (200, 90, 30)),
-            "b": Image.new("RGB", (40, 96), (20, 110, 190)),
-        }
-        shown = content(["?", *pictures.values()], self._processor, string=self._opened.string)
-        asked = Asked(0, [{"role": "user", "content": shown}], ["a", "b"], [])
-        try:
-            reused = self.model(**self._inputs([asked], pictures)).logits[:, -1]
-            own = self.model(**self._inputs([asked], pictures, reuse=False)).logits[:, -1]
-        except Exception as error:  # whatever a family's code raises: it works another way
-            return (
-                f"its processor or model works another way ({type(error).__name__}:"
-                f" {str(error)[:80]})"
-            )
-        if torch.allclose(reused, own, atol=0.02 * float(own.std()), rtol=0):
-            return ""
-        return "ready features give other answers than pixels do"
 
     def _pictures(self, prompts: Sequence[Prompt]) -> Pictures:
         """Key → what was seen of a picture before, or else the decoded picture; decoded
         by threads, each once.
         """
         images = {key_of(image): image for image in all_images(prompts)}
-        side, eyes = self._opened.checkpoint.max_image_side, self.eyes
+        side, eyes = self.opened.checkpoint.max_image_side, self.eyes
 
         def read(key: str) -> Image.Image | Seen:
             seen = eyes.recall(key) if eyes else None
@@ -150,13 +133,15 @@ class Answering:
 
     def _try(self, batch: list[Asked], pictures: Pictures, sample: int) -> dict[int, Reply]:
         """Answer the prompts that fit; the others fail as too long."""
-        inputs = self._inputs(batch, pictures)
+        inputs = self.inputs(batch, pictures)
         lengths = [int(n) for n in inputs["attention_mask"].sum(dim=1)]
-        room = self._opened.context - int(self._decoding["max_new_tokens"])
+        room = self.opened.context - int(self._decoding["max_new_tokens"])
         if all(length <= room for length in lengths):
             pixels = []
             if self._decoding.get("do_sample"):
                 pixels = [_pixels(pictures[key]) for key in batch[0].images]
+            if self.nests and (plan := self.nested(batch, inputs)).chains:
+                return self._nestwise(batch, plan, pictures, sample)
             return self._decode(batch, inputs, lengths, [sample, pixels])
         fitting = []
         replies = {}
@@ -167,10 +152,32 @@ class Answering:
                 replies[asked.number] = self._too_long(asked, length)
         return {**replies, **self._answer(fitting, pictures, sample)}
 
+    def nested(self, batch: list[Asked], inputs: Inputs) -> Nested:
+        """Which prompts begin alike."""
+        ids = inputs["input_ids"].tolist()
+        lengths = inputs["attention_mask"].sum(dim=1).tolist()
+        rows = [
+            Row(tuple(each[-length:]), tuple(asked.images))
+            for asked, each, length in zip(batch, ids, lengths, strict=True)
+        ]
+        return nested(rows, self.opened.config.image_token_id)
+
+    def _nestwise(
+        self, batch: list[Asked], plan: Nested, pictures: Pictures, sample: int
+    ) -> dict[int, Reply]:
+        """Answer a batch in which some prompts begin alike: beginnings are read once."""
+        replies = self._answer([batch[number] for number in plan.apart], pictures, sample)
+        rows = [batch[number] for number in plan.rows]
+        inputs = self.inputs(rows, pictures)
+        lengths = inputs["attention_mask"].sum(dim=1).tolist()
+        longest = self.inputs([batch[number] for number in plan.longest], pictures)
+        inputs = went_on(self.model, inputs, longest, plan)
+        return {**replies, **self._decode(rows, inputs, lengths, [sample, []])}
+
     def _too_long(self, asked: Asked, length: int) -> Reply:
         words = (
             f"{length:,} tokens of prompt and up to {self._decoding['max_new_tokens']} of answer,"
-            f" but the model holds {self._opened.context:,}"
+            f" but the model holds {self.opened.context:,}"
         )
         return Reply(
             raw=None,
@@ -179,7 +186,7 @@ class Answering:
             tokens=asked.tokens(length),
         )
 
-    def _inputs(self, batch: list[Asked], pictures: Pictures, *, reuse: bool = True) -> Inputs:
+    def inputs(self, batch: list[Asked], pictures: Pictures, *, reuse: bool = True) -> Inputs:
         """What the model takes, padded on the left; pictures as ready features where
         the family allows it.
         """
@@ -189,8 +196,8 @@ class Answering:
             inputs = self._with_features(conversations, self.eyes.look(pictures, wanted))
         else:
             shown = [pictures[key] for key in wanted]
-            inputs = processed(self._processor, conversations, shown, self._opened.budget)
-        if "token_type_ids" not in self._takes:
+            inputs = processed(self._processor, conversations, shown, self.opened.budget)
+        if "token_type_ids" not in self.takes:
             inputs.pop("token_type_ids", None)
         for name, value in inputs.items():
             if isinstance(value, torch.Tensor):
@@ -221,7 +228,7 @@ class Answering:
         inputs |= tensors
         pooled: Made = features  # Llama's is a list, which the class does not say
         inputs["mm_encoder_outputs"] = {"image": BaseModelOutputWithPooling(pooler_output=pooled)}
-        if "mm_token_type_ids" in self._takes:
+        if "mm_token_type_ids" in self.takes:
             types = processor.create_mm_token_type_ids(inputs["input_ids"])
             inputs["mm_token_type_ids"] = torch.tensor(types)
         return inputs

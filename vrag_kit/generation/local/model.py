@@ -88,6 +88,17 @@ class LocalGenerator:
         return self._ready().generate(prompts, sample)
 
     @property
+    def nests(self) -> bool:
+        """Whether what prompts begin alike with is read once: greedily, and where the
+        family allows it.
+        """
+        return self._ready().nests
+
+    @nests.setter
+    def nests(self, nests: bool) -> None:
+        self._ready().nests = nests
+
+    @property
     def context(self) -> int:
         """Tokens of prompt and answer together that the model can hold."""
         return self._opened.context

@@ -119,7 +119,9 @@ class Eyes:
 
     def _encode(self, ready: Sequence[_Ready]) -> list[Seen]:
         """What pictures of one shape look like, stacked."""
-        accepted = inspect.signature(self._model.get_image_features).parameters
+        accepted = set(inspect.signature(self._model.get_image_features).parameters)
+        if "kwargs" in accepted:  # hands on what it does not name, as Pixtral's sizes
+            accepted |= set(inspect.signature(self._model.forward).parameters)
         inputs = {}
         for name in ready[0].tensors:
             if name in accepted:

@@ -1,0 +1,225 @@
+"""Prompts that begin alike are read once and answered as if each were read whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from tiny_models import FAMILIES, build
+from worded import worded
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.generation import LocalGenerator, load_generator
+from vrag_kit.generation.batching import Owned, batches
+from vrag_kit.generation.local.prefixes import Row, nested
+from vrag_kit.types import Prompt
+
+KS = (3, 5, 7, 10)
+NESTING = [family for family in FAMILIES if family not in ("mllama", "phi4_multimodal")]
+IMAGE = 9
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], LocalGenerator]:
+    folder = tmp_path_factory.mktemp("models")
+
+    def make(family: str) -> LocalGenerator:
+        if not (folder / family).exists():
+            build(family, folder / family)
+        return load_generator(str(folder / family), decoding="greedy", max_new_tokens=4)
+
+    return make
+
+
+@pytest.fixture
+def curves(tmp_path: Path) -> list[Prompt]:
+    """Two questions' prompts of 3 to 10 pictures each, some of one size."""
+    prompts = []
+    for name in ("bill", "wing"):
+        pictures = []
+        for i in range(max(KS)):
+            path = tmp_path / f"{name}-{i}.png"
+            shade = (25 * i, 200 - 17 * i, 90 if name == "bill" else 210)
+            Image.new("RGB", (44 + 8 * (i % 3), 52), shade).save(path)
+            pictures.append(ImageFile(path))
+        prompts += [worded("several_images", f"Which {name}?", pictures[:k]) for k in KS]
+    return prompts
+
+
+def first_logits(model: LocalGenerator, prompts: list[Prompt]) -> torch.Tensor:
+    """Logits of the first token of each answer, as `generate` computes them."""
+    captured: list[torch.Tensor] = []
+    head = model._model.lm_head
+    hook = head.register_forward_hook(lambda _m, _i, out: captured.append(out[:, -1]))
+    model.generate(prompts)
+    hook.remove()
+    return next(each for each in captured if len(each) == len(prompts))
+
+
+def tokens_read(model: LocalGenerator, prompts: list[Prompt]) -> int:
+    """Tokens of prompts and answers that pass through the language model, padding
+    included.
+    """
+    counted: list[int] = []
+    layer = model._model.get_decoder().layers[0]
+    hook = layer.register_forward_hook(
+        lambda _m, given, _out: counted.append(given[0].shape[0] * given[0].shape[1])
+    )
+    model.generate(prompts)
+    hook.remove()
+    return sum(counted)
+
+
+@pytest.mark.parametrize("family", NESTING)
+def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
+    family: str, load, curves: list[Prompt]
+) -> None:
+    model = load(family)
+    model.prepare()
+    assert model.nests
+    model._model.double()  # so that rounding cannot be taken for a difference, or the reverse
+    longest_first = [curves[i] for i in (3, 2, 1, 0, 7, 6, 5, 4)]  # as rows are ordered
+    together = first_logits(model, longest_first)
+    model.nests = False
+    apart = first_logits(model, longest_first)
+    assert apart.std(dim=0).max() > 1e-3  # the prompts do differ
+    torch.testing.assert_close(together, apart, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", NESTING)
+def test_replies_come_in_the_order_of_the_prompts_with_the_same_counts(
+    family: str, load, curves: list[Prompt]
+) -> None:
+    model = load(family)
+    alone = [model.generate([prompt])[0] for prompt in curves]
+    mixed = [*curves[::2], worded("no_image", "What?"), *curves[1::2]]
+    replies = model.generate(mixed)
+    replies = [reply for pair in zip(replies[:4], replies[5:], strict=True) for reply in pair]
+    for together, one in zip(replies, alone, strict=True):
+        assert together.fields["images"] == one.fields["images"]
+        assert together.tokens == one.tokens
+    # Random weights hardly prefer one token: rounding may now and then choose another.
+    assert sum(a.raw == b.raw for a, b in zip(replies, alone, strict=True)) >= len(alone) - 1
+
+
+def test_a_curve_costs_little_more_than_its_largest_k(load, curves: list[Prompt]) -> None:
+    model = load("qwen2_5_vl")
+    curve, largest = curves[: len(KS)], curves[len(KS) - 1 : len(KS)]
+    model.prepare()
+    shared, alone = tokens_read(model, curve), tokens_read(model, largest)
+    model.nests = False
+    apart = tokens_read(model, curve)
+    assert shared < 1.5 * alone
+    assert apart > 2 * shared
+
+
+@pytest.mark.parametrize("family", ["mllama", "phi4_multimodal"])
+def test_a_family_that_cannot_is_read_whole_and_says_why(
+    family: str, load, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = load(family)
+    model.prepare()
+    assert not model.nests
+    assert "what prompts share is read for each, because" in capsys.readouterr().out
+
+
+def test_sampled_answers_are_each_read_whole(tmp_path: Path) -> None:
+    folder = build("llava", tmp_path / "llava")
+    model = load_generator(str(folder), decoding={"do_sample": True}, max_new_tokens=2)
+    model.prepare()
+    assert not model.nests
+
+
+def rows() -> st.SearchStrategy[list[Row]]:
+    """Prompts of a few words, pictures of one or two tokens, and an end; many nested."""
+    picture = st.sampled_from("abc")
+
+    def row(parts: tuple[int, list[str], int]) -> Row:
+        question, pictures, ends = parts
+        ids = [question, question + 1]
+        for name in pictures:
+            ids += [IMAGE] * (1 + (name == "b"))
+        return Row((*ids, *[100] * ends), tuple(pictures))
+
+    one = st.tuples(st.integers(10, 11), st.lists(picture, max_size=5), st.integers(1, 2))
+    return st.lists(one.map(row), max_size=8)
+
+
+@given(rows())
+def test_what_is_shared_is_the_same_tokens_of_the_same_pictures(rows: list[Row]) -> None:
+    plan = nested(rows, IMAGE)
+    assert sorted([*plan.rows, *plan.apart]) == list(range(len(rows)))
+    for longest, *others in plan.chains:
+        assert others
+        for number in (longest, *others):
+            row = rows[number]
+            kept = len(row.ids) - plan.tail
+            assert kept >= 1
+            assert row.ids[:kept] == rows[longest].ids[:kept]
+            assert row.images == rows[longest].images[: len(row.images)]
+            assert IMAGE not in row.ids[kept:]
+
+
+def test_a_picture_that_differs_is_not_shared() -> None:
+    rows = [Row((1, 2, 3, 9, 9, 5), ("a", "b")), Row((1, 2, 3, 9, 5), ("b",))]
+    assert nested(rows, IMAGE).chains == []
+    rows[1] = Row((1, 2, 3, 9, 5), ("a",))
+    assert nested(rows, IMAGE).chains == [[0, 1]]
+    assert nested(rows, IMAGE).tail == 1
+
+
+class Asks:
+    """What `batches` wants to know of a generator."""
+
+    def __init__(self, *, batched: bool, nests: bool) -> None:
+        self.batched, self.nests = batched, nests
+
+
+def owned(tmp_path: Path, owners: int) -> dict[str, Owned]:
+    """For each owner zero-shot and two curves of k = 1 to 4 with other first pictures."""
+    asked = {}
+    for owner in range(owners):
+        pictures = [ImageFile(tmp_path / f"{owner}-{i}.png") for i in range(5)]
+        asked[f"{owner} none"] = Owned(str(owner), worded("no_image", "What?"))
+        for draw in (0, 1):
+            for k in (1, 2, 3, 4):
+                prompt = worded("several_images", "What?", pictures[draw : draw + k])
+                asked[f"{owner} {draw} {k}"] = Owned(str(owner), prompt)
+    return asked
+
+
+@given(
+    owners=st.integers(1, 20), size=st.integers(1, 12), batched=st.booleans(), nests=st.booleans()
+)
+def test_every_prompt_is_asked_once_in_batches_of_at_most_their_size(
+    owners: int, size: int, batched: bool, nests: bool
+) -> None:
+    asked = owned(Path("somewhere"), owners)
+    parts = list(batches(asked, size, Asks(batched=batched, nests=nests)))
+    assert sorted(key for part in parts for key in part) == sorted(asked)
+    assert all(0 < len(part) <= size for part in parts)
+
+
+def test_nested_prompts_are_in_one_batch_where_they_are_read_together() -> None:
+    parts = list(batches(owned(Path("x"), 3), 9, Asks(batched=True, nests=True)))
+    for owner in range(3):
+        for draw in (0, 1):
+            curve = {f"{owner} {draw} {k}" for k in (1, 2, 3, 4)}
+            assert any(curve <= set(part) for part in parts)
+
+
+def test_a_server_is_asked_about_the_longest_first() -> None:
+    parts = list(batches(owned(Path("x"), 2), 1, Asks(batched=False, nests=False)))
+    assert [key.split()[-1] for (key,) in parts] == [
+        *"4444",
+        *"3333",
+        *"2222",
+        *"1111",
+        "none",
+        "none",
+    ]

@@ -1,0 +1,145 @@
+"""What a curve over k costs where prompts that begin alike are read once:
+`python -m tests.timing.prefixes [cuda]`.
+
+For a tiny checkpoint of each family, and a larger one of Qwen2.5-VL's shape with random
+weights (of 7 B parameters with `cuda`): the time for k = 3 to 20 against that of k = 20
+alone, with and without sharing, first token and whole answers; and how many greedy
+answers differ from separately read prompts'. Ratios of medians within one run; nothing
+is asserted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+
+from tests import tiny_models
+from tests.timing.generation import seconds
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.generation import LocalGenerator, load_generator
+from vrag_kit.types import Message, Prompt
+
+KS = (3, 5, 7, 10, 15, 20)
+QUESTIONS, TOKENS = 2, 16
+LARGER = {
+    "hidden_size": 384,
+    "intermediate_size": 1536,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+}
+SEVEN_B = {
+    "hidden_size": 3584,
+    "intermediate_size": 18944,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 28,
+    "num_key_value_heads": 4,
+}
+
+
+def curves(folder: Path, side: int) -> list[Prompt]:
+    """For each question its prompts of k pictures, the shorter ones first."""
+    draw = np.random.default_rng(0)
+    prompts = []
+    for question in range(QUESTIONS):
+        pictures = []
+        for number in range(max(KS)):
+            pixels = draw.integers(0, 255, (side, side, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(folder / f"{question}-{number}.png")
+            pictures.append(ImageFile(folder / f"{question}-{number}.png"))
+        prompts += [
+            (Message(role="user", parts=(f"What color is it in {question}?", *pictures[:k])),)
+            for k in KS
+        ]
+    return prompts
+
+
+def measure(title: str, folder: Path, prompts: list[Prompt], device: str) -> None:
+    """One row of the table."""
+    row = [title]
+    for tokens in (1, TOKENS):
+        with contextlib.redirect_stdout(io.StringIO()):
+            model = load_generator(
+                {"model": str(folder), "device": device}, decoding="greedy", max_new_tokens=tokens
+            )
+            model.prepare()
+        if not model.nests:
+            print(f"{title}: what prompts share is read for each")
+            return
+        largest = prompts[len(KS) - 1 :: len(KS)]
+        alone, together, apart = seconds(
+            asking(model, largest, nests=False),
+            asking(model, prompts, nests=True),
+            asking(model, prompts, nests=False),
+        )
+        row += [f"{together / alone:.2f}", f"{apart / alone:.2f}"]
+    model.nests = True
+    shared = model.generate(prompts)
+    model.nests = False
+    other = sum(a.raw != b.raw for a, b in zip(shared, model.generate(prompts), strict=True))
+    print(
+        "{:<22} {:>9} {:>9} {:>9} {:>9}".format(*row), f"{other:>6} of {len(prompts)}", flush=True
+    )
+
+
+def asking(model: LocalGenerator, prompts: list[Prompt], *, nests: bool) -> Callable[[], object]:
+    """Asks a curve's prompts together, one question after the other."""
+    step = len(prompts) // QUESTIONS
+
+    def ask() -> None:
+        model.nests = nests
+        for start in range(0, len(prompts), step):
+            model.generate(prompts[start : start + step])
+
+    return ask
+
+
+def larger(folder: Path, shape: dict[str, int], dtype: torch.dtype) -> Path:
+    """A checkpoint of Qwen2.5-VL's classes with a text part of this shape."""
+    tiny_models._TEXT.update(shape, max_position_embeddings=32_768)
+    tiny_models._QWEN_VISION["out_hidden_size"] = shape["hidden_size"]
+    half = shape["hidden_size"] // shape["num_attention_heads"] // 2
+    tiny_models._ROPE["mrope_section"] = [
+        half // 4,
+        half * 3 // 8,
+        half - half // 4 - half * 3 // 8,
+    ]
+    torch.set_default_dtype(dtype)
+    built = tiny_models.build("qwen2_5_vl", folder)
+    torch.set_default_dtype(torch.float32)
+    return built
+
+
+def main() -> None:
+    device = "cuda" if "cuda" in sys.argv else "cpu"
+    print(f"{torch.get_num_threads()} threads, {device}; time over that of k = 20 alone")
+    print(f"{'':<22} {'1 token':>19} {f'{TOKENS} tokens':>19}  answers")
+    print(
+        "{:<22} {:>9} {:>9} {:>9} {:>9}".format("", *["shared", "apart"] * 2), " differ", flush=True
+    )
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        prompts = curves(folder, 56)
+        for family in tiny_models.FAMILIES:
+            with contextlib.redirect_stderr(io.StringIO()):
+                tiny_models.build(family, folder / family)
+            measure(family, folder / family, prompts, device)
+        shape, dtype = (SEVEN_B, torch.bfloat16) if device == "cuda" else (LARGER, torch.float32)
+        measure(
+            "a larger qwen2_5_vl",
+            larger(folder / "larger", shape, dtype),
+            curves(folder, 112),
+            device,
+        )
+
+
+if __name__ == "__main__":
+    main()

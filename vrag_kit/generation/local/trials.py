@@ -1,0 +1,94 @@
+"""How a family of models works, tried when its weights are read: whether what is seen of
+a picture can be kept, and whether what prompts share can be read once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from PIL import Image
+
+from vrag_kit.checkpoints import Made
+from vrag_kit.generation.local.opened import Asked, Pictures
+from vrag_kit.generation.local.prefixes import went_on
+from vrag_kit.generation.local.ruler import Inputs, content
+
+if TYPE_CHECKING:
+    from vrag_kit.generation.local.answering import Answering
+
+_TRIAL: Pictures = {
+    "a": Image.new("RGB", (64, 48), (200, 90, 30)),
+    "b": Image.new("RGB", (40, 96), (20, 110, 190)),
+    "c": Image.new("RGB", (64, 48), (90, 160, 40)),  # may be stacked with the first
+}
+
+
+@torch.inference_mode()
+def why_not_reused(answering: Answering) -> str:
+    """Why what was seen of pictures cannot be kept; "" when three pictures in one prompt
+    give the same logits from ready features as in the family's own way.
+    """
+    if "mm_encoder_outputs" not in answering.takes:
+        return "the model takes no ready features"
+    if "token_type_ids" in answering.takes:
+        return "it marks pictures by token types, which only its own way sets"
+    batch = [_asked(answering, "abc")]
+    try:
+        reused = answering.model(**answering.inputs(batch, dict(_TRIAL))).logits[:, -1]
+        own = answering.model(**answering.inputs(batch, dict(_TRIAL), reuse=False)).logits[:, -1]
+    except Exception as error:  # whatever a family's code raises: it works another way
+        return f"its processor or model {_another_way(error)}"
+    return "" if _alike(reused, own) else "ready features give other answers than pixels do"
+
+
+@torch.inference_mode()
+def why_not_nested(answering: Answering) -> str:
+    """Why what prompts share cannot be read once; "" when pictures, and the first of
+    them alone, give the same logits from one beginning as read apart.
+    """
+    if not hasattr(answering.opened.config, "image_token_id"):
+        return "its config names no image token"
+    batch = [_asked(answering, keys) for keys in ("abc", "a", "ba", "b")]  # two beginnings
+    try:
+        inputs = answering.inputs(batch, dict(_TRIAL))
+        plan = answering.nested(batch, inputs)
+        if len(plan.rows) < len(batch):
+            return "a prompt with one picture does not begin that with more"
+        inputs = answering.inputs([batch[each] for each in plan.rows], dict(_TRIAL))
+        longest = answering.inputs([batch[each] for each in plan.longest], dict(_TRIAL))
+        together = _logits(answering.model, went_on(answering.model, inputs, longest, plan))
+        apart = _logits(answering.model, inputs)
+    except Exception as error:  # whatever a family's code raises: it works another way
+        return f"it {_another_way(error)}"
+    return "" if _alike(together, apart) else "going on from a common beginning answers otherwise"
+
+
+def _asked(answering: Answering, keys: str) -> Asked:
+    """A prompt that shows these pictures of `_TRIAL`."""
+    opened = answering.opened
+    parts = ["?", *(_TRIAL[key] for key in keys)]
+    shown = content(parts, opened.processor, string=opened.string)
+    return Asked(0, [{"role": "user", "content": shown}], list(keys), [])
+
+
+def _logits(model: Made, inputs: Inputs) -> torch.Tensor:
+    """Logits of the next two tokens of each prompt, where all go on with the same."""
+    out = model.generate(
+        **inputs,
+        do_sample=False,
+        max_new_tokens=2,
+        prefix_allowed_tokens_fn=lambda _row, _ids: [int(inputs["input_ids"][0, -1])],
+        output_logits=True,
+        return_dict_in_generate=True,
+    )
+    return torch.stack(out.logits)
+
+
+def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Within the rounding of half precision."""
+    return torch.allclose(one, other, atol=0.02 * float(other.std()), rtol=0)
+
+
+def _another_way(error: Exception) -> str:
+    return f"works another way ({type(error).__name__}: {str(error)[:80]})"
