@@ -48,7 +48,7 @@ def batches(asked: Mapping[Key, Owned], size: int, generator: Generator) -> Iter
 
     for _, part in groupby(sorted(asked, key=block_of), key=block_of):
         together = sorted(part, key=lambda key: asked[key].load, reverse=not generator.batched)
-        if generator.nests and size > 1:
+        if getattr(generator, "nests", False) and size > 1:
             yield from _packed(_chains(together, asked), size)
         else:
             yield from (together[at : at + size] for at in range(0, len(together), size))

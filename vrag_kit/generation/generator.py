@@ -60,7 +60,11 @@ class Forecast:
 
 
 class Generator(Protocol):
-    """A multimodal model that answers prompts."""
+    """A multimodal model that answers prompts.
+
+    Optional is `nests`, told after `prepare`: whether of prompts that come together and
+    begin alike, such as 1-in-k's, the common beginning is read once.
+    """
 
     name: str
     """Appears in tables, file names and colours."""
@@ -70,12 +74,6 @@ class Generator(Protocol):
     """Whether prompts are answered faster together; else each is handed over alone, so
     that its answer is kept at once.
     """
-
-    @property
-    def nests(self) -> bool:
-        """Whether of prompts that come together and begin alike, such as 1-in-k's, the
-        common beginning is read once; told after `prepare`.
-        """
 
     concurrency: int
     """How many calls of `generate` may run at once."""

@@ -44,7 +44,6 @@ class OwnAnswerer:
         self.fingerprint = own.fingerprint
         self.batched = bool(getattr(own.made, "batched", False))
         self.concurrency = 1
-        self.nests = False
         self.max_cost: float | None = None
         self.decoding: Options = {}
         self.sent: Options = {}

@@ -32,7 +32,6 @@ class StandIn:
         self.sent = model.sent
         self.deterministic = model.deterministic
         self.batched = True
-        self.nests = False
         self.concurrency = 1
         self.max_cost: float | None = None  # the sum is held against it in the end
 

@@ -94,7 +94,6 @@ class EndpointGenerator:
     """
 
     batched = False
-    nests = False
     deterministic = False  # not even at temperature 0: servers batch
 
     def __init__(
