@@ -34,22 +34,32 @@ def disk(project: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-@pytest.mark.parametrize(
-    "cell", ["print('x' * 90_000)", "from IPython.display import HTML\nHTML('x' * 90_000)"]
-)
-def test_a_full_disk_fails_a_notebook_and_not_the_run(cell: str, project: Path, disk: Path) -> None:
-    """What it prints is in its log and its copy; what it shows in its copy alone."""
-    notebook(project / "notebooks/guide/01_one.ipynb", "k = 1", cell)
+def test_a_full_disk_fails_notebooks_and_not_the_run(project: Path, disk: Path) -> None:
+    """What one prints is in its log and its copy; what one shows in its copy alone."""
+    books = project / "notebooks" / "guide"
+    notebook(books / "01_one.ipynb", "k = 1", "print('x' * 90_000)")
+    shows = "from IPython.display import HTML\nHTML('x' * 90_000)"
+    notebook(books / "02_two.ipynb", "source = ''", shows)
     done = vrag(project, "run", P, "--jobs", "1")
     assert done.returncode == 1, done.stdout + done.stderr
-    first, second = done.stdout.splitlines()[-2:]
-    assert "guide/01_one  failed" in first, done.stdout
-    assert "No space left on device" in first, done.stdout
-    assert "Free space, and run the same command again" in first
-    assert "guide/02_two" in second
+    for name, line in zip(("01_one", "02_two"), done.stdout.splitlines()[-2:], strict=True):
+        assert f"guide/{name}  failed" in line, done.stdout
+        assert "No space left on device" in line
+        assert "Free space, and run the same command again" in line
     assert mount("-o", "remount,size=9m", str(disk))
     again = vrag(project, "run", P, "--jobs", "1")
     assert again.returncode == 0, again.stdout
+    assert again.stdout.count("] done in") == 2
     assert not list(disk.rglob("*.part"))
-    third = vrag(project, "run", P, "--jobs", "1")
-    assert third.stdout.count("unchanged since its last run") == 2
+
+
+@pytest.mark.parametrize(("edition", "megabytes"), [("small", 10), ("worn-drawn-small", 60)])
+def test_an_edition_that_has_no_room_says_how_much_it_needs(
+    edition: str, megabytes: int, project: Path, disk: Path
+) -> None:
+    done = vrag(project, "draw", edition, str(disk / "drawn"))
+    assert done.returncode == 2
+    (said,) = done.stderr.strip().splitlines()[-1:]
+    assert f"{disk / 'drawn'}: " in said
+    assert "cannot be drawn there (No space left on device)" in said
+    assert f"with write access and {megabytes} MB free" in said
