@@ -122,6 +122,7 @@ def test_the_figure_has_a_panel_a_stratum_and_a_mark_a_model_picture_and_outcome
     table = pd.concat(tables).assign(stratum="told")
     shares = in_percent(column_means(table, OUTCOMES, by=["model", "picture", "stratum"]))
     figure = outcomes_figure(shares, panels="stratum")
+    assert "Bars: 95 % intervals" in figure.get_suptitle()
     (axis,) = figure.axes
     assert axis.get_title() == "told (n = 3)"
     drawn = [y for line in axis.lines for y in line.get_ydata()]

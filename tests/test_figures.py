@@ -400,6 +400,7 @@ def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_bot
         columns=["fate", "estimated", "clue_rate"],
     )
     figure = building_figure(steps, decisions, 0.25, "toy")
+    assert "dashed: the limit of 25 %; grey line: both say the same" in figure.get_supxlabel()
     species, questions, points = figure.axes
     assert [patch.get_width() for patch in species.patches] == [9]
     assert [patch.get_width() for patch in questions.patches] == [4, 1]

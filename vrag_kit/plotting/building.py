@@ -43,7 +43,7 @@ def building_figure(
     figure.supxlabel(
         f"{name}: n = {len(decisions)} questions written; at right the {len(labelled)} that both"
         f" the coarse filter and annotators\nlooked at, {dropped} of them dropped by the filter;"
-        f" dashed: the limit of {100 * limit:g} %",
+        f" dashed: the limit of {100 * limit:g} %; grey line: both say the same",
         fontsize=9,
     )
     return figure

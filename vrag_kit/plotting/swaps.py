@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import Look, draw_means
+from vrag_kit.plotting.marks import Look, draw_means, note
 from vrag_kit.plotting.retrieval import picture_on
 from vrag_kit.plotting.style import CLUE, DARK, PALETTE, colors_of, new_figure
 from vrag_kit.types import Benchmark, Context
@@ -80,7 +80,7 @@ def outcomes_figure(shares: pd.DataFrame, *, panels: str, title: str = "") -> Fi
         for each in pictures
     ]
     figure.legend(handles=[*models, *marks], loc="outside lower center", ncols=5, fontsize=9)
-    figure.suptitle(title, fontsize=10)
+    figure.suptitle(f"{title}\n{note([shares])}".strip(), fontsize=10)
     return figure
 
 
