@@ -28,8 +28,8 @@ from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.foresight import Foresight, foresee
 from vrag_kit.runner.notebooks import run_notebooks
-from vrag_kit.runner.parameters import read_parameters
-from vrag_kit.runner.plan import Plan
+from vrag_kit.runner.parameters import declared, read_parameters
+from vrag_kit.runner.plan import Plan, all_notebooks, name_of
 from vrag_kit.types import Answer, Benchmark, Message
 
 NOTHING = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
@@ -267,6 +267,85 @@ def test_a_mistyped_rule_is_asked_about_and_no_hub_is_asked(
     assert told.endswith("Did you mean 'rule'?")
     with pytest.raises(VragError, match=words):
         load_judge("ruel", rubric=RUBRIC)
+
+
+MISTYPED = {
+    "guide": "field-guide-medium",
+    "pictures": {"image": "x", "name": "y"},
+    "data": {"name": "y", "annotations": "x"},
+    "mrag_rows": "mrag-drwn",
+    "mrag_texts": "mrag-drwn",
+    "crag_mm_single": "worn-drawn-smal",
+    "crag_mm_multi": "worn-drwn",
+    "suite": "suite-drwn",
+    "models": ["field-guide-vlm-fwe"],
+    "answerer": "gpt-4o@opnai",
+    "judge": "ruel",
+    "checker": {"model": "field-guide-vlm-few", "dtyp": "float16"},
+    "extractor": "rul",
+    "assessors": ["./nowhere"],
+    "rewriters": [{"model": "field-guide-vlm-few", "max_images": 0}],
+    "writer": "templat",
+    "filter_model": "none",
+    "filter_models": [3],
+    "retriever": "field-guide-clip-46",
+    "text_retriever": "./nowhere",
+    "retrievers": [{"model": "field-guide-clip-64", "querry": "image"}],
+    "graph": {"image_service": "field-guide-wron"},
+    "web": {"web_service": "bm52"},
+    "run_with": {"decoding": "greddy"},
+}
+"""Parameter → a value that no notebook could run with."""
+
+
+@pytest.mark.parametrize("parameter", MISTYPED)
+def test_the_check_and_the_run_refuse_the_same_in_the_same_words_before_a_notebook_begins(
+    parameter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: NOTHING)
+    books = [book for book in all_notebooks() if parameter in declared(book)]
+    file = tmp_path / "p.yaml"
+    values = {parameter: MISTYPED[parameter], "notebooks": [name_of(books[0])]}
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    with pytest.raises(VragError) as refused:
+        run_notebooks([file])
+    words = str(refused.value)
+    assert words.startswith(f"{file}: "), words
+    try:
+        _, missing = check_parameters(file)
+    except VragError as error:
+        missing = [str(error).removeprefix(f"{file}: ")]
+    assert [words.removeprefix(f"{file}: ")] == missing
+
+
+def test_a_mistyped_name_is_told_before_a_file_elsewhere_is_asked_for_its_notebooks(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("suite: suite-drwn\n", encoding="utf-8")
+    with pytest.raises(VragError, match="suite is 'suite-drwn'"):
+        check_parameters(file)
+
+
+def test_what_several_notebooks_miss_is_one_line_with_all_their_names(
+    parameters: Callable[..., Path],
+) -> None:
+    notebooks = ["visual_rag/03_baselines", "visual_rag/13_rouge"]
+    _, missing = check_parameters(parameters(notebooks=notebooks, annotations="nowhere.jsonl"))
+    (line,) = missing
+    assert line.startswith("visual_rag/03_baselines, visual_rag/13_rouge: ")
+    assert "nowhere.jsonl: no such annotation file" in line
+
+
+def test_without_models_what_is_wrong_with_data_is_still_missing(
+    parameters: Callable[..., Path],
+) -> None:
+    file = parameters(notebooks=ONE, annotations="nowhere.jsonl", models=[])
+    _, missing = check_parameters(file)
+    assert len(missing) == 1
+    assert "nowhere.jsonl: no such annotation file" in missing[0]
+    assert check_parameters(parameters(notebooks=ONE, models=[]))[1] == []
 
 
 def test_what_is_larger_than_a_pool_is_told_for_each_notebook(

@@ -46,8 +46,8 @@ def check_word(entry: Entry, words: Collection[str], what: str) -> None:
         return
     near = get_close_matches(str(entry), [*words, *own_models()], 1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    told = ", ".join(repr(word) for word in words if word)
+    told = "".join(f"{word!r}, " for word in words if word)
     raise VragError(
-        f"{what} is {entry!r}; expected {told}, the name of a model that comes with the kit, a"
+        f"{what} is {entry!r}; expected {told}the name of a model that comes with the kit, a"
         f" folder, <owner>/<name> on the hub, or <model>@<endpoint>.{hint}"
     )

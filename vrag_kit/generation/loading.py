@@ -104,24 +104,40 @@ def load_generator(
     how = {"device": device, "decoding": decoding, "max_new_tokens": max_new_tokens}
     if (own := own_answerer(entry, how)) is not None:
         return _in_forecast(own)
-    spec = (
-        entry["model"]
-        if isinstance(entry, Mapping) and isinstance(entry.get("model"), str)
-        else read_entry(entry, (), "model")[0]
-    )
-    remote = "@" in spec and not project_path(spec).is_dir()
-    _, options = read_entry(entry, ENDPOINT_OPTIONS if remote else LOCAL_OPTIONS, "model")
+    spec, options = read_model(entry, decoding=decoding, max_new_tokens=max_new_tokens)
+    model: Generator
+    if _is_remote(spec):
+        model = load_endpoint(spec, {"concurrency": concurrency, **options})
+    else:
+        model = load_local(spec, {"device": device, **options})
+    return _in_forecast(model)
+
+
+def read_model(
+    entry: object,
+    *,
+    decoding: str | Options = "checkpoint",
+    max_new_tokens: int = 128,
+) -> tuple[str, Options]:
+    """(model, options) of an entry that names no class; nothing is opened.
+
+    Raises `VragError` for an unknown option, and for a value of the wrong kind.
+    """
+    named = entry.get("model") if isinstance(entry, Mapping) else None
+    spec = named if isinstance(named, str) else read_entry(entry, (), "model")[0]
+    allowed = ENDPOINT_OPTIONS if _is_remote(spec) else LOCAL_OPTIONS
+    _, options = read_entry(entry, allowed, "model")
     given = {
         name: value for name, value in options.items() if value is not None or name == "max_cost"
     }  # null: as if it were not there, but max_cost: null lifts the limit
     options = {"decoding": decoding, "max_new_tokens": max_new_tokens, **given}
     _check(spec, options)
-    model: Generator
-    if remote:
-        model = load_endpoint(spec, {"concurrency": concurrency, **options})
-    else:
-        model = load_local(spec, {"device": device, **options})
-    return _in_forecast(model)
+    return spec, options
+
+
+def _is_remote(spec: str) -> bool:
+    """Whether a name is of a model behind an endpoint."""
+    return "@" in spec and not project_path(spec).is_dir()
 
 
 def _in_forecast(model: Generator) -> Generator:

@@ -4,7 +4,7 @@ missing, and what it will ask. Nothing is run, asked or fetched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,19 @@ from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
 from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.judging.own_judge import own_judge
-from vrag_kit.options import Entry, check_word
+from vrag_kit.options import Entry
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.at_hand import not_here, of_open_clip, retriever_problem
 from vrag_kit.runner.foresight import Asked, Foresight, foresee
-from vrag_kit.runner.parameters import BY_KEY, RARELY, RUN_WITH, WITHIN, declared
+from vrag_kit.runner.parameters import RARELY, RUN_WITH, WITHIN, declared
 from vrag_kit.runner.plan import Plan, read_plan
+from vrag_kit.runner.values import (
+    SEARCHING,
+    model_refusal,
+    models_in,
+    retriever_refusal,
+    together,
+)
 from vrag_kit.workspace import path as project_path
 
 _ASKED = {
@@ -35,21 +42,10 @@ _ASKED = {
     "filter_model": "filter",
     "assessors": "assessor",
     "rewriters": "rewriter",
+    "filter_models": "filter",
+    "models": "model",
 }
 """Parameters that name one model each, or a list, and what it is called in messages."""
-_NOBODY = {
-    "judge": tuple(JUDGES),
-    "rewriter": ("",),
-    "writer": (TEMPLATE,),
-    "filter_model": ("",),
-    "extractor": ("", RULE),
-    "checker": (RULE,),
-    "answerer": (),
-    "assessors": (RULE,),
-    "rewriters": (),
-}
-"""Values of theirs that name no model."""
-_SEARCHING = ("retrievers", "retriever", "text_retriever", "image_service", "web_service")
 _ANY_RETRIEVER = "field-guide-clip-64"
 """Comes with the kit; stands in for those that are not here, whose order is not known."""
 _INSTEAD: dict[str, tuple[str, Any]] = {
@@ -92,49 +88,28 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
     plan = read_plan(parameter_file)
     line = f"{parameter_file}: every name is declared by a notebook, every value has the right type"
     report = _Report([line])
-    together = _together(plan)
-    how = {**RARELY, **together.get(RUN_WITH, {})}
+    values = together(plan)
+    how = {**RARELY, **values.get(RUN_WITH, {})}
     if "device" in how:
         try:
             check_device(how["device"])
         except VragError as error:
             report.missing.append(str(error))
-    _check_retrievers(together, report)
-    _check_models(together, how, report)
-    for name, nobody in _NOBODY.items():
-        value = together.get(name, [])
-        if name == "rewriter" and not _rewrites(together):
-            continue
-        for entry in value if isinstance(value, list) else [value]:
-            if entry not in nobody:
-                _check_one(name, entry, how, report)
+    _check_retrievers(values, report)
+    _check_models(values, how, report)
+    for name, entry in models_in(values):
+        if name != "models":
+            _check_one(name, entry, how, report)
     if "judge" in report.instead:
         report.replace("judge", _own_judge(plan))
-    _check_tokenizer(together.get("talk", {}).get("answer_tokenizer", ""), report)
+    _check_tokenizer(values.get("talk", {}).get("answer_tokenizer", ""), report)
     _tell(foresee(plan, report.instead), report)
     return report.found, report.missing
 
 
-def _together(plan: Plan) -> dict[str, Any]:
-    """The parameters of all notebooks in one: the mappings of `BY_KEY` with the keys of
-    all, and the names of `WITHIN` as if they stood beside them.
-    """
-    together: dict[str, Any] = {}
-    for notebook, given in plan.given.items():
-        own = {**declared(notebook), **given}
-        for mapping in own.keys() & set(BY_KEY):
-            if isinstance(own[mapping], Mapping):
-                own[mapping] = {**together.get(mapping, {}), **own[mapping]}
-        together |= own
-    for name, mapping in WITHIN.items():
-        if name in together.get(mapping, {}):
-            together[name] = together[mapping][name]
-    return together
-
-
-def _check_retrievers(together: Mapping[str, Any], report: _Report) -> None:
-    for name in _SEARCHING:
-        value = together.get(name)
+def _check_retrievers(values: Mapping[str, Any], report: _Report) -> None:
+    for name in SEARCHING:
+        value = values.get(name)
         if isinstance(value, Mapping) and "model" not in value:  # some of each modality
             lacking = [each for each in value if _check_some(value[each], report)]
             if lacking:
@@ -153,7 +128,7 @@ def _check_some(value: Any, report: _Report) -> bool:  # a parameter: one retrie
         if of_open_clip(entry):
             line = f"retriever {entry!r}: open_clip fetches its weights on the first run, unless"
             _once(report.found, f"{line} they are in its cache")
-        elif problem := retriever_problem(entry):
+        elif problem := retriever_refusal(entry) or retriever_problem(entry):
             _once(report.missing, problem)
             told = entry.get("model") if isinstance(entry, Mapping) else entry
             _once(report.unsearched, str(told))
@@ -161,13 +136,13 @@ def _check_some(value: Any, report: _Report) -> bool:  # a parameter: one retrie
     return lacking
 
 
-def _check_models(together: Mapping[str, Any], how: Mapping[str, Any], report: _Report) -> None:
+def _check_models(values: Mapping[str, Any], how: Mapping[str, Any], report: _Report) -> None:
     """Note what speaks against `models`; those that can be opened are left to ask."""
-    if "models" not in together:
+    if "models" not in values:
         return
     usable, names = [], []
-    for entry in together["models"]:
-        model = _opened(entry, "model", how, report)
+    for entry in values["models"]:
+        model = _opened(entry, "models", how, report)
         if model is None:
             continue
         names.append(model.name)
@@ -182,7 +157,7 @@ def _check_models(together: Mapping[str, Any], how: Mapping[str, Any], report: _
             report.missing.append(wrong)
             report.replace(RUN_WITH, {"samples": 1})
         usable.append(entry)
-    if len(usable) < len(together["models"]):
+    if len(usable) < len(values["models"]):
         report.replace("models", usable)
 
 
@@ -190,8 +165,7 @@ def _check_one(name: str, entry: Entry, how: Mapping[str, Any], report: _Report)
     try:
         if name == "judge" and own_judge(entry) is not None:
             return
-        check_word(entry, _NOBODY[name], name)
-        here = _opened(entry, _ASKED[name], how, report) is not None
+        here = _opened(entry, name, how, report) is not None
     except VragError as error:
         _once(report.missing, str(error))
         here = False
@@ -203,11 +177,6 @@ def _own_judge(plan: Plan) -> str:
     """The judge without a model that the notebooks name by themselves."""
     names = [declared(notebook).get("judge") for notebook in plan.given]
     return next(name for name in (*names, RuleJudge.name) if name in list(JUDGES))
-
-
-def _rewrites(together: Mapping[str, Any]) -> bool:
-    """Whether a model is to say questions anew."""
-    return together.get("web", {}).get("rewrite") not in ("none", "given")
 
 
 def _check_tokenizer(name: str, report: _Report) -> None:
@@ -226,12 +195,15 @@ def _check_tokenizer(name: str, report: _Report) -> None:
     report.replace("talk", {"answer_tokenizer": ""})
 
 
-def _opened(entry: Entry, what: str, how: Mapping[str, Any], report: _Report) -> Generator | None:
-    """The model, when all its files are here; what is missing is noted."""
-    if problem := not_here(entry, what):
+def _opened(entry: Entry, name: str, how: Mapping[str, Any], report: _Report) -> Generator | None:
+    """The model that a parameter names, when all its files are here; what is missing is
+    noted.
+    """
+    what = _ASKED[name]
+    if problem := model_refusal(entry, name, how) or not_here(entry, what):
         _once(report.missing, problem)
         return None
-    options = {name: how[name] for name in ("device", "decoding", "max_new_tokens") if name in how}
+    options = {key: how[key] for key in ("device", "decoding", "max_new_tokens") if key in how}
     if what != "model" and what != "answerer":
         options = {"device": how.get("device", "cpu")}
     try:
@@ -267,14 +239,23 @@ def _tell(foresight: Foresight, report: _Report) -> None:
             "an estimate: not searched yet, and so other documents in their place, is what"
             f" {', '.join(unsearched)} will find"
         )
-    for name, lines in foresight.cut.items():
-        report.found += [f"{name}: {line}" for line in lines]
+    cut = [(line, name) for name, lines in foresight.cut.items() for line in lines]
+    report.found += _by_words(cut)
+    partly = []
     for name, fault in foresight.partly.items():
-        line = f"{name}: counted without what a cell would have asked, if anything"
-        report.found.append(f"{line}; {fault}")
-    for name, fault in foresight.failed.items():
-        if not any(fault in line for line in report.missing):
-            report.missing.append(f"{name}: {fault}")
+        partly.append((f"counted without what a cell would have asked, if anything; {fault}", name))
+    report.found += _by_words(partly)
+    failed = [(fault, name) for name, fault in foresight.failed.items()]
+    failed = [each for each in failed if not any(each[0] in line for line in report.missing)]
+    report.missing += _by_words(failed)
+
+
+def _by_words(findings: Iterable[tuple[str, str]]) -> list[str]:
+    """One line for each finding (words, notebook), with all its notebooks."""
+    books: dict[str, list[str]] = {}
+    for words, name in findings:
+        books.setdefault(words, []).append(name)
+    return [f"{', '.join(names)}: {words}" for words, names in books.items()]
 
 
 def _tell_model(asked: Asked, report: _Report) -> None:

@@ -88,7 +88,7 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
                 cut[name_of(notebook)] = list(forecast.cut)
                 forecast.cut.clear()
             shown |= _answer_ids(space)
-            if fault is None or space.get("models") == []:
+            if fault is None or (space.get("models") == [] and fault.behind_models):
                 continue
             if fault.asked:
                 partly[name_of(notebook)] = f"code cell {fault.cell} fails there: {fault.words}"
@@ -160,6 +160,7 @@ class _Fault:
     cell: int  # code cells are counted from 1
     words: str
     asked: bool  # whether questions or answers had been come upon by then
+    behind_models: bool  # whether it may come of there being none
 
 
 def _executed(
@@ -171,7 +172,7 @@ def _executed(
     space: dict[str, Any] = {"__name__": "__main__", "display": lambda *_: None}
     cells = [cell for cell in read_notebook(notebook).cells if cell.cell_type == "code"]
     before = _prompts(models)
-    fault = None
+    fault, behind = None, False
     silence = io.StringIO()
     with (
         redirect_stdout(silence),
@@ -184,21 +185,31 @@ def _executed(
             if "parameters" in cell.metadata.get("tags", []):
                 space.update(settings)
                 continue
-            words = _run_cell(cell.source, space)
+            words, until = _run_cell(cell.source, space)
+            behind = behind or _mentions("models", until)
             if words and fault is None:
                 asked = _prompts(models) > before or bool(_answer_ids(space))
-                fault = _Fault(number, words, asked)
+                fault = _Fault(number, words, asked, behind)
     return space, fault
 
 
-def _run_cell(source: str, space: dict[str, Any]) -> str:
-    """Run a cell's statements; returns the first error, and goes on after it."""
+def _mentions(name: str, statements: Sequence[ast.stmt]) -> bool:
+    """Whether statements read a variable."""
+    nodes = chain.from_iterable(map(ast.walk, statements))
+    return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
+
+
+def _run_cell(source: str, space: dict[str, Any]) -> tuple[str, list[ast.stmt]]:
+    """Run a cell's statements, all of them; returns the first error, and the statements
+    up to it.
+    """
     try:
         statements = ast.parse(source).body
     except SyntaxError as error:
-        return f"{error.msg}: {(error.text or '').strip()}"
-    fault = ""
+        return f"{error.msg}: {(error.text or '').strip()}", []
+    fault, until = "", []
     for statement in statements:
+        until += [] if fault else [statement]
         code = compile(ast.Module([statement], []), "<cell>", "exec")
         try:
             exec(code, space)
@@ -207,7 +218,7 @@ def _run_cell(source: str, space: dict[str, Any]) -> str:
                 str(error) if isinstance(error, VragError) else f"{type(error).__name__}: {error}"
             )
             fault = fault or words
-    return fault
+    return fault, until
 
 
 def _answer_ids(space: Mapping[str, Any]) -> set[str]:

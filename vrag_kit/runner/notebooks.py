@@ -50,12 +50,18 @@ def run_notebooks(
     the cores busy and find room (`shares`). A notebook is skipped when it finished
     before, its copy is as it was left, and neither it, its parameters, the package, the
     files its parameters name, nor its figures have changed. Raises `VragError` before
-    anything runs for an unknown parameter, a notebook that does not exist, or a second
-    run of the same parameter file at the same time.
+    anything runs for an unknown parameter, a value that no notebook could run with
+    (`refusals`), a notebook that does not exist, or a second run of the same parameter
+    file at the same time.
     """
     if jobs is not None and jobs < 1:
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
+    from vrag_kit.runner.values import refusals  # heavy: it knows all families of models
+
     plans = [read_plan(file) for file in parameter_files]
+    refused = [f"{plan.file}: {line}" for plan in plans for line in refusals(plan)]
+    if refused:
+        raise VragError("\n".join(refused))
     names: list[str] = []
     for plan in plans:
         names += map(name_of, plan.given)

@@ -73,6 +73,7 @@ def read_plan(parameter_file: Path) -> Plan:
     """
     values = read_parameters(parameter_file)
     wanted = values.pop(SERVES, None)
+    _check_names(values, parameter_file)  # first: that a file elsewhere lacks a line, is no fault
     params = project_root() / "params"
     below = parameter_file.absolute().resolve()
     inside = below.is_relative_to(params.resolve())
@@ -80,7 +81,6 @@ def read_plan(parameter_file: Path) -> Plan:
     if wanted is None and len(place.parts) > 1:
         wanted = [place.parent.as_posix()]
     given = subsets(_notebooks(wanted, parameter_file), values, parameter_file)
-    _check_names(values, parameter_file)
     return Plan(
         file=parameter_file,
         given=given,
@@ -93,15 +93,12 @@ def _check_names(values: Mapping[str, Any], where: Path) -> None:
     built benchmark has not got, only those notebooks miss that need it.
     """
     from vrag_kit.building.deciding import NOT_GIVEN
-    from vrag_kit.fieldguide.opening import check_source  # heavy: it can draw
-    from vrag_kit.fieldguide.suite.opening import edition_of
+    from vrag_kit.fieldguide.checking import check_source  # heavy: it can draw
 
     for parameter, value in values.items():
-        if isinstance(value, str) and value not in ("", NOT_GIVEN):
+        if isinstance(value, str | Mapping) and value not in ("", NOT_GIVEN):
             try:
                 check_source(parameter, value)
-                if parameter == "suite":
-                    edition_of(value)
             except VragError as error:
                 raise VragError(f"{where}: {error}") from None
 
