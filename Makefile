@@ -17,7 +17,7 @@ demo: $(READY)
 	@$(BIN)/vrag run $(DEMOS); status=$$?; $(BIN)/vrag report $(DEMOS); exit $$status
 
 test: $(READY)
-	@$(MAKE) --no-print-directory --jobs=2 lint suite  # mypy takes a minute the first time
+	@$(MAKE) --no-print-directory --jobs=2 lint suite
 
 suite: $(READY)
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 8
@@ -29,8 +29,8 @@ lint: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python tests/lines.py vrag_kit
 
-lab: $(READY)
-	$(BIN)/jupyter lab notebooks
+lab: $(READY)  # in a container one is root, which JupyterLab wants to be told
+	$(BIN)/jupyter lab notebooks --LabApp.default_url=/lab/tree/00_tour.ipynb $(if $(filter 0,$(shell id -u)),--allow-root)
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "error: $(PYTHON) is older than Python 3.11; try 'make PYTHON=python3.12 $(MAKECMDGOALS)'"; exit 1; }
