@@ -448,7 +448,7 @@ def test_every_parameter_file_of_the_kit_can_be_checked(
     monkeypatch.chdir(ROOT)
     found, missing = check_parameters(path)
     assert "every name is declared" in found[0]
-    of_data = re.compile(r"[\w/]+: ")  # "visual_rag/12_webqa_captions: …"
+    of_data = re.compile(r"[\w/, ]+: ")  # "visual_rag/12_webqa_captions: …"
     wrong = [line for line in missing if not of_data.match(line)]
     assert not any("unknown option" in line or "expected" in line for line in wrong), missing
 

@@ -241,7 +241,8 @@ def test_a_file_of_many_gigabytes_is_not_read_to_tell_whether_it_changed(project
         file.truncate(200 * 2**30)  # of which no byte is on the disk
     notebook(project / "notebooks" / "guide" / "02_two.ipynb", "webqa = ''", "print('done')")
     values = project / "params" / "guide" / "p.yaml"
-    values.write_text(f"webqa: {{images: {pictures}}}\n", encoding="utf-8")
+    source = f"{{name: many, annotations: none.json, images: {pictures}}}"
+    values.write_text(f"webqa: {source}\n", encoding="utf-8")
     first = vrag(project, "run", "params/guide/p.yaml", "--only", "02")
     assert "[guide/02_two] done" in first.stdout, first.stdout + first.stderr
     again = vrag(project, "run", "params/guide/p.yaml", "--only", "02")

@@ -32,7 +32,8 @@ def check_source(parameter: str, source: str | Mapping[str, Any]) -> None:
             rows_of(parameter, source, _ROWS[parameter])
         if parameter == "suite":
             edition_of(source)
-        if parameter == "mrag_texts" and not project_path(source).is_dir():
+        is_path = "/" in source or project_path(source).is_dir()
+        if parameter == "mrag_texts" and not is_path:
             _check_drawn(parameter, source, DRAWN_MRAG, "or a folder of passages")
         if parameter == "guide":
             _check_drawn(parameter, source, opening.DRAWN, "which are drawn")
