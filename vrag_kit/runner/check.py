@@ -239,7 +239,9 @@ def _tell(foresight: Foresight, report: _Report) -> None:
             "an estimate: not searched yet, and so other documents in their place, is what"
             f" {', '.join(unsearched)} will find"
         )
-    cut = [(line, name) for name, lines in foresight.cut.items() for line in lines]
+    cut: list[tuple[str, str]] = []
+    for name, lines in foresight.cut.items():
+        cut += [(line, name) for line in lines]
     report.found += _by_words(cut)
     partly = []
     for name, fault in foresight.partly.items():

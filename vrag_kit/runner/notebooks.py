@@ -59,7 +59,9 @@ def run_notebooks(
     from vrag_kit.runner.values import refusals  # heavy: it knows all families of models
 
     plans = [read_plan(file) for file in parameter_files]
-    refused = [f"{plan.file}: {line}" for plan in plans for line in refusals(plan)]
+    refused: list[str] = []
+    for plan in plans:
+        refused += [f"{plan.file}: {line}" for line in refusals(plan)]
     if refused:
         raise VragError("\n".join(refused))
     names: list[str] = []

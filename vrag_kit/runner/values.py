@@ -11,7 +11,7 @@ from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.checkpoints import find_checkpoint, near_name
 from vrag_kit.errors import VragError
 from vrag_kit.generation.loading import read_model
-from vrag_kit.generation.remote.endpoints import find_endpoint
+from vrag_kit.generation.remote.endpoints import find_endpoints
 from vrag_kit.judging import JUDGES
 from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.options import Entry, check_word, read_entry
@@ -123,7 +123,7 @@ def model_refusal(entry: Entry, name: str, how: JsonView) -> str:
         if own_spec(entry) is None:
             spec, options = read_model(entry, **told)
             if "@" in spec and not project_path(spec).is_dir():
-                find_endpoint(spec, options)
+                find_endpoints(spec, options)
             else:
                 _check_place(spec)
                 check_word(spec, NOBODY[name], name)
