@@ -435,7 +435,7 @@ def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothi
     assert (good.exit_code, good.output.splitlines()[-1]) == (0, "nothing is missing")
     bad = CliRunner().invoke(app, ["check", str(parameters(image_root="/nowhere"))])
     assert bad.exit_code == 1
-    assert "missing: 00_tour: " in bad.output
+    assert "missing: 00_tour, visual_rag/02_retriever_comparison, visual_rag/03" in bad.output
 
 
 REAL = sorted(set((ROOT / "params").rglob("*.yaml")) - set((ROOT / "params").rglob("demo.yaml")))
