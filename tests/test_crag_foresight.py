@@ -76,7 +76,8 @@ def test_what_is_not_here_is_listed_and_all_calls_are_counted(
     assert "fails there" not in told
     assert f"is what {CLIP}, {BGE} will find" in told
     # nobody says questions anew where they are searched as they are
-    unwanted = {**values, "web": {**values["web"], "rewrite": "none"}, "crag_mm_single": "nowhere"}
+    unwanted = {**values, "web": {**values["web"], "rewrite": "none"}}
+    unwanted["crag_mm_single"] = str(tmp_path / "nowhere")
     file.write_text(yaml.safe_dump(unwanted), encoding="utf-8")
     assert not any("rewriter" in line for line in check_parameters(file)[1])
 
