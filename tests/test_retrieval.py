@@ -77,6 +77,10 @@ def pictures(folder: Path, count: int) -> list[Evidence]:
         Image.new("RGB", (4, 4), (i % 250, (7 * i) % 250, (13 * i) % 250)).save(
             folder / f"{i:03d}.png"
         )
+    return pictures_there(folder, count)
+
+
+def pictures_there(folder: Path, count: int) -> list[Evidence]:
     return [
         Evidence(doc_id=f"{folder.name}/{i:03d}.png", image=ImageFile(folder / f"{i:03d}.png"))
         for i in range(count)

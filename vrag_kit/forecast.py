@@ -28,6 +28,10 @@ class Forecast:
     """The stand-ins of models that were opened, each with what it was asked."""
     any_order: set[str] = field(default_factory=set)
     """Retrievers whose search was not made yet, so that other images stand in its place."""
+    corpora: list[object] = field(default_factory=list)
+    """What is searched by vectors, which would be embedded."""
+    asks: bool = True
+    """Whether models may be opened, to note what they would be asked."""
     cut: list[str] = field(default_factory=list)
     """Which numbers of documents were cut to what there is, in words."""
 

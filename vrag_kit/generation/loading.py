@@ -145,6 +145,8 @@ def _in_forecast(model: Generator) -> Generator:
     forecast = current_forecast()
     if forecast is None:
         return model
+    if not forecast.asks:
+        raise VragError(f"{model.name} is not asked: only what is searched is looked for.")
     stand_in = StandIn(model, forecast.mark)
     forecast.models.append(stand_in)
     return stand_in

@@ -14,6 +14,7 @@ from vrag_kit.depths import cut_to
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import Forecast, current_forecast
 from vrag_kit.options import Entry
+from vrag_kit.retrieval.corpora import note_corpus
 from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.given_run import READ_FROM, given_run, run_file
@@ -55,6 +56,7 @@ def search_all(
             _check_new(file.name, runs)
             runs[file.name] = given_run(file, benchmark, k)
         elif forecast is not None:
+            note_corpus(entry, benchmark.corpus.values(), cache_dir, device=device)
             name, run = _foreseen(benchmark, entry, k, cache_dir, forecast)
             runs[name] = run
         else:

@@ -2,37 +2,29 @@
 
 Documents are known again by their stamps, or, where those differ, by what they show: a
 folder that was copied is read, and not embedded. An interrupted run goes on from its last
-shard.
+shard, and several processes share the work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from vrag_kit.cores import cores
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.ahead import cut
+from vrag_kit.retrieval import keeping
 from vrag_kit.retrieval.directions import check_vectors
 from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.encoders import Encoder, Prepared
-from vrag_kit.retrieval.kept import read_kept
-from vrag_kit.retrieval.lookup import hashes
+from vrag_kit.retrieval.keeping import Columns, Part, embed_missing, keep, storing
 from vrag_kit.retrieval.manifests import documents_folder, embeddings_folder, write_manifest
-from vrag_kit.retrieval.units import Pace, Source, Work
-from vrag_kit.retrieval.vectors import Places
+from vrag_kit.retrieval.units import Pace
 from vrag_kit.types import Evidence
 
 SHARD = 2048
 """Documents a shard: what an interruption can cost at most."""
-
-_TEXT = np.dtypes.StringDType()
-Thing = TypeVar("Thing")
 
 
 def embed_documents(
@@ -54,23 +46,59 @@ def embed_documents(
     is full; finished shards are kept in every case.
     """
     documents = documents if isinstance(documents, Collection) else list(documents)
+    folder = _folder(encoder, documents, root)
+    found = keep(_Documents(encoder), documents, folder, _pace(batch_size, workers))
+    _tell(encoder.name, len(documents) - found.new, found.new)
+    return Embeddings(folder, found.ids, found.places, found.dim)
+
+
+def embed_part(
+    encoder: Encoder,
+    documents: Collection[Evidence],
+    root: Path | str,
+    part: Part,
+    *,
+    batch_size: int = 64,
+    workers: int | None = None,
+) -> None:
+    """Embed what is not on disk yet of one part of the documents.
+
+    Parts may overlap, be made at once, die and be repeated: a shard that is made twice
+    is one shard. Raises as `embed_documents`.
+    """
+    folder = _folder(encoder, documents, root)
+    columns = columns_of(encoder, documents)
+    pace = _pace(batch_size, workers)
+    new = embed_missing(_Documents(encoder), documents, columns, folder, pace, part)
+    mine = (np.arange(len(documents)) // SHARD) % part.of == part.number - 1
+    _tell(f"{encoder.name}{part}", int(mine.sum()) - new, new)
+
+
+def columns_of(encoder: Encoder, documents: Iterable[Evidence]) -> Columns:
+    """What the vectors of documents, at least one, are known by."""
+    return keeping.columns_of(_Documents(encoder), documents)
+
+
+def _pace(batch_size: int, workers: int | None) -> Pace:
+    return Pace(shard=SHARD, batch=batch_size, workers=workers or cores())
+
+
+def _folder(encoder: Encoder, documents: Collection[Evidence], root: Path | str) -> Path:
+    """The folder of the vectors, with a manifest where it is the encoder's own."""
     if not documents:
         raise VragError(
             "the corpus is empty: there is nothing to embed. Check the annotations and the image"
             " folder."
         )
     folder = documents_folder(encoder, root)
-    pace = Pace(shard=SHARD, batch=batch_size, workers=workers or cores())
-    found = keep(_Documents(encoder), documents, folder, pace)
-    if found.new and folder == embeddings_folder(encoder, root):
-        write_manifest(folder, encoder)
-    print(
-        f"embeddings of {encoder.name}: {len(documents) - found.new:,} from disk,"
-        f" {found.new:,} new",
-        flush=True,
-    )
-    _tell_changed(found.changed)
-    return Embeddings(folder, found.ids, found.places, found.dim)
+    if folder == embeddings_folder(encoder, root) and not (folder / "manifest.json").exists():
+        with storing(folder):
+            write_manifest(folder, encoder)
+    return folder
+
+
+def _tell(what: str, there: int, new: int) -> None:
+    print(f"embeddings of {what}: {there:,} from disk, {new:,} new", flush=True)
 
 
 class _Documents:
@@ -96,76 +124,3 @@ class _Documents:
         vectors = self._encoder.encode_documents(prepared)
         check_vectors(vectors, names, self._encoder)
         return vectors
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Where the vectors of things are, and what it took."""
-
-    ids: np.ndarray
-    """Of numpy's `StringDType`, shape (n,)."""
-    places: Places
-    dim: int
-    new: int
-    """How many were encoded."""
-    changed: Sequence[str]
-    """Which ones changed meanwhile."""
-
-
-def keep(source: Source[Thing], things: Collection[Thing], folder: Path, pace: Pace) -> Found:
-    """Embed those things of which `folder` has no vector, and say where all of them are.
-
-    Raises `VragError` as `embed_documents` does.
-    """
-    columns = _columns(source, things)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        kept = read_kept(folder)
-        missing = kept.find(columns.doc_ids, columns.stamps) < 0
-        work = Work(source, folder, kept, pace)
-        if missing.any():
-            work.embed(compress(things, missing), int(missing.sum()))
-            kept = read_kept(folder)
-    except OSError as error:
-        raise VragError(
-            f"{folder}: embeddings cannot be stored ({error.strerror or error}). Free space or"
-            " choose another `cache_dir`; finished shards are kept."
-        ) from error
-    found = kept.find(columns.doc_ids, columns.stamps)
-    if len(gone := np.flatnonzero(found < 0)):
-        raise VragError(
-            f"{len(gone):,} documents changed before they could be embedded, the first is"
-            f" {columns.ids[gone[0]]!r}. Search again."
-        )
-    places = kept.places.of(found)
-    return Found(ids=columns.ids, places=places, dim=kept.dim, new=work.new, changed=work.changed)
-
-
-class _Columns(NamedTuple):
-    """What things are known by; shape (n,) each."""
-
-    ids: np.ndarray
-    """Of numpy's `StringDType`."""
-    doc_ids: np.ndarray
-    """Hashes of them …"""
-    stamps: np.ndarray
-    """… and of what changes with the things."""
-
-
-def _columns(source: Source[Thing], things: Iterable[Thing]) -> _Columns:
-    blocks = []
-    for block in cut(things, SHARD):
-        ids = [source.doc_id(thing) for thing in block]
-        stamps = hashes(source.stamp(thing) for thing in block)
-        blocks.append(_Columns(np.array(ids, _TEXT), hashes(ids), stamps))
-    return _Columns(*map(np.concatenate, zip(*blocks, strict=True)))
-
-
-def _tell_changed(changed: Sequence[str]) -> None:
-    if changed:
-        print(
-            f"{len(changed):,} documents changed while they were embedded, the first is"
-            f" {changed[0]!r}; they are embedded again next time. Search again before you use"
-            " these results.",
-            flush=True,
-        )

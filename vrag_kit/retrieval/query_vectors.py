@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from vrag_kit.retrieval.directions import check_vectors
-from vrag_kit.retrieval.embedding import keep
 from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.keeping import keep
 from vrag_kit.retrieval.parts import content_hash
 from vrag_kit.retrieval.units import Pace
 from vrag_kit.retrieval.vectors import Vectors

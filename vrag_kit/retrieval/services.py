@@ -20,6 +20,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import own_spec
 from vrag_kit.retrieval.bm25 import Bm25Index
+from vrag_kit.retrieval.corpora import note_corpus
 from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.given_run import run_file
@@ -136,7 +137,9 @@ def image_service(
     picture alone, as it encodes the documents. The score is the inner product. Raises
     `VragError` as `load_encoder` does, and for no documents.
     """
-    encoder = open_encoder(asked_by("image", entry), cache_dir, device=device)
+    told = asked_by("image", entry)
+    note_corpus(told, documents.values(), cache_dir, device=device)
+    encoder = open_encoder(told, cache_dir, device=device)
     return _dense(encoder, documents, list(documents.values()), cache_dir, reads="image")
 
 
@@ -153,7 +156,9 @@ def text_service(
     """
     chunks = list(page_chunks(documents.values()))
     if not isinstance(entry, str) or entry not in WORD_INDEXES:
-        encoder = open_encoder(asked_by("text", entry), cache_dir, device=device)
+        told = asked_by("text", entry)
+        note_corpus(told, chunks, cache_dir, device=device)
+        encoder = open_encoder(told, cache_dir, device=device)
         return _dense(encoder, documents, chunks, cache_dir, reads="text")
     _check_documents(chunks)
     stamps = ((chunk.doc_id, chunk.text or "") for chunk in chunks)

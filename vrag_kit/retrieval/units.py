@@ -70,6 +70,11 @@ class _Unit(Generic[Thing]):
     contents: list[str] = field(default_factory=list)
     vectors: list[np.ndarray] = field(default_factory=list)
 
+    def let_go(self) -> None:
+        """Let others have it; who waited finds it made, or makes it."""
+        Path(self.lock.lock_file).unlink(missing_ok=True)
+        self.lock.release(force=True)
+
 
 class _Ready(NamedTuple):
     """A thing before it is encoded."""
@@ -122,7 +127,7 @@ class Work(Generic[Thing]):
             later.append(unit)
             return False
         if is_shard(self._folder, unit.shard):  # another process was faster
-            unit.lock.release(force=True)
+            unit.let_go()
             return False
         return True
 
@@ -140,10 +145,10 @@ class Work(Generic[Thing]):
                 unit.contents += [each.content for each in ready]
                 if len(unit.contents) == len(unit.things):
                     self._write(unit)
-                    begun.popleft().lock.release(force=True)
+                    begun.popleft().let_go()
         finally:
             for unit in begun:
-                unit.lock.release(force=True)
+                unit.let_go()
 
     def _batches(
         self, units: Iterable[_Unit[Thing]], begun: deque[_Unit[Thing]]

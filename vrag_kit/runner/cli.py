@@ -67,6 +67,38 @@ def run(
 
 
 @app.command()
+def embed(
+    parameters: Annotated[
+        list[Path],
+        typer.Argument(help="YAML files of parameters, such as params/visual_rag/paper.yaml"),
+    ],
+    part: Annotated[
+        str,
+        typer.Option(help="i/n: every n-th shard alone, from the i-th; as one of a job array"),
+    ] = "",
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="notebooks whose name contains this, such as visual_rag/02"),
+    ] = None,
+    status: Annotated[
+        bool, typer.Option("--status", help="say what is there, and embed nothing")
+    ] = False,
+) -> None:
+    """Embed what the notebooks search by vectors, before they run. Parts may run at once,
+    overlap, die and be repeated.
+    """
+    from vrag_kit.runner.embedding import embed_parameters, embedding_status, read_part
+
+    share = read_part(part)
+    for file in enter_project(parameters):
+        if not status:
+            embed_parameters(file, share, only or ())
+            continue
+        for line in embedding_status(file, only or ()):
+            print(line)
+
+
+@app.command()
 def report(
     parameters: Annotated[
         list[Path], typer.Argument(help="the parameter files that the notebooks were run with")

@@ -82,8 +82,8 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
             chosen = {name: value for name, value in instead.items() if name in own}
             for mapping in chosen.keys() & set(BY_KEY):
                 chosen[mapping] = {**own[mapping], **chosen[mapping]}
-            given = _harmless({**own, **chosen}, Path(scratch))
-            space, fault = _executed(notebook, given, forecast.models)
+            given = harmless({**own, **chosen}, Path(scratch))
+            space, fault = executed(notebook, given, forecast.models)
             if forecast.cut:
                 cut[name_of(notebook)] = list(forecast.cut)
                 forecast.cut.clear()
@@ -128,7 +128,7 @@ def _prompts(models: Iterable[object]) -> int:
     return sum(len(model.prompts) for model in models if isinstance(model, StandIn))
 
 
-def _harmless(settings: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
+def harmless(settings: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
     """The settings with folders to write to below `scratch`, and larger batches."""
     changed = dict(settings)
     for name, value in settings.items():
@@ -154,7 +154,7 @@ def _copy_files(source: Path, target: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fault:
+class Fault:
     """The first error of a notebook; later ones mostly follow from it."""
 
     cell: int  # code cells are counted from 1
@@ -163,9 +163,9 @@ class _Fault:
     behind_models: bool  # whether it may come of there being none
 
 
-def _executed(
+def executed(
     notebook: Path, settings: Mapping[str, Any], models: Sequence[object]
-) -> tuple[dict[str, Any], _Fault | None]:
+) -> tuple[dict[str, Any], Fault | None]:
     """(variables at the end, first error) of a notebook's cells, all run with these
     settings; what they ask is noted in `models`.
     """
@@ -189,7 +189,7 @@ def _executed(
             behind = behind or _mentions("models", until)
             if words and fault is None:
                 asked = _prompts(models) > before or bool(_answer_ids(space))
-                fault = _Fault(number, words, asked, behind)
+                fault = Fault(number, words, asked, behind)
     return space, fault
 
 

@@ -1,0 +1,230 @@
+"""Processes that embed one corpus share it, and what befalls one of them harms no other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_retrieval import ColorEncoder, pictures, pictures_there
+
+from vrag_kit.retrieval import embed_documents
+from vrag_kit.retrieval import embedding as embedding_module
+from vrag_kit.retrieval.embedding import embed_part
+from vrag_kit.retrieval.keeping import Part
+from vrag_kit.retrieval.kept import read_kept
+from vrag_kit.retrieval.vectors import Vectors
+from vrag_kit.types import Evidence
+
+COUNT, SHARD = 60, 4
+WORKER = f"""
+import os, resource, signal, sys, time
+from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_retrieval as t
+from vrag_kit.retrieval import embedding, shards, units
+from vrag_kit.retrieval.keeping import Part
+
+place = Path(sys.argv[1])
+embedding.SHARD = {SHARD}
+documents = t.pictures_there(place / "x", {COUNT})
+
+
+class Slow(t.ColorEncoder):
+    def encode_documents(self, prepared):
+        time.sleep(0.02)
+        with open(place / "encoded", "a") as file:
+            file.write("x" * len(prepared))
+        return super().encode_documents(prepared)
+
+
+def work(part=Part(1, 1)):
+    embedding.embed_part(Slow(), documents, place / "store", part, batch_size=2, workers=1)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    pictures(tmp_path / "x", COUNT)
+    return tmp_path
+
+
+def start(place: Path, script: str) -> subprocess.Popen[str]:
+    """A worker of its own; `work()` embeds, `work(Part(i, n))` a part."""
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER + script, str(place)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def done(worker: subprocess.Popen[str]) -> tuple[int, str]:
+    """(how it ended, all that it printed)."""
+    out, error = worker.communicate(timeout=120)
+    return worker.returncode, out + error
+
+
+def left_to_embed(place: Path) -> int:
+    """How many documents one more run has to encode; it finds the right vector of each."""
+    documents = pictures_of(place)
+    encoder = ColorEncoder()
+    found = embed_documents(encoder, documents, place / "store")
+    expected = np.stack([encoder.prepare(document) for document in documents])
+    np.testing.assert_array_equal(found.vectors(found.doc_ids), expected)
+    assert not list((place / "store").rglob("*.part"))
+    return encoder.encoded
+
+
+def pictures_of(place: Path) -> list[Evidence]:
+    return pictures_there(place / "x", COUNT)
+
+
+def encoded(place: Path) -> int:
+    return len((place / "encoded").read_text(encoding="utf-8"))
+
+
+def test_two_processes_share_a_corpus_and_encode_nothing_twice(place: Path) -> None:
+    workers = [start(place, "work()") for _ in range(2)]
+    assert [done(worker)[0] for worker in workers] == [0, 0]
+    assert encoded(place) == COUNT
+    assert left_to_embed(place) == 0
+    assert not list((place / "store").rglob(".shard-*"))  # no lock is left either
+
+
+def test_parts_in_any_order_that_overlap_and_are_repeated_are_the_whole(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding_module, "SHARD", SHARD)
+    documents = pictures_of(place)
+    encoder = ColorEncoder()
+    for part in (Part(2, 3), Part(3, 3), Part(1, 2), Part(3, 3), Part(2, 2), Part(1, 3)):
+        embed_part(encoder, documents, place / "store", part)
+    assert encoder.encoded == COUNT
+    assert left_to_embed(place) == 0
+    whole = ColorEncoder()
+    embed_part(whole, documents, place / "other", Part(1, 1))
+    here, there = (shards_in(place / name) for name in ("store", "other"))
+    assert here == there  # the same shards, whoever made them
+
+
+def shards_in(store: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in store.glob("*/shard-*")}
+
+
+@pytest.mark.parametrize("moment", [".npy", ".arrow", "after"])
+def test_a_worker_killed_while_it_writes_a_shard_costs_that_shard_at_most(
+    place: Path, moment: str
+) -> None:
+    """It is killed with SIGKILL when it is about to write its third shard's vectors, or
+    the columns beside them, or just after these.
+    """
+    killed = start(
+        place,
+        f"""
+write, count = shards.write_file, 0
+def write_and_die(path, content):
+    global count
+    count += path.suffix == ".arrow" if {moment!r} == "after" else path.suffix == {moment!r}
+    if {moment!r} == "after":
+        write(path, content)
+    if count == 3:
+        (path.parent / f".{{path.name}}.part").write_bytes(content[:50])
+        os.kill(os.getpid(), signal.SIGKILL)
+    if {moment!r} != "after":
+        write(path, content)
+shards.write_file = write_and_die
+work()
+""",
+    )
+    assert done(killed)[0] == -signal.SIGKILL
+    assert done(start(place, "work()"))[0] == 0
+    kept = 2 + (moment == "after")
+    assert encoded(place) - COUNT <= (3 - kept) * SHARD + 2  # and a batch that was begun
+    for part in (place / "store").rglob("*.part"):
+        part.unlink()
+    assert left_to_embed(place) == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX resource limits")
+def test_a_full_disk_of_one_worker_stops_that_one_and_its_part_can_be_repeated(
+    place: Path,
+) -> None:
+    limit = "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+    full = start(place, f"{limit}signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nwork(Part(1, 2))")
+    other = start(place, "work(Part(2, 2))")
+    code, said = done(full)
+    assert code == 1
+    assert "embeddings cannot be stored (File too large)" in said
+    assert done(other)[0] == 0
+    assert done(start(place, "work(Part(1, 2))"))[0] == 0
+    assert left_to_embed(place) == 0
+
+
+def test_two_that_make_the_same_shards_at_once_leave_each_whole(place: Path) -> None:
+    """As where locks are no use: each believes that everything is its own, many times
+    over, and a third one reads meanwhile.
+    """
+    script = """
+units.is_shard = lambda folder, shard: False
+units.FileLock = lambda path: type("Nobody", (), {
+    "lock_file": str(path), "acquire": lambda self, timeout=0: None,
+    "release": lambda self, force=False: None})()
+from vrag_kit.retrieval import keeping
+nothing = keeping.read_kept(place / "nothing")
+keeping.read_kept = lambda folder: nothing
+for _ in range(8):
+    work()
+"""
+    workers = [start(place, script) for _ in range(2)]
+    reads = 0
+    while any(worker.poll() is None for worker in workers):
+        reads += look(place / "store")
+    assert [done(worker)[0] for worker in workers] == [0, 0]
+    assert reads
+    assert encoded(place) == 2 * 8 * COUNT
+    assert left_to_embed(place) == 0
+    assert len(shards_in(place / "store")) == 2 * COUNT // SHARD
+
+
+def look(store: Path) -> int:
+    """Read whatever is there; returns how many whole shards were."""
+    folder = store / f"color-{'0' * 12}"
+    kept = read_kept(folder)
+    vectors = Vectors(folder, kept.places, kept.dim)
+    for _, rows in vectors.pieces():
+        assert (rows >= 1).all()
+    assert not list(folder.glob("*.damaged"))
+    return len(kept.places.shards)
+
+
+def test_who_waits_for_a_dead_one_makes_its_shard(place: Path) -> None:
+    """It is killed while it holds the lock of a shard that another one waits for."""
+    holder = start(
+        place,
+        """
+class Stuck(Slow):
+    def encode_documents(self, prepared):
+        print("holding", flush=True)
+        time.sleep(600)
+Slow = Stuck
+work()
+""",
+    )
+    assert holder.stdout is not None
+    while "holding" not in holder.stdout.readline():
+        pass
+    waiting = start(place, "work()")
+    assert waiting.stdout is not None
+    said = ""
+    while "waiting: another process is embedding" not in said:
+        said = waiting.stdout.readline()
+    holder.kill()
+    holder.wait()
+    assert done(waiting)[0] == 0
+    assert encoded(place) == COUNT
+    assert left_to_embed(place) == 0

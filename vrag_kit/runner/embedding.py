@@ -1,0 +1,98 @@
+"""Embedding what the notebooks of a parameter file search, apart from running them: all
+of it or a part, so that many machines can share it; and saying what is there.
+
+The notebooks' cells are run up to their searches, as `foresight` runs them: their
+folders are thrown away, and no model is asked.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import forecasting
+from vrag_kit.retrieval.corpora import Corpus
+from vrag_kit.retrieval.embedding import columns_of, embed_part
+from vrag_kit.retrieval.keeping import WHOLE, Columns, Part
+from vrag_kit.retrieval.manifests import documents_folder
+from vrag_kit.retrieval.stored import folders_below, stored_of
+from vrag_kit.runner.foresight import executed, harmless
+from vrag_kit.runner.parameters import RUN_WITH, WITHIN, declared
+from vrag_kit.runner.plan import name_of, read_plan
+from vrag_kit.runner.values import SEARCHING
+
+_NAMES = {*SEARCHING, *(WITHIN[name] for name in SEARCHING if name in WITHIN)}
+"""Parameters of notebooks that search by vectors."""
+
+
+def read_part(text: str) -> Part:
+    """ "3/8" as a part, "" as the whole; raises `VragError` for anything else."""
+    if not text:
+        return WHOLE
+    numbers = [int(each) for each in text.split("/") if each.isdecimal()]
+    if len(numbers) == text.count("/") + 1 == 2 and 1 <= numbers[0] <= numbers[1]:
+        return Part(*numbers)
+    raise VragError(f"--part is {text!r}; expected i/n with i from 1 to n, such as 3/8.")
+
+
+def embed_parameters(file: Path, part: Part, only: Sequence[str]) -> None:
+    """Embed a part of every corpus that the notebooks search by vectors.
+
+    Raises `VragError` as `embed_documents` does, and where nothing is searched.
+    """
+    seen: set[tuple[Path, str]] = set()
+    for corpus in corpora_of(file, only):
+        encoder = corpus.open()
+        place = documents_folder(encoder, corpus.root)
+        told = place, columns_of(encoder, corpus.documents).digest()
+        if told not in seen:
+            seen.add(told)
+            embed_part(encoder, corpus.documents, corpus.root, part)
+
+
+def embedding_status(file: Path, only: Sequence[str]) -> list[str]:
+    """What is there of what the notebooks search: lines to print."""
+    lines: list[str] = []
+    found: dict[Path, list[Columns]] = defaultdict(list)
+    roots: set[Path] = set()
+    for corpus in corpora_of(file, only):
+        roots.add(Path(corpus.root))
+        encoder = corpus.known()
+        if encoder is None:
+            line = f"{corpus.entry}: nothing of {len(corpus.documents):,} documents"
+            lines += [line] if line not in lines else []
+        else:
+            columns = columns_of(encoder, corpus.documents)
+            found[documents_folder(encoder, corpus.root)].append(columns)
+    lines += [str(stored_of(folder, corpora)) for folder, corpora in found.items()]
+    for root in sorted(roots):
+        others = [folder for folder in folders_below(root) if folder not in found]
+        lines += [f"not of these parameters: {stored_of(folder, [])}" for folder in others]
+    return lines
+
+
+def corpora_of(file: Path, only: Sequence[str]) -> Iterator[Corpus]:
+    """What the notebooks of a file search by vectors, notebook by notebook."""
+    any_found = False
+    why = ""
+    for notebook, given in read_plan(file).given.items():
+        settings = {**declared(notebook), **given}
+        wanted = not only or any(part in name_of(notebook) for part in only)
+        if not wanted or not settings.keys() & _NAMES:
+            continue
+        with tempfile.TemporaryDirectory() as scratch, forecasting(Path(scratch)) as forecast:
+            forecast.asks = False
+            told = harmless(settings, Path(scratch))
+            if RUN_WITH in settings:
+                told[RUN_WITH] = settings[RUN_WITH]
+            fault = executed(notebook, told, forecast.models)[1]
+            corpora = [each for each in forecast.corpora if isinstance(each, Corpus)]
+        if fault and not corpora:
+            why = why or f" {name_of(notebook)}, code cell {fault.cell}: {fault.words}"
+        any_found = any_found or bool(corpora)
+        yield from corpora
+    if not any_found:
+        raise VragError(f"{file}: no notebook of it comes to a search by vectors.{why}")
