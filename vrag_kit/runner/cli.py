@@ -6,7 +6,6 @@ exit.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -16,6 +15,7 @@ from typing import Annotated
 import typer
 
 from vrag_kit.errors import VragError
+from vrag_kit.runner.answer_commands import answers
 from vrag_kit.runner.fetch_commands import fetch
 from vrag_kit.workspace import enter_project, shown
 
@@ -27,7 +27,6 @@ app = typer.Typer(
 )
 
 app.add_typer(fetch, name="fetch")
-answers = typer.Typer(no_args_is_help=True, help="Look after stored answers.")
 app.add_typer(answers, name="answers")
 
 
@@ -166,30 +165,9 @@ def metrics(
     """Retrieval metrics of a TREC run: rows metric, k, value in [0, 1] (hit_count:
     images), n.
     """
-    from vrag_kit.retrieval import evaluate, mean_metrics, read_qrels, read_run
+    from vrag_kit.runner.metrics import print_metrics
 
-    labels, results = read_qrels(qrels), read_run(run_file)
-    table = mean_metrics(evaluate(results, labels, metrics=metric or ()))
-    print(
-        json.dumps(json.loads(table.to_json(orient="records", double_precision=15)), indent=1)
-        if as_json
-        else table.to_string(index=False)
-    )
-    missing, unjudged = (
-        len(set(labels) - set(results["query_id"])),
-        len(set(results["query_id"]) - set(labels)),
-    )
-    unanswerable = sum(not any(label > 0 for label in row.values()) for row in labels.values())
-    for count, note in (
-        (
-            missing,
-            "queries of the labels have no results in the run: they count as 0, as in trec_eval -c",
-        ),
-        (unjudged, "queries of the run have no labels: left out"),
-        (unanswerable, "queries have no relevant document: left out of the means"),
-    ):
-        if count:
-            print(f"note: {count} {note}", file=sys.stderr)
+    print_metrics(qrels, run_file, metric or (), as_json=as_json)
 
 
 @app.command()
@@ -300,46 +278,6 @@ def _print_check(file: Path) -> bool:
     if not missing:
         print("nothing is missing")
     return bool(missing)
-
-
-@answers.command()
-def migrate(
-    old: Annotated[Path, typer.Argument(help="a store of answers, such as answers.sqlite")],
-    to: Annotated[
-        Path | None, typer.Option(help="a copy to bring up to date; else it is done in place")
-    ] = None,
-    params: Annotated[
-        Path | None,
-        typer.Option(help="parameters whose models have other names than they were asked under"),
-    ] = None,
-) -> None:
-    """Bring an old store's answers under today's keys, so that nothing is asked again."""
-    from vrag_kit.generation.migrating import migrate_answers
-    from vrag_kit.runner.parameters import models_in, read_parameters
-
-    entries = models_in(read_parameters(params)) if params else []
-    print(migrate_answers(old, to=to, entries=entries))
-
-
-@answers.command()
-def merge(
-    stores: Annotated[list[Path], typer.Argument(help="stores of answers, such as answers.sqlite")],
-    to: Annotated[Path, typer.Option(help="the store to merge them into; made if it is not there")],
-    keep_first: Annotated[
-        bool,
-        typer.Option(
-            "--keep-first",
-            help="of two answers that should be the same, keep the one written first",
-        ),
-    ] = False,
-) -> None:
-    """Put several stores' answers into one; again when they have grown. Nothing is lost,
-    and the stores stay as they are.
-    """
-    from vrag_kit.generation.merging import merge_answers
-
-    for merged in merge_answers(stores, to=to, keep_first=keep_first):
-        print(merged)
 
 
 @app.command()

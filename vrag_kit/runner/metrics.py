@@ -1,0 +1,37 @@
+"""`print_metrics`: what `vrag metrics` shows of a TREC run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence, Sized
+from pathlib import Path
+
+from vrag_kit.retrieval import evaluate, mean_metrics, read_qrels, read_run
+
+
+def print_metrics(qrels: Path, run_file: Path, metrics: Sequence[str], *, as_json: bool) -> None:
+    """Print the means of a run's metrics, `metrics` of one's own besides; notes of what
+    was left out or counted as 0 go to the error stream. Raises `VragError` for files
+    that cannot be read and for what is no metric.
+    """
+    labels, results = read_qrels(qrels), read_run(run_file)
+    table = mean_metrics(evaluate(results, labels, metrics=metrics))
+    if as_json:
+        rows = json.loads(table.to_json(orient="records", double_precision=15))
+        print(json.dumps(rows, indent=1))
+    else:
+        print(table.to_string(index=False))
+    labelled, ranked = set(labels), set(results["query_id"])
+    without_answer = [each for each in labels.values() if not any(at > 0 for at in each.values())]
+    _note(
+        labelled - ranked,
+        "queries of the labels have no results in the run: they count as 0, as in trec_eval -c",
+    )
+    _note(ranked - labelled, "queries of the run have no labels: left out")
+    _note(without_answer, "queries have no relevant document: left out of the means")
+
+
+def _note(queries: Sized, what: str) -> None:
+    if queries:
+        print(f"note: {len(queries)} {what}", file=sys.stderr)
