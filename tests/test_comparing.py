@@ -31,6 +31,8 @@ from vrag_kit.analysis import (
     per_query,
     save_answers,
     save_suite_answers,
+    summarise,
+    with_stratum,
 )
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
@@ -161,6 +163,69 @@ def noisy(seed: int, n: int = 60) -> pd.DataFrame:
     return pd.DataFrame({**asked, "query_id": names, "group": names, **given, "score": score})
 
 
+def opposite() -> list[pd.DataFrame]:
+    """Two sides: of each 20 questions the told ones all lose, and the others all gain."""
+    a, b = noisy(0, n=40), noisy(0, n=40)
+    told = np.arange(40) < 20
+    strata = np.where(told, "told in training", "not told")
+    sides = [a.assign(score=told.astype(float)), b.assign(score=1.0 - told)]
+    return [side.assign(stratum=strata, answer=side["score"].astype(str)) for side in sides]
+
+
+def test_opposite_effects_stand_apart_before_they_are_pooled_to_nothing() -> None:
+    pairs = paired_answers(*opposite())
+    found = arm_differences(pairs).set_index("stratum")
+    assert list(found.index) == ["told in training", "not told", "all questions"]
+    assert found["value"].tolist() == [-1.0, 1.0, 0.0]
+    assert found["verdict"].tolist() == ["lower", "higher", "not told apart"]
+    assert found["n"].tolist() == [20, 20, 40]
+    assert found["gained"].tolist() == [0, 20, 20]
+    # two exact p-values of 2 / 2**20, and that of 20 against 20, which is 1
+    assert found["p_holm"].tolist() == pytest.approx([3 * 2 / 2**20, 3 * 2 / 2**20, 1.0])
+    flipped = flips(pairs)[["direction", "stratum"]].drop_duplicates()
+    assert flipped.to_numpy().tolist() == [["gained", "not told"], ["lost", "told in training"]]
+
+
+def test_each_sides_mean_has_the_interval_that_it_has_elsewhere() -> None:
+    a, b = opposite()
+    a["group"] = b["group"] = [f"g{number % 7}" for number in range(40)]
+    b["score"] = noisy(5, n=40)["score"]
+    found = in_percent(arm_differences(paired_answers(a, b)))
+    for side, table in (("a", a), ("b", b)):
+        means = pd.concat([table, table.assign(stratum="all questions")])
+        expected = in_percent(
+            summarise(means.assign(value=means["score"], metric="x"), ["stratum", "metric"])
+        )
+        for name in ("value", "ci_low", "ci_high"):
+            assert found[f"{name}_{side}"].tolist() == pytest.approx(expected[name].tolist())
+    cell = arm_table(found, paired_answers(a, b))["A"].iloc[2]
+    assert re.fullmatch(r"50\.0 \[\d+\.\d, \d+\.\d\]", cell)
+
+
+def test_strata_that_the_sides_do_not_share_are_named_and_what_has_none_is_only_pooled() -> None:
+    a, b = opposite()
+    b["stratum"] = ["told in training"] * 30 + ["not told"] * 5 + [""] * 5
+    found = arm_differences(paired_answers(a, b))
+    mixed = "A: not told, B: told in training"
+    assert found["stratum"].tolist() == ["told in training", "not told", mixed, "all questions"]
+    assert found["n"].tolist() == [20, 5, 10, 40]
+    without = arm_differences(paired_answers(a, b.drop(columns="stratum")))
+    assert without["stratum"].tolist() == ["all questions"]
+
+
+def test_where_no_exact_p_can_be_had_it_is_the_intervals_and_marked() -> None:
+    a, b = noisy(0), noisy(1)
+    for seed, side in enumerate((a, b)):
+        side["score"] = np.random.default_rng(seed).random(len(side))
+    pairs = paired_answers(a, b)
+    differences = arm_differences(pairs)
+    assert differences["test"].tolist() == ["t"]
+    assert (differences["p"][0] < 0.05) == (
+        differences["ci_low"][0] * differences["ci_high"][0] > 0
+    )
+    assert arm_table(in_percent(differences), pairs)["p"][0].endswith(" (t)")
+
+
 def test_two_samples_of_one_model_are_not_called_different() -> None:
     settings = [f"s{number}" for number in range(40)]
     sides = [
@@ -287,6 +352,31 @@ def test_the_page_shows_the_pictures_of_both_prompts_and_loads_and_runs_nothing(
     assert (to / "compare.tex").read_text(encoding="utf-8").count(r"\\") == 2
 
 
+def test_the_page_tells_who_flipped_in_each_stratum(
+    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
+) -> None:
+    known = [query.query_id for query in birds.queries.values() if "feet" in query.text]
+    species = judged.assign(group=judged["query_id"])
+    placed = with_stratum(species, dict.fromkeys(MODELS, known))
+    save_answers(placed, birds, tmp_path, "03_birds", store)
+    chosen = [
+        word
+        for side, model in zip("ab", MODELS, strict=True)
+        for word in (f"--{side}", f"model={model}")
+    ]
+    done = CliRunner().invoke(app, ["compare", str(tmp_path), *chosen, "--to", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    counts = ["1 answer higher in B (told in training)", "2 answers higher in B (not told)"]
+    for words in (*counts, "1 answer higher in A (not told)"):
+        assert f"{words}</h2>" in page
+    assert "Questions of opposite kinds stand apart" in page
+    strata = pd.read_csv(tmp_path / "compare.csv")["stratum"]
+    assert strata.tolist() == ["told in training", "not told", "all questions"]
+    flipped = pd.read_csv(tmp_path / "flips.csv")["stratum"]
+    assert flipped.value_counts().to_dict() == {"not told": 3, "told in training": 1}
+
+
 def test_a_prompt_of_the_same_pictures_is_shown_once(figures: Path) -> None:
     page = str(flips_page(flips(both(figures))).data)
     assert page.count("both prompts, pictures: 1") == 4
@@ -401,8 +491,8 @@ def test_the_figure_draws_flips_in_both_directions_and_what_could_be_seen(figure
 def test_the_table_reads_as_people_say_it(figures: Path) -> None:
     pairs = both(figures)
     (row,) = arm_table(in_percent(arm_differences(pairs)), pairs).to_dict("records")
-    assert (row["A: goose"], row["B: gander"]) == ("40.0", "80.0")
-    assert row["questions changed"] == "+3 −1"
+    assert (row["A: goose"], row["B: gander"]) == ("40.0 [2.4, 94.8]", "80.0 [10.3, 99.3]")
+    assert row["changed"] == "+3 −1"
     assert row["failed"] == 1
     assert row["B is"] == "not told apart"
 

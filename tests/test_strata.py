@@ -19,6 +19,7 @@ from vrag_kit.analysis import (
     per_query,
     settings_table,
     with_strata,
+    with_stratum,
 )
 from vrag_kit.analysis.strata import ALL, KNOWN, LEFT_OUT, NO_VERDICT, NOT_TOLD, TOLD, UNKNOWN
 from vrag_kit.checkpoints import files_fingerprint
@@ -133,6 +134,23 @@ def test_any_table_by_question_takes_the_strata_of_the_answers() -> None:
     )
     found = with_strata(table, {}, judged(OPPOSITE))
     assert found["stratum"].tolist() == [KNOWN + LEFT_OUT, UNKNOWN + LEFT_OUT, ALL, ALL]
+
+
+@pytest.mark.parametrize("asked", [1, 4])
+@pytest.mark.parametrize("told", [{}, {"m": ["s1", "s9"]}])
+def test_each_answer_once_has_the_stratum_that_it_has_among_the_strata(
+    asked: int, told: dict[str, list[str]]
+) -> None:
+    scores = {setting: [each * asked for each in of] for setting, of in OPPOSITE.items()}
+    table = judged(scores).sample(frac=1, random_state=0)
+    placed = with_stratum(table, told)
+    assert placed["query_id"].tolist() == table["query_id"].tolist()
+    keys = ["setting", "query_id", "sample", "stratum"]
+    found = placed[placed["stratum"] != ""][keys].sort_values(keys).reset_index(drop=True)
+    strata = with_strata(table, told).query("stratum != @ALL")
+    pd.testing.assert_frame_equal(found, strata[keys].sort_values(keys).reset_index(drop=True))
+    none = with_stratum(table.query("setting != 'zero_shot'"), {})
+    assert set(none["stratum"]) == {""}
 
 
 def test_models_may_be_of_both_kinds() -> None:

@@ -76,7 +76,7 @@ from vrag_kit.analysis.saved_answers import (
 from vrag_kit.analysis.sentences import differences_in_words
 from vrag_kit.analysis.settings_table import settings_table
 from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
-from vrag_kit.analysis.strata import by_stratum, with_strata
+from vrag_kit.analysis.strata import by_stratum, with_strata, with_stratum
 from vrag_kit.analysis.two_arms import flips, paired_answers
 
 __all__ = [
@@ -187,6 +187,7 @@ __all__ = [
     "with_questions",
     "with_stop",
     "with_strata",
+    "with_stratum",
     "with_true_sheets",
     "write_claims_file",
 ]

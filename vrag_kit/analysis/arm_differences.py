@@ -5,7 +5,7 @@ what as many questions could have shown.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -14,34 +14,41 @@ from vrag_kit.analysis.cells import LEVEL, interval_cells, p_cell
 from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.analysis.comparison import holm
 from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
+from vrag_kit.analysis.strata import ALL, UNTOLD, strata_in_order
 from vrag_kit.analysis.two_arms import asked_by, side_name
 from vrag_kit.judging.scale import scale_of
 
-_MEANS = ["value_a", "value_b", "value", "ci_low", "ci_high", "n", "n_failed"]
+_SIDES = ["value_a", "ci_low_a", "ci_high_a", "value_b", "ci_low_b", "ci_high_b"]
+_MEANS = [*_SIDES, "value", "ci_low", "ci_high", "n", "n_failed"]
 _TESTS = ["gained", "lost", "p", "p_holm", "test", "smallest", "verdict"]
 
 
 def arm_differences(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What `paired_answers` say of each way of asking: the columns that name it,
-    metric, value_a, value_b, value (b less a), ci_low, ci_high, n, n_failed, gained,
-    lost, p, p_holm, test, smallest, verdict.
+    """What `paired_answers` say of each way of asking, in each stratum and then in all
+    questions: the columns that name it, stratum, metric, value_a, value_b (with ci_low_a
+    … ci_high_b), value (b less a), ci_low, ci_high, n, n_failed, gained, lost, p,
+    p_holm, test, smallest, verdict.
 
     Means are over the questions that both sides have a score for, n of them, after the
     mean over a question's draws; n_failed counts those where one side has none. gained
-    and lost are questions with a higher and a lower score in b. The 95 % interval is
-    that of `ClusterMean` over groups. p is exact (`sign_flip_p`: McNemar's where scores
+    and lost are questions with a higher and a lower score in b. 95 % intervals are
+    those of `ClusterMean` over groups. p is exact (`sign_flip_p`: McNemar's where scores
     are 0 or 1 and questions independent), or that of the interval where test says "t";
     p_holm corrects it for all rows shown. smallest is `smallest_difference` at
     5 % ÷ rows with a power of 80 %. verdict is "higher" or "lower" where the interval
     leaves 0 out and p_holm is below 0.05, else "not told apart"; "no score" for n = 0.
+    A stratum that holds all pairs of a way of asking has no row beside that of all.
     """
     by = asked_by(pairs)
-    cells = list(pairs.groupby(by, sort=False, dropna=False))
-    rows = [(*key, "score", *_row(part, LEVEL / len(cells))) for key, part in cells]
-    table = pd.DataFrame(rows, columns=[*by, "metric", *_MEANS, *_TESTS[:3], *_TESTS[4:6]])
+    cells: list[tuple[tuple[object, ...], pd.DataFrame]] = []
+    for key, part in pairs.groupby(by, sort=False, dropna=False):
+        cells += [((*key, name, "score"), some) for name, some in _apart(part)]
+    rows = [(*key, *_row(part, LEVEL / len(cells))) for key, part in cells]
+    before = [*by, "stratum", "metric"]
+    table = pd.DataFrame(rows, columns=[*before, *_MEANS, *_TESTS[:3], *_TESTS[4:6]])
     table["p_holm"] = holm(table["p"].to_numpy(float))
     table["verdict"] = [_verdict(row) for row in table.to_dict("records")]
-    return table[[*by, "metric", *_MEANS, *_TESTS]]
+    return table[[*before, *_MEANS, *_TESTS]]
 
 
 def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -49,18 +56,19 @@ def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     the same in all rows and say nothing of the arms.
     """
     a, b = (side_name(side, pairs[side.lower()].iloc[0]) for side in "AB")
-    names = [name for name in asked_by(pairs) if (differences[name] != "").any()]
+    asked = [name for name in asked_by(pairs) if (differences[name] != "").any()]
+    names = [*asked, "stratum"]
     table = differences[[name for name in names if differences[name].nunique() > 1] or names[:1]]
     changed = differences["gained"].map("+{}".format) + differences["lost"].map(" −{}".format)
     return table.assign(
         **{
-            a: differences["value_a"].map("{:.1f}".format),
-            b: differences["value_b"].map("{:.1f}".format),
+            a: _side_cells(differences, "a"),
+            b: _side_cells(differences, "b"),
             "B − A in points": interval_cells(differences),
             "n": differences["n"],
-            "failed": differences["n_failed"],
-            "questions changed": changed,
-            "p": differences["p"].map(p_cell),
+            **({"failed": differences["n_failed"]} if differences["n_failed"].any() else {}),
+            "changed": changed,
+            "p": differences["p"].map(p_cell) + differences["test"].map({"t": " (t)"}).fillna(""),
             "p (Holm)": differences["p_holm"].map(p_cell),
             "smallest detectable": differences["smallest"].map("{:.1f}".format).replace("nan", "–"),
             "B is": differences["verdict"],
@@ -68,15 +76,31 @@ def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def _side_cells(differences: pd.DataFrame, side: str) -> pd.Series:
+    """The mean of a side with its interval."""
+    names = ["value", "ci_low", "ci_high"]
+    columns = {f"{name}_{side}": name for name in names}
+    return interval_cells(differences[list(columns)].rename(columns=columns))
+
+
+def _apart(part: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each stratum of the pairs, unless it holds all of them, and all of them."""
+    for name in strata_in_order(part["stratum"]):
+        inside = part["stratum"] == name
+        if name != UNTOLD and not inside.all():
+            yield name, part[inside]
+    yield ALL, part
+
+
 def _row(part: pd.DataFrame, level: float) -> tuple[object, ...]:
-    """The numbers of one way of asking."""
+    """The numbers of one way of asking, in one stratum."""
     scores = part[["query_id", "group", "score_a", "score_b"]].astype(
         {"score_a": float, "score_b": float}
     )
     known = scores.dropna(subset=["score_a", "score_b"])
     n_failed = scores["query_id"].nunique() - known["query_id"].nunique()
     if known.empty:
-        nothing = [math.nan] * 5
+        nothing = [math.nan] * 9
         return (*nothing, 0, n_failed, 0, 0, math.nan, "", math.nan)
     means = known.groupby(["query_id", "group"], sort=False)[["score_a", "score_b"]].mean()
     difference = (means["score_b"] - means["score_a"]).round(12).to_numpy(float)
@@ -88,8 +112,11 @@ def _row(part: pd.DataFrame, level: float) -> tuple[object, ...]:
         p, test = found.p(), "t"
     smallest = smallest_difference(difference, groups, scale, level=level)
     gained, lost = int((difference > 0).sum()), int((difference < 0).sum())
-    either = (float(means["score_a"].mean()), float(means["score_b"].mean()))
-    known_of = (*either, found.value, *found.interval(), len(means), n_failed)
+    sides: list[float] = []
+    for name in ("score_a", "score_b"):
+        mean = cluster_mean(means[name].to_numpy(float), groups, scale)
+        sides += [mean.value, *mean.interval()]
+    known_of = (*sides, found.value, *found.interval(), len(means), n_failed)
     return (*known_of, gained, lost, p, test, smallest)
 
 

@@ -7,7 +7,7 @@ the two stand apart before they are pooled.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,8 @@ KNOWN, UNKNOWN = "right without an image", "wrong without an image"
 LEFT_OUT = " (that one answer is left out)"
 NO_VERDICT = "no verdict without an image"
 ALL = "all questions"
+UNTOLD = ""
+"""In place of a stratum: nothing tells it, or the answer itself chose it."""
 STRATA = (TOLD, NOT_TOLD, KNOWN, KNOWN + LEFT_OUT, UNKNOWN, UNKNOWN + LEFT_OUT, NO_VERDICT, ALL)
 _KEYS = ["model", "query_id"]
 
@@ -48,27 +50,55 @@ def with_strata(
     `table` has the columns model, query_id and group. Raises `VragError` when a model
     was not told anything and has no zero-shot answers.
     """
-    asked = table if zero_shot is None else zero_shot
-    asked = asked[asked["setting"] == "zero_shot"]
-    parts = []
+    asked = _without_image(table if zero_shot is None else zero_shot)
+    if odd := [each for each in table["model"].unique() if each not in {*told, *asked["model"]}]:
+        raise VragError(
+            f"with_strata: what {odd[0]} was told is not recorded, and there are no answers without"
+            " an image to tell what it knows. Ask with `zero_shot(benchmark)` too."
+        )
+    placed = _by_model(table, told, asked)
+    every = pd.concat([placed[placed["stratum"] != UNTOLD], table.assign(stratum=ALL)])
+    order = every["stratum"].map(list(STRATA).index)
+    return every.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+
+
+def with_stratum(table: pd.DataFrame, told: Mapping[str, Collection[str]]) -> pd.DataFrame:
+    """The rows of `table`, each once and in their order, with a column `stratum` as
+    `with_strata` has it: what is saved, so that two runs are compared by stratum. "" in
+    answers that chose one, and where neither `told` nor zero-shot answers tell.
+    """
+    return _by_model(table.reset_index(drop=True), told, _without_image(table)).sort_index()
+
+
+def strata_in_order(names: Iterable[str]) -> list[str]:
+    """The names, each once, as `STRATA` orders them; then others, and "" last."""
+    places = {name: place for place, name in enumerate(STRATA)}
+    unknown = len(places)
+    return sorted(set(names), key=lambda name: (name == "", places.get(name, unknown), name))
+
+
+def _without_image(table: pd.DataFrame) -> pd.DataFrame:
+    return table[table["setting"] == "zero_shot"]
+
+
+def _by_model(
+    table: pd.DataFrame, told: Mapping[str, Collection[str]], asked: pd.DataFrame
+) -> pd.DataFrame:
+    """The rows, model by model, with their stratum, `UNTOLD` where they have none."""
+    parts = [table.assign(stratum=UNTOLD)[:0]]
     for model, part in table.groupby("model", sort=False):
         if model in told:
             strata = part["group"].isin(list(told[str(model)])).map({True: TOLD, False: NOT_TOLD})
             parts.append(part.assign(stratum=strata))
         else:
             parts.append(_by_zero_shot(part, asked[asked["model"] == model]))
-    every = pd.concat([*parts, table.assign(stratum=ALL)])
-    order = every["stratum"].map(list(STRATA).index)
-    return every.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+    return pd.concat(parts)
 
 
 def _by_zero_shot(part: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
-    """One model's rows by what it knew, without the answers that told so."""
+    """One model's rows by what it knew, and `UNTOLD` in the answers that told so."""
     if asked.empty:
-        raise VragError(
-            f"with_strata: what {part['model'].iloc[0]} was told is not recorded, and there are no"
-            " answers without an image to tell what it knows. Ask with `zero_shot(benchmark)` too."
-        )
+        return part.assign(stratum=UNTOLD)
     choosing = _choosing(asked)
     earned = asked[choosing].groupby("query_id", sort=False)["score"].mean()
     single = asked["query_id"].value_counts().reindex(earned.index) == 1
@@ -81,7 +111,7 @@ def _by_zero_shot(part: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
         return part.assign(stratum=found)
     used = pd.MultiIndex.from_frame(asked.loc[choosing, ours])
     out = (part["setting"] == "zero_shot") & pd.MultiIndex.from_frame(part[ours]).isin(used)
-    return part.assign(stratum=found)[~out.to_numpy()]
+    return part.assign(stratum=found.mask(out.to_numpy(), UNTOLD))
 
 
 def _choosing(asked: pd.DataFrame) -> pd.Series:

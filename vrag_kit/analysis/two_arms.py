@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.saved_answers import NEEDED
+from vrag_kit.analysis.strata import LEFT_OUT, UNTOLD, strata_in_order
 from vrag_kit.errors import VragError
 
 Choice = Mapping[str, Any]  # Any: texts and numbers, as parameters have them
@@ -31,8 +32,8 @@ def paired_answers(
     names: tuple[str, str] = ("A", "B"),
 ) -> pd.DataFrame:
     """One row a question that both sides were asked in the same way: the columns that
-    say how, query_id, draw, sample, `ASKED`, and `EACH` of both sides; a and b name
-    the sides.
+    say how, query_id, draw, sample, `ASKED`, stratum, and `EACH` of both sides; a and b
+    name the sides.
 
     `a` and `b` are judged answers (of `load_answers`, or `judge_all`); of them the rows
     that `choose_a` and `choose_b` name. How a row was asked stand the columns before
@@ -42,9 +43,10 @@ def paired_answers(
     shown: its values are others on either side, and without it no answer has a double.
     All others must be equal, and so must draw and sample, unless one side
     has one answer a question, which then stands beside each of the other. What is the
-    same in several experiments is taken once. Raises `VragError` where nothing is in
-    common, with what each side has, and where two answers of a side fit one of the
-    other.
+    same in several experiments is taken once. stratum is that of both sides
+    (`with_stratum`), names both where they differ ("A: told in training, B: not told"),
+    and is "" where either lacks one. Raises `VragError` where nothing is in common, with
+    what each side has, and where two answers of a side fit one of the other.
     """
     sides = [_chosen(a, choose_a or {}, "A"), _chosen(b, choose_b or {}, "B")]
     how = [name for name in _how(sides[0]) if name in _how(sides[1])]
@@ -64,8 +66,9 @@ def paired_answers(
     numbered = "b" if single[0] else "a"
     pairs = pairs.rename(columns={f"{name}_a": name for name in ASKED})
     pairs = pairs.rename(columns={f"{name}_{numbered}": name for name in _REPEATS})
+    pairs["stratum"] = _strata(pairs)
     both = [*(f"{name}_a" for name in EACH), *(f"{name}_b" for name in EACH)]
-    shown = [*by, "query_id", *_REPEATS, *ASKED, *both]
+    shown = [*by, "query_id", *_REPEATS, *ASKED, "stratum", *both]
     called = [_called(values, compared, side) or names[side] for side in (0, 1)]
     pairs = pairs[[name for name in shown if name in pairs]]
     return _once(pairs, by).assign(a=called[0], b=called[1])
@@ -73,18 +76,20 @@ def paired_answers(
 
 def flips(pairs: pd.DataFrame) -> pd.DataFrame:
     """The rows of `paired_answers` whose score differs, with direction ("gained" where
-    it is higher in b, "lost" where it is lower), the gained first; in each the largest
-    differences first. Two answers that stand beside each other in several draws, since
-    their prompts were the same, are one row.
+    it is higher in b, "lost" where it is lower), the gained first; in each one stratum
+    after the other, the largest differences first. Two answers that stand beside each
+    other in several draws, since their prompts were the same, are one row.
     """
     difference = pairs["score_b"].astype(float) - pairs["score_a"].astype(float)
     direction = np.where(difference > 0, "gained", "lost")
-    changed = pairs.assign(direction=direction, _size=-difference.abs())
-    changed = changed[difference.fillna(0) != 0].sort_values(["direction", "_size"], kind="stable")
+    place = pairs["stratum"].map(strata_in_order(pairs["stratum"]).index)
+    changed = pairs.assign(direction=direction, _place=place, _size=-difference.abs())
+    order = ["direction", "_place", "_size"]
+    changed = changed[difference.fillna(0) != 0].sort_values(order, kind="stable")
     ids = [name for name in ("answer_id_a", "answer_id_b") if name in changed]
     if ids:
         changed = changed.drop_duplicates([*asked_by(pairs), "query_id", *ids])
-    return changed.drop(columns="_size").reset_index(drop=True)
+    return changed.drop(columns=["_place", "_size"]).reset_index(drop=True)
 
 
 def side_name(side: str, name: str) -> str:
@@ -160,6 +165,16 @@ def _called(values: Mapping[str, list[list[object]]], compared: list[str], side:
     words = [f"{name} = {value}" if isinstance(value, int) else str(value) for name, value in told]
     experiment = str(values["experiment"][side][0]) if compared == ["experiment"] else ""
     return ", ".join(word for word in words if word) or experiment
+
+
+def _strata(pairs: pd.DataFrame) -> list[str]:
+    """What both sides of each pair knew, in one name; `UNTOLD` where either lacks one."""
+    if not {"stratum_a", "stratum_b"} <= set(pairs):
+        return [UNTOLD] * len(pairs)
+    sides = [pairs[f"stratum_{side}"].fillna(UNTOLD).astype(str) for side in "ab"]
+    a, b = (side.str.removesuffix(LEFT_OUT) for side in sides)
+    names = ("A: " + a + ", B: " + b).where(a != b, a)
+    return list(names.mask((a == UNTOLD) | (b == UNTOLD), UNTOLD))
 
 
 def _check_single(side: pd.DataFrame, keys: list[str], title: str) -> None:

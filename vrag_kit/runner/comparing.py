@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +18,14 @@ from vrag_kit.analysis import (
     load_answers,
     paired_answers,
 )
+from vrag_kit.analysis.strata import UNTOLD
 from vrag_kit.analysis.two_arms import side_name
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.plotting.latex import as_latex
 from vrag_kit.widgets.flips import flip_cards
 
-DIRECTIONS = {"gained": "higher in B", "lost": "higher in A"}
+DIRECTIONS: dict[Hashable, str] = {"gained": "higher in B", "lost": "higher in A"}
 """What the page calls the two directions."""
 
 
@@ -51,8 +52,8 @@ class Sides:
 def compare_runs(sides: Sides, to: Path, *, most: int = 100) -> pd.DataFrame:
     """Write into the folder `to`: compare.html, the differences as compare.csv and
     compare.tex, and flips.csv with every answer whose score differs; returns the table
-    of the page. The page shows the first `most` of either direction with their
-    pictures. Raises `VragError` as `Sides.pairs` does, and when it cannot be written.
+    of the page. The page shows the first `most` of either direction and each stratum
+    with their pictures. Raises `VragError` as `Sides.pairs` does, and when it cannot be written.
     """
     pairs = sides.pairs()
     differences = in_percent(arm_differences(pairs))
@@ -86,15 +87,17 @@ def _page(table: pd.DataFrame, pairs: pd.DataFrame, flipped: pd.DataFrame, most:
         lstrip_blocks=True,
     ).get_template("compare.html")
     parts = []
-    for direction, title in DIRECTIONS.items():
-        mine = flipped[flipped["direction"] == direction]
+    for (direction, stratum), mine in flipped.groupby(["direction", "stratum"], sort=False):
         cards = [Markup(card) for card in flip_cards(mine.head(most))]  # it escapes all text
+        title = DIRECTIONS[direction] + (f" ({stratum})" if stratum != UNTOLD else "")
         parts.append({"title": title, "count": len(mine), "cards": cards})
     return template.render(
         a=side_name("A", pairs["a"].iloc[0]),
         b=side_name("B", pairs["b"].iloc[0]),
         columns=list(table.columns),
         rows=table.to_numpy().tolist(),
+        apart=table.get("stratum") is not None,
+        by_interval=table["p"].str.endswith("(t)").any(),
         claims=int(table["B is"].isin(["higher", "lower"]).sum()),
         parts=parts,
         answers=len(pairs),

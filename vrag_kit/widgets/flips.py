@@ -103,7 +103,7 @@ def _found(part: Mapping[str, str], store: AnswerStore) -> str:
 
 def _card(row: Row, by: Sequence[str], prompts: _Prompts) -> str:
     a, b = prompts.of(row, "a"), prompts.of(row, "b")
-    told = {name: row[name] for name in (*by, "query_id", "draw") if row[name] != ""}
+    told = {name: row[name] for name in (*by, "stratum", "query_id", "draw") if row[name] != ""}
     how = ", ".join(f"{name} {value}" for name, value in told.items())
     names = {side: side_name(side.upper(), row[side]) for side in "ab"}
     if a == b:
