@@ -110,6 +110,20 @@ def test_what_no_question_shows_counts_by_the_thinnest_part() -> None:
     assert as_sampled["ci_low"] == pytest.approx(estimate([1.0] * 55, range(55)).ci_low)
 
 
+@pytest.mark.parametrize("score", [0.0, 0.5, 1.0])
+def test_one_group_of_equal_values_has_the_interval_of_one_and_other_values_none(
+    score: float,
+) -> None:
+    rows = table(a=[score], b=[score]).assign(group="g", worst=0.0, best=1.0)
+    mix = Mix("part", {"a": 3, "b": 1})
+    plain = estimate(rows["value"].to_numpy(), rows["group"])
+    (mixed,) = summarise(rows, ["arm"], mix=mix).to_dict("records")
+    assert (mixed["ci_low"], mixed["ci_high"]) == pytest.approx((plain.ci_low, plain.ci_high))
+    (other,) = summarise(rows.assign(value=[0.0, 1.0]), ["arm"], mix=mix).to_dict("records")
+    assert other["value"] == 0.25
+    assert math.isnan(other["ci_low"])
+
+
 def test_a_part_of_one_group_counts_by_its_distance_from_the_whole() -> None:
     rows = table(a=[0.0, 2.0], b=[4.0])
     found = Mix("part", {"a": 1, "b": 1}).mean(rows, WIDE)

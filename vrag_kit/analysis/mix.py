@@ -82,7 +82,7 @@ def _stratified(
     np.add.at(sums, (cluster, part), values - centre[part])
     inflated = 1 / np.sqrt(1 - np.where(lonely, 0.0, counts / n))
     variance = float((((sums * inflated) @ (shares / n)) ** 2).sum())
-    if len(counts) == 1:
+    if len(counts) == 1 and (values != values[0]).any():
         variance = math.nan
     thinnest = float(((counts > 0).sum(axis=0) / shares).min())
     clusters = min(len(counts), thinnest)
