@@ -514,6 +514,7 @@ def test_the_figure_shows_every_count_and_every_corrected_mean() -> None:
     matrix, _, means = agreement_figure(
         {"Table 9": confusion(PAPER), "again": confusion(PAPER)}, table, "toy"
     ).axes
+    assert "95 % intervals" in matrix.figure.get_supxlabel()
     assert [text.get_text() for text in matrix.texts] == [
         "86",
         "1",

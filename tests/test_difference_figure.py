@@ -66,8 +66,9 @@ def test_means_without_a_number_stand_above_their_names_with_chance_across() -> 
         by="letter",
         xlabel="letter",
         ylabel="percent",
-        line=25.0,
+        lines={"chance": 25.0},
     ).axes
+    assert "Dotted: chance (25)." in axis.figure.get_suptitle()
     assert [text.get_text() for text in axis.get_xticklabels()] == ["A", "B"]
     drawn = [float(line.get_ydata()[0]) for line in axis.lines if len(line.get_ydata())]
     assert sorted(drawn) == [20.0, 25.0, 30.0]

@@ -133,6 +133,7 @@ def test_the_figure_shows_each_outcome_as_a_share_of_its_answers(read: pd.DataFr
     accuracy = accuracy_by_reading(read, mix=None)
     figure = readers_figure(readers_on_labelled(), read, accuracy, "lilies")
     middle = figure.axes[1]
+    assert "95 % intervals" in figure.get_supxlabel()
     names = [label.get_text() for label in middle.get_yticklabels()]
     assert names == ["m (n = 6)\nofficial", "m (n = 6)\nours"]
     for y in (0, 1):

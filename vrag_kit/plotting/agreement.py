@@ -42,6 +42,7 @@ def agreement_figure(
         draw_matrix(axis, title, matrix)
     _means(axes[-1], corrected, arms)
     axes[-1].set(title=f"{name} (n = {_range(corrected['n'])} answers each)")
+    figure.supxlabel("Bars: 95 % intervals.", fontsize=9)
     return figure
 
 

@@ -19,11 +19,11 @@ def levels_figure(
     by: str,
     xlabel: str,
     ylabel: str,
-    line: float | None = None,
+    lines: Mapping[str, float] | None = None,
 ) -> Figure:
     """One panel a source (title → table with model, `by`, value, ci_low, ci_high, n, in
     percent): a mean of each model above each of `names` (value of `by` → what it is
-    called), all on one y axis; `line` is drawn across, such as chance.
+    called), all on one y axis; `lines` are drawn across by their names, such as chance.
 
     Bars are 95 % intervals; a point is hollow where answers failed (`draw_means`).
     """
@@ -33,7 +33,7 @@ def levels_figure(
     colors: dict[str, str] = {}
     for axis, title, table in zip(axes, sources, shown, strict=True):
         draw_levels(axis, table, names, by)
-        if line is not None:
+        for line in (lines or {}).values():
             axis.axhline(line, color=DARK, linewidth=1, linestyle=":")
         axis.set(title=panel_title(title, table), xlabel=xlabel)
         axis.tick_params(labelleft=True)
@@ -43,5 +43,6 @@ def levels_figure(
         axes[0].plot([], [], color=color, linewidth=4, label=model)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
-    figure.suptitle(note(shown), fontsize=9)
+    told = [note(shown), *(f"Dotted: {name} ({line:g})." for name, line in (lines or {}).items())]
+    figure.suptitle("\n".join(told), fontsize=9)
     return figure

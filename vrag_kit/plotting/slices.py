@@ -49,7 +49,9 @@ def slices_figure(sources: Mapping[str, pd.DataFrame], settings: Mapping[str, st
     figure.legend(
         handles=_handles(colors, settings), loc="outside upper center", ncols=4, fontsize=9
     )
-    figure.supxlabel("Bars: 95 % intervals. Hollow: some answers failed.", fontsize=9)
+    figure.supxlabel(
+        "Bars: 95 % intervals. In brackets: n. Hollow: some answers failed.", fontsize=9
+    )
     return figure
 
 

@@ -49,6 +49,7 @@ def readers_figure(
     _bars(axes[0], _parts(labelled, "source"), "Labelled answers")
     _bars(axes[1], _parts(read.dropna(subset="rule"), "model"), f"Answers to {name}")
     _accuracy(axes[2], accuracy)
+    figure.supxlabel("Numbers: answers. Right: 95 % intervals.", fontsize=9)
     return figure
 
 
