@@ -4,6 +4,8 @@ file or disk.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import random
 import re
@@ -24,6 +26,8 @@ from typing import Any, ClassVar
 import pandas as pd
 import pytest
 from asking_process import SlowModel, ask, start
+from hypothesis import given
+from hypothesis import strategies as st
 from old_stores import make_old_store
 from PIL import Image
 from strange_server import StrangeServer, good_words, text_in
@@ -42,7 +46,7 @@ from vrag_kit.generation import (
     m_in_k,
     zero_shot,
 )
-from vrag_kit.generation.keys import Picture, answer_key, stored_prompt
+from vrag_kit.generation.keys import AnswerKeys, Picture, answer_key, asked_text, stored_prompt
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Answer, Failure, Message, Status
 
@@ -496,6 +500,37 @@ def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
         key("what?", a, role="system"),
     ]
     assert len(set(different)) == len(different)
+
+
+@given(
+    roles=st.lists(st.sampled_from(["system", "user", "assistant"]), min_size=1, max_size=3),
+    parts=st.lists(st.one_of(st.text(), st.integers(0, 2)), max_size=5),
+    sample=st.integers(0, 3),
+)
+def test_keys_are_hashes_of_the_plain_json(
+    roles: list[str], parts: list[str | int], sample: int
+) -> None:
+    images = [ImageFile(Path(f"{n}.png")) for n in range(3)]
+    hashes = [hashlib.sha256(bytes([n])).hexdigest() for n in range(3)]
+    pictures = {f"{n}.png": Picture(hashes[n], (1, 1)) for n in range(3)}
+    shown = tuple(images[part] if isinstance(part, int) else part for part in parts)
+    prompt = tuple(Message(role=role, parts=shown) for role in roles)
+    asked = [
+        {
+            "role": role,
+            "parts": [{"pixels": hashes[p]} if isinstance(p, int) else p for p in parts],
+        }
+        for role in roles
+    ]
+    decoding = {"temperature": 0.7, "do_sample": True, "stop": ["“"]}
+    text = json.dumps(["model", asked, decoding, sample], sort_keys=True, ensure_ascii=False)
+    try:
+        expected = hashlib.sha256(text.encode()).hexdigest()
+    except UnicodeEncodeError:  # half a surrogate pair, which no prompt can hold
+        return
+    keys = AnswerKeys("model", decoding, sample)
+    assert keys.of([asked_text(prompt, pictures)]) == [expected]
+    assert answer_key("model", stored_prompt(prompt, pictures), decoding, sample) == expected
 
 
 def test_a_picture_that_was_replaced_is_hashed_again(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -155,14 +155,19 @@ class AnswerFile:
                     self._db.execute("ROLLBACK")
                 raise
 
-    def rows(self, columns: str, table: str, answer_ids: Sequence[str]) -> list[Row]:
-        """The rows of `table` that belong to these answers, in no particular order."""
+    def rows(
+        self, columns: str, table: str, names: Collection[str], named: str = "answer_id"
+    ) -> list[Row]:
+        """The rows of `table` whose column `named` is one of `names`, in no particular
+        order.
+        """
         found = []
+        wanted = sorted(names)  # neighbours lie together on disk
         with self.reading() as db:
-            for start in range(0, len(answer_ids), _AT_ONCE):
-                part = answer_ids[start : start + _AT_ONCE]
+            for start in range(0, len(wanted), _AT_ONCE):
+                part = wanted[start : start + _AT_ONCE]
                 marks = ", ".join("?" * len(part))
-                query = f"SELECT {columns} FROM {table} WHERE answer_id IN ({marks})"
+                query = f"SELECT {columns} FROM {table} WHERE {named} IN ({marks})"
                 found += db.execute(query, part).fetchall()
         return found
 

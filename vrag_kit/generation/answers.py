@@ -24,7 +24,7 @@ from typing import Any
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN, may_keep_stand_ins
-from vrag_kit.generation.answer_file import AnswerFile, answers_table
+from vrag_kit.generation.answer_file import AnswerFile, Row, answers_table
 from vrag_kit.generation.keys import Picture, StoredPrompt
 from vrag_kit.generation.store_copies import place_of_store
 from vrag_kit.processes import has_ended, this_process
@@ -32,7 +32,7 @@ from vrag_kit.progress import track
 from vrag_kit.types import Answer, Failure, LazyImage, Status
 
 _PICTURES_AT_ONCE = 512
-_COLUMNS = ("answer_id", "status", "detail", "sample", "raw", "fields", "sent", "tokens")
+_COLUMNS = "answer_id, status, detail, sample, raw, fields, sent, tokens"
 """What is read of an answer."""
 _SPEND = (
     "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT (writer, model) DO UPDATE SET"
@@ -60,6 +60,7 @@ class AnswerStore:
         self._writer = secrets.token_hex(8)
         self.owner = f"{this_process()} {self._writer}"
         self._file = AnswerFile(self.path)
+        self._seen: dict[str, tuple[str, Picture]] = {}  # where → its stamp then, what it was
 
     def close(self) -> None:
         """Give back what this process has claimed and close the file."""
@@ -84,20 +85,33 @@ class AnswerStore:
         """Pixel hash and size of each image, by its `where`; a picture that has not
         changed is decoded only the first time, by threads.
         """
-        unique = {image.where: image for image in images}
         known: dict[str, Picture] = {}
-        with self._file.reading() as db:
-            for where, image in unique.items():
-                row = db.execute(
-                    "SELECT pixels, width, height FROM pictures WHERE place = ? AND stamp = ?",
-                    (where, image.stamp),
-                ).fetchone()
-                if row:
-                    known[where] = Picture(row[0], (row[1], row[2]))
-        new = [image for where, image in unique.items() if where not in known]
-        if new:
-            known |= self._look_at(new)
+        unseen: dict[str, LazyImage] = {}
+        for image in images:
+            where = image.where
+            if where in known or where in unseen:
+                continue
+            stamp, picture = self._seen.get(where, ("", None))
+            if picture is not None and stamp == image.stamp:
+                known[where] = picture
+            else:
+                unseen[where] = image
+        if unseen:
+            known |= self._stored(unseen)
         return known
+
+    def _stored(self, images: Mapping[str, LazyImage]) -> dict[str, Picture]:
+        """Pictures that this process has not seen yet, stored or decoded, by `where`."""
+        stamps = {where: image.stamp for where, image in images.items()}
+        columns = "place, stamp, pixels, width, height"
+        found: dict[str, Picture] = {}
+        for place, stamp, pixels, *size in self._file.rows(columns, "pictures", stamps, "place"):
+            if stamp == stamps[place]:
+                found[place] = Picture(pixels, (size[0], size[1]))
+        if new := [image for where, image in images.items() if where not in found]:
+            found |= self._look_at(new)
+        self._seen.update((where, (stamps[where], picture)) for where, picture in found.items())
+        return found
 
     def _look_at(self, images: Sequence[LazyImage]) -> dict[str, Picture]:
         """Decode pictures, and remember what is known of them, part by part."""
@@ -130,9 +144,9 @@ class AnswerStore:
         """The answers and failures that are there, by id; `fields` are what the call
         told, nothing that was read out of `raw`.
         """
-        rows = self._file.rows(", ".join(_COLUMNS), answers_table(), answer_ids)
-        answers = [_answer(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
-        return {answer.answer_id: answer for answer in answers}
+        parsed: dict[str, Any] = {}
+        rows = self._file.rows(_COLUMNS, answers_table(), answer_ids)
+        return {row[0]: _answer(row, parsed) for row in rows}
 
     def prompt(self, answer_id: str) -> StoredPrompt:
         """What was asked: messages with role and parts, pictures as {"image": where,
@@ -280,16 +294,21 @@ def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None
         db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def _answer(row: dict[str, Any]) -> Answer:  # Any: what SQLite holds
-    failed = row["status"] != Status.OK
-    return Answer(
-        answer_id=row["answer_id"],
-        sample=row["sample"],
-        raw=row["raw"],
-        failure=Failure(Status(row["status"]), row["detail"]) if failed else None,
-        fields=json.loads(row["fields"]),
-        sent=json.loads(row["sent"]),
-        tokens=json.loads(row["tokens"]),
+def _answer(row: Row, parsed: dict[str, Any]) -> Answer:  # Any: what JSON holds
+    """An answer from its row; `parsed` has what was read of JSON so far, as most of it
+    recurs.
+    """
+    for text in row[5:]:
+        if text not in parsed:
+            parsed[text] = json.loads(text)
+    return Answer(  # in the order of _COLUMNS
+        answer_id=row[0],
+        failure=None if row[1] == Status.OK else Failure(Status(row[1]), row[2]),
+        sample=row[3],
+        raw=row[4],
+        fields=parsed[row[5]],
+        sent=parsed[row[6]],
+        tokens=parsed[row[7]],
     )
 
 

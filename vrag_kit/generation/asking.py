@@ -15,7 +15,7 @@ from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.batching import Owned, batches
 from vrag_kit.generation.generator import Generator, Reply, Size, all_images
-from vrag_kit.generation.keys import StoredPrompt, answer_key, stored_prompt
+from vrag_kit.generation.keys import AnswerKeys, Picture, StoredPrompt, asked_text, stored_prompt
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.generation.spending import Purse, check_forecast
 from vrag_kit.progress import Progress
@@ -31,14 +31,15 @@ _SAY_AGAIN = 30.0
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A prompt that must be asked, as it is stored."""
+    """A prompt that may have to be asked, and what is known of its pictures."""
 
     owned: Owned
-    stored: StoredPrompt
+    pictures: Mapping[str, Picture]
 
-    def answer_id(self, generator: Generator, sample: int) -> str:
-        """The key under which the answer of one sample is kept."""
-        return answer_key(generator.fingerprint, self.stored, generator.decoding, sample)
+    @property
+    def stored(self) -> StoredPrompt:
+        """The prompt as it is stored."""
+        return stored_prompt(self.owned.prompt, self.pictures)
 
 
 def ask_prompts(
@@ -63,10 +64,9 @@ def ask_prompts(
     began = time.monotonic()
     pictures = store.pictures(all_images(prompts))
     owned = zip(owners or [""] * len(prompts), prompts, strict=True)
-    questions = [
-        _Question(Owned(owner, each), stored_prompt(each, pictures)) for owner, each in owned
-    ]
-    answer_ids = [each.answer_id(generator, this.sample) for each in questions]
+    questions = [_Question(Owned(owner, each), pictures) for owner, each in owned]
+    keys = AnswerKeys(generator.fingerprint, generator.decoding, this.sample)
+    answer_ids = keys.of(asked_text(each, pictures) for each in prompts)
     asked = dict(zip(answer_ids, questions, strict=True))
     answers = store.read(list(asked))
     again = store.failures(asked) if how.retry_failures else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from vrag_kit.generation.conversations import without_later_turns
 from vrag_kit.generation.generator import Generator, images_of
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.own_answerer import AnswererClass
-from vrag_kit.generation.rendering import render
+from vrag_kit.generation.rendering import Rendered, render
 from vrag_kit.generation.talk import Talk
 from vrag_kit.generation.talking import COLUMNS, TALK_COLUMNS, Inquiry
 from vrag_kit.generation.wording import Wording
@@ -118,14 +119,22 @@ def ask_conversations(
                 flush=True,
             )
     tables = []
+    worded: dict[Context, Rendered] = {}
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         for entry in models:
             model = generators.pop(0)
             chosen = _few_enough(entry, model.name, benchmark, contexts, talk.wording)
-            inquiry = Inquiry(generator=model, benchmark=benchmark, store=store, talk=talk, how=how)
+            inquiry = Inquiry(
+                generator=model,
+                benchmark=benchmark,
+                store=store,
+                talk=talk,
+                how=how,
+                worded=worded,
+            )
             tables.append(inquiry.table(chosen))
             del model, inquiry  # before the next is loaded: two large ones may not fit together
-            if not current_forecast():  # which loads no weights
+            if "torch" in sys.modules and not current_forecast():  # weights may have been loaded
                 gc.collect()
     if not tables:
         return pd.DataFrame(columns=[*COLUMNS, *TALK_COLUMNS])

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from vrag_kit.plain import Json, JsonView
-from vrag_kit.types import LazyImage, Message, Prompt
+from vrag_kit.types import Message, Prompt
 
 StoredPrompt = list[dict[str, Any]]  # Any: what JSON holds
 """A prompt as it is stored: messages with role and parts, pictures as {"image": where,
 "pixels": hash}.
 """
+_JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +33,58 @@ def stored_prompt(prompt: Prompt, pictures: Mapping[str, Picture]) -> StoredProm
     return [_stored_message(message, pictures) for message in prompt]
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerKeys:
+    """What the answers of one model are kept under, sample by sample."""
+
+    fingerprint: str
+    """The model's."""
+    decoding: JsonView
+    sample: int
+
+    def of(self, asked: Iterable[str]) -> list[str]:
+        """The ids of the answers to prompts, as `asked_text` has them: each a hash of the
+        model's fingerprint, every part of the prompt in order (pictures by their
+        pixels), the decoding and the sample.
+        """
+        before = f"[{_JSON.encode(self.fingerprint)}, "
+        behind = f", {_JSON.encode(dict(self.decoding))}, {_JSON.encode(self.sample)}]"
+        return [hashlib.sha256(f"{before}{text}{behind}".encode()).hexdigest() for text in asked]
+
+
 def answer_key(fingerprint: str, prompt: StoredPrompt, decoding: JsonView, sample: int) -> str:
-    """The id of an answer: a hash of the model's fingerprint, every part of the prompt
-    in order (pictures by their pixels), the decoding and the sample.
-    """
+    """The id of one answer, from its prompt as it is stored; see `AnswerKeys`."""
     asked = [{"role": each["role"], "parts": _determining(each["parts"])} for each in prompt]
-    determining = [fingerprint, asked, dict(decoding), sample]
-    text = json.dumps(determining, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return AnswerKeys(fingerprint, decoding, sample).of([_JSON.encode(asked)])[0]
+
+
+def asked_text(prompt: Prompt, pictures: Mapping[str, Picture]) -> str:
+    """The JSON of what determines the answer in a prompt; `pictures` has each of its
+    images by `where`. Names of files are not in it: the same pixels are the same question.
+    """
+    return f"[{', '.join(_asked_message(message, pictures) for message in prompt)}]"
+
+
+def _asked_message(message: Message, pictures: Mapping[str, Picture]) -> str:
+    """A message's JSON, put together by hand: there are many pictures, and all alike."""
+    parts = [
+        _JSON.encode(part)
+        if isinstance(part, str)
+        else f'{{"pixels": "{pictures[part.where].pixels}"}}'  # a hash: nothing to escape
+        for part in message.parts
+    ]
+    return f'{{"parts": [{", ".join(parts)}], "role": {_JSON.encode(message.role)}}}'
 
 
 def _stored_message(message: Message, pictures: Mapping[str, Picture]) -> Json:
-    def stored(part: str | LazyImage) -> str | dict[str, str]:
+    parts: list[str | dict[str, str]] = []
+    for part in message.parts:
         if isinstance(part, str):
-            return part
-        return {"image": part.where, "pixels": pictures[part.where].pixels}
-
-    return {"role": message.role, "parts": [stored(part) for part in message.parts]}
+            parts.append(part)
+        else:
+            where = part.where
+            parts.append({"image": where, "pixels": pictures[where].pixels})
+    return {"role": message.role, "parts": parts}
 
 
 def _determining(parts: list[str | dict[str, str]]) -> list[str | dict[str, str]]:

@@ -19,7 +19,7 @@ def read_tagged(raw: str) -> Fields:
     """The text after the last "Answer:"; all of it when there is none, marked
     `untagged`.
     """
-    pieces = re.split(r"answer\s*:", raw, flags=re.IGNORECASE)
+    pieces = _ANSWER.split(raw)
     answer = pieces[-1].strip()
     return {"answer": answer} if len(pieces) > 1 else {"answer": answer, "untagged": True}
 
@@ -73,6 +73,7 @@ def _unmarked(words: str) -> str:
     return words.strip().strip("*").strip()
 
 
+_ANSWER = re.compile(r"answer\s*:", re.IGNORECASE)
 _LABEL = re.compile(
     r"^[ \t]*\**[ \t]*(?P<name>short|long)[ \t]+answer[ \t]*\**[ \t]*:",
     re.IGNORECASE | re.MULTILINE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from vrag_kit.errors import VragError
@@ -62,7 +63,6 @@ def rendered(
     evidence that no slot takes.
     """
     filling = _Filling(query, evidence, history)
-    _check_taken(template, filling)
     messages: list[tuple[str, list[Part]]] = []
     for slot in _there(template.slots, filling):
         if slot.kind == "turns":
@@ -76,6 +76,7 @@ def rendered(
         if slot.apart or not messages or messages[-1][0] != slot.role:
             messages.append((slot.role, []))
         messages[-1][1].extend(parts)
+    _check_taken(template, filling)
     prompt = tuple(Message(role=role, parts=_joined(parts)) for role, parts in messages)
     return Rendered(prompt, tuple(filling.shown.values()))
 
@@ -180,22 +181,40 @@ def _entries(slot: Slot, document: Evidence) -> Iterator[Fields]:
 
 def _full(given: Fields) -> Fields:
     """The fields that hold something."""
-    return {name: value for name, value in given.items() if value not in (None, "", [], {})}
+    return {name: value for name, value in given.items() if not _is_empty(value)}
+
+
+def _is_empty(value: object) -> bool:
+    """Whether a field holds nothing; numbers hold something, and so do pictures."""
+    return value is None or (isinstance(value, str | list | dict) and not value)
 
 
 def _item(template: str, given: Fields) -> list[Part] | None:
     """An item with its fields filled in; None when one of them is missing."""
     parts: list[Part] = []
+    for words, name in _pieces(template):
+        if words:
+            parts.append(words)
+        if not name:
+            continue
+        if name not in given:
+            return None
+        value = given[name]
+        part = value if name == "image" else _words(value)
+        if part != "":
+            parts.append(part)
+    return parts
+
+
+@cache
+def _pieces(template: str) -> tuple[tuple[str, str], ...]:
+    """An item's words, each with the field that follows it, "" behind the last."""
+    pieces = []
     end = 0
     for place in FIELD.finditer(template):
-        if place[1] not in given:
-            return None
-        value = given[place[1]]
-        parts.append(template[end : place.start()])
-        parts.append(value if place[1] == "image" else _words(value))
+        pieces.append((template[end : place.start()], place[1]))
         end = place.end()
-    parts.append(template[end:])
-    return [part for part in parts if part != ""]
+    return (*pieces, (template[end:], ""))
 
 
 def _words(value: object) -> str:
@@ -206,9 +225,12 @@ def _words(value: object) -> str:
 
 
 def _check_taken(template: Template, filling: _Filling) -> None:
-    """Raise `VragError` for a document that no slot would show."""
+    """Raise `VragError` for a document that no slot would show, were there room."""
+    left = [
+        document for place, document in enumerate(filling.evidence) if place not in filling.shown
+    ]
     slots = [slot for slot in all_slots(template.slots) if slot.kind == "documents"]
-    for document in filling.evidence:
+    for document in left:
         alone = _Filling(filling.query, [document], ())
         if not any(_items(slot, alone, None) for slot in slots):
             raise VragError(

@@ -65,6 +65,8 @@ class Inquiry:
     store: AnswerStore
     talk: Talk
     how: Asking
+    worded: dict[Context, Rendered] = field(default_factory=dict)
+    """Prompts that several models are asked: each is worded once."""
 
     def table(self, contexts: Sequence[Context]) -> pd.DataFrame:
         """One row a context and sample with the columns of `ask_all`, and those of
@@ -157,23 +159,28 @@ class _Turns:
     def _searched(
         self, contexts: Sequence[Context], histories: Sequence[History]
     ) -> Sequence[Found]:
-        """What was found for each turn; the documents of its context where nothing is
-        searched.
-        """
-        benchmark, search = self.inquiry.benchmark, self.inquiry.talk.search
-        if search is not None:
-            return search.find(benchmark, contexts, histories)
-        found = []
-        for context in contexts:
-            documents = tuple(benchmark.corpus[doc_id] for doc_id in context.doc_ids)
-            found.append(Found(documents=documents))
-        return found
+        """What was found for each turn; nothing where nothing is searched."""
+        search = self.inquiry.talk.search
+        if search is None:
+            return [Found()] * len(contexts)
+        return search.find(self.inquiry.benchmark, contexts, histories)
 
     def _worded(self, context: Context, found: Found, history: History) -> Rendered:
         """The prompt of a context, and the documents that it shows."""
+        worded = self.inquiry.worded
+        alike = self.inquiry.talk.search is None and not history  # for all models
+        if alike and context in worded:
+            return worded[context]
         query = self.inquiry.benchmark.queries[context.query_id]
         template = self.inquiry.talk.wording.template_of(context)
-        return rendered(template, query, found.documents, history)
+        documents = found.documents
+        if self.inquiry.talk.search is None:
+            corpus = self.inquiry.benchmark.corpus
+            documents = tuple(corpus[doc_id] for doc_id in context.doc_ids)
+        made = rendered(template, query, documents, history)
+        if alike:
+            worded[context] = made
+        return made
 
     def _asked(self, prompts: Mapping[Context, Prompt]) -> list[Answer]:
         inquiry = self.inquiry
