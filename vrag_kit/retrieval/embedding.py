@@ -74,8 +74,8 @@ def embed_part(
     _tell(f"{encoder.name}{part}", int(mine.sum()) - new, new)
 
 
-def columns_of(encoder: Encoder, documents: Iterable[Evidence]) -> Columns:
-    """What the vectors of documents, at least one, are known by."""
+def columns_of(encoder: Encoder, documents: Collection[Evidence]) -> Columns:
+    """What the vectors of documents are known by."""
     return keeping.columns_of(_Documents(encoder), documents)
 
 

@@ -21,7 +21,6 @@ from vrag_kit.retrieval.vectors import Places
 
 Thing = TypeVar("Thing")
 _BLOCK = 4096
-_TEXT = np.dtypes.StringDType()
 
 
 class Part(NamedTuple):
@@ -64,14 +63,19 @@ class Found:
     """How many were encoded."""
 
 
-def columns_of(source: Source[Thing], things: Iterable[Thing]) -> Columns:
-    """What at least one thing is known by."""
-    blocks = []
+def columns_of(source: Source[Thing], things: Collection[Thing]) -> Columns:
+    """What things are known by."""
+    ids = np.empty(len(things), np.dtypes.StringDType())
+    doc_ids = np.empty(len(things), np.uint64)
+    stamps = np.empty(len(things), np.uint64)
+    start = 0
     for block in cut(things, _BLOCK):
-        ids = [source.doc_id(thing) for thing in block]
-        stamps = hashes(source.stamp(thing) for thing in block)
-        blocks.append(Columns(np.array(ids, _TEXT), hashes(ids), stamps))
-    return Columns(*map(np.concatenate, zip(*blocks, strict=True)))
+        here = slice(start, start := start + len(block))
+        names = [source.doc_id(thing) for thing in block]
+        ids[here] = names
+        doc_ids[here] = hashes(names)
+        stamps[here] = hashes(source.stamp(thing) for thing in block)
+    return Columns(ids, doc_ids, stamps)
 
 
 def keep(source: Source[Thing], things: Collection[Thing], folder: Path, pace: Pace) -> Found:
