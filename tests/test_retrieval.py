@@ -373,8 +373,8 @@ def obvious(vectors: np.ndarray, names: Sequence[str], rows: np.ndarray, k: int)
     return found
 
 
-LIMITS = ((0, 45), (1, 45), (1, 45), (1, 8))
-"""Least and most of: documents compared one by one, rows a shard, rows a piece, queries
+LIMITS = ((0, 45), (1, 45), (1, 200), (1, 8))
+"""Least and most of: documents compared one by one, rows a shard, bytes a piece, queries
 at once.
 """
 

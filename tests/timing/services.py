@@ -18,13 +18,15 @@ import numpy as np
 
 from vrag_kit.retrieval.bm25 import Bm25Index
 from vrag_kit.retrieval.embeddings import Embeddings
-from vrag_kit.retrieval.nearest import QUERIES, nearest
+from vrag_kit.retrieval.nearest import nearest
 from vrag_kit.retrieval.run import best_scores
 from vrag_kit.retrieval.shards import Rows, write_shard
 from vrag_kit.retrieval.vectors import Places
 
 PARTS = ("search", "vectors", "words")
 SHARD = 16_384
+QUERIES = 256
+"""Compared at once in a blocked product."""
 
 
 def resident() -> float:

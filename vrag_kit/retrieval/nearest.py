@@ -12,8 +12,8 @@ from vrag_kit.retrieval.embeddings import Embeddings
 
 FEW = 4096
 """Documents of which all are compared one by one, so that nothing has to be read twice."""
-QUERIES = 256
-"""Queries that are compared at once with a piece of documents: a block of 8 MB."""
+QUERIES = 512
+"""Queries that are compared at once with a piece of documents."""
 
 Hit = tuple[float, str]  # score, doc_id
 

@@ -12,8 +12,8 @@ import numpy as np
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.shards import open_vectors
 
-PIECE = 8192
-"""Rows that are read at once at most: 24 MB of 768 components."""
+PIECE = 1 << 26
+"""Bytes of vectors that are read at once at most."""
 _OPEN = 16
 """Shards held open at most: there may be more than a process may hold open."""
 
@@ -53,28 +53,29 @@ class Vectors:
         Raises `VragError` for a file that cannot be read.
         """
         places = self._places.of(positions)
-        if len(positions) and (side_by_side := _slice(places)):
-            return self._opened(int(places.shard[0]))[side_by_side]
+        if len(positions) and (places.shard == places.shard[0]).all():
+            return self._opened(int(places.shard[0]))[_shorter(places.row)]
         found = np.empty((len(positions), self.dim), np.float32)
-        for shard in np.unique(places.shard).tolist():
-            here = np.flatnonzero(places.shard == shard)
-            found[here] = self._opened(shard)[places.row[here]]
+        order = np.argsort(places.shard, kind="stable")
+        cuts = np.flatnonzero(np.diff(places.shard[order])) + 1
+        for run in np.split(order, cuts) if len(order) else []:
+            shard = self._opened(int(places.shard[run[0]]))
+            found[_shorter(run)] = shard[_shorter(places.row[run])]
         return found
 
     def pieces(
         self, positions: np.ndarray | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """(positions, vectors) of all, or of those at some positions, in the order of
-        the disk; each from one shard, and of at most `PIECE` rows.
+        the disk; each of `PIECE` bytes at most.
         """
         wanted = np.arange(len(self)) if positions is None else positions
         places = self._places.of(wanted)
-        order = np.lexsort((places.row, places.shard))
-        cuts = np.flatnonzero(np.diff(places.shard[order])) + 1
-        for shard in np.split(wanted[order], cuts):
-            for start in range(0, len(shard), PIECE):
-                piece = shard[start : start + PIECE]
-                yield piece, self.rows(piece)
+        ordered = wanted[np.lexsort((places.row, places.shard))]
+        size = max(1, PIECE // (4 * self.dim))
+        for start in range(0, len(ordered), size):
+            piece = ordered[start : start + size]
+            yield piece, self.rows(piece)
 
     def _open(self, shard: int) -> np.ndarray:
         name = self._places.shards[shard]
@@ -87,11 +88,8 @@ class Vectors:
             ) from error
 
 
-def _slice(places: Places) -> slice | None:
-    """The rows as a slice, where they are that of one shard."""
-    first = int(places.row[0])
-    last = first + len(places.row)
-    one_shard = (places.shard == places.shard[0]).all()
-    if one_shard and (places.row == np.arange(first, last)).all():
-        return slice(first, last)
-    return None
+def _shorter(numbers: np.ndarray) -> slice | np.ndarray:
+    """The same as a slice, where each is one more than the one before."""
+    first = int(numbers[0])
+    last = first + len(numbers)
+    return slice(first, last) if (numbers == np.arange(first, last)).all() else numbers
