@@ -72,7 +72,7 @@ class Vectors:
         wanted = np.arange(len(self)) if positions is None else positions
         places = self._places.of(wanted)
         ordered = wanted[np.lexsort((places.row, places.shard))]
-        size = max(1, PIECE // (4 * self.dim))
+        size = max(1, PIECE // (4 * max(1, self.dim)))
         for start in range(0, len(ordered), size):
             piece = ordered[start : start + size]
             yield piece, self.rows(piece)
