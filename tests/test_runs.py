@@ -53,6 +53,39 @@ def test_a_malformed_run_is_refused_by_line(tmp_path: Path, text: str, words: st
         read_run(tmp_path / "x.run")
 
 
+def test_distances_that_are_written_as_scores_are_refused_and_not_read_backwards(
+    tmp_path: Path,
+) -> None:
+    lines = ["q Q0 a 1 0.1 t", "q Q0 b 2 0.4 t", "p Q0 c 1 0.2 t", "p Q0 a 2 0.3 t"]
+    (tmp_path / "x.run").write_text("\n".join(lines), encoding="utf-8")
+    words = r"x.run line 2: rank 2 of query 'q' has a higher score \(0.4\) than rank 1 in line 1"
+    with pytest.raises(VragError, match=f"{words}.*throughout the file.*as negative numbers"):
+        read_run(tmp_path / "x.run")
+
+
+def test_ranks_that_contradict_the_scores_are_noted_and_scores_order_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ["q Q0 a 1 0.5 t", "q Q0 b 2 0.2 t", "q Q0 c 3 0.3 t", "q Q0 d 4 0.1 t"]
+    (tmp_path / "x.run").write_text("\n".join(lines), encoding="utf-8")
+    assert list(read_run(tmp_path / "x.run")["doc_id"]) == ["a", "c", "b", "d"]
+    said = capsys.readouterr()
+    assert said.out == ""  # which may be JSON
+    assert "x.run line 3: rank 3 of query 'q' has a higher score (0.3) than rank 2" in said.err
+    assert "1 of 3 neighbouring ranks" in said.err
+
+
+@pytest.mark.parametrize("ranks", ["1 2 3", "0 0 0", "3 3 3", "x x x", "1 - 2"])
+def test_ranks_that_say_nothing_else_than_the_scores_are_no_matter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ranks: str
+) -> None:
+    parts = zip("abc", ranks.split(), ("0.3", "0.2", "0.2"), strict=True)
+    lines = [f"q Q0 {name} {rank} {score} t" for name, rank, score in parts]
+    (tmp_path / "x.run").write_text("\n".join(lines), encoding="utf-8")
+    assert list(read_run(tmp_path / "x.run")["doc_id"]) == ["a", "c", "b"]
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -8,9 +8,12 @@ trec_eval does. It may be shallow: a query for which nothing was found has no ro
 from __future__ import annotations
 
 import gzip
+import math
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,6 +106,8 @@ class RunRow(NamedTuple):
     doc_id: str
     score: float
     """As float32, which is what trec_eval compares."""
+    rank: float
+    """As the file has it, which orders nothing; NaN where it is no number."""
 
 
 def read_run(path: Path | str) -> pd.DataFrame:
@@ -110,7 +115,9 @@ def read_run(path: Path | str) -> pd.DataFrame:
     scores, and equal ones are those that trec_eval, in float32, cannot tell apart. An
     empty file is a run that found nothing.
 
-    Raises `VragError` naming the line that is not a result.
+    Where ranks contradict the scores a note says how often, and from which line on; a
+    file in which all do is refused: its scores are distances, and would be read
+    backwards. Raises `VragError` for that, and naming the line that is not a result.
     """
     return make_run((row.query_id, row.doc_id, row.score) for row in run_rows(path))
 
@@ -121,10 +128,7 @@ def run_rows(path: Path | str) -> list[RunRow]:
     seen: dict[tuple[str, str], int] = {}
     for number, fields in _fields(Path(path), 6, "query_id Q0 doc_id rank score tag"):
         query_id, doc_id = fields[0], fields[2]
-        try:
-            score = float(fields[4])
-        except ValueError:
-            score = float("nan")
+        score = _number(fields[4])
         if score != score:
             raise VragError(f"{path} line {number}: score {fields[4]!r} is not a number.")
         first = seen.setdefault((query_id, doc_id), number)
@@ -134,8 +138,49 @@ def run_rows(path: Path | str) -> list[RunRow]:
                 f" ranked in line {first}; expected each once."
             )
         with np.errstate(over="ignore"):
-            rows.append(RunRow(number, query_id, doc_id, float(np.float32(score))))
+            single = float(np.float32(score))
+        rows.append(RunRow(number, query_id, doc_id, single, _number(fields[3])))
+    _check_ranks(path, rows)
     return rows
+
+
+def _number(text: str) -> float:
+    """NaN where a text is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _check_ranks(path: Path | str, rows: Sequence[RunRow]) -> None:
+    """Refuse ranks that all contradict the scores, and note those of which some do."""
+    compared, odd = 0, []
+    ranked = [row for row in rows if not math.isnan(row.rank)]
+    ordered = sorted(ranked, key=lambda row: (row.query_id, row.rank))
+    for above, below in pairwise(ordered):
+        apart = above.rank < below.rank and above.score != below.score
+        if apart and above.query_id == below.query_id:
+            compared += 1
+            if below.score > above.score:
+                odd.append((below, above))
+    if not odd:
+        return
+    row, before = min(odd)
+    found = (
+        f"{path} line {row.line}: rank {row.rank:g} of query {row.query_id!r} has a higher score"
+        f" ({row.score:g}) than rank {before.rank:g} in line {before.line} ({before.score:g})"
+    )
+    if len(odd) == compared:
+        raise VragError(
+            f"{found}, and so it is throughout the file. Scores must be higher for what fits"
+            " better, since runs are read by them: write distances as negative numbers, or ranks"
+            " that follow the scores."
+        )
+    print(
+        f"note: {found}; {len(odd)} of {compared} neighbouring ranks contradict the scores, by"
+        " which the run is read, as trec_eval does",
+        file=sys.stderr,
+    )
 
 
 def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
