@@ -11,9 +11,10 @@ import contextlib
 import io
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
 
@@ -32,12 +33,44 @@ from vrag_kit.generation import (
     prompt_of,
     zero_shot,
 )
+from vrag_kit.generation.keys import Picture, StoredPrompt
 from vrag_kit.generation.local.vision import Eyes
 from vrag_kit.papers.visual_rag.wording import WORDING
-from vrag_kit.types import Benchmark, Context
+from vrag_kit.types import Answer, Benchmark, Context, LazyImage
 
 MODEL = "vrag_kit/fieldguide/weights/field-guide-vlm-many"
 BATCH, REPEATS = 32, 3
+
+
+class TimedStore(AnswerStore):
+    """A store that knows how long it was at work, in seconds."""
+
+    at_work = 0.0
+
+    def _timed(self, task: Callable[[], Any]) -> Any:
+        began = time.perf_counter()
+        try:
+            return task()
+        finally:
+            self.at_work += time.perf_counter() - began
+
+    def pictures(self, images: Iterable[LazyImage]) -> dict[str, Picture]:
+        """As the store's."""
+        return self._timed(lambda: super(TimedStore, self).pictures(images))
+
+    def read(self, answer_ids: Sequence[str]) -> dict[str, Answer]:
+        """As the store's."""
+        return self._timed(lambda: super(TimedStore, self).read(answer_ids))
+
+    def claim(
+        self, answer_ids: Sequence[str], *, again: Mapping[str, float] | None = None
+    ) -> list[str]:
+        """As the store's."""
+        return self._timed(lambda: super(TimedStore, self).claim(answer_ids, again=again))
+
+    def write(self, answers: Iterable[Answer], prompts: Mapping[str, StoredPrompt]) -> None:
+        """As the store's."""
+        self._timed(lambda: super(TimedStore, self).write(answers, prompts))
 
 
 def seconds(*tasks: Callable[[], object]) -> list[float]:
@@ -67,15 +100,19 @@ def measure(
     starts = range(0, len(prompts), BATCH)
     inputs = [prepared(processor, prompts[start : start + BATCH]) for start in starts]
 
+    shares: list[float] = []  # of the store's time in the whole
+
     def whole(reuse: bool) -> None:
         generator.eyes = Eyes(model, processor, {}) if reuse else None
         with (
             tempfile.TemporaryDirectory() as folder,
-            AnswerStore(Path(folder) / "answers.sqlite") as store,
+            TimedStore(Path(folder) / "answers.sqlite") as store,
         ):
+            began = time.perf_counter()
             ask_all(
                 generator, benchmark, contexts, store, wording=WORDING, how=Asking(batch_size=BATCH)
             )
+            shares.append(store.at_work / (time.perf_counter() - began))
 
     @torch.inference_mode()
     def bare() -> None:
@@ -87,7 +124,11 @@ def measure(
     n, eyes = len(prompts), generator.eyes
     print(
         f"{title}: {n} prompts. end to end {n / with_reuse:.1f} answers/s / bare generate"
-        f" {n / plain:.1f} = {plain / with_reuse:.2f} (aim at least 0.85)"
+        f" {n / plain:.1f} = {plain / with_reuse:.2f} (aim at least 0.9)"
+    )
+    print(
+        f"    the store's part is {100 * median(shares):.1f} % (aim under 3), hashes of pictures"
+        " included"
     )
     print(
         f"    without reuse {n / without:.1f} answers/s: reuse is {without / with_reuse:.2f} times"
