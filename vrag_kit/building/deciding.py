@@ -151,8 +151,8 @@ def _kept(decisions: Sequence[Decision], annotations: Path) -> list[Decision]:
         fates = ", ".join(f"{count} {fate}" for fate, count in counts.items())
         raise VragError(
             f"{annotations}: no question is kept, so no benchmark is written"
-            f" ({fates or 'there are none'}). Annotate in the panel, and name its file among those"
-            " that count."
+            f" ({fates or 'there are none'}). Annotate in the notebook's panel, in JupyterLab, and"
+            " name its file among those that count."
         )
     return kept
 
