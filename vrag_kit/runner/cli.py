@@ -49,6 +49,9 @@ def run(
         int | None,
         typer.Option(help="notebooks to run at once; else as many as keep the cores busy"),
     ] = None,
+    cluster: Annotated[
+        str, typer.Option(help="workers to run them: a Dask scheduler's address, or local:2")
+    ] = "",
 ) -> None:
     """Run the notebooks by papermill; skips what is finished and unchanged, exits with
     1 when one failed.
@@ -57,7 +60,8 @@ def run(
 
     wanted = [part.strip() for part in ",".join(only or ()).split(",") if part.strip()]
     try:
-        outcomes = run_notebooks(enter_project(parameters), only=wanted, jobs=jobs)
+        files = enter_project(parameters)
+        outcomes = run_notebooks(files, only=wanted, jobs=jobs, cluster=cluster)
     except KeyboardInterrupt:
         print("interrupted: run the same command again to go on", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -6,17 +6,18 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import psutil
 import yaml
 
-from vrag_kit.runner.plan import name_of
+from vrag_kit.runner.failures import memory_kills
 from vrag_kit.tally import PLACE
 from vrag_kit.workspace import project_root
 
@@ -44,13 +45,34 @@ _PATIENCE = 5.0
 """Seconds in which papermill may shut its kernel down when it is told to end."""
 
 
+class Ended(NamedTuple):
+    """How the execution of a notebook ended."""
+
+    status: int  # papermill's exit status, negative for a signal
+    seconds: float
+    starved: bool  # memory may have been short meanwhile, as far as that can be told
+    stopped: bool  # somebody wanted it to end
+
+
 @dataclass(slots=True)
 class Crew:
     """The papermill processes at work, each with its share of the cores."""
 
     threads: int | None = None  # of each notebook; None: as many as its libraries like
+    root: Path = field(default_factory=project_root)  # the project's folder
+    given: Mapping[str, str] = field(default_factory=lambda: os.environ)  # the environment
     processes: set[subprocess.Popen[str]] = field(default_factory=set)
     stopped: bool = False  # nothing that ends now has failed
+
+    begins: ClassVar[str] = "running"
+    """What is said of a notebook that begins."""
+
+    def execute(self, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> Ended:
+        """Execute a notebook, as the function `execute`."""
+        began, kills = time.monotonic(), memory_kills()
+        status = execute(notebook, output, parameters, self)
+        starved = kills is None or memory_kills() != kills
+        return Ended(status, time.monotonic() - began, starved, self.stopped)
 
     def stop(self) -> None:
         """End all that is at work, kernels too, and wait for it."""
@@ -65,12 +87,12 @@ class Crew:
 
     def environment(self, output: Path) -> dict[str, str]:
         """The environment of a notebook: what the user sets of threads stays."""
-        shares = {} if self.threads is None else dict.fromkeys(_THREADS, str(self.threads))
+        shares = {} if self.threads is None else dict.fromkeys(THREADS, str(self.threads))
         own = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", PLACE: str(tally_of(output).absolute())}
-        return {**shares, **os.environ, **own}
+        return {**shares, **self.given, **own}
 
 
-_THREADS = ("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+THREADS = ("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Variables by which libraries that count with all cores can be told not to."""
 
 
@@ -81,12 +103,12 @@ def execute(notebook: Path, output: Path, parameters: Mapping[str, Any], crew: C
     for the traceback of an error. The process is one of `crew` while it lives, and ends
     with this one, whatever ends that.
     """
-    name = name_of(notebook)
+    name = notebook.relative_to(crew.root / "notebooks").with_suffix("").as_posix()
     tally_of(output).unlink(missing_ok=True)
     given = output.with_suffix(".parameters.yaml")
     given.write_text(yaml.safe_dump(dict(parameters), sort_keys=False), encoding="utf-8")
     options = ["--no-progress-bar", "--stdout-file", "-", "--stderr-file", "-"]
-    options += ["--cwd", str(project_root()), "--start-timeout", "300"]
+    options += ["--cwd", str(crew.root), "--start-timeout", "300"]
     command = [sys.executable, "-c", _FIRST_TO_GO, str(notebook), str(output), "-f", str(given)]
     with output.with_suffix(".log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
@@ -97,6 +119,7 @@ def execute(notebook: Path, output: Path, parameters: Mapping[str, Any], crew: C
             text=True,
             encoding="utf-8",
             errors="replace",
+            cwd=crew.root,
             env=crew.environment(output),
         )
         crew.processes.add(process)

@@ -43,19 +43,22 @@ def figures_of(notebook: Path, settings: Mapping[str, Any]) -> dict[str, str]:
 
 def _code_key(notebook: Path, parameters: Mapping[str, Any]) -> str:
     cells = [(cell.cell_type, cell.source) for cell in read_notebook(notebook).cells]
-    all_of_it = [cells, parameters, _package_key()]
+    all_of_it = [cells, parameters, _kit_key()]
     return hashlib.sha256(json.dumps(all_of_it, sort_keys=True, default=str).encode()).hexdigest()
 
 
-@cache
-def _package_key() -> str:
-    """Hash of the package's files, but for those that train its models; once a process."""
+def kit_key() -> str:
+    """Hash of the package's files, but for those that train its models."""
     digest = hashlib.sha256()
     for file in sorted(_PACKAGE.rglob("*")):
         counts = file.is_file() and file.suffix not in (".pyc", ".part")
         if counts and not file.is_relative_to(_APART):
             digest.update(file.relative_to(_PACKAGE).as_posix().encode() + file.read_bytes())
     return digest.hexdigest()
+
+
+_kit_key = cache(kit_key)
+"""The same, once a process."""
 
 
 def _data_key(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -17,6 +17,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from vrag_kit.errors import VragError
+from vrag_kit.runner.clusters import CLUSTER, read_cluster
 from vrag_kit.runner.parameters import read_parameters, subsets
 from vrag_kit.workspace import project_root
 
@@ -33,6 +34,8 @@ class Plan:
     """Notebook → the parameters that it gets from the file, in the order of running."""
     folder: Path
     """Where executed copies go, each in the folder of its notebook."""
+    cluster: str
+    """Whose workers execute them (`read_cluster`); "" for this machine."""
 
 
 def notebooks_folder() -> Path:
@@ -66,13 +69,16 @@ def read_plan(parameter_file: Path) -> Plan:
     """The plan of a parameter file.
 
     Its line `notebooks:` names the notebooks that it is for, or folders of them; without
-    that line a file in params/<folder>/ is for notebooks/<folder>/. Raises `VragError` for
+    that line a file in params/<folder>/ is for notebooks/<folder>/; `cluster:` names who
+    executes them. Raises `VragError` for
     a file that is neither, for a notebook that does not exist, and for parameters that no
     notebook could run with (see `read_parameters` and `subsets`), mistyped names of drawn
     data among them.
     """
     values = read_parameters(parameter_file)
     wanted = values.pop(SERVES, None)
+    told = values.pop(CLUSTER, None)
+    cluster = read_cluster(told, f"{parameter_file}: {CLUSTER}") if told else ""
     _check_names(values, parameter_file)  # first: that a file elsewhere lacks a line, is no fault
     params = project_root() / "params"
     below = parameter_file.absolute().resolve()
@@ -85,6 +91,7 @@ def read_plan(parameter_file: Path) -> Plan:
         file=parameter_file,
         given=given,
         folder=project_root() / "runs" / place.with_suffix(""),
+        cluster=cluster,
     )
 
 

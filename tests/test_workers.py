@@ -1,0 +1,197 @@
+"""Notebooks on the workers of a real Dask cluster: as without one, whoever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+
+import dask
+import psutil
+import pytest
+from test_runner import notebook, project
+
+from vrag_kit.errors import VragError
+from vrag_kit.runner import signs
+from vrag_kit.runner.clusters import read_cluster
+from vrag_kit.runner.notebooks import run_notebooks
+from vrag_kit.runner.plan import read_plan
+from vrag_kit.runner.signs import at_work, working
+
+__all__ = ["project"]
+P = "params/guide/p.yaml"
+COPIES = "runs/guide/p/guide"
+WAITS = """from pathlib import Path
+import os
+import time
+with open(f'{figures_dir}/../begun-{name}', 'a') as file:
+    file.write(f'{os.getpid()}\\n')
+while not Path(figures_dir, f'../go-{name}').exists():
+    time.sleep(0.05)
+Path(figures_dir, f'guide/{name}.csv').write_text(f'{name},{0.1 + 0.2!r}\\n')"""
+TABLES = {name: f"{name},0.30000000000000004\n".encode() for name in ("01_one", "02_two")}
+
+
+@pytest.fixture
+def waiting(project: Path) -> Path:
+    """The project with two notebooks that each end when there is a file `go-…`."""
+    figures = str(project / "figures")
+    for name in TABLES:
+        path = project / "notebooks" / "guide" / f"{name}.ipynb"
+        notebook(path, f"figures_dir = {figures!r}\nname = {name!r}", WAITS)
+    (project / P).write_text("cluster: {local: 2}\n", encoding="utf-8")
+    return project
+
+
+def until(true: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.05)
+
+
+@contextmanager
+def running(folder: Path, module: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A command at work, ended with the block; what it prints is in a log."""
+    with (folder / f"{arguments[0]}.log").open("w", encoding="utf-8") as log:
+        command = [sys.executable, "-m", module, *arguments]
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, text=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def begun(project: Path, name: str) -> list[int]:
+    """The kernels in which a notebook was begun."""
+    file = project / f"begun-{name}"
+    return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def tables(project: Path) -> dict[str, bytes]:
+    return {file.stem: file.read_bytes() for file in (project / "figures/guide").glob("*.csv")}
+
+
+def test_a_worker_that_is_killed_loses_nothing(
+    waiting: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(waiting, "vrag_kit.runner", "run", P) as run:
+        until(lambda: begun(waiting, "01_one") and begun(waiting, "02_two"))
+        killed = int((waiting / COPIES / "01_one.worker").read_text().split()[1])
+        first = begun(waiting, "01_one")[0]
+        os.kill(killed, signal.SIGKILL)
+        until(lambda: not psutil.pid_exists(first))  # its kernel ends with it
+        (waiting / "go-02_two").touch()
+        (waiting / "go-01_one").touch()
+        assert run.wait(60) == 0, (waiting / "run.log").read_text()
+    assert tables(waiting) == TABLES
+    assert (len(begun(waiting, "01_one")), len(begun(waiting, "02_two"))) == (2, 1)
+    assert not list((waiting / "runs").rglob("*.worker"))
+    monkeypatch.chdir(waiting)
+    (waiting / P).write_text("{}", encoding="utf-8")  # who ran them makes no difference
+    assert [each.status for each in run_notebooks([Path(P)])] == ["unchanged", "unchanged"]
+
+
+def test_a_scheduler_that_goes_away_is_named_and_what_is_finished_stays(
+    waiting: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = waiting / "scheduler.json"
+    alone = ("--port", "0", "--no-dashboard", "--scheduler-file", str(told))
+    with running(waiting, "dask", "scheduler", *alone) as scheduler:
+        until(told.is_file)
+        address = json.loads(told.read_text())["address"]
+        one = ("--nthreads", "2", "--no-nanny", "--no-dashboard", "--death-timeout", "1")
+        with (
+            running(waiting, "dask", "worker", address, *one),
+            running(waiting, "vrag_kit.runner", "run", P, "--cluster", address) as run,
+        ):
+            (waiting / "go-01_one").touch()
+            until((waiting / COPIES / "01_one.json").is_file)
+            until(lambda: begun(waiting, "02_two"))
+            scheduler.kill()
+            assert run.wait(60) == 1
+            until(lambda: not psutil.pid_exists(begun(waiting, "02_two")[0]))
+    said = (waiting / "run.log").read_text(encoding="utf-8")
+    assert f"[guide/02_two] FAILED: {address}: its scheduler has gone away. What is" in said
+    one, two = said.splitlines()[-2:]
+    assert (one.split()[1], two.split()[1]) == ("done", "failed")
+    (waiting / "go-02_two").touch()
+    (waiting / P).write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(waiting)
+    assert [each.status for each in run_notebooks([Path(P)])] == ["unchanged", "done"]
+    assert tables(waiting) == TABLES
+
+
+def test_any_executor_will_do_and_one_that_fails_is_named(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as workers:
+        (done,) = run_notebooks([Path(P)], only=["01"], cluster=workers)
+        assert (done.status, tables(project)) == ("done", {"01_one": b"2"})
+        os.kill(next(iter(workers._processes)), signal.SIGKILL)
+        (failed,) = run_notebooks([Path(P)], only=["02"], cluster=workers)
+    assert failed.status == "failed"
+    assert "ProcessPoolExecutor did not bring it to an end: BrokenProcessPool" in failed.detail
+
+
+@pytest.mark.parametrize("how", ["done", "silent", "replaced", "taken"])
+def test_a_worker_stops_when_nobody_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(signs, "_GLANCE", 0.01)
+    monkeypatch.setattr(signs, "_SILENCE", 0.2 if how == "silent" else 60)
+    stopped = threading.Event()
+    sign = tmp_path / "01_one.worker"
+    with at_work(tmp_path) as word, working(sign, tmp_path, word, stopped.set):
+        assert not stopped.wait(0.1)
+        if how == "done":
+            (tmp_path / ".at_work").unlink()
+        elif how == "replaced":
+            (tmp_path / ".at_work").write_text("another 000000000000", encoding="utf-8")
+        elif how == "taken":
+            sign.write_text("node2 17 another", encoding="utf-8")
+        assert stopped.wait(10)
+    assert sign.exists() == (how == "taken")  # it is another's
+
+
+@pytest.mark.parametrize(
+    "told", ["local", "local:0", "local:two", "node1:8786", "tcp://", {"local": 0}, {"tcp": 2}, 2]
+)
+def test_what_names_no_cluster_is_refused(told: object) -> None:
+    with pytest.raises(VragError, match=r"p\.yaml: cluster is .*expected the address of a Dask"):
+        read_cluster(told, "p.yaml: cluster")
+
+
+def test_a_cluster_is_named_alike_in_a_file_and_on_the_command_line() -> None:
+    assert read_cluster({"local": 2}, "") == read_cluster("local: 2", "") == "local:2"
+    assert read_cluster("tcp://node1:8786", "") == "tcp://node1:8786"
+
+
+def test_what_is_amiss_is_named_before_anything_runs(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    (project / P).write_text("cluster: tcp:/node1\n", encoding="utf-8")
+    with pytest.raises(VragError, match=f"{P}: cluster is 'tcp:/node1'"):
+        read_plan(Path(P))
+    (project / P).write_text("cluster: tcp://localhost:1\n", encoding="utf-8")
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(VragError, match="tcp://localhost:1: no scheduler of Dask answers there"),
+    ):
+        run_notebooks([Path(P)])
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(VragError, match=r'Run `pip install -c constraints.txt -e "\.\[cluster'):
+        run_notebooks([Path(P)], cluster="local:2")
+    assert not (project / "runs").exists()
