@@ -12,13 +12,15 @@ from datetime import date
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
 import yaml
 from conftest import ROOT, WEIGHTS
 from typer.testing import CliRunner
 
+from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
+from vrag_kit.forecast import forecasting, stand_in_words
 from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
 from vrag_kit.judging import load_judge
 from vrag_kit.papers.visual_rag import RUBRIC
@@ -574,3 +576,56 @@ def test_ks_that_are_no_numbers_of_images_are_refused_at_once(ks: list[object], 
     words = r"ks is .* Its items are whole numbers from 1 on, one at least"
     with pytest.raises(VragError, match=words):
         check_parameters(parameters(notebooks=LARGE, ks=ks))
+
+
+@pytest.mark.parametrize("draws", [0, -1])
+def test_numbers_of_which_there_is_one_at_least_are_refused_at_once(draws: int, parameters) -> None:
+    words = f"draws is {draws}; expected a whole number from 1 on"
+    with pytest.raises(VragError, match=words):
+        check_parameters(parameters(notebooks=LARGE, draws=draws))
+
+
+def test_a_forecast_reads_a_benchmark_once_and_anew_when_its_file_changes(
+    guide_folder: Path, tmp_path: Path
+) -> None:
+    rows = (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
+    file = tmp_path / "annotations.jsonl"
+    file.write_text("\n".join(rows[:2]), encoding="utf-8")
+    with forecasting(tmp_path):
+        first = load_visual_rag(file, guide_folder / "images")
+        assert load_visual_rag(file, guide_folder / "images") is first
+        assert load_visual_rag(file, guide_folder / "images", name="mine").name == "mine"
+        file.write_text("\n".join(rows[:3]), encoding="utf-8")
+        assert len(load_visual_rag(file, guide_folder / "images").queries) == 3
+    read = load_visual_rag(file, guide_folder / "images")
+    assert load_visual_rag(file, guide_folder / "images") is not read
+
+
+def test_the_rule_says_of_words_that_stand_in_for_answers_what_it_always_said(
+    guide: Benchmark, tmp_path: Path
+) -> None:
+    judge = load_judge("rule")
+    words = [stand_in_words(number) for number in (1, 23, 456)]
+    names = list(guide.queries)[:5]
+    table = pd.DataFrame([(name, word) for name in names for word in words])
+    table.columns = ["query_id", "answer"]
+    with forecasting(tmp_path):
+        quick = judge.judge(guide, table)
+    assert quick == judge.judge(guide, table)
+
+
+def test_a_filter_that_nobody_asked_drops_no_question_and_so_annotating_is_checked_too(
+    parameters, guide_folder: Path, tmp_path: Path
+) -> None:
+    pictures = {
+        "images": str(guide_folder / "images"),
+        "name": "Field Guide (small)",
+        "species_list": str(guide_folder / "categories.json"),
+        "articles": str(guide_folder / "articles"),
+    }
+    books = ["building/20_build_a_benchmark", *ONE]
+    mine = {"pictures": pictures, "building_dir": str(tmp_path / "building")}
+    found, missing = check_parameters(parameters(notebooks=books, **mine))
+    assert missing == []
+    assert not [line for line in found if "counted without" in line]
+    assert forecast_calls(found) > 0

@@ -4,14 +4,20 @@ and what would have been asked is noted.
 
 from __future__ import annotations
 
+import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar, cast
 
 STAND_IN = "stand_in"
 """In an answer's fields: the mark of the forecast that put it in the place of a real one."""
+_WORDS = "nobody was asked, these words take the place of an answer and are about as long as one"
+_NUMBER = re.compile(rf"(?<={_WORDS}) \(\d+\)$")
+
+Read = TypeVar("Read")
 
 
 @dataclass(slots=True)
@@ -34,6 +40,8 @@ class Forecast:
     """Whether models may be opened, to note what they would be asked."""
     cut: list[str] = field(default_factory=list)
     """Which numbers of documents were cut to what there is, in words."""
+    files: dict[tuple[object, ...], object] = field(default_factory=dict)
+    """What was read from files; see `read_once`."""
 
 
 _now: list[Forecast] = []
@@ -60,3 +68,29 @@ def may_keep_stand_ins(path: Path) -> bool:
     if forecast is None:
         return False
     return path.resolve().is_relative_to(forecast.scratch.resolve())
+
+
+def stand_in_words(number: int) -> str:
+    """What stands in for an answer, about as long as one; no two numbers say the same."""
+    return f"{_WORDS} ({number})"
+
+
+def without_number(words: str) -> str:
+    """An answer's words; in a forecast, a stand-in's without its number, which are the
+    same for all.
+    """
+    return words if current_forecast() is None else _NUMBER.sub("", words)
+
+
+def read_once(read: Callable[[], Read], file: Path, *key: object) -> Read:
+    """What `read` reads from a file; in a forecast, whose notebooks read the same files,
+    only once for each `key`, as long as the file stays as it is.
+    """
+    forecast = current_forecast()
+    if forecast is None or not file.is_file():
+        return read()
+    stat = file.stat()
+    whole = (str(file), stat.st_size, stat.st_mtime_ns, *key)
+    if whole not in forecast.files:
+        forecast.files[whole] = read()
+    return cast(Read, forecast.files[whole])

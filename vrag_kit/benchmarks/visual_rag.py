@@ -15,6 +15,7 @@ from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, no_rows, parse_row
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import read_once
 from vrag_kit.types import Benchmark, Evidence, Query
 
 Folders = dict[str, frozenset[str] | None]
@@ -36,8 +37,13 @@ def load_visual_rag(
     `check_visual_rag` finds all of them. Images are checked for presence here and
     decoded only when used.
     """
-    annotations = Path(annotations)
-    image_root = Path(image_root)
+    annotations, image_root = Path(annotations), Path(image_root)
+    return read_once(
+        lambda: _read(annotations, image_root, name), annotations, str(image_root), name
+    )
+
+
+def _read(annotations: Path, image_root: Path, name: str) -> Benchmark:
     folders: Folders = {}
     queries: dict[str, Query] = {}
     corpus: dict[str, Evidence] = {}

@@ -19,6 +19,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.running import how_to_run
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation import AnswerStore, Asking, Round, ask_prompts, load_generator, render
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.judging.abstention import declines
@@ -223,9 +224,13 @@ WORDINGS: dict[str, tuple[Callable[[Look], Prompt], Callable[[str], float]]] = {
 
 
 def _told(answer: Answer, read: Callable[[str], float]) -> tuple[float, str, str, str]:
-    """visible, status, detail and answer_id of a row."""
+    """visible, status, detail and answer_id of a row. In a forecast nobody has looked, and
+    nothing is visible: so no question is dropped, as all would be if words were read.
+    """
     if answer.failure:
         return np.nan, answer.status.value, answer.detail, answer.answer_id
+    if answer.fields.get(STAND_IN):
+        return 0.0, Status.OK.value, "", answer.answer_id
     said = str(read_tagged(answer.raw or "")["answer"])
     visible = read(said)
     if np.isfinite(visible):

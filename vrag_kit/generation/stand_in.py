@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
-from vrag_kit.forecast import STAND_IN
+from vrag_kit.forecast import STAND_IN, stand_in_words
 from vrag_kit.generation.generator import Forecast, Generator, Reply, Size
 from vrag_kit.types import Prompt
 
@@ -53,7 +53,7 @@ class StandIn:
         """
         self.prompts += prompts
         return [
-            Reply(raw=f"Answer: {_WORDS} ({next(_counter)})", fields={STAND_IN: self._mark})
+            Reply(raw=f"Answer: {stand_in_words(next(_counter))}", fields={STAND_IN: self._mark})
             for _ in prompts
         ]
 
@@ -64,6 +64,3 @@ class StandIn:
     def missing(self) -> str:
         """As the model does."""
         return self.model.missing()
-
-
-_WORDS = "nobody was asked, these words take the place of an answer and are about as long as one"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.forecast import without_number
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.answered import hidden
 from vrag_kit.judging.rubric import Verdict, label_of
@@ -66,10 +67,12 @@ class RuleJudge:
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """One verdict for each row of answers."""
-        return [
-            (self.verdict(benchmark.queries[query_id], answer),)
-            for query_id, answer in zip(answers["query_id"], answers["answer"], strict=True)
-        ]
+        pairs = list(zip(answers["query_id"], map(without_number, answers["answer"]), strict=True))
+        verdicts = {
+            (query_id, answer): self.verdict(benchmark.queries[query_id], answer)
+            for query_id, answer in dict.fromkeys(pairs)
+        }
+        return [(verdicts[pair],) for pair in pairs]
 
     def verdict(self, query: Query, answer: str) -> Judgment:
         """The best verdict over the accepted answers, any one of which is right.

@@ -55,11 +55,12 @@ def scale_of(table: pd.DataFrame) -> Scale:
     """
     if "worst" not in table or table.empty:
         return SHARES
-    ends = table[["worst", "best"]].drop_duplicates()
-    if len(ends) > 1:
+    worst, best = float(table["worst"].iloc[0]), float(table["best"].iloc[0])
+    if not ((table["worst"] == worst).all() and (table["best"] == best).all()):
+        ends = table[["worst", "best"]].drop_duplicates()
         found = " and ".join(f"[{row.worst:g}, {row.best:g}]" for row in ends.itertuples())
         raise VragError(
             f"the scores of one table are on different scales: {found}. Judge all its answers by"
             " judges of one scale, or take the tables apart."
         )
-    return Scale(float(ends["worst"].iloc[0]), float(ends["best"].iloc[0]))
+    return Scale(worst, best)

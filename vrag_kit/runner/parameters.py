@@ -24,6 +24,14 @@ MODELS = (*_ENTRIES, "guide_retriever", "models", "retrievers", "talker")
 """Parameters that name models, one or several."""
 _SOURCES = ("articles", "data", "other_corpus", "pictures", "suite", "webqa")
 """Parameters that name data, and so may be a mapping of files, or of data sets."""
+_FROM_ONE = frozenset(
+    (
+        *("draws", "evidence_draws", "example_draws", "position_draws", "swap_draws"),
+        *("batch_size", "chunk_tokens", "image_k", "judge_samples", "k_images", "k_texts"),
+        *("max_new_tokens", "most_clues", "votes", "web_k"),
+    )
+)
+"""Numbers of which there is one at least; of others, such as questions, 0 may mean all."""
 
 
 class _UniqueNames(yaml.SafeLoader):
@@ -157,6 +165,8 @@ def _refuse_misfit(name: str, value: Any, default: Any, what: str, notebook: Pat
     if _fits(name, value, default):
         return
     who = f"{notebook.name} expects" if notebook else "expected is"
+    if name in _FROM_ONE and type(value) is int:
+        raise VragError(f"{what} is {value}; expected a whole number from 1 on.")
     list_hint = (
         " In YAML each item of a list begins with '- '." if isinstance(default, list) else ""
     )
@@ -184,6 +194,8 @@ def _fits(name: str, value: Any, default: Any) -> bool:
         return isinstance(value, int | float)
     if _counts(default):
         return _counts(value)
+    if name in _FROM_ONE and isinstance(value, int):
+        return value > 0
     return isinstance(value, type(default))
 
 
