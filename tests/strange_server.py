@@ -183,6 +183,15 @@ class _Handler(BaseHTTPRequestHandler):
             )
         answers = {
             "choiceless": {**completion("x"), "choices": []},
+            "cached": {
+                **completion(good_words(body)),
+                "usage": {
+                    "prompt_tokens": 100,
+                    "completion_tokens": 10,
+                    "total_tokens": 110,
+                    "prompt_tokens_details": {"cached_tokens": 80},
+                },
+            },
             "truncated": completion("Answer: the hindwings are", "length"),
             "empty": completion(""),
             "filtered": completion(None, "content_filter"),

@@ -598,6 +598,17 @@ def test_the_cap_is_checked_for_all_samples_before_the_first(
         assert server.requests == []
 
 
+def test_what_an_endpoint_had_in_its_cache_is_recorded_and_has_its_own_price() -> None:
+    with StrangeServer({"again": ["cached"]}) as server:
+        priced = connect(server, prices=[1000, 2000, 250])
+        new, again = priced.generate([question("first?")]), priced.generate([question("again?")])
+    assert "cached" not in new[0].tokens
+    assert again[0].tokens == {"prompt": 100, "completion": 10, "cached": 80}
+    assert priced.cost(new[0].tokens) == pytest.approx((100 * 1000 + 10 * 2000) / 1e6)
+    assert priced.cost(again[0].tokens) == pytest.approx((20 * 1000 + 80 * 250 + 10 * 2000) / 1e6)
+    assert "250 of prompt in its cache" in str(priced.forecast([question("again?")], {}))
+
+
 def test_a_cap_needs_an_endpoint_that_counts(tmp_path: Path) -> None:
     with (
         StrangeServer({"Reply with the word": ["unmetered"]}) as server,

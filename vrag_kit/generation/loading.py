@@ -45,9 +45,12 @@ def _text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _dollars(value: object) -> bool:
+    return _number(value, 0)
+
+
 def _prices(value: object) -> bool:
-    pair = isinstance(value, list | tuple) and len(value) == 2
-    return pair and all(_number(each, 0) for each in value)  # type: ignore[attr-defined]  # a pair
+    return isinstance(value, list | tuple) and len(value) in (2, 3) and all(map(_dollars, value))
 
 
 Check = tuple[Callable[[object], bool], str]
@@ -68,7 +71,7 @@ _KINDS: dict[str, Check] = {
 }
 _KINDS["timeout"] = (lambda value: _number(value, 0.1), "a number of seconds")
 _KINDS["max_cost"] = (lambda value: _number(value, 0), "a sum of US dollars")
-_KINDS["prices"] = (_prices, "two prices, as in [2.5, 10]")
+_KINDS["prices"] = (_prices, "two prices, as in [2.5, 10], or a third for tokens in the cache")
 _KINDS["body"] = (lambda value: isinstance(value, Mapping), "a mapping of fields")
 _KINDS["dtype"] = (lambda value: value in DTYPES, f"one of {', '.join(DTYPES)}")
 """Option → (what fits, in words); any other is a text."""

@@ -37,7 +37,7 @@ def read_completion(completion: Completion, limit: int) -> Reply:
 
 def count_tokens(completion: Completion) -> dict[str, int]:
     """Tokens as the endpoint counts them; those of thinking are part of the completion,
-    also where it forgets them there.
+    also where it forgets them there, and those that its cache held part of the prompt.
     """
     usage = getattr(completion, "usage", None)
     prompt = getattr(usage, "prompt_tokens", None)
@@ -52,6 +52,9 @@ def count_tokens(completion: Completion) -> dict[str, int]:
     thinking = getattr(details, "reasoning_tokens", None)
     if isinstance(thinking, int):
         tokens["reasoning"] = thinking
+    cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
+    if isinstance(cached, int):
+        tokens["cached"] = cached
     return tokens
 
 

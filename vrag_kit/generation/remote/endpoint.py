@@ -140,11 +140,11 @@ class EndpointGenerator:
         return f"EndpointGenerator({self.name} at {self._where}, {self.concurrency} calls at once)"
 
     def cost(self, tokens: Mapping[str, int]) -> float:
-        """US dollars for so many tokens of prompt and completion; 0 where no price is
-        known.
+        """US dollars for so many tokens of prompt (of which some may be `cached`) and
+        completion; 0 where no price is known.
         """
-        prompt, completion = self._endpoint.prices or (0.0, 0.0)
-        return (prompt * tokens.get("prompt", 0) + completion * tokens.get("completion", 0)) / 1e6
+        prices = self._endpoint.prices
+        return prices.cost(tokens) if prices else 0.0
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
         """Calls, images, tokens (pictures by the endpoint's rule, words at four letters
@@ -271,14 +271,12 @@ class EndpointGenerator:
         return {"type": "image_url", "image_url": {"url": data_url(part, self._side)}}
 
     def _money(self, likely: float, most: float) -> str:
-        prompt, answer = self._endpoint.prices or (0.0, 0.0)
         stops = "no max_cost stops it"
         if self.max_cost is not None:
             stops = f"stops at max_cost {self.max_cost:g}"
         return (
-            f"about {likely:,.2f} US dollars at {prompt:g} for a million tokens of prompt"
-            f" and {answer:g} of answer; {most:,.2f} if all answers were as long as they may be;"
-            f" {stops}"
+            f"about {likely:,.2f} US dollars at {self._endpoint.prices};"
+            f" {most:,.2f} if all answers were as long as they may be; {stops}"
         )
 
     def _count(self, failure: Failure | None, *, own_fault: bool) -> None:

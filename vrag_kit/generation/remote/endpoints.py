@@ -14,6 +14,7 @@ from typing import Any
 from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Size
+from vrag_kit.generation.remote.prices import Prices
 
 Fields = dict[str, Any]  # Any: what JSON holds
 _DATA = json.loads((Path(__file__).parent / "endpoints.json").read_text(encoding="utf-8"))
@@ -64,8 +65,8 @@ class Endpoint:
     """Tokens to think in, on top of an answer's."""
     thinking: int
     """How many of them forecasts expect."""
-    prices: tuple[float, float] | None
-    """US dollars for a million tokens of prompt and of answer."""
+    prices: Prices | None
+    """None where they are not known."""
     image_tokens: str | None
     """The rule by which forecasts count pictures."""
 
@@ -109,7 +110,7 @@ def _find(spec: str, options: Options) -> Endpoint:
         body=about["body"],
         headroom=about.get("headroom", 0),
         thinking=about.get("thinking", 0),
-        prices=(prices[0], prices[1]) if prices else None,
+        prices=Prices.of(prices) if prices else None,
         image_tokens=about.get("image_tokens"),
     )
 

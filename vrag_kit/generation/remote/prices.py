@@ -1,0 +1,37 @@
+"""`Prices`: what an endpoint's tokens cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars for a million tokens."""
+
+    prompt: float
+    answer: float
+    cached: float
+    """Of a prompt's tokens that the endpoint had in its cache, as it says itself."""
+
+    @classmethod
+    def of(cls, told: Sequence[float]) -> Prices:
+        """From two or three numbers: prompt, answer, and cached where that differs."""
+        prompt, answer, *cached = told
+        return cls(prompt, answer, cached[0] if cached else prompt)
+
+    def cost(self, tokens: Mapping[str, int]) -> float:
+        """US dollars for tokens of a `prompt`, of which some were `cached`, and of a
+        `completion`; what is not named is 0.
+        """
+        cached = min(tokens.get("cached", 0), tokens.get("prompt", 0))
+        new = tokens.get("prompt", 0) - cached
+        answer = tokens.get("completion", 0)
+        return (self.prompt * new + self.cached * cached + self.answer * answer) / 1e6
+
+    def __str__(self) -> str:
+        words = f"{self.prompt:g} for a million tokens of prompt and {self.answer:g} of answer"
+        if self.cached == self.prompt:
+            return words
+        return f"{words} ({self.cached:g} of prompt in its cache, of which none is expected here)"
