@@ -31,7 +31,7 @@ from vrag_kit.runner.cli import app
 from vrag_kit.runner.foresight import Foresight, foresee
 from vrag_kit.runner.notebooks import run_notebooks
 from vrag_kit.runner.parameters import declared, read_parameters
-from vrag_kit.runner.plan import Plan, all_notebooks, name_of
+from vrag_kit.runner.plan import Plan, all_notebooks, name_of, read_plan
 from vrag_kit.types import Answer, Benchmark, Message
 
 NOTHING = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
@@ -177,7 +177,6 @@ def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.M
         ({"retrievers": ["./nonsense"]}, "there is no such folder"),
         ({"retrievers": [{"model": "ViT-B-32/openai", "dtyp": 1}]}, "unknown option 'dtyp'"),
         ({"samples": 3, "decoding": "greedy"}, "samples is 3; expected 1, as it decodes greedily"),
-        ({"samples": 0}, "samples is 0; expected 1"),
         (
             {
                 "models": [
@@ -263,7 +262,7 @@ def test_a_mistyped_rule_is_asked_about_and_no_hub_is_asked(
 ) -> None:
     words = "judge is 'ruel'; expected 'rule', "
     monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: NOTHING)
-    _, missing = check_parameters(parameters(judge="ruel", models=[]))
+    _, missing = check_parameters(parameters(judge="ruel"))
     (told,) = missing
     assert told.startswith(words)
     assert told.endswith("Did you mean 'rule'?")
@@ -343,11 +342,12 @@ def test_what_several_notebooks_miss_is_one_line_with_all_their_names(
 def test_without_models_what_is_wrong_with_data_is_still_missing(
     parameters: Callable[..., Path],
 ) -> None:
-    file = parameters(notebooks=ONE, annotations="nowhere.jsonl", models=[])
-    _, missing = check_parameters(file)
-    assert len(missing) == 1
-    assert "nowhere.jsonl: no such annotation file" in missing[0]
-    assert check_parameters(parameters(notebooks=ONE, models=[]))[1] == []
+    mistyped = {"notebooks": ONE, "models": ["field-guide-vlm-fwe"]}
+    _, missing = check_parameters(parameters(annotations="nowhere.jsonl", **mistyped))
+    assert len(missing) == 2
+    assert "nowhere.jsonl: no such annotation file" in missing[1]
+    (told,) = check_parameters(parameters(**mistyped))[1]
+    assert "'field-guide-vlm-fwe'" in told
 
 
 def test_what_is_larger_than_a_pool_is_told_for_each_notebook(
@@ -376,10 +376,6 @@ def test_a_name_that_is_given_twice_and_a_wrong_indentation_are_named_with_their
 
 def test_sampling_fields_may_stand_for_a_whole_file(parameters) -> None:
     assert check_parameters(parameters(decoding={"temperature": 0.7}, samples=3))[1] == []
-
-
-def test_nothing_to_ask_is_nothing_to_forecast(parameters) -> None:
-    assert check_parameters(parameters(models=[]))[1] == []
 
 
 @pytest.mark.parametrize(
@@ -571,9 +567,9 @@ def test_one_k_alone_is_as_good_as_a_curve(parameters, tmp_path: Path) -> None:
     assert any(re.search(r"with 5 images, takes", line) for line in found)
 
 
-@pytest.mark.parametrize("ks", [[], [0, 5], ["5"], [2.5], [True]])
+@pytest.mark.parametrize("ks", [[], [0, 5], ["5"], [2.5], [True], [1, 1, 3]])
 def test_ks_that_are_no_numbers_of_images_are_refused_at_once(ks: list[object], parameters) -> None:
-    words = r"ks is .* Its items are whole numbers from 1 on, one at least"
+    words = r"ks is .* Its items are whole numbers from 1 on, each once, one at least"
     with pytest.raises(VragError, match=words):
         check_parameters(parameters(notebooks=LARGE, ks=ks))
 
@@ -583,6 +579,62 @@ def test_numbers_of_which_there_is_one_at_least_are_refused_at_once(draws: int, 
     words = f"draws is {draws}; expected a whole number from 1 on"
     with pytest.raises(VragError, match=words):
         check_parameters(parameters(notebooks=LARGE, draws=draws))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"ks": [1, "three"]}, "ks is [1, 'three'], and 'three' is no whole number from 1 on."),
+        ({"ks": [1, 1, 3]}, "ks is [1, 1, 3], and 1 stands there more than once."),
+        ({"models": []}, "models is [], but 04_top_k_vs_one_in_k.ipynb takes one at least"),
+        ({"judge_samples": 0}, "judge_samples is 0; expected a whole number from 1 on."),
+        ({"run_with": {"batch_size": 0}}, "run_with: batch_size is 0; expected a whole number"),
+        ({"run_with": {"samples": 0}}, "run_with: samples is 0; expected a whole number from 1"),
+        ({"clue_position": 3}, "clue_position is 3; expected a whole number from -3 to 2"),
+        ({"clue_position": -6, "ks": [1, 5]}, "clue_position is -6; expected a whole number from"),
+    ],
+)
+def test_what_lies_outside_its_range_is_refused_by_check_and_run_in_the_same_words(
+    values: dict[str, object], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    file = tmp_path / "p.yaml"
+    file.write_text(yaml.safe_dump({"notebooks": ["04"], **values}), encoding="utf-8")
+    told = []
+    for refuse in (check_parameters, lambda file: run_notebooks([file])):
+        with pytest.raises(VragError) as refused:
+            refuse(file)
+        told.append(str(refused.value))
+    assert told[0] == told[1]
+    assert told[0].startswith(f"{file}: {words}")
+
+
+def test_a_clue_may_lie_at_any_place_among_the_fewest_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    file = tmp_path / "p.yaml"
+    for place in (-3, -1, 0, 2):
+        file.write_text(f"notebooks: [4]\nclue_position: {place}\n", encoding="utf-8")
+        (given,) = read_plan(file).given.values()
+        assert given == {"clue_position": place}
+
+
+def test_all_that_is_wrong_with_a_parameter_file_is_told_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    file = tmp_path / "p.yaml"
+    lines = "notebooks: [03]\ndata: field-guide-smal\nmodls: [a]\ndraws: 0\n"
+    file.write_text(f"{lines}run_with: {{devise: cpu, batch_size: 0}}\n", encoding="utf-8")
+    with pytest.raises(VragError) as refused:
+        read_plan(file)
+    told = str(refused.value).splitlines()
+    words = ["'field-guide-small'", "'modls'", "draws is 0", "'devise'", "batch_size is 0"]
+    assert len(told) == len(words)
+    for line, word in zip(told, words, strict=True):
+        assert line.startswith(f"{file}: ")
+        assert word in line
 
 
 def test_a_forecast_reads_a_benchmark_once_and_anew_when_its_file_changes(

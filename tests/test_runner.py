@@ -15,6 +15,7 @@ import nbformat
 import pytest
 
 from vrag_kit.runner.failures import memory_kills, why_it_failed
+from vrag_kit.runner.plan import read_plan
 
 
 def notebook(path: Path, parameters: str, *cells: str) -> None:
@@ -117,12 +118,35 @@ def test_a_parameter_file_says_which_notebooks_it_is_for(project: Path) -> None:
     for line, words in (
         ("", "Give it a line like `notebooks: [guide]`"),
         ("notebooks: [gide]", "'gide', which is neither a notebook nor a folder"),
-        ("notebooks: [gide]", "Did you mean 'guide'? There are: guide, 00_tour, guide/01_one"),
-        ("notebooks: guide", "Give it a line like `notebooks: [guide]`"),
+        ("notebooks: [gide]", "Did you mean 'guide'?"),
+        ("notebooks: [zzzz]", "There are:\n  guide\n  00_tour\n  guide/01_one\n"),
+        ("notebooks: [guide/0]", "say which:\n  guide/01_one\n  guide/02_two"),
+        ("notebooks: guide", "notebooks is 'guide', and no list. Write it as `notebooks: [guide]`"),
+        ("notebook: [guide]", "Did you mean `notebooks` by 'notebook'?"),
     ):
         mine.write_text(f"{line}\nk: 3\n", encoding="utf-8")
         refused = vrag(project, "run", "mine.yaml")
         assert (refused.returncode, words in refused.stderr) == (2, True), refused.stderr
+
+
+@pytest.mark.parametrize("entry", ["02", '"02"', "2", "two", "guide/02", "02_two"])
+def test_a_notebook_may_be_called_by_its_number_or_a_part_of_its_name(
+    project: Path, entry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    mine = project / "mine.yaml"
+    mine.write_text(f"notebooks: [{entry}]\n", encoding="utf-8")
+    assert [book.stem for book in read_plan(mine).given] == ["02_two"]
+
+
+def test_the_check_calls_folders_what_the_parameters_call_them(project: Path) -> None:
+    notebook(
+        project / "notebooks" / "guide" / "01_one.ipynb",
+        "built_dir = 'data/things'\nk = 1",
+        "open(f'{built_dir}/annotations.jsonl')",
+    )
+    done = vrag(project, "check", "params/guide/p.yaml")
+    assert "'data/things/annotations.jsonl'" in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("command", ["check", "run"])
@@ -156,7 +180,7 @@ def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(project: Path
     notebook(
         project / "notebooks" / "guide" / "01_one.ipynb",
         "k = 1",
-        "ratio = 1 / (k - 2)\nprint(ratio)",
+        "# NBVAL_CHECK_OUTPUT\n\nratio = 1 / (k - 2)\nprint(ratio)",
     )
     done = vrag(project, "run", "params/guide/p.yaml")
     assert done.returncode == 1

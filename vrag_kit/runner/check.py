@@ -151,10 +151,11 @@ def _check_models(values: Mapping[str, Any], how: Mapping[str, Any], report: _Re
             _once(report.missing, f"{problem} in its entry")
             continue
         samples = how["samples"]
-        if samples < 1 or (samples > 1 and model.deterministic):
-            greedy = "" if samples < 1 else ", as it decodes greedily, or another `decoding`"
-            wrong = f"model {model.name!r}: samples is {samples}; expected 1{greedy}"
-            report.missing.append(wrong)
+        if samples > 1 and model.deterministic:
+            wrong = (
+                f"model {model.name!r}: samples is {samples}; expected 1, as it decodes greedily"
+            )
+            report.missing.append(f"{wrong}, or another `decoding`")
             report.replace(RUN_WITH, {"samples": 1})
         usable.append(entry)
     if len(usable) < len(values["models"]):

@@ -19,7 +19,7 @@ from vrag_kit.retrieval.embedding import columns_of, embed_part
 from vrag_kit.retrieval.keeping import WHOLE, Columns, Part
 from vrag_kit.retrieval.manifests import documents_folder
 from vrag_kit.retrieval.stored import folders_below, stored_of
-from vrag_kit.runner.foresight import executed, harmless
+from vrag_kit.runner.foresight import executed, harmless, in_own_folders
 from vrag_kit.runner.parameters import RUN_WITH, WITHIN, declared
 from vrag_kit.runner.plan import name_of, read_plan
 from vrag_kit.runner.values import SEARCHING
@@ -91,7 +91,8 @@ def corpora_of(file: Path, only: Sequence[str]) -> Iterator[Corpus]:
             fault = executed(notebook, told, forecast.models)[1]
             corpora = [each for each in forecast.corpora if isinstance(each, Corpus)]
         if fault and not corpora:
-            why = why or f" {name_of(notebook)}, code cell {fault.cell}: {fault.words}"
+            words = in_own_folders(fault.words, settings, Path(scratch))
+            why = why or f" {name_of(notebook)}, code cell {fault.cell}: {words}"
         any_found = any_found or bool(corpora)
         yield from corpora
     if not any_found:

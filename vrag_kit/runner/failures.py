@@ -29,8 +29,9 @@ def memory_kills() -> int | None:
 
 def why_it_failed(output: Path, status: int, *, starved: bool) -> str:
     """The failing cell of an executed notebook: its number in the notebook as written,
-    its first line and error; or else how papermill ended. `starved`: memory may have been
-    short meanwhile, as far as that can be told (`memory_kills`).
+    its first line that is no comment, and its error; or else how papermill ended.
+    `starved`: memory may have been short meanwhile, as far as that can be told
+    (`memory_kills`).
     """
     log = output.with_suffix(".log")
     memory = "perhaps out of memory" if starved else "and not for want of memory"
@@ -49,9 +50,15 @@ def why_it_failed(output: Path, status: int, *, starved: bool) -> str:
             continue
         number += 1
         if fault := _fault(cell, died):
-            first = next(iter(cell.source.splitlines()), "")
-            return f"cell {number} `{first}`: {killed or fault}"
+            return f"cell {number} `{_first_line(cell.source)}`: {killed or fault}"
     return ended
+
+
+def _first_line(source: str) -> str:
+    """A cell's first line that is no comment; its first one where all are."""
+    lines = [line for line in source.splitlines() if line.strip()]
+    said = (line for line in lines if not line.lstrip().startswith("#"))
+    return next(said, next(iter(lines), ""))
 
 
 def _last_words(log: Path) -> str:

@@ -90,10 +90,11 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
             shown |= _answer_ids(space)
             if fault is None or (space.get("models") == [] and fault.behind_models):
                 continue
+            words = in_own_folders(fault.words, own, Path(scratch))
             if fault.asked:
-                partly[name_of(notebook)] = f"code cell {fault.cell} fails there: {fault.words}"
+                partly[name_of(notebook)] = f"code cell {fault.cell} fails there: {words}"
             else:
-                failed[name_of(notebook)] = fault.words
+                failed[name_of(notebook)] = words
         with ExitStack() as opened:
             places = sorted(forecast.stores)
             stores = [opened.enter_context(AnswerStore(place)) for place in places]
@@ -142,6 +143,14 @@ def harmless(settings: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
     if "batch_size" in settings.get(RUN_WITH, {}):
         changed[RUN_WITH] = {**settings[RUN_WITH], "batch_size": _AT_ONCE, "device": "cpu"}
     return changed
+
+
+def in_own_folders(words: str, settings: Mapping[str, Any], scratch: Path) -> str:
+    """Words in which the folders of `harmless` are called what the settings call them."""
+    for name, value in settings.items():
+        if name.endswith("_dir"):
+            words = words.replace(str(scratch / name), str(value))
+    return words
 
 
 def _copy_files(source: Path, target: Path) -> None:

@@ -14,24 +14,12 @@ import yaml
 from papermill import inspect_notebook
 
 from vrag_kit.errors import VragError
+from vrag_kit.runner.fitting import ENTRIES, misfit, misplaced_clue
 
-_ENTRIES = (
-    *("answerer", "checker", "extractor", "filter_model", "judge"),
-    *("image_service", "retriever", "rewriter", "text_retriever", "web_service", "writer"),
-)
-"""Parameters that name a model, and so may be a mapping with "model" and options."""
-MODELS = (*_ENTRIES, "guide_retriever", "models", "retrievers", "talker")
+MODELS = (*ENTRIES, "guide_retriever", "models", "retrievers", "talker")
 """Parameters that name models, one or several."""
-_SOURCES = ("articles", "data", "other_corpus", "pictures", "suite", "webqa")
-"""Parameters that name data, and so may be a mapping of files, or of data sets."""
-_FROM_ONE = frozenset(
-    (
-        *("draws", "evidence_draws", "example_draws", "position_draws", "swap_draws"),
-        *("batch_size", "chunk_tokens", "image_k", "judge_samples", "k_images", "k_texts"),
-        *("max_new_tokens", "most_clues", "votes", "web_k"),
-    )
-)
-"""Numbers of which there is one at least; of others, such as questions, 0 may mean all."""
+SERVES = "notebooks"
+"""The reserved line of a parameter file that says which notebooks it is for."""
 
 
 class _UniqueNames(yaml.SafeLoader):
@@ -98,17 +86,21 @@ def subsets(
 
     A value takes the place of the notebook's own, but for the mappings of `BY_KEY`: of
     those only the keys that are given do, the others stay as in the notebook. Raises
-    `VragError` for a name that no notebook declares, with the names that are, for such a
-    key of a mapping, and for a value of another type than the notebook's default.
+    `VragError` with all that is wrong, a line each: names that no notebook declares, with
+    those that are, such keys of a mapping, and values that a notebook cannot take (see
+    `misfit`).
     """
     defaults = {notebook: declared(notebook) for notebook in notebooks}
-    _refuse_unknown(values, set().union(*defaults.values()), where)
-    for notebook, names in defaults.items():
-        for name in names.keys() & values.keys():
-            _refuse_misfit(name, values[name], names[name], f"{where}: {name}", notebook)
+    faults = _unknown(values, [*set().union(*defaults.values()), SERVES])
+    for name, value in values.items():
+        faults += _first_misfit(name, value, defaults)
     for mapping in BY_KEY:
         if isinstance(values.get(mapping), Mapping):
-            _check_keys(mapping, values, list(defaults.values()), where)
+            faults += _wrong_keys(mapping, values[mapping], list(defaults.values()))
+    if not faults:
+        faults = [misplaced_clue({**names, **values}) for names in defaults.values()]
+    if told := [fault for fault in dict.fromkeys(faults) if fault]:
+        raise VragError("\n".join(f"{where}: {fault}" for fault in told))
     given = {}
     for notebook, names in defaults.items():
         own = {name: value for name, value in values.items() if name in names}
@@ -134,75 +126,43 @@ RARELY = {"samples": 1, "retry_failures": False}
 """Keys of `run_with` that notebooks do not show, and what they are when nobody sets them."""
 
 
-def _check_keys(
-    mapping: str, values: Mapping[str, Any], defaults: Sequence[Mapping[str, Any]], where: Path
-) -> None:
-    """Refuse keys of a mapping that no notebook has in its own, and values that misfit."""
+def _first_misfit(
+    name: str, value: Any, defaults: Mapping[Path, Mapping[str, Any]]
+) -> list[str]:  # Any: parameters are of any type
+    """What the first notebook says that cannot take a value; [] when all can."""
+    for notebook, names in defaults.items():
+        if name in names and (words := misfit(name, value, names[name], notebook.name)):
+            return [f"{name} {words}"]
+    return []
+
+
+def _wrong_keys(
+    mapping: str, given: Mapping[str, Any], defaults: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Keys of a mapping that no notebook has in its own, and values that misfit."""
     shown: dict[str, Any] = dict(RARELY) if mapping == RUN_WITH else {}
     for names in defaults:
-        shown |= names.get(mapping, {})
-    given = values[mapping]
-    _refuse_unknown(given, shown, where, of=f" in its {mapping}")
-    for key, value in given.items():
-        _refuse_misfit(key, value, shown[key], f"{where}: {mapping}: {key}", None)
+        own = names.get(mapping, {})
+        shown |= own if isinstance(own, Mapping) else {}
+    faults = _unknown(given, shown, of=f" in its {mapping}")
+    for key in given.keys() & shown.keys():
+        if words := misfit(key, given[key], shown[key]):
+            faults.append(f"{mapping}: {key} {words}")
+    return faults
 
 
-def _refuse_unknown(
-    values: Mapping[str, Any], known: Collection[str], where: Path, *, of: str = ""
-) -> None:
-    if unknown := sorted(set(values) - set(known)):
-        near: list[str] = []
-        for name in unknown:
-            near += get_close_matches(name, known, 1)
-        hints = "".join(f" Did you mean {match!r}?" for match in near)
-        raise VragError(
-            f"{where}: no notebook declares {', '.join(map(repr, unknown))}{of}.{hints}"
-            f" Declared are: {', '.join(sorted(known))}."
-        )
-
-
-def _refuse_misfit(name: str, value: Any, default: Any, what: str, notebook: Path | None) -> None:
-    if _fits(name, value, default):
-        return
-    who = f"{notebook.name} expects" if notebook else "expected is"
-    if name in _FROM_ONE and type(value) is int:
-        raise VragError(f"{what} is {value}; expected a whole number from 1 on.")
-    list_hint = (
-        " In YAML each item of a list begins with '- '." if isinstance(default, list) else ""
-    )
-    if _counts(default):
-        list_hint = f" Its items are whole numbers from 1 on, one at least.{list_hint}"
-    mapping_hint = (
-        f" In YAML: {name}: {{{next(iter(default))}: …}}." if isinstance(default, dict) else ""
-    )
-    raise VragError(
-        f"{what} is {value!r} ({type(value).__name__}), but {who}"
-        f" {type(default).__name__}, as in {name} = {default!r}.{list_hint}{mapping_hint}"
-    )
-
-
-def _fits(name: str, value: Any, default: Any) -> bool:
-    if isinstance(value, dict):
-        if name in _ENTRIES:
-            return isinstance(value.get("model"), str)
-        return name in _SOURCES or isinstance(default, dict) or name == "decoding"
-    if name in _ENTRIES and isinstance(value, str):
-        return True
-    if isinstance(value, bool) or isinstance(default, bool):
-        return isinstance(value, bool) and isinstance(default, bool)
-    if isinstance(default, float):
-        return isinstance(value, int | float)
-    if _counts(default):
-        return _counts(value)
-    if name in _FROM_ONE and isinstance(value, int):
-        return value > 0
-    return isinstance(value, type(default))
-
-
-def _counts(value: Any) -> bool:
-    """Whether a parameter is a list of numbers from 1 on, as `ks` are."""
-    whole = isinstance(value, list) and value
-    return bool(whole) and all(type(each) is int and each > 0 for each in value)
+def _unknown(values: Mapping[str, Any], known: Collection[str], *, of: str = "") -> list[str]:
+    unknown = sorted(map(str, set(values) - set(known)))
+    if not unknown:
+        return []
+    near: list[str] = []
+    for name in unknown:
+        near += get_close_matches(name, known, 1)
+    hints = "".join(f" Did you mean {match!r}?" for match in near)
+    return [
+        f"no notebook declares {', '.join(map(repr, unknown))}{of}.{hints} Declared are:"
+        f" {', '.join(sorted(set(known) - {SERVES}))}."
+    ]
 
 
 def models_in(values: Mapping[str, Any]) -> list[Any]:  # Any: entries, as YAML has them

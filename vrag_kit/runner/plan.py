@@ -7,7 +7,7 @@ runs/visual_rag/demo/visual_rag/02_….ipynb    its copy that was run with that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,11 +18,8 @@ from nbformat import NotebookNode
 
 from vrag_kit.errors import VragError
 from vrag_kit.runner.clusters import CLUSTER, read_cluster
-from vrag_kit.runner.parameters import read_parameters, subsets
+from vrag_kit.runner.parameters import SERVES, read_parameters, subsets
 from vrag_kit.workspace import project_root
-
-SERVES = "notebooks"
-"""The reserved line of a parameter file that says which notebooks it is for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,25 +65,32 @@ def read_notebook(path: Path) -> NotebookNode:
 def read_plan(parameter_file: Path) -> Plan:
     """The plan of a parameter file.
 
-    Its line `notebooks:` names the notebooks that it is for, or folders of them; without
-    that line a file in params/<folder>/ is for notebooks/<folder>/; `cluster:` names who
-    executes them. Raises `VragError` for
-    a file that is neither, for a notebook that does not exist, and for parameters that no
-    notebook could run with (see `read_parameters` and `subsets`), mistyped names of drawn
-    data among them.
+    Its line `notebooks:` names the notebooks that it is for, by a name, its beginning or
+    another part of it that no other has, or folders of them; without that line a file in
+    params/<folder>/ is for notebooks/<folder>/; `cluster:` names who executes them. Raises
+    `VragError`, a line for each fault, for a file that is neither, for a notebook that does
+    not exist, and for parameters that no notebook could run with (see `read_parameters`
+    and `subsets`), mistyped names of drawn data among them.
     """
     values = read_parameters(parameter_file)
     wanted = values.pop(SERVES, None)
     told = values.pop(CLUSTER, None)
     cluster = read_cluster(told, f"{parameter_file}: {CLUSTER}") if told else ""
-    _check_names(values, parameter_file)  # first: that a file elsewhere lacks a line, is no fault
+    faults = _wrong_names(values, parameter_file)
     params = project_root() / "params"
     below = parameter_file.absolute().resolve()
     inside = below.is_relative_to(params.resolve())
     place = below.relative_to(params.resolve()) if inside else Path(below.name)
     if wanted is None and len(place.parts) > 1:
         wanted = [place.parent.as_posix()]
-    given = subsets(_notebooks(wanted, parameter_file), values, parameter_file)
+    given: Mapping[Path, dict[str, Any]] = {}
+    try:
+        notebooks = _notebooks(wanted, values, parameter_file)
+        given = subsets(notebooks, values, parameter_file)
+    except VragError as error:
+        faults.append(str(error))
+    if faults:
+        raise VragError("\n".join(faults))
     return Plan(
         file=parameter_file,
         given=given,
@@ -95,23 +99,27 @@ def read_plan(parameter_file: Path) -> Plan:
     )
 
 
-def _check_names(values: Mapping[str, Any], where: Path) -> None:
-    """Refuse the name of data that is not drawn, before a notebook runs into it; what a
-    built benchmark has not got, only those notebooks miss that need it.
+def _wrong_names(values: Mapping[str, Any], where: Path) -> list[str]:
+    """Names of data that is not drawn, told before a notebook runs into them; what a built
+    benchmark has not got, only those notebooks miss that need it.
     """
     from vrag_kit.building.deciding import NOT_GIVEN
     from vrag_kit.fieldguide.checking import check_source  # heavy: it can draw
 
+    faults = []
     for parameter, value in values.items():
         if isinstance(value, str | Mapping) and value not in ("", NOT_GIVEN):
             try:
                 check_source(parameter, value)
             except VragError as error:
-                raise VragError(f"{where}: {error}") from None
+                faults.append(f"{where}: {error}")
+    return faults
 
 
-def _notebooks(wanted: object, where: Path) -> list[Path]:
-    """The notebooks that names, or names of folders, stand for."""
+def _notebooks(wanted: object, others: Mapping[str, Any], where: Path) -> list[Path]:
+    """The notebooks that names, or names of folders, stand for; `others` are the file's
+    other lines.
+    """
     known = {name_of(notebook): notebook for notebook in all_notebooks()}
     if not known:
         raise VragError(
@@ -120,20 +128,55 @@ def _notebooks(wanted: object, where: Path) -> list[Path]:
         )
     folders = sorted({name.rpartition("/")[0] for name in known} - {""})
     if not isinstance(wanted, list) or not wanted:
-        raise VragError(
-            f"{where}: which notebooks it is for, it does not say. Give it a line like"
-            f" `{SERVES}: [{', '.join(folders) or next(iter(known))}]`, with names of notebooks or"
-            " of their folders; or put it into params/<folder>/, for those in notebooks/<folder>/."
-        )
+        raise VragError(f"{where}: {_no_list(wanted, others, folders or list(known))}")
     chosen: dict[Path, None] = {}
+    faults = []
     for entry in wanted:
-        inside = [name for name in known if name == entry or name.startswith(f"{entry}/")]
-        if not inside:
-            near = get_close_matches(str(entry), [*known, *folders], 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise VragError(
-                f"{where}: {SERVES} names {entry!r}, which is neither a notebook nor a folder in"
-                f" {notebooks_folder()}.{hint} There are: {', '.join([*folders, *known])}."
-            )
-        chosen.update(dict.fromkeys(known[name] for name in inside))
+        try:
+            chosen.update(dict.fromkeys(known[name] for name in _named(entry, known, folders)))
+        except VragError as error:
+            faults.append(f"{where}: {SERVES} names {entry!r}, which is {error}")
+    if faults:
+        raise VragError("\n".join(faults))
     return list(chosen)
+
+
+def _no_list(wanted: object, others: Mapping[str, Any], folders: Sequence[str]) -> str:
+    """What to write where no list says which notebooks a file is for."""
+    if isinstance(wanted, str | int) and wanted != "":
+        return f"{SERVES} is {wanted!r}, and no list. Write it as `{SERVES}: [{wanted}]`."
+    near = get_close_matches(SERVES, others, 1)
+    hint = f" Did you mean `{SERVES}` by {near[0]!r}?" if near else ""
+    return (
+        f"which notebooks it is for, it does not say.{hint} Give it a line like"
+        f" `{SERVES}: [{', '.join(folders)}]`, with names of notebooks or of their folders; or put"
+        " it into params/<folder>/, for those in notebooks/<folder>/."
+    )
+
+
+def _named(entry: object, known: Iterable[str], folders: Sequence[str]) -> list[str]:
+    """The names that an entry stands for: of one notebook, or of all in a folder. A number
+    is that of a notebook's name, which YAML reads without its nought.
+    """
+    part = f"{entry:02d}" if type(entry) is int else str(entry)
+    if inside := [name for name in known if name == part or name.startswith(f"{part}/")]:
+        return inside
+    begins = [name for name in known if name.rpartition("/")[2].startswith(part)]
+    found = begins or [name for name in known if part in name]
+    if len(found) == 1:
+        return found
+    if found:
+        raise VragError(f"a part of several names; say which:{_lines(found)}")
+    near = get_close_matches(part, [*known, *folders], 1)
+    if near:
+        raise VragError(
+            f"neither a notebook nor a folder in {notebooks_folder()}. Did you mean {near[0]!r}?"
+        )
+    raise VragError(
+        f"neither a notebook nor a folder in {notebooks_folder()}. There are:"
+        f"{_lines([*folders, *known])}"
+    )
+
+
+def _lines(names: Iterable[str]) -> str:
+    return "".join(f"\n  {name}" for name in names)

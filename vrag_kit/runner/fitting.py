@@ -1,0 +1,105 @@
+"""What speaks against the value of a parameter: its type, its range, what it leaves out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+ENTRIES = (
+    *("answerer", "checker", "extractor", "filter_model", "judge"),
+    *("image_service", "retriever", "rewriter", "text_retriever", "web_service", "writer"),
+)
+"""Parameters that name a model, and so may be a mapping with "model" and options."""
+_SOURCES = ("articles", "data", "other_corpus", "pictures", "suite", "webqa")
+"""Parameters that name data, and so may be a mapping of files, or of data sets."""
+_FROM_ONE = frozenset(
+    (
+        *("draws", "evidence_draws", "example_draws", "position_draws", "swap_draws"),
+        *("batch_size", "chunk_tokens", "image_k", "judge_samples", "k_images", "k_texts"),
+        *("max_new_tokens", "most_clues", "samples", "votes", "web_k"),
+    )
+)
+"""Numbers of which there is one at least; of others, such as questions, 0 may mean all."""
+_ASKED = ("models", "retrievers")
+"""Lists of which a notebook takes one item at least, where it names some itself."""
+
+
+def misfit(name: str, value: Any, default: Any, notebook: str = "") -> str:
+    """Why a parameter cannot be `value` where a notebook has `default`, as in "is 0;
+    expected a whole number from 1 on."; "" when nothing speaks against it.
+    """
+    # Any: parameters are of any type
+    if _counts(default) and isinstance(value, list):
+        return "" if _counts(value) else _no_counts(name, value, default)
+    if name in _FROM_ONE and type(value) is int and value < 1:
+        return f"is {value}; expected a whole number from 1 on."
+    if name in _ASKED and value == [] and default:
+        return f"is [], but {notebook} takes one at least, as in {name} = {default!r}."
+    if _fits(name, value, default):
+        return ""
+    who = f"{notebook} expects" if notebook else "expected is"
+    list_hint = (
+        " In YAML each item of a list begins with '- '." if isinstance(default, list) else ""
+    )
+    if _counts(default):
+        list_hint = f" Its items are {_COUNTS}.{list_hint}"
+    mapping_hint = (
+        f" In YAML: {name}: {{{next(iter(default))}: …}}." if isinstance(default, dict) else ""
+    )
+    return (
+        f"is {value!r} ({type(value).__name__}), but {who} {type(default).__name__}, as in"
+        f" {name} = {default!r}.{list_hint}{mapping_hint}"
+    )
+
+
+def misplaced_clue(values: Mapping[str, Any]) -> str:
+    """Why the clue cannot lie at `clue_position` among the fewest images of `ks` in which
+    it has company; "" when it can, or nothing is said of it.
+    """
+    among = [k for k in values.get("ks", ()) if k > 1]
+    place = values.get("clue_position")
+    if place is None or not among or -min(among) <= place < min(among):
+        return ""
+    last = min(among) - 1
+    return (
+        f"clue_position is {place}; expected a whole number from {-min(among)} to {last}, as a"
+        f" clue is shown among {min(among)} images (ks): 0 is the first place, -1 the last."
+    )
+
+
+_COUNTS = "whole numbers from 1 on, each once, one at least"
+
+
+def _no_counts(name: str, value: list[Any], default: Any) -> str:
+    """Why a list is none of numbers such as `ks` are."""
+    wrong = [each for each in value if not _is_count(each)]
+    what = f", and {wrong[0]!r} is no whole number from 1 on" if wrong else ""
+    if value and not wrong:
+        twice = next(each for each, times in Counter(value).items() if times > 1)
+        what = f", and {twice} stands there more than once"
+    return f"is {value!r}{what}. Its items are {_COUNTS}, as in {name} = {default!r}."
+
+
+def _fits(name: str, value: Any, default: Any) -> bool:
+    if isinstance(value, dict):
+        if name in ENTRIES:
+            return isinstance(value.get("model"), str)
+        return name in _SOURCES or isinstance(default, dict) or name == "decoding"
+    if name in ENTRIES and isinstance(value, str):
+        return True
+    if isinstance(value, bool) or isinstance(default, bool):
+        return isinstance(value, bool) and isinstance(default, bool)
+    if isinstance(default, float):
+        return isinstance(value, int | float)
+    return isinstance(value, type(default))
+
+
+def _counts(value: Any) -> bool:
+    """Whether a parameter is a list of numbers from 1 on, as `ks` are."""
+    whole = isinstance(value, list) and value and all(map(_is_count, value))
+    return bool(whole) and len(set(value)) == len(value)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value > 0
