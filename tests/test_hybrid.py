@@ -133,6 +133,7 @@ def test_the_figure_has_a_line_a_data_set_and_modality_and_pooled_ones_below() -
     by = ["dataset", "modality", "k", "retriever", "metric"]
     results = in_percent(summarise(recall, by))
     figure = hybrid_figure(results, in_percent(fused_less_each(recall)))
+    assert "In brackets: n." in figure.get_supxlabel()
     levels, differences = figure.axes
     names = [label.get_text() for label in levels.get_yticklabels()]
     assert names[:3] == ["A, pictures (2)", "A, texts (1)", "B, pictures (1)"]

@@ -82,6 +82,7 @@ def test_hits_and_accuracies_meet_by_retriever_and_scenario_and_are_drawn() -> N
     assert set(both["found"]) == {0.5}
     assert set(both["right"]) == {0.25}
     figure = found_and_right_figure({"ours": both, "as printed": PRINTED})
+    assert "in brackets its 95 % interval" in figure.get_supxlabel()
     assert [axis.get_xlabel() for axis in figure.axes] == [
         "hit@5 (%), n = 9",
         "recall@5 (%), n = 9",

@@ -123,6 +123,7 @@ def test_one_question_of_each_scenario_is_shown_with_its_pictures(drawn: Benchma
     assert len(set(scenarios)) == 9
     assert chosen[2] == odd
     figure = examples_figure(drawn, judged, chosen[:3], "m")
+    assert "←: the right option" in figure.get_supxlabel()
     words = figure.axes[8].get_xlabel()
     assert "✓ alone\n✓ GT\n✗ retrieved" in words
     assert sum(len(axis.images) for axis in figure.axes) == 9

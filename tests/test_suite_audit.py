@@ -221,7 +221,10 @@ def test_figures_draw_each_check_and_each_inequality(checks: pd.DataFrame) -> No
     left, right = audit_figure(checks).axes
     assert len(left.get_yticks()) == checks["check"].nunique()
     assert right.get_yticklabels()[0].get_text().startswith("Table 4 from the rows")
-    panels = inequality_figure(inequalities(TABLES)).axes
+    assert "In brackets: tables" in left.figure.get_supxlabel()
+    figure = inequality_figure(inequalities(TABLES))
+    assert "orange: not allowed" in figure.get_supxlabel()
+    panels = figure.axes
     assert [panel.get_title() for panel in panels] == [
         "H + F + SK at most 100: 165 of 210",
         "H + P at most 100: 209 of 210",

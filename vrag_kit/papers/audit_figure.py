@@ -42,6 +42,7 @@ def audit_figure(checks: pd.DataFrame, apart: pd.DataFrame) -> Figure:
     figure, (axes,) = new_figure(1, 2, (13.5, height), width_ratios=(1.25, 1))
     _findings(axes[0], audit_summary(checks))
     _apart(axes[1], apart)
+    figure.supxlabel("In brackets: tables and figures of the paper.", fontsize=9)
     return figure
 
 

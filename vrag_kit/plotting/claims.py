@@ -86,6 +86,7 @@ def checker_figure(
     told = beside[drawn & (beside["n"] > 0)]
     labelled = told[told["labels"] == "corrected"]["n_labelled"]
     words = f"n = {_range(told['n'])} answers a mark, {_range(labelled)} of them labelled"
+    words += "; unread: without a verdict that could be read"
     figure.suptitle(f"Bars: 95 % intervals; {words}", fontsize=9)
     return figure
 

@@ -39,7 +39,9 @@ def classes_figure(
         axis.grid(axis="x", visible=False)
         axis.tick_params(labelleft=True)
     axes[0].set(ylabel="percent", ylim=(0, 103))
-    note = "Bars: 95 % intervals over questions; below each metric its answers."
+    note = (
+        "Bars: 95 % intervals over questions, where there are any; below each metric its answers."
+    )
     figure.supxlabel(note + (f" Grey: {printed_is}." if printed_is else ""), fontsize=9)
     return figure
 

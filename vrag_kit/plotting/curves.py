@@ -64,7 +64,9 @@ def _panel(axis: Axes, table: pd.DataFrame) -> None:
     for name, line in ours.sort_values("k").groupby("line", sort=False):
         x = line["k"] + shifts[name]
         label = f"{name} (n = {int(line['n'].max()):,})"
-        axis.plot(x, line["value"], "o-", color=colors[name], markersize=4.5, label=label)
+        axis.plot(
+            x, line["value"], "o-", color=colors[name], markersize=4.5, label=label, clip_on=False
+        )
         axis.vlines(x, line["ci_low"], line["ci_high"], color=colors[name], linewidth=1.1)
     theirs = table[table["printed"].astype(bool)]
     for name, line in theirs.sort_values("k").groupby("line", sort=False):

@@ -39,6 +39,11 @@ def examples_figure(
         row = cast(Mapping[str, float], scores.loc[query_id])
         column[2].set_xlabel(_words(query, row), fontsize=7.5, loc="left")
     figure.suptitle(f"{benchmark.name}: one question of each scenario, answered by {model}")
+    figure.supxlabel(
+        f"←: the right option. ✓ right, ✗ wrong, – not asked, with: {', '.join(SETTINGS.values())}."
+        " Green frame: a ground-truth picture.",
+        fontsize=9,
+    )
     return figure
 
 

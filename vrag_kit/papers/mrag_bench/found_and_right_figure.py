@@ -40,7 +40,8 @@ def found_and_right_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=9)
     figure.supxlabel(
-        "Large: overall, with 95 % intervals where there are any; small: a scenario each.",
+        "Large: overall, with 95 % intervals where there are any; small: a scenario each."
+        " r: of the large ones, in brackets its 95 % interval.",
         fontsize=9,
     )
     return figure

@@ -72,8 +72,8 @@ def inequality_figure(rows: pd.DataFrame) -> Figure:
         axis.set_title(f"{name}: {_share(rows, name)}")
     axes[0][0].set_ylabel("table")
     letters = ", ".join(f"{short} {word}" for short, word in _WORDS.items())
-    words = "points above what RAGChecker's definitions allow (below 0: allowed)"
-    figure.supxlabel(f"{words}; {letters}", fontsize=11)
+    words = "points above what RAGChecker's definitions allow (orange: not allowed)"
+    figure.supxlabel(f"{words}; above: rows that obey\n{letters}", fontsize=11)
     return figure
 
 

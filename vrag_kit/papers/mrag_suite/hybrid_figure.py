@@ -46,7 +46,9 @@ def hybrid_figure(results: pd.DataFrame, gains: pd.DataFrame) -> Figure:
     axes[1].axvline(0, color=DARK, linewidth=1)
     _frame(axes, lines, len(lines) - len(_lines(pooled)))
     _legend(figure, axes[0], colors)
-    figure.supxlabel("Bars: 95 % intervals. Grey ticks: a random order.", fontsize=9)
+    figure.supxlabel(
+        "Bars: 95 % intervals. In brackets: n. Grey ticks: a random order.", fontsize=9
+    )
     return figure
 
 

@@ -53,6 +53,7 @@ def one_of_each_figure(suite: Mapping[str, Benchmark]) -> Figure:
         axis.set_axis_off()
     for axis, (name, benchmark) in zip(axes.flat, suite.items(), strict=False):
         _one(axis, name, benchmark)
+    figure.supxlabel("Framed: a document that answers. →: an accepted answer.", fontsize=9)
     return figure
 
 
