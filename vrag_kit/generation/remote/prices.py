@@ -18,8 +18,8 @@ class Prices:
     @classmethod
     def of(cls, told: Sequence[float]) -> Prices:
         """From two or three numbers: prompt, answer, and cached where that differs."""
-        prompt, answer, *cached = told
-        return cls(prompt, answer, cached[0] if cached else prompt)
+        cached = told[2] if len(told) > 2 else told[0]
+        return cls(told[0], told[1], cached)
 
     def cost(self, tokens: Mapping[str, int]) -> float:
         """US dollars for tokens of a `prompt`, of which some were `cached`, and of a
