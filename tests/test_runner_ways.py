@@ -45,6 +45,22 @@ def test_each_of_two_notebooks_at_once_gets_half_the_cores_and_logs_tell_when(
     assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ threads", log, re.MULTILINE), log
 
 
+def test_a_line_is_in_the_log_while_its_notebook_still_runs(project: Path) -> None:
+    waits = """
+import pathlib, time
+log = pathlib.Path("runs/guide/p/guide/01_one.log")
+deadline = time.monotonic() + 20
+while "the first line" not in log.read_text() and time.monotonic() < deadline:
+    time.sleep(0.05)
+print("in time:", time.monotonic() < deadline)
+"""
+    notebook(
+        project / "notebooks" / "guide" / "01_one.ipynb", "k = 1", "print('the first line')", waits
+    )
+    done = vrag(project, "run", P, "--only", "01")
+    assert "in time: True" in done.stdout, done.stdout
+
+
 def test_several_test_processes_share_the_cores_too() -> None:
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     assert workers == 1 or int(os.environ["OMP_NUM_THREADS"]) <= max(1, cores() // workers)

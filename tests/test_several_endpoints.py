@@ -157,6 +157,42 @@ def test_one_that_is_not_there_at_the_beginning_is_done_without(
     assert capsys.readouterr().out.count(f"{gone.url} does not answer") == 1
 
 
+@pytest.mark.parametrize(
+    "plan",
+    ["page", "status 404 no such model", "status 401 no", "status 400 what", "choiceless"],
+)
+def test_one_that_answers_wrongly_from_the_first_call_on_is_left_out(
+    plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with StrangeServer({TRIAL: [plan], "number": [plan]}) as bad, StrangeServer(seconds=0.02) as good:
+        answers = ask(connect(bad.url, good.url), tmp_path)
+        assert all_good(answers)
+        assert {each.fields["endpoint"] for each in answers} == {good.url}
+    printed = capsys.readouterr().out
+    assert len(re.findall(f"{bad.url} .*the others go on.* tried again", printed)) == 1
+    assert "answers now" not in printed
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        ("page", "does not answer as an OpenAI-compatible endpoint does"),
+        ("status 404 no such model", "there is no model 'strange', or the URL is wrong"),
+        ("choiceless", "replies with no choice.*Nor can"),
+    ],
+)
+def test_where_all_answer_wrongly_the_reason_is_the_error(
+    plan: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        StrangeServer({TRIAL: [plan], "number": [plan]}) as a,
+        StrangeServer({TRIAL: [plan], "number": [plan]}) as b,
+        pytest.raises(VragError, match=words),
+    ):
+        ask(connect(a.url, b.url), tmp_path)
+    assert "go on" not in capsys.readouterr().out
+
+
 def test_where_none_answers_it_is_said_as_of_one(tmp_path: Path) -> None:
     with StrangeServer() as a, StrangeServer() as b:
         pass

@@ -99,8 +99,8 @@ THREADS = ("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 def execute(notebook: Path, output: Path, parameters: Mapping[str, Any], crew: Crew) -> int:
     """Execute a notebook; returns papermill's exit status, negative for a signal.
 
-    All that it prints goes with times to the log beside `output`, and to the screen but
-    for the traceback of an error. The process is one of `crew` while it lives, and ends
+    All that it prints goes with times, line by line as it comes, to the log beside
+    `output`, and to the screen but for the traceback of an error. The process is one of `crew` while it lives, and ends
     with this one, whatever ends that.
     """
     name = notebook.relative_to(crew.root / "notebooks").with_suffix("").as_posix()
@@ -110,7 +110,7 @@ def execute(notebook: Path, output: Path, parameters: Mapping[str, Any], crew: C
     options = ["--no-progress-bar", "--stdout-file", "-", "--stderr-file", "-"]
     options += ["--cwd", str(crew.root), "--start-timeout", "300"]
     command = [sys.executable, "-c", _FIRST_TO_GO, str(notebook), str(output), "-f", str(given)]
-    with output.with_suffix(".log").open("w", encoding="utf-8") as log:
+    with output.with_suffix(".log").open("w", encoding="utf-8", buffering=1) as log:
         process = subprocess.Popen(
             [*command, *options],
             stdin=subprocess.PIPE,  # nothing is written: it is closed when we end

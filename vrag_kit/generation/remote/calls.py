@@ -90,9 +90,11 @@ class Calls:
         """As `try_once`, without a second attempt; also what the server tells of its
         model: `model`, and root, revision, max_model_len where it knows of them.
 
-        Raises `NobodyError` where nobody answers.
+        Raises `NobodyError` where nobody answers, or without any choice of words.
         """
         completion = self._first(fields, self._hasty)
+        if not completion.choices:
+            raise NobodyError(f"{self._owner} cannot be asked: {self.url} replies with no choice.")
         about = {"model": getattr(completion, "model", None), **self._card()}
         told = {name: str(value) for name, value in about.items() if value is not None}
         return count_tokens(completion), told

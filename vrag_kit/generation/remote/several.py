@@ -25,6 +25,10 @@ _LONGEST_REST = 300.0
 _GONE = "does not answer, or answers wrongly: the others go on, and it is tried again now and then"
 
 
+class _OtherModelError(VragError):
+    """A server tells another thing of its model than the first one."""
+
+
 @dataclass(slots=True)
 class _Server:
     """One of the servers, and how it fares."""
@@ -69,9 +73,9 @@ class SeveralCalls:
         """One short call to each; returns the tokens of one of them, none where one does
         not count them.
 
-        Raises `VragError` where none answers, where one refuses the key, the model or a
-        field, and where two serve different models. One that does not answer in time
-        joins later.
+        One that refuses the key, the model or a field, or answers no words, is left out
+        while another answers; one that does not answer in time joins later. Raises
+        `VragError` where none answers, and where two serve different models.
         """
         self._fields = fields
         with self._changed:
@@ -81,14 +85,15 @@ class SeveralCalls:
             self._changed.wait_for(lambda: not self._trying(), _OTHERS_MAY_TAKE)
             problems = [server.problem for server in self._servers if server.problem]
             for problem in problems:
-                if not isinstance(problem, NobodyError):
+                told = not self._met() and not isinstance(problem, NobodyError)
+                if told or isinstance(problem, _OtherModelError):
                     raise problem
             if not self._met():
                 others = ", ".join(server.calls.url for server in self._servers[1:])
                 raise NobodyError(f"{self._servers[0].problem} Nor can {others} be asked.")
             for server in self._servers:
                 if server.problem:
-                    self._say(server, _GONE)
+                    self._say(server, _why_not(server.problem))
             return self._tokens
 
     def reply(self, messages: Sequence[Fields], fields: Fields, limit: int) -> tuple[Reply, bool]:
@@ -214,7 +219,8 @@ class SeveralCalls:
         self._put_to_rest(server)
         if not isinstance(problem, NobodyError):
             server.met = False
-            self._say(server, f"is left out: {problem}")
+            if self._met():
+                self._say(server, _why_not(problem))
 
     def _difference(self, about: Mapping[str, str], server: _Server) -> VragError | None:
         """What is wrong where a server tells another thing of its model than the first
@@ -222,9 +228,16 @@ class SeveralCalls:
         """
         for name in about:
             if name in self._about and about[name] != self._about[name]:
-                return VragError(
+                return _OtherModelError(
                     f"{self._owner}: {server.calls.url} serves {name} {about[name]!r}, and"
                     f" {self._told_by} serves {name} {self._about[name]!r}. All must serve the same"
                     " model: start them alike, or make two entries of them, with a `name` each."
                 )
         return None
+
+
+def _why_not(problem: VragError) -> str:
+    """What is said of a server that cannot be asked while others can."""
+    if isinstance(problem, NobodyError):
+        return _GONE
+    return f"is left out, the others go on, and it is tried again now and then: {problem}"
