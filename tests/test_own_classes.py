@@ -217,6 +217,20 @@ def test_rows_that_do_not_fit_are_refused_by_their_shape(
         search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path)
 
 
+def test_rows_may_come_one_after_the_other_and_what_fails_is_named(
+    mine: Write, texts: Benchmark, tmp_path: Path
+) -> None:
+    mine(LETTERS)
+    (usual,) = search_all(texts, ["mine:Letters"], k=2, cache_dir=tmp_path / "usual").values()
+    mine(LETTERS.replace("return np.array(", "return iter("))
+    (run,) = search_all(texts, ["mine:Letters"], k=2, cache_dir=tmp_path / "lazy").values()
+    assert run.equals(usual)
+    mine(LETTERS.replace('print("encoding")', '{}["colour"]'))
+    words = r"retriever Letters: its class .* KeyError: 'colour', in .*mine.py, line 12"
+    with pytest.raises(VragError, match=words):
+        search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path / "failing")
+
+
 def test_a_forecast_knows_what_was_searched_and_encodes_nothing(
     mine: Write, texts: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -320,6 +334,26 @@ class Wrong:
     def generate(self, prompts):
         return [None for _ in prompts]
 
+class Text:
+    def generate(self, prompts):
+        return "x"  # as long as the batch
+
+class Mapped:
+    def generate(self, prompts):
+        return {"q1": "Answer: red"}
+
+class Lazy:
+    def generate(self, prompts):
+        return (f"Answer: red" for _ in prompts)
+
+class Fails:
+    def generate(self, prompts):
+        return [{}["colour"] for _ in prompts]
+
+class FailsLate:
+    def generate(self, prompts):
+        return (int("four") for _ in prompts)
+
 class Coin:
     deterministic = False
     def generate(self, prompts, sample):
@@ -368,7 +402,11 @@ def test_an_object_answers_too_once_it_says_what_its_answers_are_kept_under(
     [
         ("Silent", "generate returned 0 replies for 1 prompts; expected one for each"),
         ("Wrong", "generate returned None for a prompt; expected a text, or a"),
-        ("Sayz", "no class 'Sayz'; it has Says, Silent, Wrong, Coin. Did you mean 'mine:Says'"),
+        ("Text", r"model Text: generate returned a text \('x'\); expected a list of texts"),
+        ("Mapped", r"generate returned a dict \(.*\); expected a list of texts"),
+        ("Fails", r"model Fails: its class Fails failed with KeyError: 'colour', in .*mine.py, l"),
+        ("FailsLate", r"class FailsLate failed with ValueError: .*, in .*mine.py, line 3\d\."),
+        ("Sayz", "no class 'Sayz'; it has Says, Silent, .*, Coin. Did you mean 'mine:Says'"),
     ],
 )
 def test_what_is_wrong_with_a_model_is_said(
@@ -377,6 +415,13 @@ def test_what_is_wrong_with_a_model_is_said(
     mine(SAYS)
     with pytest.raises(VragError, match=words):
         asked([f"mine:{name}"], texts, tmp_path)
+
+
+def test_replies_may_come_one_after_the_other(
+    mine: Write, texts: Benchmark, tmp_path: Path
+) -> None:
+    mine(SAYS)
+    assert set(asked(["mine:Lazy"], texts, tmp_path)["answer"]) == {"red"}
 
 
 JUDGES = """
@@ -388,6 +433,14 @@ class Long:
 class Beyond:
     def score(self, query, answer):
         return 2
+
+class Texts:
+    def score(self, query, answer):
+        return "0.5"
+
+class Fails:
+    def score(self, query, answer):
+        return {}[answer]
 
 class Nothing:
     pass
@@ -404,6 +457,10 @@ def test_a_judges_scale_and_what_it_cannot_say_are_kept(mine: Write, texts: Benc
     assert set(judged["worst"]) == {-1}
     with pytest.raises(VragError, match=r"score returned 2 for 'one' .*a number from 0 to 1"):
         judge_all(load_judge("mine:Beyond"), texts, answers)
+    with pytest.raises(VragError, match=r"score returned '0.5' for 'one' .*a number from 0 to 1"):
+        judge_all(load_judge("mine:Texts"), texts, answers)
+    with pytest.raises(VragError, match=r"judge Fails: .* KeyError: 'one', in .*mine.py, line 17"):
+        judge_all(load_judge("mine:Fails"), texts, answers)
     with pytest.raises(VragError, match="found Nothing with neither score nor generate"):
         load_judge("mine:Nothing")
 

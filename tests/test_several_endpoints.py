@@ -164,7 +164,10 @@ def test_one_that_is_not_there_at_the_beginning_is_done_without(
 def test_one_that_answers_wrongly_from_the_first_call_on_is_left_out(
     plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with StrangeServer({TRIAL: [plan], "number": [plan]}) as bad, StrangeServer(seconds=0.02) as good:
+    with (
+        StrangeServer({TRIAL: [plan], "number": [plan]}) as bad,
+        StrangeServer(seconds=0.02) as good,
+    ):
         answers = ask(connect(bad.url, good.url), tmp_path)
         assert all_good(answers)
         assert {each.fields["endpoint"] for each in answers} == {good.url}

@@ -10,7 +10,9 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -114,6 +116,36 @@ def open_own(
         name=_name(name or getattr(made, "name", None) or made_by.__name__, owner),
         fingerprint=_hash(spec, told, str(own) if own else getattr(module, _READ)),
     )
+
+
+@contextmanager
+def own_code(owner: str, made: Made) -> Iterator[None]:
+    """What code of `made` raises in here becomes a `VragError` that names `owner`
+    ("model x"), and the file and line of its class.
+    """
+    try:
+        yield
+    except VragError:
+        raise
+    except Exception as error:  # whatever code that is not ours does
+        calls = traceback.extract_tb(error.__traceback__)[1:]
+        home = getattr(sys.modules.get(type(made).__module__), "__file__", None)
+        own = [call for call in calls if call.filename == home] or calls[-1:]
+        where = f", in {own[-1].filename}, line {own[-1].lineno}" if own else ""
+        raise VragError(
+            f"{owner}: its class {type(made).__name__} failed with {type(error).__name__}:"
+            f" {error}{where}."
+        ) from error
+
+
+def listed(found: object, owner: str) -> list[object]:
+    """The items of a list, or of what can be listed, that a method of one's own has
+    returned; raises `VragError` for a text or a mapping, whose items are not meant.
+    """
+    if isinstance(found, Iterable) and not isinstance(found, str | bytes | Mapping):
+        return list(found)
+    said = "a text" if isinstance(found, str) else f"a {type(found).__name__}"
+    raise VragError(f"{owner} returned {said} ({str(found)[:60]!r}); expected a list of texts.")
 
 
 def _given(made: Made, what: str, needed: Sequence[str], one_of: Sequence[str]) -> Own:

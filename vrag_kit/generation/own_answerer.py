@@ -10,7 +10,7 @@ from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Forecast, Reply, Size, all_images, text_of
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, open_own
+from vrag_kit.own_classes import Own, listed, open_own, own_code
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Prompt
 
@@ -59,13 +59,12 @@ class OwnAnswerer:
         """Nothing: its class gets ready when it is first asked."""
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
-        """One reply a prompt; raises `VragError` for another number, and for what is
-        neither a text nor a `Reply`.
+        """One reply a prompt; raises `VragError` for another number, for what is neither
+        a text nor a `Reply`, and for what its class raises.
         """
-        if self._counts_samples:
-            found = list(self._made.generate(prompts, sample=sample))
-        else:
-            found = list(self._made.generate(prompts))
+        told = {"sample": sample} if self._counts_samples else {}
+        with own_code(f"model {self.name}", self._made):
+            found = listed(self._made.generate(prompts, **told), f"model {self.name}: generate")
         if len(found) != len(prompts):
             raise VragError(
                 f"model {self.name}: generate returned {len(found)} replies for"

@@ -11,7 +11,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.forecast import current_forecast
 from vrag_kit.judging.scale import SHARES, Scale
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, open_own
+from vrag_kit.own_classes import Own, open_own, own_code
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 
@@ -46,7 +46,8 @@ class OwnJudge:
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """One verdict for each row of answers; in a forecast its class is not asked, and
-        all earn the worst. Raises `VragError` for a score that is not on the scale.
+        all earn the worst. Raises `VragError` for a score that is not on the scale, and
+        for what the class raises.
         """
         if current_forecast() is not None:
             return [(self._scored(self.scale.worst),) for _ in range(len(answers))]
@@ -54,14 +55,15 @@ class OwnJudge:
         return [(self._verdict(benchmark.queries[name], answer),) for name, answer in pairs]
 
     def _verdict(self, query: Query, answer: str) -> Judgment:
-        found = self._made.score(query, answer)
+        with own_code(f"judge {self.name}", self._made):
+            found = self._made.score(query, answer)
         if found is None:
             words = f"{self.name} says nothing of an answer to {query.query_id!r}"
             return Judgment(
                 answer_id="", label="", score=None, failure=Failure(Status.ERROR, words)
             )
         try:
-            value = float(found)
+            value = math.nan if isinstance(found, str) else float(found)
         except (TypeError, ValueError):
             value = math.nan
         if not self.scale.worst <= value <= self.scale.best:

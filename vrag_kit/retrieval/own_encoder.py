@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, open_own
+from vrag_kit.own_classes import Own, open_own, own_code
 from vrag_kit.retrieval.encoders import Prepared
 from vrag_kit.retrieval.parts import Content, DocumentSide, Shown, content_hash
 from vrag_kit.types import Evidence, Query
 
+Given = TypeVar("Given")
 _NEEDED = ("encode_queries", "encode_documents")
 
 
@@ -52,18 +53,26 @@ class OwnEncoder:
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """float32, shape (n, d); raises `VragError` for another number of rows."""
-        return self._rows(self._made.encode_queries(queries), len(queries), "queries")
+        return self._rows(self._made.encode_queries, queries, "queries")
 
     def prepare(self, document: Evidence) -> Prepared:
         """What its class makes of a document, or the document."""
         prepare = getattr(self._made, "prepare", None)
-        return document if prepare is None else prepare(document)
+        with own_code(f"retriever {self.name}", self._made):
+            return document if prepare is None else prepare(document)
 
     def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
         """float32, shape (n, d); raises `VragError` for another number of rows."""
-        return self._rows(self._made.encode_documents(prepared), len(prepared), "documents")
+        return self._rows(self._made.encode_documents, prepared, "documents")
 
-    def _rows(self, vectors: object, count: int, what: str) -> np.ndarray:
+    def _rows(
+        self, encode: Callable[[Sequence[Given]], object], given: Sequence[Given], what: str
+    ) -> np.ndarray:
+        with own_code(f"retriever {self.name}", self._made):
+            vectors = encode(given)
+            if isinstance(vectors, Iterator):
+                vectors = list(vectors)
+        count = len(given)
         try:
             rows = np.asarray(vectors, dtype=np.float32)
         except (TypeError, ValueError) as error:

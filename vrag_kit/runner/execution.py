@@ -100,8 +100,8 @@ def execute(notebook: Path, output: Path, parameters: Mapping[str, Any], crew: C
     """Execute a notebook; returns papermill's exit status, negative for a signal.
 
     All that it prints goes with times, line by line as it comes, to the log beside
-    `output`, and to the screen but for the traceback of an error. The process is one of `crew` while it lives, and ends
-    with this one, whatever ends that.
+    `output`, and to the screen but for the traceback of an error. The process is one of
+    `crew` while it lives, and ends with this one, whatever ends that.
     """
     name = notebook.relative_to(crew.root / "notebooks").with_suffix("").as_posix()
     tally_of(output).unlink(missing_ok=True)
