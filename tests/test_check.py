@@ -25,7 +25,7 @@ from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
 from vrag_kit.judging import load_judge
 from vrag_kit.papers.visual_rag import RUBRIC
 from vrag_kit.retrieval import perfect_run, write_run
-from vrag_kit.runner.at_hand import open_clip_models
+from vrag_kit.runner.at_hand import not_here, open_clip_models
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.foresight import Foresight, foresee
@@ -139,6 +139,18 @@ def test_the_limit_of_a_models_images_lowers_its_calls(parameters) -> None:
     assert images[1] <= most * forecast_calls(some) < images[0]
 
 
+def test_a_mistyped_folder_is_asked_about_before_a_download(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    for folder in ("notebooks", "params", "mymodels/tinyclip"):
+        (project / folder).mkdir(parents=True)
+    monkeypatch.chdir(project)
+    told = not_here("mymodels/tinycli", "retriever")
+    assert told.startswith("retriever 'mymodels/tinycli': there is no such folder. Did you mean")
+    assert told.index("'mymodels/tinyclip'?") < told.index("hf download")
+
+
 def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     _, missing = check_parameters(
@@ -222,7 +234,8 @@ def test_a_run_from_elsewhere_is_checked_before_anything_runs(
     _, (told,) = checked(str(run))
     assert re.search(r"02_retriever_comparison: .*mine\.run line 1: document 'x.*mean", told)
     run.write_text(text + "one two\n", encoding="utf-8")
-    _, (told,) = checked(str(run))
+    found, (told,) = checked(str(run), "field-guide-clip-64")
+    assert "an estimate" not in found  # nothing is searched for what no run takes
     assert f"mine.run line {12 * len(guide.queries) + 1}: 2 fields, expected 6" in told
     _, (told,) = checked(str(run.with_name("nine.run")))
     assert "there is no such file" in told

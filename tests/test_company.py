@@ -127,8 +127,22 @@ def test_all_arms_have_one_wording_and_a_blank_is_grey_and_as_large_as_the_clue(
 
 def test_photographs_have_no_look_alikes_and_a_short_run_no_company(guide: Benchmark) -> None:
     assert with_look_alikes({"annotations": "a", "image_root": "b"}, guide) == (guide, {})
-    with pytest.raises(VragError, match="fewer than 4"):
-        company(guide, ranked(guide).query("rank <= 3"), most=4)
+    with pytest.raises(VragError, match=r"the run holds no documents .* that are no clue"):
+        company(guide, ranked(guide).head(0), most=4)
+
+
+def test_a_shallow_run_cuts_all_company_alike_and_says_so(
+    guide: Benchmark, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clues = {(query_id, each) for query_id in guide.queries for each in guide.relevant(query_id)}
+    run = ranked(guide)
+    others = run[[each not in clues for each in zip(run["query_id"], run["doc_id"], strict=True)]]
+    two = others.groupby("query_id").head(2)
+    cut, whole = (company(guide, each, most=4, seed=1) for each in (two, run))
+    assert "k = 5 is cut to 3: the run holds 2 documents for query" in capsys.readouterr().out
+    for kind in (DUPLICATE, ELSEWHERE, SAME, NEAR):
+        assert cut[kind] == {query_id: shown[:2] for query_id, shown in whole[kind].items()}
+    assert {each.k for each in clue_among(guide, cut, ks=[1, 5])[NEAR, "last"]} == {3}
 
 
 SCORES = {

@@ -163,6 +163,18 @@ def test_the_retriever_figure_says_whose_data_and_what_the_groups_are(
     assert guide.groups_are == "species"
 
 
+def test_a_panel_whose_n_is_its_own_says_so(guide: Benchmark) -> None:
+    paper = printed_retrieval()
+    kits = paper.assign(retriever="x", n=9)
+    mine = kits.query("metric == 'recall'").assign(metric="mine")
+    mine["n"] = [3 + at % 5 for at in range(len(mine))]
+    figure = retriever_figure(pd.concat([kits, mine]), paper, guide)
+    assert "mean over n = 3 to 9 queries" in figure.get_suptitle()
+    titles = [axis.get_title() for axis in figure.axes]
+    assert "mine, n = 3 to 7" in titles
+    assert sum(title.endswith(", n = 9") for title in titles) == 4  # those of the paper
+
+
 def test_at_one_cut_off_alone_the_reference_orders_are_still_seen(guide: Benchmark) -> None:
     paper = printed_retrieval()
     one = paper.query("retriever == 'CLIP' and k == 5").assign(n=9)

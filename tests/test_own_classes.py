@@ -186,6 +186,8 @@ def test_two_of_one_class_want_names_of_their_own(
         ),
         ({"model": "mine:Letters", "bonnus": 1}, "'bonnus'; its class takes bonus"),
         ("mine:Half", "found Half without encode_documents; expected the methods encode_queries"),
+        ({"model": "mine:Letters", "bonus": "two"}, "bonus is 'two'; expected a number, such as"),
+        ({"model": "mine:Letters", "bonus": True}, "bonus is True; expected a number"),
         ({"model": "mine:Letters", "name": "a/b"}, "its name is 'a/b'; expected a text without"),
     ],
 )
@@ -195,6 +197,50 @@ def test_what_is_mistyped_is_named_with_what_there_is_and_what_to_type(
     mine(f"{LETTERS}\nclass Half:\n    def encode_queries(self, queries): ...\n")
     with pytest.raises(VragError, match=words):
         load_encoder(entry)
+
+
+FAILING = """
+import numpy as np
+
+class Narrow:
+    def prepare(self, document):
+        return [np.uint8(len(each)) + 256 for each in document.text.split()]{prepare}
+    def encode_queries(self, queries):
+        return [[{query}] for query in queries]
+    def encode_documents(self, prepared):
+        return [[{document}] for each in prepared]
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "words"),
+    [
+        ("prepare", "", r"document 'a': prepare failed with OverflowError: .* \(mine.py:6\)"),
+        ("query", "1 / (query.text != 'c c')", r"query 'q2': encode_queries .*Zero.*mine.py:8\)"),
+        ("document", "1 / (each != 'b b a')", r"document 'b': encode_documents .*mine.py:10\)"),
+        ("document", "1 / (len(prepared) - 3)", r"3 together, .*'a' to 'c', though not one alone"),
+    ],
+)
+def test_a_failure_names_retriever_what_it_was_about_and_the_line(
+    where: str, code: str, words: str, mine: Write, texts: Benchmark, tmp_path: Path
+) -> None:
+    fields = {"prepare": "", "query": "1", "document": "1"} | {where: code}
+    text = FAILING.format(**fields)
+    if where != "prepare":
+        text = text.replace(
+            "[np.uint8(len(each)) + 256 for each in document.text.split()]", "document.text"
+        )
+    mine(text)
+    with pytest.raises(VragError, match=f"^retriever 'narrow', .*{words}"):
+        search_all(texts, [{"model": "mine:Narrow", "name": "narrow"}], k=1, cache_dir=tmp_path)
+
+
+@pytest.mark.parametrize("later", ["", "from __future__ import annotations\n"])
+def test_an_option_of_the_type_that_its_class_says_is_taken(mine: Write, later: str) -> None:
+    mine(f"{later}{LETTERS}".replace("bonus: float = 0.0", "bonus: float = 0.0, name: str = None"))
+    load_encoder({"model": "mine:Letters", "bonus": 2})
+    with pytest.raises(VragError, match="bonus is '2'; expected a number"):
+        load_encoder({"model": "mine:Letters", "bonus": "2"})
 
 
 def test_a_module_that_fails_says_with_what(mine: Write) -> None:
@@ -226,7 +272,7 @@ def test_rows_may_come_one_after_the_other_and_what_fails_is_named(
     (run,) = search_all(texts, ["mine:Letters"], k=2, cache_dir=tmp_path / "lazy").values()
     assert run.equals(usual)
     mine(LETTERS.replace('print("encoding")', '{}["colour"]'))
-    words = r"retriever Letters: its class .* KeyError: 'colour', in .*mine.py, line 12"
+    words = r"retriever 'Letters', document .* failed with KeyError: 'colour' \(mine.py:12\)"
     with pytest.raises(VragError, match=words):
         search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path / "failing")
 
@@ -404,8 +450,8 @@ def test_an_object_answers_too_once_it_says_what_its_answers_are_kept_under(
         ("Wrong", "generate returned None for a prompt; expected a text, or a"),
         ("Text", r"model Text: generate returned a text \('x'\); expected a list of texts"),
         ("Mapped", r"generate returned a dict \(.*\); expected a list of texts"),
-        ("Fails", r"model Fails: its class Fails failed with KeyError: 'colour', in .*mine.py, l"),
-        ("FailsLate", r"class FailsLate failed with ValueError: .*, in .*mine.py, line 3\d\."),
+        ("Fails", r"model Fails: its class Fails failed with KeyError: 'colour' \(mine.py:\d"),
+        ("FailsLate", r"class FailsLate failed with ValueError: .* \(mine.py:3\d\)\."),
         ("Sayz", "no class 'Sayz'; it has Says, Silent, .*, Coin. Did you mean 'mine:Says'"),
     ],
 )
@@ -459,7 +505,7 @@ def test_a_judges_scale_and_what_it_cannot_say_are_kept(mine: Write, texts: Benc
         judge_all(load_judge("mine:Beyond"), texts, answers)
     with pytest.raises(VragError, match=r"score returned '0.5' for 'one' .*a number from 0 to 1"):
         judge_all(load_judge("mine:Texts"), texts, answers)
-    with pytest.raises(VragError, match=r"judge Fails: .* KeyError: 'one', in .*mine.py, line 17"):
+    with pytest.raises(VragError, match=r"judge Fails: .* KeyError: 'one' \(mine.py:17\)"):
         judge_all(load_judge("mine:Fails"), texts, answers)
     with pytest.raises(VragError, match="found Nothing with neither score nor generate"):
         load_judge("mine:Nothing")

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from vrag_kit.analysis import compare, in_percent, summarise
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import forecasting
 from vrag_kit.papers.visual_rag import printed_retrieval, retrieval_beside_printed
 from vrag_kit.plotting import retriever_figure
 from vrag_kit.retrieval import (
@@ -172,6 +173,18 @@ def test_the_kits_own_may_be_listed_too() -> None:
         *METRICS,
         "precision",
     }
+
+
+def test_one_of_the_kits_is_there_already_and_a_line_says_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    runs = {"one": RUN[RUN["query_id"] != "q3"]}
+    score_runs(letters(), runs, cutoffs=[1], metrics=["ndcg", precision])
+    line = "metric 'ndcg' is the kit's, and there already; list only your own"
+    assert capsys.readouterr().out == f"{line}\n"
+    with forecasting(tmp_path) as forecast:
+        score_runs(letters(), runs, cutoffs=[1], metrics=["ndcg"])
+    assert forecast.cut == [line]
 
 
 @pytest.mark.parametrize(

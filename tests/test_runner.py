@@ -185,6 +185,8 @@ def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(project: Path
     done = vrag(project, "run", "params/guide/p.yaml")
     assert done.returncode == 1
     assert "cell 2 `ratio = 1 / (k - 2)`: ZeroDivisionError" in done.stdout
+    (log,) = project.rglob("01_one.log")
+    assert f"; see {log}" in done.stdout
     assert (project / "figures" / "guide" / "02_two.csv").exists()
     assert "failed" in done.stdout.splitlines()[-2]
 

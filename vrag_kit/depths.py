@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vrag_kit.forecast import current_forecast
+from vrag_kit.forecast import note
 
 
 def cut_to(ks: Sequence[int], most: int, there: str) -> list[int]:
@@ -16,10 +16,5 @@ def cut_to(ks: Sequence[int], most: int, there: str) -> list[int]:
     fitting = list(dict.fromkeys(min(k, most) for k in ks))
     larger = list(dict.fromkeys(k for k in ks if k > most))
     if larger:
-        line = f"k = {', '.join(map(str, larger))} is cut to {most}: {there}"
-        forecast = current_forecast()
-        if forecast is None:
-            print(line, flush=True)
-        elif line not in forecast.cut:
-            forecast.cut.append(line)
+        note(f"k = {', '.join(map(str, larger))} is cut to {most}: {there}")
     return fitting

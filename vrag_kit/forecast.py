@@ -39,7 +39,7 @@ class Forecast:
     asks: bool = True
     """Whether models may be opened, to note what they would be asked."""
     cut: list[str] = field(default_factory=list)
-    """Which numbers of documents were cut to what there is, in words."""
+    """Which numbers of documents were cut to what there is, and other notes, in words."""
     files: dict[tuple[object, ...], object] = field(default_factory=dict)
     """What was read from files; see `read_once`."""
 
@@ -94,3 +94,12 @@ def read_once(read: Callable[[], Read], file: Path, *key: object) -> Read:
     if whole not in forecast.files:
         forecast.files[whole] = read()
     return cast(Read, forecast.files[whole])
+
+
+def note(line: str) -> None:
+    """Print a line, or note it once where there is only a forecast."""
+    forecast = current_forecast()
+    if forecast is None:
+        print(line, flush=True)
+    elif line not in forecast.cut:
+        forecast.cut.append(line)

@@ -10,17 +10,18 @@ import inspect
 import json
 import re
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
+from numbers import Integral, Real
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from vrag_kit.errors import VragError
+from vrag_kit.own_faults import own_fault
 from vrag_kit.plain import JsonView
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
@@ -28,6 +29,19 @@ from vrag_kit.workspace import project_root
 _SPEC = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _READ = "__read_as__"
 """In a module that was opened here: the text that its file then had."""
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "int": Integral,
+    "float": Real,
+    "str": str,
+    "bool": bool,
+}
+"""Annotations of options that are compared with what is given → what fits them."""
+_IN_WORDS = {
+    "int": "a whole number",
+    "float": "a number, such as 0.5 or 1.0e-3",
+    "str": "a text, in quotes where it looks like a number",
+    "bool": "true or false",
+}
 Made = Any
 """An object of a class that is not ours; what it must have is looked for when it is
 opened.
@@ -128,14 +142,9 @@ def own_code(owner: str, made: Made) -> Iterator[None]:
     except VragError:
         raise
     except Exception as error:  # whatever code that is not ours does
-        calls = traceback.extract_tb(error.__traceback__)[1:]
-        home = getattr(sys.modules.get(type(made).__module__), "__file__", None)
-        own = [call for call in calls if call.filename == home] or calls[-1:]
-        where = f", in {own[-1].filename}, line {own[-1].lineno}" if own else ""
-        raise VragError(
-            f"{owner}: its class {type(made).__name__} failed with {type(error).__name__}:"
-            f" {error}{where}."
-        ) from error
+        name = type(made).__name__
+        fault = own_fault(made, error)
+        raise VragError(f"{owner}: its class {name} failed with {fault}.") from error
 
 
 def listed(found: object, owner: str) -> list[object]:
@@ -290,6 +299,8 @@ def _made(made_by: type, options: JsonView, owner: str) -> Made:
         raise VragError(f"{owner}: {error}; its class takes {takes}.") from error
     except ValueError:
         pass  # it does not tell what it takes
+    for name, value in options.items():
+        _check_kind(made_by, name, value, owner)
     try:
         return made_by(**options)
     except VragError:
@@ -297,6 +308,23 @@ def _made(made_by: type, options: JsonView, owner: str) -> Made:
     except Exception as error:  # whatever code that is not ours does
         words = f"{type(error).__name__}: {error}"
         raise VragError(f"{owner}: making it with {dict(options)} failed with {words}.") from error
+
+
+def _check_kind(made_by: type, name: str, value: object, owner: str) -> None:
+    """Raise `VragError` where a class says plainly that an option is of another type."""
+    with suppress(ValueError):  # it does not tell what it takes
+        parameter = inspect.signature(made_by).parameters.get(name)
+        if parameter is None or (value is None and parameter.default is None):
+            return
+        wanted = parameter.annotation
+        wanted = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", "")
+        kinds = _KINDS.get(wanted)
+        truth = isinstance(value, bool) and wanted != "bool"  # Python counts with it
+        if kinds is not None and (truth or not isinstance(value, kinds)):
+            raise VragError(
+                f"{owner}: {name} is {value!r}; expected {_IN_WORDS[wanted]}, as"
+                f" {made_by.__name__} says."
+            )
 
 
 def _check(made: Made, kind: str, owner: str, needed: Sequence[str], one_of: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from itertools import chain, product
 import pandas as pd
 from PIL import Image
 
+from vrag_kit.depths import cut_to
 from vrag_kit.errors import VragError
 from vrag_kit.frames import RUN
 from vrag_kit.generation.contexts import gt_clue, one_in_k, one_in_k_easy
@@ -88,20 +89,20 @@ def company(
     blank: nothing, which `clue_among` fills up; duplicate: the clue itself; elsewhere:
     images of other groups (species); same: candidates of the query that are no clue;
     near: of those the ones that `run` ranks best, first one first. Where there are fewer
-    images of some kind, all kinds have as few, and a printed line says so. Raises
-    `VragError` where there are none, or the run is too shallow.
+    images of some kind, as of a shallow run, all kinds have as few, and a printed line
+    says so. Raises `VragError` where there are none.
     """
     clues = {context.query_id: context.doc_ids[0] for context in _first_clues(benchmark, seed)}
     same = one_in_k(benchmark, ks=[most + 1], draws=1, seed=seed)
     elsewhere = one_in_k_easy(benchmark, ks=[same[0].k], draws=1, seed=seed)
-    most = elsewhere[0].k - 1
-    same = one_in_k(benchmark, ks=[most + 1], draws=1, seed=seed)
+    near = _nearest(benchmark, run, elsewhere[0].k - 1)
+    most = min(map(len, near.values()))
     return {
         BLANK: dict.fromkeys(benchmark.queries, ()),
         DUPLICATE: {query_id: (clue,) * most for query_id, clue in clues.items()},
-        ELSEWHERE: {context.query_id: context.doc_ids[1:] for context in elsewhere},
-        SAME: {context.query_id: context.doc_ids[1:] for context in same},
-        NEAR: _nearest(benchmark, run, most),
+        ELSEWHERE: {context.query_id: context.doc_ids[1 : most + 1] for context in elsewhere},
+        SAME: {context.query_id: context.doc_ids[1 : most + 1] for context in same},
+        NEAR: near,
     }
 
 
@@ -144,7 +145,7 @@ def _among(context: Context, others: Sequence[DocId], k: int, place: str) -> Con
 
 
 def _nearest(benchmark: Benchmark, run: pd.DataFrame, most: int) -> Others:
-    """The best ranked documents of each query that are no clue."""
+    """The best ranked documents of each query that are no clue, as many for all."""
     RUN.check(run, ["query_id", "doc_id", "rank"], "company")
     found: dict[QueryId, list[DocId]] = {query_id: [] for query_id in benchmark.queries}
     clues = {query_id: set(benchmark.relevant(query_id)) for query_id in found}
@@ -152,10 +153,13 @@ def _nearest(benchmark: Benchmark, run: pd.DataFrame, most: int) -> Others:
     for query_id, doc_id in ranked.itertuples(index=False):
         if query_id in found and doc_id not in clues[query_id]:
             found[query_id].append(doc_id)
-    for query_id, documents in found.items():
-        if len(documents) < most:
-            raise VragError(
-                f"the run holds {len(documents)} documents for query {query_id!r} that are no"
-                f" clue, fewer than {most}. Search deeper, or ask for fewer pictures."
-            )
-    return {query_id: tuple(documents[:most]) for query_id, documents in found.items()}
+    fewest = min(found, key=lambda query_id: len(found[query_id]))
+    depth = len(found[fewest])
+    held = f"documents for query {fewest!r} that are no clue"
+    if most and not depth:
+        raise VragError(
+            f"the run holds no {held}, so nothing of it can stand beside the clue. Search deeper,"
+            " or leave the query out with `benchmark.subset(query_ids)`."
+        )
+    (k,) = cut_to([most + 1], depth + 1, f"the run holds {depth} {held}")
+    return {query_id: tuple(documents[: k - 1]) for query_id, documents in found.items()}

@@ -36,7 +36,8 @@ def retriever_figure(
 ) -> Figure:
     """Curves over k for five metrics, and behind them for any other of `results`, with
     95 % intervals as bars, all shares on one y axis; a paper's retrievers as dotted
-    lines, marked as on other data unless `same_data`.
+    lines, marked as on other data unless `same_data`. Where n differs, as by a metric
+    without a value for some query, the title says the range, and each panel its own.
 
     `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares
     in percent; `paper` likewise (`printed_retrieval`).
@@ -50,6 +51,7 @@ def retriever_figure(
     mark = " (paper)" if same_data else " (paper, other data)"
     both = pd.concat([results.assign(mark=""), paper.assign(mark=mark)], ignore_index=True)
     cutoffs = sorted(both["k"].unique())
+    fewest, most = results["n"].min(), results["n"].max()
     for axis, metric in zip(axes.flat, panels, strict=False):
         axis.set_xscale("log")
         _metric(axis, both[both["metric"] == metric], colors)
@@ -57,7 +59,10 @@ def retriever_figure(
         axis.set_xticklabels(cutoffs)
         axis.xaxis.set_minor_locator(NullLocator())
         count = metric == "hit_count"
-        axis.set(title=METRIC_NAMES.get(metric, metric), xlabel="images retrieved, k")
+        shown = results[results["metric"] == metric]
+        title = METRIC_NAMES.get(metric, metric)
+        axis.set(title=title if shown.empty or fewest == most else f"{title}, n = {_span(shown)}")
+        axis.set(xlabel="images retrieved, k")
         axis.set(ylabel="clue images found" if count else "share (%)")
         axis.set_ylim(bottom=0, top=None if count else 103)
     handles, labels = axes[0][0].get_legend_handles_labels()
@@ -65,7 +70,7 @@ def retriever_figure(
         axis.axis("off")
     axes.flat[len(panels)].legend(handles, labels, loc="center", fontsize=10)
     figure.suptitle(
-        f"{benchmark.name}: mean over n = {int(results['n'].max())} queries, bars are 95 %"
+        f"{benchmark.name}: mean over n = {_span(results)} queries, bars are 95 %"
         f" intervals over {benchmark.groups_are}",
         fontsize=11,
     )
@@ -74,6 +79,12 @@ def retriever_figure(
         fontsize=9,
     )
     return figure
+
+
+def _span(results: pd.DataFrame) -> str:
+    """The least and the largest n of some rows, or the one that all have."""
+    fewest, most = int(results["n"].min()), int(results["n"].max())
+    return f"{most}" if fewest == most else f"{fewest} to {most}"
 
 
 def _metric(axis: Axes, table: pd.DataFrame, colors: Mapping[str, str]) -> None:

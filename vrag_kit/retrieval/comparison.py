@@ -12,7 +12,7 @@ import pandas as pd
 
 from vrag_kit.depths import cut_to
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import Forecast, current_forecast
+from vrag_kit.forecast import Forecast, current_forecast, note
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.corpora import note_corpus
 from vrag_kit.retrieval.embedding import embed_documents
@@ -20,7 +20,7 @@ from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.given_run import READ_FROM, given_run, run_file
 from vrag_kit.retrieval.known import known_encoder, open_encoder
 from vrag_kit.retrieval.manifests import embeddings_folder
-from vrag_kit.retrieval.metrics import CUTOFFS, evaluate
+from vrag_kit.retrieval.metrics import CUTOFFS, METRICS, evaluate
 from vrag_kit.retrieval.own_encoder import EncoderClass
 from vrag_kit.retrieval.own_metric import RetrievalMetric
 from vrag_kit.retrieval.reference import any_order, perfect_run, random_reference
@@ -156,8 +156,12 @@ def score_runs(
     cut-offs are cut to the fewest documents that a run holds for a query, and a printed
     line says so; a run without any for some query raises `VragError`. `metrics` are of
     one's own, as `evaluate` takes them; what a random order is worth by these is not
-    known, and has no rows.
+    known, and has no rows; of one that is the kit's, which is there already, a line says
+    so.
     """
+    for metric in metrics:
+        if isinstance(metric, str) and metric in METRICS:
+            note(f"metric {metric!r} is the kit's, and there already; list only your own")
     if full_depth:
         for name, run in runs.items():
             cutoffs = _within(benchmark, name, run, cutoffs)

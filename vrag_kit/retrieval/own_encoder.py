@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, open_own, own_code
+from vrag_kit.own_classes import Own, open_own
+from vrag_kit.own_faults import own_fault
 from vrag_kit.retrieval.encoders import Prepared
 from vrag_kit.retrieval.parts import Content, DocumentSide, Shown, content_hash
 from vrag_kit.types import Evidence, Query
 
-Given = TypeVar("Given")
 _NEEDED = ("encode_queries", "encode_documents")
 
 
@@ -52,27 +53,59 @@ class OwnEncoder:
         self.documents = DocumentSide(self.name, self.fingerprint)
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """float32, shape (n, d); raises `VragError` for another number of rows."""
-        return self._rows(self._made.encode_queries, queries, "queries")
+        """float32, shape (n, d); raises `VragError` for another number of rows, and where
+        its class fails.
+        """
+        names = [query.query_id for query in queries]
+        rows = self._called("encode_queries", queries, names, "query")
+        return self._rows(rows, len(queries), "queries")
 
     def prepare(self, document: Evidence) -> Prepared:
-        """What its class makes of a document, or the document."""
+        """What its class makes of a document, or the document; raises `VragError` where
+        its class fails.
+        """
         prepare = getattr(self._made, "prepare", None)
-        with own_code(f"retriever {self.name}", self._made):
-            return document if prepare is None else prepare(document)
+        if prepare is None:
+            return _Ready(document.doc_id, document)
+        try:
+            return _Ready(document.doc_id, prepare(document))
+        except VragError:
+            raise  # of a picture that cannot be read: it is named
+        except Exception as error:  # whatever code that is not ours does
+            raise self._fault("prepare", f"document {document.doc_id!r}", error) from error
 
     def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
-        """float32, shape (n, d); raises `VragError` for another number of rows."""
-        return self._rows(self._made.encode_documents, prepared, "documents")
+        """float32, shape (n, d), of what `prepare` gave; raises `VragError` for another
+        number of rows, and where its class fails.
+        """
+        ready = [each for each in prepared if isinstance(each, _Ready)]
+        names = [each.doc_id for each in ready]
+        rows = self._called("encode_documents", [each.made for each in ready], names, "document")
+        return self._rows(rows, len(prepared), "documents")
 
-    def _rows(
-        self, encode: Callable[[Sequence[Given]], object], given: Sequence[Given], what: str
-    ) -> np.ndarray:
-        with own_code(f"retriever {self.name}", self._made):
-            vectors = encode(given)
-            if isinstance(vectors, Iterator):
-                vectors = list(vectors)
-        count = len(given)
+    def _called(
+        self, method: str, things: Sequence[object], names: Sequence[str], what: str
+    ) -> object:
+        """What a method of its class gives for all things together."""
+        encode = getattr(self._made, method)
+        try:
+            rows = encode(things)
+            return list(rows) if isinstance(rows, Iterator) else rows
+        except VragError:
+            raise  # of a picture that cannot be read: it is named
+        except Exception as error:  # whatever code that is not ours does
+            if len(things) == 1:
+                raise self._fault(method, f"{what} {names[0]!r}", error) from error
+            for thing, name in zip(things, names, strict=True):
+                self._called(method, [thing], [name], what)
+            among = f"{len(things)} together, {what} {names[0]!r} to {names[-1]!r}, though not one"
+            raise self._fault(method, f"{among} alone", error) from error
+
+    def _fault(self, method: str, which: str, error: Exception) -> VragError:
+        fault = own_fault(self._made, error)
+        return VragError(f"retriever {self.name!r}, {which}: {method} failed with {fault}.")
+
+    def _rows(self, vectors: object, count: int, what: str) -> np.ndarray:
         try:
             rows = np.asarray(vectors, dtype=np.float32)
         except (TypeError, ValueError) as error:
@@ -86,6 +119,14 @@ class OwnEncoder:
                 f" {count} {what}; expected ({count}, d), a row for each."
             )
         return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What a class made of a document, and of which."""
+
+    doc_id: str
+    made: Prepared
 
 
 class _Whole(Shown):

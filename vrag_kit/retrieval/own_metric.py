@@ -12,7 +12,7 @@ from vrag_kit.own_classes import open_function
 
 RetrievalMetric = Callable[[np.ndarray, int], float]
 """What k documents are worth to one query, from 0 to 1; NaN where there is nothing to
-measure, which is left out of means and counted.
+measure, which is left out of means, and of their n.
 
 It is given whether each of the first k documents is relevant, best first, shape (k,),
 bool, False behind the last one that was found; and how many relevant ones there are at

@@ -17,8 +17,8 @@ from vrag_kit.workspace import path as project_path
 
 
 def retriever_problem(entry: Entry) -> str:
-    """What speaks against a retriever, as far as that can be told without loading it;
-    "" when nothing.
+    """What is wrong with a retriever, as far as that can be told without loading it;
+    "" when nothing. That it is not here yet is not wrong (`not_here`).
     """
     try:
         if (run := run_file(entry)) is not None:
@@ -31,7 +31,7 @@ def retriever_problem(entry: Entry) -> str:
             find_checkpoint(spec)
     except VragError as error:
         return str(error)
-    return not_here(entry, "retriever")
+    return ""
 
 
 def of_open_clip(entry: Entry) -> bool:
@@ -68,12 +68,12 @@ def not_here(entry: Entry, what: str) -> str:
     spec = entry if isinstance(entry, str) else str(entry.get("model"))
     if (
         "@" in spec
-        or project_path(spec).is_dir()
+        or project_path(spec).exists()
         or spec.startswith((".", "/", "~"))
         or spec.count("/") != 1  # also of a class of one's own
         or of_open_clip(spec)
     ):
-        # an endpoint, a folder, or something that loading will explain; open_clip keeps its
+        # an endpoint, a folder, a run, or something that loading will explain; open_clip keeps its
         # weights in a cache of its own
         return ""
     given = None if isinstance(entry, str) else entry.get("revision")
@@ -83,8 +83,10 @@ def not_here(entry: Entry, what: str) -> str:
             return ""
     option = f" --revision {revision}" if revision else ""
     near = near_name(spec)
-    meant = f" (did you mean {near!r}?)" if near else ""
-    return (
-        f"{what} {spec!r}{meant} is not on this machine yet; the first run fetches it, or `hf"
-        f" download {spec}{option}` does now"
-    )
+    download = f"the first run fetches it, or `hf download {spec}{option}` does now"
+    if near:
+        return (
+            f"{what} {spec!r}: there is no such folder. Did you mean {near!r}? If it is a model of"
+            f" the hub, {download}"
+        )
+    return f"{what} {spec!r} is not on this machine yet; {download}"

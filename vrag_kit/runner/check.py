@@ -69,7 +69,9 @@ class _Report:
     missing: list[str] = field(default_factory=list)
     instead: dict[str, Any] = field(default_factory=dict)
     unsearched: list[str] = field(default_factory=list)
-    """Retrievers in whose place `_ANY_RETRIEVER` stands."""
+    """Retrievers that are not here yet, in whose place `_ANY_RETRIEVER` stands."""
+    refused: bool = False
+    """Whether it stands in the place of one that no run takes, too."""
 
     def replace(self, name: str, value: Any) -> None:  # Any: parameters are of any type
         """Note what a forecast takes for a parameter; of a mapping, for some of its keys."""
@@ -128,8 +130,11 @@ def _check_some(value: Any, report: _Report) -> bool:  # a parameter: one retrie
         if of_open_clip(entry):
             line = f"retriever {entry!r}: open_clip fetches its weights on the first run, unless"
             _once(report.found, f"{line} they are in its cache")
-        elif problem := retriever_refusal(entry) or retriever_problem(entry):
-            _once(report.missing, problem)
+        elif refused := retriever_refusal(entry) or retriever_problem(entry):
+            _once(report.missing, refused)
+            report.refused = lacking = True
+        elif absent := not_here(entry, "retriever"):
+            _once(report.missing, absent)
             told = entry.get("model") if isinstance(entry, Mapping) else entry
             _once(report.unsearched, str(told))
             lacking = True
@@ -232,7 +237,7 @@ def _tell(foresight: Foresight, report: _Report) -> None:
     if total:
         report.found.append(f"all models together: about {total:,.2f} US dollars")
     unsearched = list(foresight.any_order)
-    if report.unsearched:
+    if report.unsearched or report.refused:
         others = [name for name in unsearched if not name.startswith(_ANY_RETRIEVER)]
         unsearched = [*others, *report.unsearched] if unsearched else []
     if unsearched:

@@ -50,7 +50,7 @@ def why_it_failed(output: Path, status: int, *, starved: bool) -> str:
             continue
         number += 1
         if fault := _fault(cell, died):
-            return f"cell {number} `{_first_line(cell.source)}`: {killed or fault}"
+            return f"cell {number} `{_first_line(cell.source)}`: {killed or fault}; see {log}"
     return ended
 
 
