@@ -507,7 +507,7 @@ def _foresee_cells(tmp_path: Path, *cells: str) -> Foresight:
     book.cells = [parameters, *(nbformat.v4.new_code_cell(cell) for cell in cells)]
     path = tmp_path / "asking.ipynb"
     nbformat.write(book, path)
-    return foresee(Plan(file=path, given={path: given}, folder=tmp_path), {})
+    return foresee(Plan(file=path, given={path: given}, folder=tmp_path, cluster=""), {})
 
 
 def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_told(foresee_cells) -> None:
