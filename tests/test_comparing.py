@@ -409,9 +409,14 @@ def test_pictures_are_found_again_in_a_project_that_has_moved(
 @pytest.mark.parametrize(
     ("sides", "words"),
     [
-        ((["model=swan"], []), "A has no model = 'swan'; found goose, gander"),
-        ((["colour=red"], []), "A has no column 'colour' to choose by; expected one of"),
-        ((["goose"], []), "found 'goose', expected column=value"),
+        ((["model=swan"], ["model=gander"]), "A has no model = 'swan'; found goose, gander"),
+        (
+            (["colour=red"], ["model=gander"]),
+            "A has no column 'colour' to choose by; expected one of",
+        ),
+        ((["goose"], ["model=gander"]), "found 'goose', expected column=value"),
+        ((["model=goose"], []), "--a is given without --b, and both sides are"),
+        (([], ["model=goose"]), "--b is given without --a, and both sides are"),
     ],
 )
 def test_what_cannot_be_compared_is_said_with_what_there_is(

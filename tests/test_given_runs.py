@@ -173,6 +173,14 @@ def test_gzipped_runs_and_windows_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "w.run").write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())
     for name in ("x.run.gz", "w.run"):
         assert read_run(tmp_path / name).equals(read_run(tmp_path / "x.run"))
+    write_run(read_run(tmp_path / "x.run.gz"), tmp_path / "y.run.gz", "mine")
+    assert gzip.decompress((tmp_path / "y.run.gz").read_bytes()).endswith(b" mine\n")
+    assert read_run(tmp_path / "y.run.gz").equals(read_run(tmp_path / "x.run.gz"))
+    blank = read_run(tmp_path / "x.run.gz").assign(doc_id="a blank")
+    with pytest.raises(VragError, match="'a blank' cannot stand in a TREC run"):
+        write_run(blank, tmp_path / "z.run", "mine")
+    with pytest.raises(VragError, match="'' cannot stand in a TREC run"):
+        write_run(read_run(tmp_path / "x.run.gz"), tmp_path / "z.run", "")
     (tmp_path / "cut.run.gz").write_bytes(gzip.compress(TEXT.encode())[:-9])
     with pytest.raises(VragError, match=r"cut\.run\.gz: cannot be read"):
         read_run(tmp_path / "cut.run.gz")

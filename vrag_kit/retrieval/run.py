@@ -78,15 +78,24 @@ def matched_run(
 
 
 def write_run(run: pd.DataFrame, path: Path | str, tag: str) -> None:
-    """Write a TREC run file: query_id Q0 doc_id rank score tag; a file is replaced only
-    when the new one is complete.
+    """Write a TREC run file: query_id Q0 doc_id rank score tag; gzipped where the name ends
+    in ".gz". A file is replaced only when the new one is complete. White space in `tag`
+    becomes a hyphen; raises `VragError` for an id that holds some, and for no tag.
     """
     tag = re.sub(r"\s+", "-", tag)
+    for each in (tag, *run["query_id"].unique(), *run["doc_id"].unique()):
+        if not re.fullmatch(r"\S+", each):
+            raise VragError(
+                f"{path}: {each!r} cannot stand in a TREC run, whose fields white space parts."
+                " Name it without."
+            )
     lines = [
         f"{query_id} Q0 {doc_id} {rank} {score:.9g} {tag}\n"
         for query_id, doc_id, rank, score in run[RUN_COLUMNS].itertuples(index=False)
     ]
-    write_file(Path(path), "".join(lines))
+    content = "".join(lines).encode()
+    gzipped = Path(path).suffix == ".gz"
+    write_file(Path(path), gzip.compress(content, mtime=0) if gzipped else content)
 
 
 def write_qrels(qrels: Qrels, path: Path | str) -> None:

@@ -151,7 +151,9 @@ def compare(
     chosen = {"choose_a": choose_a or (), "choose_b": choose_b or ()}
     table = compare_runs(Sides(a=a, b=b or a, only=only, **chosen), to)
     print(table.to_string(index=False))
-    print(f"the answers that changed, with their pictures, are in {to / 'compare.html'}")
+    if (table["changed"] == "+0 −0").all():
+        print("no answer of B scores otherwise than A's: are both the same?")
+    print(f"the page is {to / 'compare.html'}")
 
 
 @app.command()

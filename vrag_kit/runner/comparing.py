@@ -43,6 +43,12 @@ class Sides:
 
     def pairs(self) -> pd.DataFrame:
         """`paired_answers` of both; raises `VragError` as `load_answers` and it do."""
+        if self.b == self.a and bool(self.choose_a) != bool(self.choose_b):
+            there, missing = ("--a", "--b") if self.choose_a else ("--b", "--a")
+            raise VragError(
+                f"compare: {there} is given without {missing}, and both sides are {self.a}. Say"
+                f" what the other side is, as in {missing} model=other, or name a second folder."
+            )
         a = load_answers(self.a, only=self.only)
         b = a if self.b == self.a else load_answers(self.b, only=self.only)
         chosen = {"choose_a": _choice(self.choose_a), "choose_b": _choice(self.choose_b)}
