@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX sessions")
-PATIENCE = 5.0
+PATIENCE = 20.0
 """Seconds in which all must have ended."""
 
 
@@ -65,6 +65,18 @@ def test_a_killed_drawing_leaves_no_worker_and_the_next_one_ends_with_the_same_b
     assert kill(process) == []
     assert drawing("small", tmp_path / "guide").wait(300) == 0
     assert digest(tmp_path / "guide") == digest(guide_folder)
+
+
+def test_workers_that_never_got_work_of_ours_end_too() -> None:
+    program = (
+        "import time; from vrag_kit.processes import new_workers; pool = new_workers(2);"
+        " list(pool.map(time.sleep, [600] * 9))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
+    while len(session(process)) < 4:  # the tracker of multiprocessing is one
+        assert process.poll() is None
+        time.sleep(0.02)
+    assert kill(process) == []
 
 
 @pytest.mark.parametrize("edition", ["mrag-drawn-small", "worn-drawn-small"])

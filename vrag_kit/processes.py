@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import platform
 import threading
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -35,12 +36,18 @@ def has_ended(name: str) -> bool:
     return _start(int(parts[1])) != parts[2]
 
 
+def new_workers(n: int) -> ProcessPoolExecutor:
+    """n fresh processes that know nothing of this one's state, and end with it."""
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(n, mp_context=spawn, initializer=end_with_parent)
+
+
 def end_with_parent() -> None:
     """In a process that `multiprocessing` started: end it as soon as the one that started
     it has ended, whatever ended that. Elsewhere nothing happens.
 
     A worker of a killed process would otherwise wait for work for ever, and keep its
-    memory.
+    memory: make this the first thing that it does, for it may never get any work.
     """
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -15,7 +15,6 @@ from vrag_kit.fieldguide.pages import EDITIONS
 from vrag_kit.fieldguide.remarks import remark
 from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.fieldguide.swaps import swapped_world, with_look_alikes, with_swapped_clues
-from vrag_kit.processes import end_with_parent
 
 __all__ = [
     "EDITIONS",
@@ -32,7 +31,3 @@ __all__ = [
     "with_look_alikes",
     "with_swapped_clues",
 ]
-
-# Of the processes that draw: here, for the modules that make them are part of the stamps of
-# drawn editions, which would all be drawn again.
-end_with_parent()

@@ -20,9 +20,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +33,7 @@ from vrag_kit.fieldguide.plates import plate
 from vrag_kit.fieldguide.questions import hidden_parts
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.files import write_file
+from vrag_kit.processes import new_workers
 from vrag_kit.progress import track
 
 PLATES = {"full": (100, 140), "small": (26, 34)}
@@ -65,7 +64,7 @@ def draw_companions(edition: str, folder: Path, workers: int) -> None:
     write_file(folder / "companions.json", json.dumps({**note, "complete": False}))
     pages.mkdir(exist_ok=True)
     chosen = [slot for slot in every if stream(seed, "24", *slot).random() >= MISSING]
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with new_workers(workers) as pool:
         drawn = pool.map(partial(_draw_plates, EDITIONS[edition], PLATES[edition], pages), chosen)
         list(track(drawn, f"drawing the second corpus ({edition})", len(chosen), "species"))
     categories = json.dumps([_category(seed, slot) for slot in every], indent=1)

@@ -19,7 +19,6 @@ import json
 import multiprocessing
 import os
 import shutil
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -37,6 +36,7 @@ from vrag_kit.fieldguide.pages import (
 from vrag_kit.fieldguide.views import photograph
 from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.plain import Json
+from vrag_kit.processes import new_workers
 from vrag_kit.progress import track
 
 _QUALITY = 88  # of the JPEG files
@@ -99,7 +99,7 @@ def _draw(edition: str, folder: Path, wanted: Json, workers: int) -> None:
     found = slots(EDITIONS[edition])
     draw_page = partial(_draw_page, EDITIONS[edition], folder / "images")
     rows = []
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with new_workers(workers) as pool:
         drawn = pool.map(draw_page, range(len(found)), found)
         for page in track(drawn, f"drawing the Field Guide ({edition})", len(found), "species"):
             rows += page

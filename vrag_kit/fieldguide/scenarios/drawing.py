@@ -17,10 +17,8 @@ cosine of colour histograms. It stands for the CLIP of the real data set.
 from __future__ import annotations
 
 import io
-import multiprocessing
 import os
 import shutil
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -49,6 +47,7 @@ from vrag_kit.fieldguide.scenarios.topics import SpeciesTopic
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.files import write_file
 from vrag_kit.plain import Json
+from vrag_kit.processes import new_workers
 from vrag_kit.progress import track
 
 LABELS = "labels.csv"
@@ -81,8 +80,7 @@ def _draw(edition: Edition, workers: int, folder: Path, note: Json) -> None:
     corpus.mkdir()
     planned = plan(edition)
     drawn: list[_Drawn] = []
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
+    with new_workers(workers) as pool:
         made = pool.map(partial(_draw_topic, edition, corpus), planned, chunksize=4)
         drawn += track(made, f"drawing MRAG-Bench ({edition.seed})", len(planned), "topics")
     rows = _rows(edition, drawn, corpus)

@@ -13,9 +13,8 @@ The same edition gives the same bytes. A drawing that was cut off goes on where 
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -31,6 +30,7 @@ from vrag_kit.fieldguide.worn.sessions import (
     write_sessions,
 )
 from vrag_kit.plain import Json
+from vrag_kit.processes import new_workers
 
 _DRAWN_BY = ("parquet", "shapes", "traits", "views", "scenarios/painting")
 
@@ -71,4 +71,4 @@ def _pool(workers: int) -> Executor:
     """Draws beside us; one worker needs no process of its own."""
     if workers == 1:
         return ThreadPoolExecutor(1)
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    return new_workers(workers)
