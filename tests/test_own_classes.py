@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -18,8 +19,9 @@ from conftest import ROOT
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.generation import ask_models, load_generator, zero_shot
-from vrag_kit.judging import judge_all, load_judge
+from vrag_kit.judging import SHARES, TRUTH, judge_all, load_judge, scale_of
 from vrag_kit.own_classes import own_file, own_spec
+from vrag_kit.papers.crag_mm.judges import load_truth_judge
 from vrag_kit.papers.visual_rag import WORDING
 from vrag_kit.retrieval import load_encoder, search_all
 from vrag_kit.runner.check import check_parameters
@@ -476,6 +478,11 @@ class Long:
     def score(self, query, answer):
         return {"one": -1, "two": 0.5}.get(answer)
 
+class Grades:
+    scale = (1, 5)
+    def score(self, query, answer):
+        return {"one": 1, "two": 4, "three": 5}[answer]
+
 class Beyond:
     def score(self, query, answer):
         return 2
@@ -493,19 +500,45 @@ class Nothing:
 """
 
 
-def test_a_judges_scale_and_what_it_cannot_say_are_kept(mine: Write, texts: Benchmark) -> None:
+def answers_to_q1(*said: str) -> pd.DataFrame:
+    """These answers, one of which the model left empty."""
+    rows = [{"query_id": "q1", "answer": each, "status": "ok"} for each in said]
+    rows.append({"query_id": "q1", "answer": "", "status": "empty"})
+    return pd.DataFrame(rows).assign(detail="")
+
+
+@pytest.mark.parametrize(
+    ("name", "scores"), [("Long", [0, 0.75, np.nan, 0]), ("Grades", [0, 0.75, 1, 0])]
+)
+def test_scores_are_brought_to_the_scale_of_accuracy_and_words_stay(
+    name: str, scores: list[float], mine: Write, texts: Benchmark
+) -> None:
     mine(JUDGES)
-    rows = [{"query_id": "q1", "answer": said} for said in ("one", "two", "three")]
-    answers = pd.DataFrame(rows).assign(status="ok", detail="")
-    judged = judge_all(load_judge("mine:Long"), texts, answers)
-    assert list(judged["score"][:2]) == [-1, 0.5]
-    assert np.isnan(judged["score"][2])
-    assert set(judged["worst"]) == {-1}
+    benchmark = replace(texts, queries={"q1": replace(texts.queries["q1"], answers=("two",))})
+    judged = judge_all(load_judge(f"mine:{name}"), benchmark, answers_to_q1("one", "two", "three"))
+    np.testing.assert_array_equal(judged["score"], scores)
+    assert scale_of(judged) == SHARES
+    raw = {"Long": ["Long: -1", "Long: 0.5"], "Grades": ["Grades: 1", "Grades: 4"]}
+    assert list(judged["verdict"][:2]) == raw[name]
+
+
+def test_where_truthfulness_is_asked_for_what_costs_stays_below_0(
+    mine: Write, texts: Benchmark
+) -> None:
+    mine(JUDGES)
+    judged = judge_all(load_truth_judge("mine:Long"), texts, answers_to_q1("one", "two")[:2])
+    assert list(judged["score"]) == [-1, 0.5]
+    assert scale_of(judged) == TRUTH
+
+
+def test_what_a_judge_gives_off_its_scale_is_said(mine: Write, texts: Benchmark) -> None:
+    mine(JUDGES)
+    answers = answers_to_q1("one")[:1]
     with pytest.raises(VragError, match=r"score returned 2 for 'one' .*a number from 0 to 1"):
         judge_all(load_judge("mine:Beyond"), texts, answers)
     with pytest.raises(VragError, match=r"score returned '0.5' for 'one' .*a number from 0 to 1"):
         judge_all(load_judge("mine:Texts"), texts, answers)
-    with pytest.raises(VragError, match=r"judge Fails: .* KeyError: 'one' \(mine.py:17\)"):
+    with pytest.raises(VragError, match=r"judge Fails: .* KeyError: 'one' \(mine.py:22\)"):
         judge_all(load_judge("mine:Fails"), texts, answers)
     with pytest.raises(VragError, match="found Nothing with neither score nor generate"):
         load_judge("mine:Nothing")

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging import Rubric, Verdict, judge_all, load_judge
+from vrag_kit.judging import SHARES, Rubric, Scale, Verdict, judge_all, load_judge, scale_of
 from vrag_kit.types import Benchmark, Message, Prompt, Query
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -82,6 +82,14 @@ def test_what_is_no_score_on_its_scale_is_asked_for_once_more_and_then_is_none(
 def test_a_verdict_may_carry_marks(tmp_path: Path) -> None:
     rubric = replace(readmes(), read=lambda words: Verdict(0.0, frozenset({"abstention"})))
     assert list(judged(rubric, Says("x"), tmp_path, "pink")["abstained"]) == [1.0]
+
+
+def test_scores_on_another_scale_are_brought_to_that_of_accuracy(tmp_path: Path) -> None:
+    rubric = replace(readmes(), scale=Scale(1, 5))
+    table = judged(rubric, Says("1", "2", "5"), tmp_path, "blue", "pink", "red")
+    assert list(table["score"]) == [0, 0.25, 1]
+    assert list(table["verdict"]) == ["1", "2", "5"]
+    assert scale_of(table) == SHARES
 
 
 def test_a_scale_that_is_none_is_said() -> None:

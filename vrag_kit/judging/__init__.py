@@ -45,9 +45,8 @@ from vrag_kit.judging.page_tells import page_tells, told_by_words
 from vrag_kit.judging.rouge import rouge_all, rouge_recall
 from vrag_kit.judging.rubric import Rubric, Unreadable, Verdict
 from vrag_kit.judging.rule_judge import RuleJudge
-from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.judging.scale import SHARES, TRUTH, Scale, scale_of
 from vrag_kit.judging.truth_rules import TruthRuleJudge
-from vrag_kit.judging.truthfulness import TRUTH
 from vrag_kit.judging.webqa_score import webqa_f1
 
 __all__ = [

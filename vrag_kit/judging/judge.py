@@ -19,7 +19,7 @@ from vrag_kit.judging.own_judge import own_judge
 from vrag_kit.judging.own_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.judging.rubric import Rubric
 from vrag_kit.judging.rule_judge import RuleJudge
-from vrag_kit.judging.scale import Scale
+from vrag_kit.judging.scale import SHARES, TRUTH, Scale
 from vrag_kit.judging.truth_rules import TruthRuleJudge
 from vrag_kit.options import Entry, check_word
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
@@ -29,7 +29,10 @@ MOST_TOKENS = 256
 
 
 class Judge(Protocol):
-    """Says how right answers are."""
+    """Says how right answers are.
+
+    Optional is `shown`, the scale that its scores are brought to; see `judge_all`.
+    """
 
     name: str
     scale: Scale
@@ -61,6 +64,8 @@ def load_judge(
 ) -> Judge:
     """The judge that a parameter names: one of `JUDGES`, a class of one's own
     (`JudgeClass`), or any model that `load_generator` takes, with the `rubric` of a paper.
+    Scores of a class are brought to [0, 1], unless the paper asks for truthfulness, and
+    they are on a scale from below 0 to as much above.
 
     The model decodes as its own defaults say, unless its entry says otherwise; its
     verdicts are kept in `answers_dir`, as answers are. `samples` repeats every verdict.
@@ -70,7 +75,8 @@ def load_judge(
     """
     if isinstance(entry, str) and entry in JUDGES:
         return JUDGES[entry]()
-    if (own := own_judge(entry)) is not None:
+    signed = rubric is not None and rubric.scale.signed
+    if (own := own_judge(entry, signed=signed)) is not None:
         return own
     check_word(entry, JUDGES, "judge")
     if rubric is None:
@@ -94,16 +100,22 @@ def load_judge(
 
 def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
     """The table of answers with the columns score, spread, abstained, marked, marks and
-    verdict added, and worst and best: the ends of the judge's scale.
+    verdict added, and worst and best: the ends of the scale that score is on.
 
-    score on that scale, abstained and marked (of one verdict 1.0 or 0.0) are means over
-    the readable verdicts of an answer, and NaN where the call failed or no verdict could
-    be read: such rows are counted and left out of means. An answer that the model left
-    empty, or that was cut off, needs no judge: it earns the worst, and its mark is
-    "empty" or "cut off". spread is the standard deviation over an answer's verdicts, NaN
-    for fewer than two. An answer is marked when the judge says that it declines ("No
-    Answer"); it abstains when it is marked, or when it earns nothing and its words
-    decline: what costs was taken as an answer. Equal answers to a query are judged once.
+    That is [0, 1], to which the scores of a judge on another scale are brought,
+    (score − worst) / (best − worst); or [−1, 1], truthfulness, of a judge whose worst is
+    below 0 by as much as its best is above, unless its `shown` says otherwise. verdict
+    has the judge's own words.
+
+    score, abstained and marked (of one verdict 1.0 or 0.0) are means over the readable
+    verdicts of an answer, and NaN where the call failed or no verdict could be read: such
+    rows are counted and left out of means. An answer that the model left empty, or that
+    was cut off, needs no judge: it earns the worst, and its mark is "empty" or "cut off".
+    spread is the standard deviation over an answer's verdicts, NaN for fewer than two. An
+    answer is marked when the judge says that it declines ("No Answer"); it abstains when
+    it is marked, or when it earns nothing and its words decline: what costs was taken as
+    an answer. Equal answers to a query are judged once.
+
     Raises `VragError` for a row that is no answer to a query, and when not one answer
     got a verdict.
     """
@@ -125,22 +137,23 @@ def judge_some(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.
     ANSWERS.check(answers, ["query_id", "status"], "judge_all")
     good = answered(benchmark, answers).drop_duplicates(["query_id", "answer"])
     found = judge.judge(benchmark, good)
+    shown = getattr(judge, "shown", TRUTH if judge.scale.signed else SHARES)
     _note(judge.name, found)
     verdicts_of = dict(zip(zip(good["query_id"], good["answer"], strict=True), found, strict=True))
     rows = []
     for row in answers.to_dict("records"):
         if row["status"] == "ok":
             verdicts = verdicts_of[row["query_id"], row["answer"]]
-            rows.append(_cells(verdicts, row["answer"], judge.scale))
+            rows.append(_cells(verdicts, row["answer"], judge.scale, shown))
         else:
             failure = Failure(Status(row["status"]), row["detail"])
             known = bool(benchmark.queries[row["query_id"]].answers)
-            rows.append(_without_verdict(failure, judge.scale if known else None))
+            rows.append(_without_verdict(failure, shown if known else None))
     columns = pd.DataFrame(rows, columns=list(_NOTHING), index=answers.index)
     return answers.assign(
         **{str(name): cells for name, cells in columns.items()},
-        worst=judge.scale.worst,
-        best=judge.scale.best,
+        worst=shown.worst,
+        best=shown.best,
     )
 
 
@@ -155,10 +168,12 @@ _NOTHING: dict[str, float | str] = {
 """The columns of an answer that has no verdict."""
 
 
-def _cells(verdicts: Sequence[Judgment], answer: str, scale: Scale) -> dict[str, float | str]:
-    """The columns of one answer, from its verdicts."""
+def _cells(
+    verdicts: Sequence[Judgment], answer: str, scale: Scale, shown: Scale
+) -> dict[str, float | str]:
+    """The columns of one answer, from its verdicts on `scale`, brought to that shown."""
     cells = {**_NOTHING, "verdict": " / ".join(_said(verdict) for verdict in verdicts)}
-    scores = _scores(verdicts)
+    scores = [scale.brought_to(shown, score) for score in _scores(verdicts)]
     if not scores:
         return cells
     readable = [verdict for verdict in verdicts if verdict.score is not None]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import current_forecast
-from vrag_kit.judging.scale import SHARES, Scale
+from vrag_kit.judging.scale import SHARES, TRUTH, Scale
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import Own, open_own, own_code
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
@@ -18,7 +18,8 @@ from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 class JudgeClass(Protocol):
     """What a class must have whose objects judge.
 
-    Optional are `name`, and `scale`, the two ends (0, 1) unless it says otherwise.
+    Optional are `name`, and `scale`, the two ends (0, 1) unless it says otherwise; where
+    accuracy is shown, a score is (score − worst) / (best − worst).
     """
 
     def score(self, query: Query, answer: str) -> float | None:
@@ -28,9 +29,9 @@ class JudgeClass(Protocol):
 class OwnJudge:
     """Fits an object of somebody's own class to `Judge`."""
 
-    def __init__(self, own: Own) -> None:
-        """`own` has the method of `JudgeClass`; raises `VragError` for a scale that is
-        none.
+    def __init__(self, own: Own, *, signed: bool = False) -> None:
+        """`own` has the method of `JudgeClass`; `signed` where truthfulness is asked for,
+        in which a wrong answer costs. Raises `VragError` for a scale that is none.
         """
         self._made = own.made
         self.name = own.name
@@ -43,6 +44,7 @@ class OwnJudge:
                     f"judge {self.name}: its scale is {scale!r}; expected its ends, as in (0, 1)."
                 ) from error
         self.scale: Scale = scale
+        self.shown = TRUTH if signed and scale.signed else SHARES
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """One verdict for each row of answers; in a forecast its class is not asked, and
@@ -79,7 +81,7 @@ class OwnJudge:
         return Judgment(answer_id="", label=f"{value:g}", score=value, raw=words)
 
 
-def own_judge(entry: Entry) -> OwnJudge | None:
+def own_judge(entry: Entry, *, signed: bool = False) -> OwnJudge | None:
     """The judge of an entry that names one's own class; None for a word or a model, also
     a class of one's own that answers. Raises as `open_own`, also for a class that does
     neither.
@@ -87,4 +89,4 @@ def own_judge(entry: Entry) -> OwnJudge | None:
     own = open_own(entry, "judge", (), one_of=("score", "generate"))
     if own is None or not callable(getattr(own.made, "score", None)):
         return None
-    return OwnJudge(own)
+    return OwnJudge(own, signed=signed)

@@ -42,9 +42,24 @@ class Scale:
         """What an answer earns that neither gains nor costs: 0, or the end next to it."""
         return min(max(0.0, self.worst), self.best)
 
+    @property
+    def signed(self) -> bool:
+        """Whether a wrong answer costs what a right one earns, as in truthfulness."""
+        return self.middle == 0
+
+    def brought_to(self, other: Scale, score: float) -> float:
+        """A score of this scale on another: worst to worst, best to best, and evenly
+        between; (score − worst) / (best − worst) on that of shares.
+        """
+        if self == other:
+            return score
+        return other.worst + other.width * ((score - self.worst) / self.width)
+
 
 SHARES = Scale(0.0, 1.0)
 """The scale of shares, and of what no judge scored."""
+TRUTH = Scale(-1.0, 1.0)
+"""From wrong to right; an answer that is missing earns 0."""
 
 
 def scale_of(table: pd.DataFrame) -> Scale:

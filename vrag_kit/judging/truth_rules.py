@@ -19,6 +19,7 @@ from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.answered import hidden
 from vrag_kit.judging.numbers import Number, numbers_in
 from vrag_kit.judging.rubric import Verdict, label_of
+from vrag_kit.judging.scale import TRUTH
 from vrag_kit.judging.truth_words import (
     asserted,
     conclusion,
@@ -30,7 +31,7 @@ from vrag_kit.judging.truth_words import (
     plain_words,
     words_of,
 )
-from vrag_kit.judging.truthfulness import TRUTH, Declines, right_or_wrong, settled
+from vrag_kit.judging.truthfulness import Declines, right_or_wrong, settled
 from vrag_kit.types import Benchmark, Judgment, Query
 
 RULES = {

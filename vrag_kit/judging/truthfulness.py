@@ -7,11 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vrag_kit.judging.rubric import Verdict
-from vrag_kit.judging.scale import Scale
+from vrag_kit.judging.scale import TRUTH
 from vrag_kit.types import Query
 
-TRUTH = Scale(-1.0, 1.0)
-"""From wrong to right; an answer that is missing earns 0."""
 EQUAL = "equal"
 """The mark of an answer that is the accepted one, letter for letter."""
 Declines = Callable[[str], bool]

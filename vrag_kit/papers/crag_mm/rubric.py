@@ -9,7 +9,8 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Rubric
-from vrag_kit.judging.truthfulness import TRUTH, settled
+from vrag_kit.judging.scale import TRUTH
+from vrag_kit.judging.truthfulness import settled
 from vrag_kit.papers.crag_mm.abstention import READINGS
 from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
 from vrag_kit.plain import JsonView
