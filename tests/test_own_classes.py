@@ -16,10 +16,11 @@ import pytest
 import yaml
 from conftest import ROOT
 
+from vrag_kit.analysis import accuracy
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.generation import ask_models, load_generator, zero_shot
-from vrag_kit.judging import SHARES, TRUTH, judge_all, load_judge, scale_of
+from vrag_kit.judging import SHARES, TRUTH, Rubric, judge_all, load_judge, scale_of
 from vrag_kit.own_classes import own_file, own_spec
 from vrag_kit.papers.crag_mm.judges import load_truth_judge
 from vrag_kit.papers.visual_rag import WORDING
@@ -470,6 +471,51 @@ def test_replies_may_come_one_after_the_other(
 ) -> None:
     mine(SAYS)
     assert set(asked(["mine:Lazy"], texts, tmp_path)["answer"]) == {"red"}
+
+
+MUTE = """
+from vrag_kit.generation import Reply
+
+class Mute:
+    def __init__(self, silence: str) -> None:
+        self.silence = {"text": "", "blank": " ", "reply": Reply(raw=None)}[silence]
+    def generate(self, prompts):
+        return ["1" if "c c" in prompt[-1].parts[0] else self.silence for prompt in prompts]
+"""
+
+
+@pytest.fixture
+def known(texts: Benchmark) -> Benchmark:
+    """The same questions; "1" is accepted."""
+    return replace(
+        texts, queries={key: replace(each, answers=("1",)) for key, each in texts.queries.items()}
+    )
+
+
+@pytest.mark.parametrize("silence", ["text", "blank", "reply"])
+def test_what_a_model_leaves_empty_is_its_answer_and_a_bad_one(
+    silence: str, mine: Write, known: Benchmark, tmp_path: Path
+) -> None:
+    mine(MUTE)
+    answers = asked([{"model": "mine:Mute", "silence": silence}], known, tmp_path)
+    assert list(answers["status"]) == ["empty", "ok"]
+    row = accuracy(judge_all(load_judge("normalised_em"), known, answers)).iloc[0]
+    assert (row["value"], row["n"], row["n_empty"], row["n_failed"]) == (0.5, 2, 1, 0)
+
+
+def test_of_a_judge_an_empty_reply_is_no_verdict_and_is_counted(
+    mine: Write, known: Benchmark, tmp_path: Path
+) -> None:
+    mine(MUTE)
+    rubric = Rubric(scale=SHARES, prompt=lambda query, _: query.text, read=float, repair=str)
+    judge = load_judge({"model": "mine:Mute", "silence": "text"}, tmp_path, rubric=rubric)
+    answers = asked([{"model": "mine:Mute", "silence": "reply"}], known, tmp_path)
+    answers = answers.assign(answer="red", status="ok")
+    judged = judge_all(judge, known, answers)
+    np.testing.assert_array_equal(judged["score"], [np.nan, 1])
+    assert judged["verdict"][0] == "empty: the model ended without a word"
+    row = accuracy(judged).iloc[0]
+    assert (row["value"], row["n"], row["n_failed"]) == (1, 1, 1)
 
 
 JUDGES = """

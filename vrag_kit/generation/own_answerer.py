@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from vrag_kit.checkpoints import Options
@@ -12,12 +13,13 @@ from vrag_kit.generation.generator import Forecast, Reply, Size, all_images, tex
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import Own, listed, open_own, own_code
 from vrag_kit.plain import JsonView
-from vrag_kit.types import Prompt
+from vrag_kit.types import Failure, Prompt, Status
 
 _OURS = ("max_images",)
 """The option of an entry that counts for every model; see `ask_models`."""
 _LETTERS = 4
 """Of a token, about."""
+_SILENT = Failure(Status.EMPTY, "the model ended without a word")
 
 
 class AnswererClass(Protocol):
@@ -30,7 +32,10 @@ class AnswererClass(Protocol):
     """
 
     def generate(self, prompts: Sequence[Prompt]) -> Sequence[str | Reply]:
-        """For each prompt its words, or a `Reply`, which can say that there are none."""
+        """For each prompt its words, or a `Reply`, which can say that a call failed.
+
+        Words that are none, "", are an answer, and a bad one.
+        """
 
 
 class OwnAnswerer:
@@ -82,10 +87,10 @@ class OwnAnswerer:
         return "" if missing is None else str(missing())
 
     def _reply(self, found: object) -> Reply:
-        if isinstance(found, Reply):
-            return found
-        if isinstance(found, str):
-            return Reply(raw=found)
+        reply = Reply(raw=found) if isinstance(found, str) else found
+        if isinstance(reply, Reply):
+            silent = reply.failure is None and not (reply.raw or "").strip()
+            return replace(reply, failure=_SILENT) if silent else reply
         raise VragError(
             f"model {self.name}: generate returned {found!r} for a prompt; expected a text, or a"
             " vrag_kit.generation.generator.Reply with a failure that says why there is none."
