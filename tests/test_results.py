@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis import load_results
+from vrag_kit.analysis import accuracy, compare, in_percent, load_results, per_query
 from vrag_kit.errors import VragError
 from vrag_kit.plotting import save_figure
 
@@ -195,3 +195,29 @@ def test_a_relative_folder_is_found_in_the_project_from_the_folder_of_notebooks(
     write(tmp_path / "figures", "01_a.csv", "value\n1\n")
     monkeypatch.chdir(tmp_path / "notebooks")
     assert len(load_results("figures")) == len(load_results("../figures")) == 1
+
+
+def scored(**right: list[int]) -> pd.DataFrame:
+    """A row a question and setting, as `judge_all` has them: who is right."""
+    tables = []
+    for setting, scores in right.items():
+        names = [f"q{number}" for number in range(len(scores))]
+        table = pd.DataFrame({"query_id": names, "group": names, "score": scores})
+        tables.append(table.assign(model="mine", setting=setting, k=0, draw=0, abstained=0.0))
+    return pd.concat(tables, ignore_index=True).assign(status="ok")
+
+
+def test_accuracy_is_accuracy_and_what_is_a_difference_says_from_what(tmp_path: Path) -> None:
+    """Of four questions one is right alone and three with a clue: 75, and 50 points more."""
+    judged = scored(no_rag=[1, 0, 0, 0], gt_rag=[1, 1, 1, 0])
+    by = ["model", "setting"]
+    means = in_percent(accuracy(judged, by=by).query("metric == 'accuracy'"))
+    gains = compare(per_query(judged, by=by), arm="setting", by=["model"], baseline="no_rag")
+    gains = in_percent(gains.assign(metric="accuracy"))
+    save_figure(Figure(), tmp_path, "31_main", pd.concat([means, gains], ignore_index=True))
+    rows = load_results(tmp_path)[["setting", "baseline", "metric", "value", "unit", "n"]]
+    assert rows.to_numpy().tolist() == [
+        ["no_rag", "", "accuracy", 25.0, "percent", 4],
+        ["gt_rag", "", "accuracy", 75.0, "percent", 4],
+        ["gt_rag", "no_rag", "difference in accuracy", 50.0, "points", 4],
+    ]

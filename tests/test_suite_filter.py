@@ -239,6 +239,7 @@ def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
     # of a, c, d with scores c is left
     assert found.loc["the filter", ["n", "n_full", "n_failed"]].tolist() == [1, 3, 1]
     assert found.loc["the filter", "value"] == pytest.approx(0 - 2 / 3)
+    assert set(found["baseline"]) == {"all questions"}
     with pytest.raises(VragError, match="several arms"):
         filter_controls(pd.concat([table, table.assign(setting="both")]), decide)
 

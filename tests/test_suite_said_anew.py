@@ -179,6 +179,7 @@ def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself() -> Non
         "said anew less as asked": 75,
     }
     assert (table["n"] == 2).all()
+    assert table["baseline"].tolist() == ["clear questions", "clear questions", "as asked"]
     nothing = {"clear": alone}
     assert ambiguity_contrasts(told, pairs.assign(dataset="mine"), nothing, nothing).empty
 

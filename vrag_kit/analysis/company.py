@@ -57,7 +57,7 @@ def cost_of_company(judged: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataF
         if not {baseline} < set(rows["company"]):
             continue
         differences = compare(rows, arm="company", by=keys, baseline=baseline)
-        tables.append(differences.assign(step=step, baseline=baseline))
+        tables.append(differences.assign(step=step))
     if not tables:
         raise VragError(
             f"cost_of_company: nothing to compare; found {', '.join([ALONE, *sorted(others)])}."

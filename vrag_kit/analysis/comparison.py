@@ -28,7 +28,7 @@ def compare(
     mix: Mix | None = None,
 ) -> pd.DataFrame:
     """Difference of every arm to `baseline` on the queries that both have: arm, `by`,
-    value, ci_low, ci_high, n, n_failed, p, p_holm.
+    value, ci_low, ci_high, n, n_failed, p, p_holm, baseline.
 
     n counts queries with a value in both arms, n_failed those that both were asked and
     that have none in one of them; where all failed, n = 0 and the numbers are NaN.
@@ -65,7 +65,7 @@ def compare(
     numbers = ["value", "ci_low", "ci_high", "n", "n_failed", "p"]
     table = pd.DataFrame(rows, columns=[arm, *by, *numbers])
     asking = [column for column in (arm, *by) if column not in repeats]
-    return table.assign(p_holm=by_question(table, asking))
+    return table.assign(p_holm=by_question(table, asking), baseline=[baseline] * len(table))
 
 
 def _arms(per_query: pd.DataFrame, arm: str, baseline: Hashable) -> list[Hashable]:

@@ -15,6 +15,7 @@ COLUMNS = (
     "model",
     "retriever",
     "setting",
+    "baseline",
     "k",
     "m",
     "draw",
@@ -33,7 +34,10 @@ FIRST = ("folder", "experiment", "source", *COLUMNS, "unit")
 """
 TABLE = ".table.csv"
 """How files end that hold a table as it is shown; they are no results."""
-_NAMES = ("folder", "experiment", "source", "model", "retriever", "setting", "metric", "unit")
+_NAMES = (
+    *("folder", "experiment", "source", "model", "retriever", "setting", "baseline"),
+    *("metric", "unit"),
+)
 _COUNTS = ("k", "m", "draw", "n", "n_failed")
 _NUMBERS = (*_COUNTS, "value", "ci_low", "ci_high")
 
@@ -42,6 +46,9 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     """Every CSV that the notebooks saved in `folder` and below it (`NN_name.csv`), one
     below the other; column `experiment` is the file's name, `folder` says where below it
     lies, as in "visual_rag" ("" at the top).
+
+    A row that has a `baseline` is a difference from it, and its metric is called so
+    ("difference in accuracy", in points); without one, `value` is the metric itself.
 
     Rows are as in the files, columns those of any file, `FIRST` first. Counts (k, m,
     draw, n, n_…) are Int64 where all are whole; other numbers are float64; True and

@@ -28,9 +28,24 @@ LAST = (*COLUMNS, *BOUNDS)
 def tidy(data: pd.DataFrame) -> pd.DataFrame:
     """The columns in their standard order: those of this figure alone first, then what
     it has of `LAST`.
+
+    A row with a `baseline` is a difference from it (`compare`), and is named what it is:
+    "difference in accuracy", in points where that is in percent.
     """
+    if {"baseline", "metric"} <= set(data.columns):
+        data = _named(data)
     own = [name for name in data.columns if name not in LAST]
     return data[[*own, *(name for name in LAST if name in data.columns)]]
+
+
+def _named(data: pd.DataFrame) -> pd.DataFrame:
+    """The table with what is a difference called one."""
+    less = data["baseline"].notna() & (data["baseline"] != "")
+    metric = data["metric"].mask(less, "difference in " + data["metric"].astype(str))
+    data = data.assign(metric=metric)
+    if "unit" in data:
+        data["unit"] = data["unit"].mask(less & (data["unit"] == "percent"), "points")
+    return data
 
 
 def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFrame) -> None:

@@ -104,7 +104,7 @@ def _gains(
     tables = []
     for metric, rows in values.items():
         table = compare(rows, arm=arm, by=list(by), baseline=baseline, repeats=REPEATS)
-        tables.append(table.assign(metric=metric, baseline=baseline))
+        tables.append(table.assign(metric=metric))
     both = pd.concat(tables, ignore_index=True)
     return both[["metric", "baseline", *both.columns.drop(["metric", "baseline"])]]
 

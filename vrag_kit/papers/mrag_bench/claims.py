@@ -22,8 +22,8 @@ def claims_on(notebook: str, differences: pd.DataFrame, source: str, folder: Pat
     sentence and model: claim, says, source, of, stratum, value, ci_low, ci_high, n,
     verdict; saved below `folder`, a notebook's `figures_dir`, as NN_claims.csv.
 
-    `notebook` is its number ("31"); `differences` are `in_percent(gains_by_scenario(…))`,
-    with a column baseline where that is another than "no_rag" (see `gains_said`), or
+    `notebook` is its number ("31"); `differences` are `in_percent(gains_by_scenario(…))`
+    (or `gains_said`; without a column baseline: from "no_rag"), or
     correlations in the columns of those; `source` is the benchmark's name. Of a sentence
     about models or numbers that are not there the returned table has a row without
     numbers. On other data than the paper's a contradiction says that it does not carry
@@ -64,7 +64,7 @@ def gains_said(
         if both[arm].nunique() == len(pair):
             table = gains_by_scenario(both, mix=mix, arm=arm, baseline=pair[1])
             table = table.rename(columns={arm: "setting"})
-            tables.append(table.assign(baseline=pair[1], metric="accuracy"))
+            tables.append(table.assign(metric="accuracy"))
     if not tables:
         return pd.DataFrame(columns=["scenario", "setting", "baseline"])
     return in_percent(pd.concat(tables, ignore_index=True))

@@ -23,7 +23,8 @@ ANEW_LESS_CLEAR = "the same, said anew, less clear"
 ANEW_LESS_ASKED = "said anew less as asked"
 """The three contrasts: two of pairs of questions, one of each question with itself."""
 _ASKED, _ANEW = "as asked", "said anew"
-_NUMBERS = ["value", "ci_low", "ci_high", "n", "n_failed"]
+_CLEAR = "clear questions"
+_NUMBERS = ["value", "ci_low", "ci_high", "n", "n_failed", "baseline"]
 
 
 def ambiguity_contrasts(
@@ -33,7 +34,8 @@ def ambiguity_contrasts(
     anew: Mapping[str, pd.DataFrame],
 ) -> pd.DataFrame:
     """The three contrasts of every data set and model, in points: dataset, contrast,
-    model, metric, value, ci_low, ci_high, n (pairs, or flagged questions), n_failed.
+    model, metric, value, ci_low, ci_high, n (pairs, or flagged questions), n_failed,
+    baseline.
 
     `pairs` come from `pairs_of_suite`; `as_asked` and `anew` are judged answers to the
     questions as they were asked and as they were said anew, in one arm. The first two
@@ -50,7 +52,7 @@ def ambiguity_contrasts(
             if len(own):
                 means = ambiguous_less_clear(values, own)
                 found = means[means["split"] == "difference"]
-                tables.append(found.assign(dataset=name, contrast=contrast))
+                tables.append(found.assign(dataset=name, contrast=contrast, baseline=_CLEAR))
         flagged = statuses[name][statuses[name]["status"] == AMBIGUOUS]["query_id"]
         both = pd.concat([before.assign(version=_ASKED), after.assign(version=_ANEW)])
         both = both[both["query_id"].isin(flagged)]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from vrag_kit.analysis.accuracy import per_query
 from vrag_kit.analysis.intervals import resampled_times
+from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_suite.difficulty_filter import FilterRules, filter_decisions
@@ -59,7 +60,8 @@ def filter_controls(
     seed: int = 0,
 ) -> pd.DataFrame:
     """Filtered less full for every evaluated model: model, control (the three above),
-    value, ci_low, ci_high, n (questions kept), n_full, n_failed; on the judge's scale.
+    value, ci_low, ci_high, n (questions kept), n_full, n_failed, baseline ("all
+    questions"); on the judge's scale.
 
     `judged` are the answers to all questions in one arm. With a decided filter the
     interval is a percentile bootstrap over groups of the mean over kept less that over
@@ -99,7 +101,7 @@ def filter_controls(
             rows.append((model, control, *_change(known, stays, seed), len(known), failed))
         rows.append((model, AT_RANDOM, *_by_chance(known, drops), len(known), failed))
     columns = ["model", "control", "value", "ci_low", "ci_high", "n", "n_full", "n_failed"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=columns).assign(baseline=ALL)
 
 
 def _change(known: pd.DataFrame, stays: np.ndarray, seed: int) -> tuple[float, float, float, int]:

@@ -51,7 +51,7 @@ def suite_controls(
     seed: int = 0,
 ) -> pd.DataFrame:
     """`filter_controls` of each data set, in percent or points: dataset, model, setting
-    (the control), metric, value, ci_low, ci_high, n, n_full, n_failed.
+    (the control), metric, value, ci_low, ci_high, n, n_full, n_failed, baseline.
 
     `judged` are the answers of each in one arm, `closed_book` those that the filter goes
     by. Raises as `filter_without` and `filter_controls` do.
