@@ -86,19 +86,33 @@ def embed(
     status: Annotated[
         bool, typer.Option("--status", help="say what is there, and embed nothing")
     ] = False,
+    cluster: Annotated[
+        str, typer.Option(help="workers to share it: a Dask scheduler's address, or local:2")
+    ] = "",
 ) -> None:
     """Embed what the notebooks search by vectors, before they run. Parts may run at once,
     overlap, die and be repeated.
     """
-    from vrag_kit.runner.embedding import embed_parameters, embedding_status, read_part
+    from vrag_kit.runner.embedding import (
+        corpora_of,
+        embed_parameters,
+        embedding_status,
+        read_part,
+    )
+    from vrag_kit.runner.embedding_elsewhere import embed_elsewhere
+    from vrag_kit.runner.plan import read_plan
 
     share = read_part(part)
+    if cluster and (part or status):
+        raise VragError("--cluster embeds all parts: leave out --part and --status.")
     for file in enter_project(parameters):
-        if not status:
+        workers = cluster or ("" if part else read_plan(file).cluster)
+        if status:
+            print(*embedding_status(corpora_of(file, only or ())), sep="\n")
+        elif workers:
+            embed_elsewhere(file, workers, only=only or ())
+        else:
             embed_parameters(file, share, only or ())
-            continue
-        for line in embedding_status(file, only or ()):
-            print(line)
 
 
 @app.command()

@@ -32,6 +32,8 @@ class Cluster:
     name: str
     at_once: int | None = None
     """How many tasks run at once on the machine that runs most; None: nobody knows."""
+    slots: int | None = None
+    """And on all together."""
 
 
 def read_cluster(told: object, where: str) -> str:
@@ -87,14 +89,16 @@ def open_cluster(name: str) -> Iterator[Cluster]:
                     f"cluster {name}: no scheduler of Dask answers there ({error}). Start one with"
                     " `dask scheduler`; its first lines tell the address."
                 ) from error
-        yield Cluster(client.get_executor(pure=False), name, _at_once(client))
+        threads = _threads(client)
+        most, slots = max(threads.values(), default=None), threads.total() or None
+        yield Cluster(client.get_executor(pure=False), name, most, slots)
 
 
-def _at_once(client: Client) -> int | None:
-    """Of the machine with most threads of workers; None where there is no worker yet."""
+def _threads(client: Client) -> Counter[str]:
+    """Threads of the workers that there are by now, machine by machine."""
     threads: Counter[str] = Counter()
     for address, count in client.nthreads().items():
         threads[address.rpartition(":")[0]] += count
     if not threads:
-        print("no worker has come yet: notebooks wait for the first", flush=True)
-    return max(threads.values(), default=None)
+        print("no worker has come yet: the work waits for the first", flush=True)
+    return threads

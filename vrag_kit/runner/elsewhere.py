@@ -1,4 +1,4 @@
-"""Notebooks executed by the workers of an executor, on this machine or on others.
+"""What the workers of an executor do for a runner, on this machine or on others.
 
 All machines see the project's folder under the same path, on a disk that they share.
 """
@@ -9,12 +9,12 @@ import os
 import platform
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vrag_kit.cores import cores
 from vrag_kit.errors import VragError
@@ -23,6 +23,8 @@ from vrag_kit.runner.execution import THREADS, Crew, Ended
 from vrag_kit.runner.finished import kit_key
 from vrag_kit.runner.signs import is_at_work, working
 from vrag_kit.workspace import project_root
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +35,20 @@ class Employer:
     folder: Path  # where the runner's sign is
     word: str  # by which the runner is known
     kit: str  # hash of its package
-    at_once: int | None  # notebooks on one machine
+    at_once: int | None  # tasks on one machine
     threads: Mapping[str, str]  # what the user sets of threads
 
 
 @dataclass(slots=True)
 class Afar:
-    """Workers to whom notebooks are handed, for the runner whose sign is in a folder."""
+    """Workers to whom work is handed, for the runner whose sign is in a folder."""
 
     cluster: Cluster
     folder: Path
     word: str  # by which the runner is known
     stopped: bool = False
     _lost: str = ""  # why there are no workers any more
-    _handed: set[Future[Ended]] = field(default_factory=set)
+    _handed: set[Future[Any]] = field(default_factory=set)  # of whatever work
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -55,18 +57,23 @@ class Afar:
         return f"handed to {self.cluster.name}"
 
     def execute(self, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> Ended:
-        """How a worker fared with a notebook; where one is ended in the middle, another
-        begins anew, as far as the executor sees to it.
+        """How a worker fared with a notebook, as `done`."""
+        ended = self.done(execute_there, notebook, output, dict(parameters))
+        return ended or Ended(status=1, seconds=0.0, starved=False, stopped=True)
+
+    def done(self, work: Callable[..., T], *told: object) -> T | None:
+        """What a worker made of work; where one is ended in the middle, another begins
+        anew, as far as the executor sees to it. None where we were stopped.
 
         Raises `VragError` when none brought it to an end.
         """
         try:
-            return self._hand(notebook, output, dict(parameters)).result()
+            return self._hand(work, *told).result()
         except VragError:
             raise
         except CancelledError as error:
             if self.stopped:
-                return Ended(status=1, seconds=0.0, starved=False, stopped=True)
+                return None
             self._lost = (
                 f"{self.cluster.name}: its scheduler has gone away. What is finished and what is"
                 " stored stay; start it and its workers again, then run the same command: it"
@@ -79,7 +86,7 @@ class Afar:
                 f" {error}. What is stored stays; see the logs of its workers, and run again."
             ) from error
 
-    def _hand(self, notebook: Path, output: Path, parameters: dict[str, Any]) -> Future[Ended]:
+    def _hand(self, work: Callable[..., T], *told: object) -> Future[T]:
         us = Employer(
             root=project_root(),
             folder=self.folder,
@@ -93,8 +100,7 @@ class Afar:
                 raise VragError(self._lost)
             if self.stopped:
                 raise CancelledError
-            submit = self.cluster.executor.submit
-            future = submit(execute_there, us, notebook, output, parameters)
+            future = self.cluster.executor.submit(work, us, *told)
             self._handed.add(future)
             return future
 
@@ -110,10 +116,19 @@ def execute_there(
     us: Employer, notebook: Path, output: Path, parameters: Mapping[str, Any]
 ) -> Ended:
     """On a worker: execute a notebook as `vrag run` does on its own machine; it ends when
-    this process does, and when nobody waits for it any more.
+    this process does, and when nobody waits for it any more. Raises as `employed`.
+    """
+    with employed(us, output) as crew:
+        return crew.execute(notebook, output, parameters)
 
-    Raises `VragError` for a worker that does not see the project's folder, or has another
-    version of the kit.
+
+@contextmanager
+def employed(us: Employer, output: Path) -> Iterator[Crew]:
+    """On a worker: a crew for the work that the sign beside `output` stands for, stopped
+    when nobody waits for it any more.
+
+    Raises `VragError` for a worker that does not see the project's folder, has another
+    version of the kit, or no room on its disk.
     """
     here = platform.node()
     if not is_at_work(us.folder, us.word):
@@ -128,10 +143,9 @@ def execute_there(
         )
     threads = max(1, cores() // us.at_once) if us.at_once else None
     crew = Crew(threads, root=us.root, given={**_own_environment(), **us.threads})
-    sign = output.with_suffix(".worker")
     try:
-        with working(sign, us.folder, us.word, crew.stop):
-            return crew.execute(notebook, output, parameters)
+        with working(output.with_suffix(".worker"), us.folder, us.word, crew.stop):
+            yield crew
     except OSError as error:
         raise VragError(
             f"the worker on {here}: {error.filename or output}: {error.strerror or error}. Free"

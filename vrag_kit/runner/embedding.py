@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from vrag_kit.errors import VragError
@@ -53,12 +53,12 @@ def embed_parameters(file: Path, part: Part, only: Sequence[str]) -> None:
             embed_part(encoder, corpus.documents, corpus.root, part)
 
 
-def embedding_status(file: Path, only: Sequence[str]) -> list[str]:
-    """What is there of what the notebooks search: lines to print."""
+def embedding_status(corpora: Iterable[Corpus]) -> list[str]:
+    """What is there of what notebooks search: lines to print."""
     lines: list[str] = []
     found: dict[Path, list[Columns]] = defaultdict(list)
     roots: set[Path] = set()
-    for corpus in corpora_of(file, only):
+    for corpus in corpora:
         roots.add(Path(corpus.root))
         encoder = corpus.known()
         if encoder is None:
@@ -67,7 +67,7 @@ def embedding_status(file: Path, only: Sequence[str]) -> list[str]:
         else:
             columns = columns_of(encoder, corpus.documents)
             found[documents_folder(encoder, corpus.root)].append(columns)
-    lines += [str(stored_of(folder, corpora)) for folder, corpora in found.items()]
+    lines += [str(stored_of(folder, columns)) for folder, columns in found.items()]
     for root in sorted(roots):
         others = [folder for folder in folders_below(root) if folder not in found]
         lines += [f"not of these parameters: {stored_of(folder, [])}" for folder in others]

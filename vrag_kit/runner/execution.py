@@ -1,4 +1,4 @@
-"""One notebook executed by papermill, in a process of its own."""
+"""One notebook executed by papermill, or a part embedded, in a process of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -97,22 +97,28 @@ THREADS = ("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def execute(notebook: Path, output: Path, parameters: Mapping[str, Any], crew: Crew) -> int:
-    """Execute a notebook; returns papermill's exit status, negative for a signal.
-
-    All that it prints goes with times, line by line as it comes, to the log beside
-    `output`, and to the screen but for the traceback of an error. The process is one of
-    `crew` while it lives, and ends with this one, whatever ends that.
-    """
+    """Execute a notebook; returns papermill's exit status, as `attend`."""
     name = notebook.relative_to(crew.root / "notebooks").with_suffix("").as_posix()
-    tally_of(output).unlink(missing_ok=True)
     given = output.with_suffix(".parameters.yaml")
     given.write_text(yaml.safe_dump(dict(parameters), sort_keys=False), encoding="utf-8")
     options = ["--no-progress-bar", "--stdout-file", "-", "--stderr-file", "-"]
     options += ["--cwd", str(crew.root), "--start-timeout", "300"]
     command = [sys.executable, "-c", _FIRST_TO_GO, str(notebook), str(output), "-f", str(given)]
+    return attend([*command, *options], name, output, crew)
+
+
+def attend(command: Sequence[str], name: str, output: Path, crew: Crew) -> int:
+    """Run a command; returns its exit status, negative for a signal.
+
+    All that it prints goes with times, line by line as it comes, to the log beside
+    `output`, and to the screen but for the traceback of an error. The process is one of
+    `crew` while it lives; it reads nothing, and its input is closed when this one ends,
+    whatever ends that.
+    """
+    tally_of(output).unlink(missing_ok=True)
     with output.with_suffix(".log").open("w", encoding="utf-8", buffering=1) as log:
         process = subprocess.Popen(
-            [*command, *options],
+            command,
             stdin=subprocess.PIPE,  # nothing is written: it is closed when we end
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -161,9 +167,7 @@ def papermill(arguments: list[str]) -> None:
     A kernel that dies before it ran a cell is started again, twice at most. When the
     runner ends, whatever ends it, so do this process and all that it started.
     """
-    threading.Thread(target=_end_with_runner, daemon=True).start()
-    with suppress(OSError):  # not Linux, or not allowed: then the system chooses by size alone
-        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
+    go_first()
     from papermill.cli import papermill as command
 
     for start in range(1, _STARTS + 1):
@@ -174,6 +178,13 @@ def papermill(arguments: list[str]) -> None:
             if not str(error).startswith(_DIED_EARLY) or start == _STARTS:
                 raise
             print("its kernel died as it started, before any cell ran: it is started again")
+
+
+def go_first() -> None:
+    """End with the process that closes our standard input, and rather than that one."""
+    threading.Thread(target=_end_with_runner, daemon=True).start()
+    with suppress(OSError):  # not Linux, or not allowed: then the system chooses by size alone
+        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
 
 
 def _end_with_runner() -> None:

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
-
-from filelock import FileLock, Timeout
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -32,7 +30,7 @@ from vrag_kit.runner.finished import figures_of, ingredients
 from vrag_kit.runner.parameters import RUN_WITH, declared
 from vrag_kit.runner.plan import Plan, name_of, read_plan
 from vrag_kit.runner.shares import shares
-from vrag_kit.runner.signs import at_work
+from vrag_kit.runner.signs import alone, at_work, refusing_full
 from vrag_kit.tally import all_failed
 
 
@@ -145,47 +143,16 @@ def _run_plans(
     tasks: list[_Task] = []
     with ExitStack() as stack:
         for plan in plans:
-            stack.enter_context(_alone(plan))
+            stack.enter_context(alone(plan.folder, f"vrag run {plan.file}"))
             for book, own in plan.given.items():
                 if not only or _is_wanted(name_of(book), only):
                     tasks.append(_Task(book, own, plan.folder))
-        with _refusing_full(plans[0].folder):
+        with refusing_full(plans[0].folder):
             if cluster is None:
                 return _run_here(tasks, jobs)
             word = stack.enter_context(at_work(plans[0].folder))
             hands = Afar(cluster, plans[0].folder, word)
             return _run_all(tasks, jobs or len(tasks) or 1, hands)
-
-
-@contextmanager
-def _alone(plan: Plan) -> Iterator[None]:
-    """No other run of the same parameter file while the block lasts."""
-    lock = FileLock(plan.folder / ".lock", timeout=0)
-    with _refusing_full(plan.folder):
-        plan.folder.mkdir(parents=True, exist_ok=True)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise VragError(
-                f"{plan.folder}: another `vrag run {plan.file}` is at work there. Wait for it, or"
-                " stop it."
-            ) from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
-def _refusing_full(folder: Path) -> Iterator[None]:
-    """An error of the disk in the block is one that says which folder it is about."""
-    try:
-        yield
-    except OSError as error:
-        raise VragError(
-            f"{folder}: cannot be written ({error.strerror}). Free space, or run in a folder"
-            " with write access."
-        ) from error
 
 
 def _is_wanted(name: str, only: Sequence[str]) -> bool:

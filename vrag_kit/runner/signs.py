@@ -16,6 +16,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
+from filelock import FileLock, Timeout
+
+from vrag_kit.errors import VragError
+
 _EVERY = 5.0
 """Seconds between two words of a runner."""
 _GLANCE = 1.0
@@ -24,6 +28,38 @@ _SILENCE = 60.0
 """Seconds after which a runner that says nothing is gone."""
 _LATE = 60.0
 """Seconds after which a disk has shown every machine what was written to it."""
+
+
+@contextmanager
+def alone(folder: Path, command: str) -> Iterator[None]:
+    """No other run of the same command in a folder while the block lasts; raises
+    `VragError` where one is at work, and where the folder cannot be written.
+    """
+    lock = FileLock(folder / ".lock", timeout=0)
+    with refusing_full(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise VragError(
+                f"{folder}: another `{command}` is at work there. Wait for it, or stop it."
+            ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def refusing_full(folder: Path) -> Iterator[None]:
+    """An error of the disk in the block is one that says which folder it is about."""
+    try:
+        yield
+    except OSError as error:
+        raise VragError(
+            f"{folder}: cannot be written ({error.strerror}). Free space, or run in a folder"
+            " with write access."
+        ) from error
 
 
 @contextmanager

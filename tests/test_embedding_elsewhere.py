@@ -1,0 +1,115 @@
+"""Embedding by the workers of a real Dask cluster, or of any executor: as without one,
+whoever dies.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+from test_runner import notebook
+from test_workers import running, until
+
+from vrag_kit.errors import VragError
+from vrag_kit.retrieval.embedding import SHARD
+from vrag_kit.runner.embedding import embed_parameters, read_part
+from vrag_kit.runner.embedding_elsewhere import embed_elsewhere
+
+P = "params/guide/p.yaml"
+COUNT = 2 * SHARD + 100
+ENCODER = """import os
+import time
+
+import numpy as np
+
+
+class Slow:
+    fingerprint = "1"
+
+    def encode_queries(self, queries):
+        return np.ones((len(queries), 2))
+
+    def encode_documents(self, documents):
+        time.sleep(float(os.environ.get("PAUSE", "0")))
+        texts = [document.text for document in documents]
+        if os.environ.get("BAD") in texts:
+            raise ValueError("I do not like it")
+        with open("encoded.txt", "a") as file:
+            file.write(f"{os.getpid()} {len(texts)}\\n")
+        return [(1, int(text)) for text in texts]
+"""
+SEARCH = f"""from vrag_kit.retrieval import search_all
+from vrag_kit.types import Benchmark, Evidence, Query
+
+corpus = {{f'd{{n}}': Evidence(doc_id=f'd{{n}}', text=str(n)) for n in range({COUNT})}}
+queries = {{'q': Query(query_id='q', text='What is large?', answers=('d',), group='g')}}
+made = Benchmark(
+    name='n', fingerprint='1', queries=queries, corpus=corpus, qrels={{'q': {{'d7': 1}}}}
+)
+search_all(made, retrievers, k=1, cache_dir=cache_dir)"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of one notebook that searches three shards of documents."""
+    for name in ("notebooks", "params"):
+        (tmp_path / name / "guide").mkdir(parents=True)
+    (tmp_path / "mine.py").write_text(ENCODER, encoding="utf-8")
+    told = "retrievers = ['mine:Slow']\ncache_dir = 'kept'"
+    notebook(tmp_path / "notebooks" / "guide" / "01_one.ipynb", told, SEARCH)
+    (tmp_path / P).write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def encoded(project: Path) -> Counter[int]:
+    """Process → documents that it has encoded."""
+    file = project / "encoded.txt"
+    counts: Counter[int] = Counter()
+    for line in file.read_text().splitlines() if file.exists() else []:
+        process, count = map(int, line.split())
+        counts[process] += count
+    return counts
+
+
+def shards(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*/shard-*")}
+
+
+def test_a_worker_that_is_killed_costs_what_it_was_at_and_the_bytes_are_the_same(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAUSE", "0.05")  # a shard takes 32 batches
+    with running(project, "vrag_kit.runner", "embed", P, "--cluster", "local:2") as run:
+        until(lambda: len(encoded(project)) == 2)
+        signs = sorted((project / "runs/guide/p/embedding").glob("*.worker"))
+        killed = psutil.Process(int(signs[0].read_text().split()[1]))
+        (its_own,) = killed.children()
+        killed.send_signal(signal.SIGKILL)
+        until(lambda: not its_own.is_running())
+        assert run.wait(60) == 0, (project / "embed.log").read_text()
+    said = (project / "embed.log").read_text(encoding="utf-8")
+    assert f"{COUNT:,} of {COUNT:,} documents; 0 stale, 0 of other documents" in said
+    assert 0 < encoded(project).total() - COUNT < SHARD
+    assert not list((project / "runs").rglob("*.worker"))
+    monkeypatch.setenv("PAUSE", "0")
+    (project / P).write_text("cache_dir: here", encoding="utf-8")
+    embed_parameters(Path(P), read_part(""), ())
+    assert shards(project / "kept") == shards(project / "here")
+    assert len(shards(project / "here")) == 2 * 3
+
+
+def test_any_executor_will_do_and_a_part_that_fails_is_named_when_others_are_made(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAD", str(2 * SHARD + 7))
+    said = r"part 3/3: retriever 'Slow', document 'd4103': .*I do not like it.*\(1 of 3 parts"
+    with ThreadPoolExecutor(2) as workers, pytest.raises(VragError, match=said):
+        embed_elsewhere(Path(P), workers)
+    assert len(shards(project / "kept")) == 2 * 2
+    assert os.getpid() not in encoded(project)  # also of threads, each is a process of its own

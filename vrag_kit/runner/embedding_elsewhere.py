@@ -1,0 +1,110 @@
+"""Embedding by the workers of an executor: each is handed parts of what the notebooks of
+a parameter file search, and makes them as `vrag embed --part i/n` does.
+
+runs/visual_rag/paper/embedding/3_of_8.log    all that a part printed
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
+from vrag_kit.retrieval.embedding import SHARD
+from vrag_kit.retrieval.keeping import Part
+from vrag_kit.runner.clusters import Cluster, open_cluster, read_cluster
+from vrag_kit.runner.elsewhere import Afar, Employer, employed
+from vrag_kit.runner.embedding import corpora_of, embed_parameters, embedding_status, read_part
+from vrag_kit.runner.execution import attend, go_first
+from vrag_kit.runner.plan import read_plan
+from vrag_kit.runner.signs import alone, at_work, refusing_full
+
+_A_WORKER = 4
+"""Parts for each: who is fast makes more of them, though each reads the data anew."""
+_WORKERS = 8
+"""Of an executor that does not tell how many it has."""
+_APART = (
+    "import sys; from vrag_kit.runner.embedding_elsewhere import embed_apart;"
+    " embed_apart(*sys.argv[1:])"
+)
+
+
+def embed_elsewhere(file: Path, cluster: str | Executor, *, only: Sequence[str] = ()) -> None:
+    """Embed every corpus that the notebooks of a file search by vectors, by the workers
+    of a cluster ("local:2", or the address of a Dask scheduler) or of any executor.
+
+    They share the project's folder. A part whose worker dies goes to another one; when the
+    scheduler or this process ends, all do; finished shards are kept in every case. Prints
+    what is there in the end. Raises `VragError` as `embed_parameters`, and when a part came
+    to no end, after all others.
+    """
+    file = file.absolute()
+    corpora = list(corpora_of(file, only))
+    shards = max(-(-len(corpus.documents) // SHARD) for corpus in corpora)
+    folder = read_plan(file).folder / "embedding"
+    with ExitStack() as stack:
+        stack.enter_context(alone(folder, f"vrag embed {file} --cluster"))
+        if isinstance(cluster, str):
+            opened = stack.enter_context(open_cluster(read_cluster(cluster, "--cluster")))
+        else:
+            opened = Cluster(cluster, type(cluster).__name__)
+        with refusing_full(folder):
+            word = stack.enter_context(at_work(folder))
+        count = min(shards, _A_WORKER * (opened.slots or _WORKERS))
+        _hand_out(Afar(opened, folder, word), file, count, only)
+    print(*embedding_status(corpora), sep="\n", flush=True)
+
+
+def _hand_out(hands: Afar, file: Path, count: int, only: Sequence[str]) -> None:
+    """Have all parts made; raises `VragError` that counts those that were not."""
+    print(f"{count} parts: {hands.begins}", flush=True)
+    faults: list[str] = []
+
+    def embed(number: int) -> None:
+        part = Part(number, count)
+        output = hands.folder / f"{number}_of_{count}"
+        try:
+            hands.done(embed_there, file, part, tuple(only), output)
+            print(f"part {number}/{count} is there", flush=True)
+        except VragError as error:
+            faults.append(f"part {number}/{count}: {error}")
+
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            list(pool.map(embed, range(1, count + 1)))
+        finally:  # also when interrupted: nothing goes on behind the user's back
+            pool.shutdown(wait=False, cancel_futures=True)
+            hands.stop()
+    if faults:
+        others = f" ({len(faults)} of {count} parts were not made)" if count > 1 else ""
+        raise VragError(f"{faults[0]}{others}")
+
+
+def embed_there(us: Employer, file: Path, part: Part, only: Sequence[str], output: Path) -> None:
+    """On a worker: embed a part in a process of its own, which ends when nobody waits for
+    it any more; `output`: where its log is, without ".log".
+
+    Raises `VragError` as `embed_parameters` and `employed` do.
+    """
+    fault = output.with_suffix(".fault")
+    command = [sys.executable, "-c", _APART, str(file), f"{part.number}/{part.of}", str(fault)]
+    with employed(us, output) as crew:
+        fault.unlink(missing_ok=True)
+        status = attend([*command, *only], f"part {part.number}/{part.of}", output, crew)
+        if status and not crew.stopped:
+            end = f"its process ended with {status}; see {output.with_suffix('.log')}"
+            raise VragError(fault.read_text(encoding="utf-8") if fault.is_file() else end)
+
+
+def embed_apart(file: str, part: str, fault: str, *only: str) -> None:
+    """In a process that a worker has started: embed a part, or tell `fault` why not."""
+    go_first()
+    try:
+        embed_parameters(Path(file), read_part(part), only)
+    except VragError as error:
+        write_file(Path(fault), str(error))
+        sys.exit(f"error: {error}")
