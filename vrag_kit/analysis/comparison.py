@@ -28,7 +28,7 @@ def compare(
     mix: Mix | None = None,
 ) -> pd.DataFrame:
     """Difference of every arm to `baseline` on the queries that both have: arm, `by`,
-    value, ci_low, ci_high, n, n_failed, p, p_holm, baseline.
+    value, ci_low, ci_high, n, n_failed, p, baseline, p_holm.
 
     n counts queries with a value in both arms, n_failed those that both were asked and
     that have none in one of them; where all failed, n = 0 and the numbers are NaN.
@@ -61,11 +61,11 @@ def compare(
     rows = []
     for name in arms:
         for key, part in pairs[pairs[arm] == name].groupby(list(by), sort=False):
-            rows.append((name, *key, *_difference(part, scales[key], mix)))
+            rows.append((name, *key, *_difference(part, scales[key], mix), baseline))
     numbers = ["value", "ci_low", "ci_high", "n", "n_failed", "p"]
-    table = pd.DataFrame(rows, columns=[arm, *by, *numbers])
+    table = pd.DataFrame(rows, columns=[arm, *by, *numbers, "baseline"])
     asking = [column for column in (arm, *by) if column not in repeats]
-    return table.assign(p_holm=by_question(table, asking), baseline=[baseline] * len(table))
+    return table.assign(p_holm=by_question(table, asking))
 
 
 def _arms(per_query: pd.DataFrame, arm: str, baseline: Hashable) -> list[Hashable]:

@@ -82,7 +82,7 @@ def gains_by_scenario(
 ) -> pd.DataFrame:
     """Paired differences of every setting to `baseline` on the same questions, at the
     levels of `accuracy_by_scenario`: `by`, level, scenario, setting, value, ci_low,
-    ci_high, n, n_failed, p, p_holm, baseline (see `compare`), as shares. Another column than
+    ci_high, n, n_failed, p, baseline, p_holm (see `compare`), as shares. Another column than
     setting may be the `arm`, such as the number of examples or a place.
 
     p_holm corrects for the models of one setting, and within a level for its scenarios
