@@ -248,13 +248,16 @@ def files_fingerprint(folders: Sequence[Path], options: Options) -> str:
     """
     contents = []
     for folder in folders:
-        hashes = {path.relative_to(folder).as_posix(): file_hash(path) for path in _files(folder)}
+        hashes = {path.relative_to(folder).as_posix(): file_hash(path) for path in files_of(folder)}
         contents.append(hashes)
     whole = json.dumps([contents, dict(options)], sort_keys=True)
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def _files(folder: Path) -> list[Path]:
+def files_of(folder: Path) -> list[Path]:
+    """What a checkpoint consists of: `FILE_KINDS` in its folder and one level down,
+    without READMEs and hidden files.
+    """
     found: set[Path] = set()
     for kind in FILE_KINDS:
         found.update(folder.glob(kind))

@@ -14,6 +14,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
+from vrag_kit.checkpoint_files import check_formats, check_headers, check_words
 from vrag_kit.checkpoints import DTYPES, Options, files_fingerprint, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.options import read_entry
@@ -41,6 +42,8 @@ depends on its family.
 """
 OF_OPEN_CLIP = ("document", "query", "revision")
 """Those that open_clip's models take."""
+_KNOWN_BY = ("config.json", "adapter_config.json", "modules.json", "open_clip_config.json")
+"""Files of which each checkpoint has one."""
 _READERS = ("open_clip_torch", "sentence-transformers", "transformers")
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "trust_remote_code": (bool, "true or false"),
@@ -106,6 +109,23 @@ def find_encoder(entry: object) -> Found:
         return Found(spec=spec, options=options, folder=None)
     folder = find_checkpoint(spec, revision=revision)
     return Found(spec=spec, options=options, folder=folder, partner=_partner(spec, folder, options))
+
+
+def check_files(spec: str, folder: Path) -> None:
+    """Raise `VragError` for the checkpoint of a retriever whose files are cut, no JSON or
+    not there, as their names and headers tell.
+    """
+    owner = f"retriever {spec!r}"
+    if not any((folder / name).is_file() for name in _KNOWN_BY):
+        inside = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+        *most, last = _KNOWN_BY
+        raise VragError(
+            f"{owner}: neither {', '.join(most)} nor {last} in {folder}; found {inside}."
+        )
+    stands_alone = own_kind(folder) is None and not (folder / "adapter_config.json").is_file()
+    check_words(folder, owner, tokenizer=stands_alone)
+    check_formats(folder, owner)
+    check_headers(folder, owner)
 
 
 def open_clip_models() -> list[str]:

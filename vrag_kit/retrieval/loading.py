@@ -36,7 +36,7 @@ from vrag_kit.checkpoints import Made, check_device, fitting
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.encoders import Encoder
-from vrag_kit.retrieval.finding import OF_OPEN_CLIP, Found, find_encoder
+from vrag_kit.retrieval.finding import OF_OPEN_CLIP, Found, check_files, find_encoder
 from vrag_kit.retrieval.own_encoder import EncoderClass, own_encoder
 from vrag_kit.retrieval.own_kinds import own_kind
 from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS, Shown
@@ -79,6 +79,9 @@ def load_encoder(entry: Entry | EncoderClass, *, device: str = "cpu") -> Encoder
 def load_found(found: Found, *, device: str = "cpu") -> Encoder:
     """Load a retriever whose checkpoint was found; raises as `load_encoder`."""
     check_device(device)
+    for folder in (found.folder, found.partner):
+        if folder is not None:
+            check_files(found.spec, folder)
     advice = "Free it, or use a smaller number type or model."
     with fitting(f"retriever {found.spec!r}", device, advice):
         return _open_clip(found, device) if found.by_open_clip else _transformers(found, device)
@@ -176,8 +179,6 @@ def _family(kind: str) -> _Family:
 def _kind(source: Source) -> str:
     """One of `own_kinds.KINDS`, "dual", "instructed", "sentence" or "text", by the
     checkpoint's files.
-
-    Raises `VragError` for a folder that holds no checkpoint.
     """
     from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
 
@@ -192,12 +193,6 @@ def _kind(source: Source) -> str:
         return "instructed"
     if (source.folder / "modules.json").is_file():
         return "sentence"
-    if config is None:
-        inside = ", ".join(sorted(path.name for path in source.folder.iterdir())[:8]) or "nothing"
-        raise VragError(
-            f"{source.owner}: neither config.json, adapter_config.json, modules.json nor"
-            f" open_clip_config.json in {source.folder}; found {inside}."
-        )
     return "text"
 
 

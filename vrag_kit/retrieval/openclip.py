@@ -173,6 +173,11 @@ def _read(spec: str, source: str, tag: str, device: str) -> tuple[Made, Made]:
             f"retriever {spec!r} cannot be loaded: {str(error).rstrip('. ')}. Without a"
             " network, give a local folder in open_clip's layout."
         ) from error
+    except Exception as error:  # safetensors raises its own class, a layer any
+        raise VragError(
+            f"retriever {spec!r} cannot be loaded from {source}: {type(error).__name__}: {error}."
+            " Expected is open_clip's layout; copy or fetch the checkpoint again."
+        ) from error
     finally:
         logging.disable(logging.NOTSET)
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from vrag_kit.checkpoint_files import check_formats
 from vrag_kit.checkpoints import (
     Made,
     Options,
@@ -16,7 +17,6 @@ from vrag_kit.checkpoints import (
     load_model,
     reading,
 )
-from vrag_kit.errors import VragError
 from vrag_kit.retrieval.parts import DocumentSide, Shown
 from vrag_kit.workspace import path as project_path
 
@@ -94,23 +94,7 @@ class Source:
 
     def check_formats(self) -> None:
         """Raise `VragError` when some weights are there as pickles only, or not at all."""
-        pickles: list[Path] = []
-        safe = False
-        for folder in [self.folder, *sorted(self.folder.iterdir())]:
-            if folder.is_dir():
-                safe = safe or any(folder.glob("*.safetensors"))
-                pickles += _pickles_alone(folder)
-        if safe and not pickles:
-            return
-        found = f"there are no weights as *.safetensors in {self.folder}"
-        if pickles:
-            found = f"{pickles[0].relative_to(self.folder)} is a pickle"
-        raise VragError(
-            f"{self.owner}: {found}; weights are read from safetensors only, because"
-            " pickles can run code. Name a `revision` with safetensors (the hub's own"
-            " conversions are under refs/pr/…), or convert it where you trust it, by"
-            " from_pretrained and save_pretrained."
-        )
+        check_formats(self.folder, self.owner)
 
     def reading(self) -> AbstractContextManager[None]:
         """The context in which the checkpoint's files are read."""
@@ -137,16 +121,6 @@ def name_of(spec: str) -> str:
     """Short name for tables and files: that of the folder, or the one on the hub."""
     folder = project_path(spec)
     return folder.name if folder.is_dir() else spec.replace("/", "-")
-
-
-def _pickles_alone(folder: Path) -> list[Path]:
-    """The weights in a folder that are there as pickles only."""
-    alone: list[Path] = []
-    if not any(folder.glob("*.safetensors")):
-        alone += sorted(folder.glob("pytorch_model*.bin"))
-    if not any(folder.glob("adapter_model*.safetensors")):
-        alone += sorted(folder.glob("adapter_model*.bin"))
-    return alone
 
 
 def longest_text(tokenizer: Made, config: Made) -> int:

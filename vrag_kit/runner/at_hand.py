@@ -11,6 +11,7 @@ from vrag_kit.checkpoints import find_checkpoint, near_name
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval import OPTIONS
+from vrag_kit.retrieval.finding import check_files
 from vrag_kit.retrieval.given_run import run_file
 from vrag_kit.retrieval.own_encoder import own_encoder
 from vrag_kit.workspace import path as project_path
@@ -29,6 +30,8 @@ def retriever_problem(entry: Entry) -> str:
         spec, _ = read_entry(entry, OPTIONS, "retriever")
         if spec.startswith((".", "/", "~")) or spec.count("/") > 1:
             find_checkpoint(spec)
+        if (folder := project_path(spec)).is_dir():
+            check_files(spec, folder)
     except VragError as error:
         return str(error)
     return ""

@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from vrag_kit.checkpoint_files import check_words
 from vrag_kit.checkpoints import Options, check_code, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.generation.local.families import Family, family_of
@@ -89,7 +90,6 @@ def open_checkpoint(spec: str, options: Options) -> Checkpoint:
             f" {' or '.join(map(repr, QUANTIZATION))}."
         )
     folder = find_checkpoint(spec, revision=options.get("revision"))
-    check_code(folder, f"model {spec!r}", trusted=loading.trust_remote_code)
     checkpoint = Checkpoint(
         spec=spec,
         folder=folder,
@@ -99,6 +99,7 @@ def open_checkpoint(spec: str, options: Options) -> Checkpoint:
         max_image_tokens=options.get("max_image_tokens"),
     )
     _check(checkpoint)
+    check_code(folder, checkpoint.owner, trusted=loading.trust_remote_code)
     return checkpoint
 
 
@@ -126,6 +127,7 @@ def _check(checkpoint: Checkpoint) -> None:
             f"{owner} has no chat template, so nothing says how its prompts look. Fetch the"
             " instruction-tuned model, or its chat_template.jinja."
         )
+    check_words(folder, owner)
     if checkpoint.max_image_tokens is not None and checkpoint.family.budget is None:
         raise VragError(
             f"{owner}: max_image_tokens cannot be set for this family. Use max_image_side, which"

@@ -9,7 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vrag_kit.checkpoint_files import check_headers
 from vrag_kit.checkpoints import Made, Options, files_fingerprint
+from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Forecast, Reply, Size
 from vrag_kit.generation.local.checkpoint import Checkpoint, local_decoding, open_checkpoint
 from vrag_kit.types import Prompt
@@ -62,7 +64,11 @@ class LocalGenerator:
         return 0.0
 
     def missing(self) -> str:
-        """Nothing that can be told without reading the weights."""
+        """What the headers of its files of weights say is not there."""
+        try:
+            check_headers(self._checkpoint.folder, self._checkpoint.owner)
+        except VragError as error:
+            return str(error).removeprefix(f"{self._checkpoint.owner} ")
         return ""
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
