@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ import nbval.kernel
 import numpy as np
 import pytest
 import small_index
+from own_project import Checked, Write, project
 from PIL import Image
 from small_index import Small
 
@@ -85,6 +87,21 @@ def guide_folder() -> Path:
     by the first process that wants it, and again when the code that draws it changes.
     """
     return draw_field_guide("small", ROOT / "data" / "field-guide-small")
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Write `mine.py` into a project, which is then the current folder."""
+    yield project(tmp_path, monkeypatch)
+    sys.modules.pop("mine", None)
+
+
+@pytest.fixture
+def checked(tmp_path: Path, guide_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Checked:
+    """An empty folder whose modules are found, and the small guide, to be checked."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(tmp_path)
+    return Checked(tmp_path, guide_folder)
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,60 +13,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from conftest import ROOT
+from own_project import README, Checked, Write, shown
 
 from vrag_kit.analysis import accuracy
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.generation import ask_models, load_generator, zero_shot
 from vrag_kit.judging import SHARES, TRUTH, Rubric, judge_all, load_judge, scale_of
-from vrag_kit.own_classes import own_file, own_spec
+from vrag_kit.own_modules import own_file, own_spec
 from vrag_kit.papers.crag_mm.judges import load_truth_judge
 from vrag_kit.papers.visual_rag import WORDING
 from vrag_kit.retrieval import load_encoder, search_all
-from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.finished import ingredients
 from vrag_kit.types import Benchmark, Evidence, Query
-
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-Write = Callable[[str], Path]
-
-
-def shown(name: str) -> str:
-    """The README's code that shows the class of a name."""
-    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    (code,) = [block for block in blocks if f"class {name}" in block]
-    return code
-
-
-def small(folder: Path) -> dict[str, str]:
-    """The guide in that folder, as a parameter file names it."""
-    files = {"annotations": str(folder / "annotations.jsonl"), "name": "small"}
-    return files | {"image_root": str(folder / "images")}
-
-
-def parameters(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A parameter file for modules of the folder, which is seen as an installed package's."""
-    monkeypatch.chdir(ROOT)
-    monkeypatch.syspath_prepend(folder)
-    return folder / "p.yaml"
-
-
-@pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    """Write `mine.py` into a project, which is then the current folder."""
-    for folder in ("notebooks", "params"):
-        (tmp_path / folder).mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-
-    def write(code: str) -> Path:  # also over what was imported, as in a kernel
-        (tmp_path / "mine.py").write_text(code, encoding="utf-8")
-        return tmp_path / "mine.py"
-
-    yield write
-    sys.modules.pop("mine", None)
 
 
 @pytest.fixture
@@ -103,7 +61,7 @@ class Letters:
 def test_the_readmes_retriever_finds_what_has_the_colour_that_is_asked_for(
     mine: Write, guide: Benchmark, tmp_path: Path
 ) -> None:
-    mine(shown("ColourWords"))
+    mine(shown("class ColourWords"))
     entry = yaml.safe_load(re.search(r"retrievers: (\[\{.*mine:.*\}\])", README)[1])[0]
     ((name, run),) = search_all(guide, [entry], k=3, cache_dir=tmp_path / "kept").items()
     assert name == "colours"
@@ -307,21 +265,12 @@ def test_a_parameter_file_starts_no_program(load: Callable[..., object], tmp_pat
 
 
 def test_vrag_check_opens_such_a_class_and_says_what_is_wrong_with_it(
-    tmp_path: Path, guide_folder: Path, monkeypatch: pytest.MonkeyPatch
+    checked: Checked,
 ) -> None:
-    file = parameters(tmp_path, monkeypatch)
-    (tmp_path / "my_letters.py").write_text(LETTERS, encoding="utf-8")
-    values = {
-        "notebooks": ["visual_rag/02_retriever_comparison"],
-        "data": small(guide_folder),
-        "cache_dir": str(tmp_path / "kept"),
-        "retrievers": ["my_letters:Letters"],
-    }
-    file.write_text(yaml.safe_dump(values), encoding="utf-8")
-    assert check_parameters(file)[1] == []
-    values["retrievers"] = ["my_letters:Leters"]
-    file.write_text(yaml.safe_dump(values), encoding="utf-8")
-    missing = check_parameters(file)[1]
+    (checked.folder / "my_letters.py").write_text(LETTERS, encoding="utf-8")
+    how = {"notebook": "visual_rag/02_retriever_comparison", "cache_dir": str(checked.folder)}
+    assert checked.check(**how, retrievers=["my_letters:Letters"])[1] == []
+    missing = checked.check(**how, retrievers=["my_letters:Leters"])[1]
     assert any("Did you mean 'my_letters:Letters'?" in line for line in missing), missing
 
 
@@ -354,7 +303,7 @@ def asked(models: list[object], benchmark: Benchmark, folder: Path, **run_with: 
 def test_the_readmes_model_is_asked_once_and_the_readmes_judge_reads_it(
     mine: Write, guide: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    mine(shown("FirstOption") + shown("Contained"))
+    mine(shown("class FirstOption") + shown("class Contained"))
     answers = asked(["mine:FirstOption"], guide, tmp_path)
     assert set(answers["model"]) == {"FirstOption"}
     assert set(answers["status"]) == {"ok"}
@@ -591,27 +540,19 @@ def test_what_a_judge_gives_off_its_scale_is_said(mine: Write, texts: Benchmark)
 
 
 def test_vrag_check_counts_what_such_a_model_would_be_asked_and_asks_nobody(
-    tmp_path: Path, guide_folder: Path, monkeypatch: pytest.MonkeyPatch
+    checked: Checked,
 ) -> None:
-    file = parameters(tmp_path, monkeypatch)
     never = "def {}(self, *given): raise AssertionError"
     code = (
         f"class Model:\n    {never.format('generate')}\nclass Judge:\n    {never.format('score')}\n"
     )
-    (tmp_path / "my_model.py").write_text(code, encoding="utf-8")
-    values = {
-        "notebooks": ["visual_rag/03_baselines"],
-        "data": small(guide_folder),
-        "answers_dir": str(tmp_path / "answers"),
-        "models": ["my_model:Model"],
-        "judge": "my_model:Judge",
-    }
-    file.write_text(yaml.safe_dump(values), encoding="utf-8")
-    found, missing = check_parameters(file)
+    (checked.folder / "my_model.py").write_text(code, encoding="utf-8")
+    how = {"notebook": "visual_rag/03_baselines", "answers_dir": str(checked.folder)}
+    named = {"models": ["my_model:Model"], "judge": "my_model:Judge"}
+    found, missing = checked.check(**how, **named)
     assert missing == []
     assert any("forecast: " in line for line in found)
-    values |= {"models": ["my_model:Modell"], "judge": "my_model:Jugde"}
-    file.write_text(yaml.safe_dump(values), encoding="utf-8")
-    missing = check_parameters(file)[1]
+    named = {"models": ["my_model:Modell"], "judge": "my_model:Jugde"}
+    missing = checked.check(**how, **named)[1]
     for right in ("my_model:Model", "my_model:Judge"):
         assert any(f"Did you mean '{right}'?" in line for line in missing), missing

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import yaml
 from mrag_rows import four_questions
+from own_project import Write
 from test_mrag_extraction import read_of
-from test_own_classes import Write, mine
 from test_presence import questions
 from test_runner import notebook
 from test_suite_said_anew import guide as suite_guide
@@ -27,7 +27,6 @@ from vrag_kit.papers.mrag_bench import with_extracted
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.types import Benchmark, Evidence, Message, Query
 
-__all__ = ["mine"]
 SAYS = """
 class Says:
     def __init__(self, words: str) -> None:

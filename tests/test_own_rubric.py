@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import ROOT
+from own_project import shown
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import SHARES, Rubric, Scale, Verdict, judge_all, load_judge, scale_of
 from vrag_kit.types import Benchmark, Message, Prompt, Query
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 QUERY = Query(query_id="q", text="Which colour?", answers=("red",))
 ONE = Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus={}, qrels={})
 
 
 def readmes() -> Rubric:
     """The rubric that the README shows."""
-    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    (code,) = [block for block in blocks if "def compared" in block]
     known: dict[str, object] = {}
-    exec(code, known)
+    exec(shown("def compared"), known)
     rubric = known["share"]
     assert isinstance(rubric, Rubric)
     return rubric

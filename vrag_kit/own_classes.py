@@ -1,34 +1,20 @@
-"""Classes and functions of one's own, named in a parameter as "package.module:Class",
-opened.
-"""
+"""Objects of classes of one's own, made as a parameter names them or given as they are."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import json
-import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
-from importlib.util import find_spec
 from numbers import Integral, Real
-from pathlib import Path
-from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.own_faults import own_fault
+from vrag_kit.own_modules import open_class, own_spec
 from vrag_kit.plain import JsonView
-from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import project_root
 
-_SPEC = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
-_READ = "__read_as__"
-"""In a module that was opened here: the text that its file then had."""
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "int": Integral,
     "float": Real,
@@ -59,31 +45,6 @@ class Own:
     """Of an object its own; of an entry a hash of its options and of the class's own, or
     of the text of its module's file.
     """
-
-
-def own_spec(entry: object) -> str | None:
-    """The "package.module:Class" that an entry names; None for every other entry, and
-    where a folder has that name.
-    """
-    spec = entry.get("model") if isinstance(entry, Mapping) else entry
-    if not isinstance(spec, str) or not _SPEC.fullmatch(spec) or project_path(spec).is_dir():
-        return None
-    return spec
-
-
-def own_file(entry: object) -> Path | None:
-    """The file of the module that an entry names, so that a rerun sees that it changed;
-    None for what names none, or one that is not here.
-    """
-    spec = own_spec(entry)
-    if spec is None:
-        return None
-    _see_project()
-    try:
-        found = find_spec(spec.partition(":")[0])
-    except Exception:  # looking for it imports the packages above, whose code raises what it likes
-        return None
-    return Path(found.origin) if found is not None and found.origin else None
 
 
 def open_own(
@@ -117,7 +78,7 @@ def open_own(
     options.pop("model", None)
     name = options.pop("name", None)
     options = {key: value for key, value in options.items() if key not in ours}
-    module, made_by = _class(spec, owner)
+    made_by, text = open_class(spec, owner)
     taken = _parameters(made_by)
     chosen = {key: value for key, value in (offered or {}).items() if key in taken}
     # looked for before an object is made: a name in a parameter file is not to start a program
@@ -128,33 +89,8 @@ def open_own(
     return Own(
         made=made,
         name=_name(name or getattr(made, "name", None) or made_by.__name__, owner),
-        fingerprint=_hash(spec, told, str(own) if own else getattr(module, _READ)),
+        fingerprint=_hash(spec, told, str(own) if own else text),
     )
-
-
-@contextmanager
-def own_code(owner: str, made: Made) -> Iterator[None]:
-    """What code of `made` raises in here becomes a `VragError` that names `owner`
-    ("model x"), and the file and line of its class.
-    """
-    try:
-        yield
-    except VragError:
-        raise
-    except Exception as error:  # whatever code that is not ours does
-        name = type(made).__name__
-        fault = own_fault(made, error)
-        raise VragError(f"{owner}: its class {name} failed with {fault}.") from error
-
-
-def listed(found: object, owner: str) -> list[object]:
-    """The items of a list, or of what can be listed, that a method of one's own has
-    returned; raises `VragError` for a text or a mapping, whose items are not meant.
-    """
-    if isinstance(found, Iterable) and not isinstance(found, str | bytes | Mapping):
-        return list(found)
-    said = "a text" if isinstance(found, str) else f"a {type(found).__name__}"
-    raise VragError(f"{owner} returned {said} ({str(found)[:60]!r}); expected a list of texts.")
 
 
 def _given(made: Made, what: str, needed: Sequence[str], one_of: Sequence[str]) -> Own:
@@ -171,117 +107,6 @@ def _given(made: Made, what: str, needed: Sequence[str], one_of: Sequence[str]) 
         )
     name = _name(getattr(made, "name", None) or kind, owner)
     return Own(made=made, name=name, fingerprint=fingerprint)
-
-
-def open_function(entry: object, what: str) -> Callable[..., Any] | None:
-    """The function that "package.module:function" names, or that was given itself; None
-    for the name of something else.
-
-    Raises `VragError` as `open_own` does, and where the name is that of no function.
-    """
-    spec = own_spec(entry)
-    if spec is None:
-        return entry if callable(entry) else None
-    owner, name = f"{what} {spec!r}", spec.partition(":")[2]
-    module = _module(spec, owner)
-    function = getattr(module, name, None)
-    if callable(function) and not isinstance(function, type):
-        return cast(Callable[..., Any], function)
-    functions = [
-        each
-        for each, value in vars(module).items()
-        if inspect.isfunction(value) and value.__module__ == module.__name__
-    ]
-    raise VragError(_no_such(spec, module, "function", functions, owner))
-
-
-def _class(spec: str, owner: str) -> tuple[ModuleType, type]:
-    module = _module(spec, owner)
-    made_by = getattr(module, spec.partition(":")[2], None)
-    if isinstance(made_by, type):
-        return module, made_by
-    classes = [
-        each
-        for each, value in vars(module).items()
-        if isinstance(value, type) and value.__module__ == module.__name__
-    ]
-    raise VragError(_no_such(spec, module, "class", classes, owner))
-
-
-def _module(spec: str, owner: str) -> ModuleType:
-    path, name = spec.split(":")
-    _see_project()
-    try:
-        return _imported(path)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{path}.".startswith(f"{error.name}."):
-            raise VragError(f"{owner}: importing {path} needs {error.name!r}: {error}.") from error
-        raise VragError(_no_module(path, name, str(error.name), owner)) from error
-    except Exception as error:  # whatever code that is not ours does when it is imported
-        raise VragError(
-            f"{owner}: importing {path} failed with {type(error).__name__}: {error}. `python -c"
-            f' "import {path}"` shows where.'
-        ) from error
-
-
-def _no_such(spec: str, module: ModuleType, kind: str, there: Sequence[str], owner: str) -> str:
-    """What to say where a module has no class or function of a name."""
-    path, name = spec.split(":")
-    near = get_close_matches(name, there, 1)
-    meant = f" Did you mean '{path}:{near[0]}'?" if near else ""
-    return (
-        f"{owner}: {module.__file__} has no {kind} {name!r}; it has {', '.join(there) or 'none'}."
-        f"{meant}"
-    )
-
-
-def _no_module(path: str, name: str, lacking: str, owner: str) -> str:
-    """What to say where the module, or a package above it, is not there."""
-    *packages, last = lacking.split(".")
-    above = ".".join(packages)
-    package = find_spec(above) if above else None
-    places = [project_root()]
-    if package is not None:
-        places = [Path(each) for each in package.submodule_search_locations or ()]
-    found: set[str] = set()
-    for place in places:
-        found |= {each.stem for each in place.glob("*.py") if each.stem != "__init__"}
-    near = get_close_matches(last, found, 1)
-    if near:
-        right = path.replace(lacking, f"{above}.{near[0]}" if above else near[0], 1)
-        end = f"Did you mean '{right}:{name}'?"
-    else:
-        file = places[0] / f"{last}.py" if places else f"{last}.py"
-        end = f"Write it as {file}, or install it."
-    listed = ", ".join(sorted(found)) or "no module"
-    beside = f"; in {places[0]} there is {listed}" if places else f"; {above} is no package"
-    return f"{owner}: there is no module {lacking!r}{beside}. {end}"
-
-
-def _imported(path: str) -> ModuleType:
-    """The module as its file is now: what is kept under the text of the file must not come
-    from an earlier one, as in a notebook's kernel.
-    """
-    before = sys.modules.get(path)
-    module = importlib.import_module(path)
-    text = _text(module)
-    if before is not None and getattr(module, _READ, None) != text:
-        module = importlib.reload(module)
-    setattr(module, _READ, text)
-    return module
-
-
-def _text(module: ModuleType) -> str:
-    file = Path(module.__file__ or "")
-    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
-
-
-def _see_project() -> None:
-    """Let modules below the project's root be found, after all that is installed."""
-    root = str(project_root())
-    if root not in sys.path:
-        sys.path.append(root)
-    importlib.invalidate_caches()
 
 
 def _parameters(made_by: type) -> list[str]:

@@ -11,7 +11,8 @@ from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Forecast, Reply, Size, all_images, text_of
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, listed, open_own, own_code
+from vrag_kit.own_classes import Own, open_own
+from vrag_kit.own_faults import listed, own_code
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Failure, Prompt, Status
 

@@ -11,7 +11,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.forecast import current_forecast
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, open_own, own_code
+from vrag_kit.own_classes import Own, open_own
+from vrag_kit.own_faults import own_code
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 

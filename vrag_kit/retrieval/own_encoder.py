@@ -11,7 +11,7 @@ import numpy as np
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import Own, open_own
-from vrag_kit.own_faults import own_fault
+from vrag_kit.own_faults import own_code, own_fault
 from vrag_kit.retrieval.encoders import Prepared
 from vrag_kit.retrieval.parts import Content, DocumentSide, Shown, content_hash
 from vrag_kit.types import Evidence, Query
@@ -67,12 +67,9 @@ class OwnEncoder:
         prepare = getattr(self._made, "prepare", None)
         if prepare is None:
             return _Ready(document.doc_id, document)
-        try:
+        owner = f"retriever {self.name!r}, document {document.doc_id!r}"
+        with own_code(owner, self._made, what="prepare"):
             return _Ready(document.doc_id, prepare(document))
-        except VragError:
-            raise  # of a picture that cannot be read: it is named
-        except Exception as error:  # whatever code that is not ours does
-            raise self._fault("prepare", f"document {document.doc_id!r}", error) from error
 
     def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
         """float32, shape (n, d), of what `prepare` gave; raises `VragError` for another

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from vrag_kit.errors import VragError
-from vrag_kit.own_classes import open_function
+from vrag_kit.own_faults import own_code
+from vrag_kit.own_modules import open_function
 
 RetrievalMetric = Callable[[np.ndarray, int], float]
 """What k documents are worth to one query, from 0 to 1; NaN where there is nothing to
@@ -19,6 +20,10 @@ bool, False behind the last one that was found; and how many relevant ones there
 all, one at least.
 """
 _ROUNDING = 1e-9
+_CALLED = (
+    " It is called with whether each of the first k documents is relevant (an array of bool), and"
+    " how many are relevant at all."
+)
 
 
 def open_metrics(
@@ -68,14 +73,8 @@ def measure(
     k = relevant.shape[1]
     for row in np.flatnonzero(n_relevant > 0).tolist():
         where = f"metric {name!r} of query {query_ids[row]!r} at k = {k}"
-        try:
+        with own_code(where, function, what="it", hint=_CALLED):
             found = function(relevant[row].copy(), int(n_relevant[row]))
-        except Exception as error:  # whatever code that is not ours does
-            words = f"{type(error).__name__}: {error}"
-            raise VragError(
-                f"{where}: it failed with {words}. It is called with whether each of the first k"
-                " documents is relevant (an array of bool), and how many are relevant at all."
-            ) from error
         values[row] = _share(found, where)
     return values
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.own_classes import own_file
+from vrag_kit.own_modules import own_file
 from vrag_kit.runner.plan import name_of, read_notebook
 from vrag_kit.workspace import path as project_path
 

@@ -15,7 +15,7 @@ from vrag_kit.generation.remote.endpoints import find_endpoints
 from vrag_kit.judging import JUDGES
 from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.options import Entry, check_word, read_entry
-from vrag_kit.own_classes import own_spec
+from vrag_kit.own_modules import own_spec
 from vrag_kit.plain import JsonView
 from vrag_kit.retrieval import OPTIONS
 from vrag_kit.retrieval.given_run import run_file
