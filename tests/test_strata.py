@@ -4,6 +4,8 @@ told from its answers without an image, never by the answers that are reported.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.training.cards import write_told
 from vrag_kit.fieldguide.training.lessons import told_species
 from vrag_kit.generation import told_facts
+from vrag_kit.types import Benchmark, Query
 
 FEW = WEIGHTS / "field-guide-vlm-few"
 
@@ -179,12 +182,52 @@ def test_gcue_of_a_stratum_without_zero_shot_says_so() -> None:
     assert table.set_index("stratum").loc[ALL, "n"] == 16
 
 
-def test_what_the_answerers_were_told_is_recorded_with_their_weights(tmp_path: Path) -> None:
-    told = told_facts(["field-guide-vlm-few", {"model": str(FEW), "name": "mine"}, "gpt-4o@openai"])
-    species = {each.scientific_name for each in told_species()}
-    assert told == {"field-guide-vlm-few": species, "mine": species}
+MODELS = ["field-guide-vlm-few", {"model": str(FEW), "name": "mine"}, "gpt-4o@openai"]
+
+
+def test_what_the_answerers_were_told_is_recorded_with_their_weights(
+    guide: Benchmark, tmp_path: Path
+) -> None:
+    species = {each.scientific_name for each in told_species()} & set(guide.groups.values())
+    assert 0 < len(species) < len(set(guide.groups.values()))
+    assert told_facts(MODELS, guide) == {"field-guide-vlm-few": species, "mine": species}
     write_told(tmp_path)  # as training does
     assert (tmp_path / "told.csv").read_bytes() == (FEW / "told.csv").read_bytes()
+
+
+def _called(guide: Benchmark, group: Callable[[Query], str], words: Callable[[Query], str]):
+    queries = {
+        name: replace(query, group=group(query), text=words(query))
+        for name, query in guide.queries.items()
+    }
+    return replace(guide, queries=queries)
+
+
+def test_folders_called_as_one_likes_are_told_by_the_names_in_their_questions(
+    guide: Benchmark, capsys: pytest.CaptureFixture[str]
+) -> None:
+    species = sorted(set(guide.groups.values()))
+    mine = _called(guide, lambda query: f"thing {species.index(query.group)}", lambda q: q.text)
+    right = told_facts(MODELS, guide)["mine"]
+    found = told_facts(MODELS, mine)["mine"]
+    assert found == {f"thing {species.index(name)}" for name in right}
+    assert capsys.readouterr().out == ""
+
+
+def test_where_nothing_that_was_told_can_be_found_it_is_said_and_answers_tell_what_is_known(
+    guide: Benchmark, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = _called(guide, lambda query: f"s{len(query.group) % 2}", lambda _: "What color is it?")
+    told = told_facts(MODELS, mine)
+    assert told == {}
+    note, again = capsys.readouterr().out.splitlines()
+    assert "note: of what field-guide-vlm-few was told" in note
+    assert f"column `about` of {FEW / 'told.csv'}" in note
+    assert "one of the 2 species of" in note
+    assert "(s0, s1)" in note
+    assert again == note.replace("field-guide-vlm-few was told", "mine was told")
+    table = judged({"zero_shot": [[1.0, 1.0]], "gt_clue": [[1.0, 1.0]]}, "mine")
+    assert set(with_strata(table, told)["stratum"]) == {KNOWN, ALL}
 
 
 def test_what_was_told_is_no_part_of_the_checkpoint(tmp_path: Path) -> None:

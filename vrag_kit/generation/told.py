@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vrag_kit.options import Entry
 from vrag_kit.tables import read_rows
+from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
 TOLD_FILE = "told.csv"
@@ -15,9 +17,14 @@ no part of the checkpoint, whose answers it does not change.
 """
 
 
-def told_facts(models: Sequence[Entry]) -> dict[str, frozenset[str]]:
-    """Model's name in tables → what it was told about, by the names that are `group` of
-    the questions (species); only for models whose folder holds a `told.csv`.
+def told_facts(models: Sequence[Entry], benchmark: Benchmark) -> dict[str, frozenset[str]]:
+    """Model's name in tables → the groups of the benchmark's questions (species) that it
+    was told about; only for models whose folder holds a `told.csv`.
+
+    A group is told where it bears a name of that file, and, where none does, where one
+    of its questions holds such a name: folders of one's own are called as one likes. A
+    model of which neither tells anything is left out, as if it had no such file, and a
+    note is printed: all its questions as "not told" would look like a finding.
 
     `models` as `ask_models` takes them; nothing is loaded. Raises `VragError` for a
     file that cannot be read.
@@ -25,11 +32,43 @@ def told_facts(models: Sequence[Entry]) -> dict[str, frozenset[str]]:
     told = {}
     for entry in models:
         spec = str(entry["model"]) if isinstance(entry, Mapping) else entry
-        folder = project_path(spec)
-        if (folder / TOLD_FILE).is_file():
-            name = entry.get("name") if isinstance(entry, Mapping) else None
-            told[str(name or Path(spec).name)] = _read(folder / TOLD_FILE)
+        path = project_path(spec) / TOLD_FILE
+        if not path.is_file():
+            continue
+        given = entry.get("name") if isinstance(entry, Mapping) else None
+        name = str(given or Path(spec).name)
+        names = _read(path)
+        groups = _groups(names, benchmark) if names else names
+        if groups or not names:
+            told[name] = groups
+        else:
+            print(_untold(name, path, benchmark), flush=True)
     return told
+
+
+def _groups(names: frozenset[str], benchmark: Benchmark) -> frozenset[str]:
+    """The groups of questions that bear a name, else those whose questions hold one."""
+    groups = benchmark.groups
+    if alike := names & set(groups.values()):
+        return frozenset(alike)
+    said = "|".join(re.escape(name) for name in sorted(names))
+    find = re.compile(rf"\b(?:{said})\b", re.IGNORECASE)
+    return frozenset(
+        group for query_id, group in groups.items() if find.search(benchmark.queries[query_id].text)
+    )
+
+
+def _untold(name: str, path: Path, benchmark: Benchmark) -> str:
+    """What to say where nothing that a model was told about is asked about."""
+    groups = sorted(set(benchmark.groups.values()))
+    some = ", ".join(groups if len(groups) <= 3 else [*groups[:3], "…"])
+    return (
+        f"note: of what {name} was told in training (column `about` of {path}) nothing is the name"
+        f" of one of the {len(groups)} {benchmark.groups_are} of {benchmark.name} ({some}), or"
+        " stands in a question: whether it was told about them is not known. What it gets right"
+        " without an image stands in for that, where it was asked so. If it was told, name the"
+        " image folders, or the things in the questions, as that column does"
+    )
 
 
 def _read(path: Path) -> frozenset[str]:
