@@ -121,6 +121,27 @@ def test_an_object_is_a_retriever_too_once_it_says_what_its_vectors_are_kept_und
     assert runs["Letters"].equals(by_name["Letters"])
 
 
+def test_arguments_that_an_object_keeps_under_their_names_count_with_its_fingerprint(
+    texts: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notebook: dict[str, type] = {}
+    exec(LETTERS.replace("    def __init__", '    fingerprint = "1"\n    def __init__'), notebook)
+    Letters = notebook["Letters"]
+
+    def encoded(bonus: float) -> bool:
+        search_all(texts, [Letters(bonus)], k=1, cache_dir=tmp_path)
+        return "encoding" in capsys.readouterr().out
+
+    assert [encoded(bonus) for bonus in (1.0, 1.0, -5.0, 1.0)] == [True, False, True, False]
+
+
+def test_a_class_is_no_object_of_it(mine: Write, texts: Benchmark, tmp_path: Path) -> None:
+    notebook: dict[str, type] = {}
+    exec(LETTERS, notebook)
+    with pytest.raises(VragError, match=r"found the class; expected an object of it, Letters\(…\)"):
+        search_all(texts, [notebook["Letters"]], k=1, cache_dir=tmp_path)
+
+
 def test_two_of_one_class_want_names_of_their_own(
     mine: Write, texts: Benchmark, tmp_path: Path
 ) -> None:
@@ -218,6 +239,10 @@ def test_rows_that_do_not_fit_are_refused_by_their_shape(
 ) -> None:
     mine(LETTERS.replace("return np.array(", "return str("))
     with pytest.raises(VragError, match="encode_documents returned str, which is no array"):
+        search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path)
+    trained = LETTERS.replace("return np.array(", "import torch; return torch.tensor(")
+    mine(trained.replace("for text in texts])", "for text in texts], requires_grad=True)"))
+    with pytest.raises(VragError, match=r"returned Tensor, which is no array .*requires grad"):
         search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path)
     mine(LETTERS.replace("for text in texts])", "for text in texts][1:])"))
     with pytest.raises(VragError, match=r"shape \(2, 3\) for 3 documents; expected \(3, d\)"):
@@ -524,6 +549,22 @@ def test_where_truthfulness_is_asked_for_what_costs_stays_below_0(
     judged = judge_all(load_truth_judge("mine:Long"), texts, answers_to_q1("one", "two")[:2])
     assert list(judged["score"]) == [-1, 0.5]
     assert scale_of(judged) == TRUTH
+
+
+def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark) -> None:
+    mine(JUDGES)
+    own: dict[str, type] = {}
+    exec(JUDGES, own)  # as a cell would define them
+    answers = answers_to_q1("one", "two")[:2]
+    by_name = judge_all(load_judge("mine:Grades"), texts, answers)
+    assert judge_all(own["Grades"](), texts, answers).equals(by_name)
+    assert judge_all(load_judge(own["Grades"]()), texts, answers).equals(by_name)
+    with pytest.raises(
+        VragError, match=r"judge Nothing\(…\): found Nothing with neither score nor"
+    ):
+        judge_all(own["Nothing"](), texts, answers)
+    with pytest.raises(VragError, match="'rule', which scores nothing; expected a judge, as load"):
+        judge_all("rule", texts, answers)
 
 
 def test_what_a_judge_gives_off_its_scale_is_said(mine: Write, texts: Benchmark) -> None:

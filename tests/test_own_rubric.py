@@ -88,6 +88,48 @@ def test_scores_on_another_scale_are_brought_to_that_of_accuracy(tmp_path: Path)
     assert scale_of(table) == SHARES
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"prompt": lambda query, answer: 5},
+            "prompt gave 5 for an answer to 'q'; expected a text",
+        ),
+        (
+            {"prompt": lambda query: "x"},
+            "prompt failed with TypeError: .* called with the query and",
+        ),
+        (
+            {"prompt": lambda query, _: {}[_]},
+            r"prompt failed with KeyError: .*bric.py:\d+",
+        ),
+        ({"repair": lambda: "x"}, "its repair failed with TypeError: .* called with the reason"),
+        ({"repair": lambda why: None}, "its repair gave None; expected a text"),
+        ({"settles": lambda query, answer: 1.0}, "its settles gave 1.0 .* expected a Verdict, or"),
+    ],
+)
+def test_what_a_rubrics_own_functions_do_wrong_is_said(
+    changes: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(VragError, match=f"rubric: .*{words}"):
+        judged(replace(readmes(), **changes), Says("well", "well"), tmp_path, "red")
+
+
+def test_words_on_which_the_reader_fails_are_unreadable(tmp_path: Path) -> None:
+    table = {"yes": 1.0, "no": 0.0}
+    rubric = replace(readmes(), read=lambda words: table[words])
+    found = judged(rubric, Says("no", "perhaps", "perhaps"), tmp_path, "pink", "red")
+    assert list(found["score"].fillna(-1)) == [0, -1]
+    assert "KeyError: 'perhaps' (test_own_rubric.py:" in found["verdict"][1]
+
+
+def test_what_is_no_rubric_is_said(tmp_path: Path) -> None:
+    with pytest.raises(
+        VragError, match=r"rubric is \{'scale': .* expected a vrag_kit.judging.Rubric"
+    ):
+        judged({"scale": (0, 1)}, Says(), tmp_path, "red")
+
+
 def test_a_scale_that_is_none_is_said() -> None:
     with pytest.raises(VragError, match=r"its scale is \(0, 1\); expected Scale\(worst, best\)"):
         replace(readmes(), scale=(0, 1))

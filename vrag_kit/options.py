@@ -37,14 +37,15 @@ def read_entry(entry: object, allowed: Collection[str], where: str) -> tuple[str
     return entry["model"], options
 
 
-def check_word(entry: Entry, words: Collection[str], what: str) -> None:
+def check_word(entry: object, words: Collection[str], what: str) -> None:
     """Raise `VragError` for a single word that is neither one of `words`, which name what
     is no model, nor a model that is here: it is mistyped, and no hub is asked for it.
     """
-    is_word = isinstance(entry, str) and not set(entry) & set("/@\\") and not own_spec(entry)
-    if not is_word or entry in words or project_path(str(entry)).is_dir():
+    if not isinstance(entry, str) or set(entry) & set("/@\\") or own_spec(entry):
         return
-    near = get_close_matches(str(entry), [*words, *own_models()], 1)
+    if entry in words or project_path(entry).is_dir():
+        return
+    near = get_close_matches(entry, [*words, *own_models()], 1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     told = "".join(f"{word!r}, " for word in words if word)
     raise VragError(

@@ -28,6 +28,8 @@ _IN_WORDS = {
     "str": "a text, in quotes where it looks like a number",
     "bool": "true or false",
 }
+_NO_ARGUMENTS = ("name", "fingerprint", "device")
+"""Parameters of a class that change nothing in what it gives, or count anyway."""
 Made = Any
 """An object of a class that is not ours; what it must have is looked for when it is
 opened.
@@ -42,9 +44,23 @@ class Own:
     name: str
     """In tables, file names and colours: the entry's, its own, or its class's."""
     fingerprint: str
-    """Of an object its own; of an entry a hash of its options and of the class's own, or
-    of the text of its module's file.
+    """Of an entry a hash of its options and of the class's own, or of the text of its
+    module's file. Of an object its own, with the arguments of its class that it keeps
+    under their names; "" where it has none.
     """
+
+    def to_keep(self, what: str) -> Own:
+        """The same, whose results are kept under the fingerprint; raises `VragError`
+        where it has none. `what` ("retriever") begins the message.
+        """
+        if self.fingerprint:
+            return self
+        found = getattr(self.made, "fingerprint", None)
+        raise VragError(
+            f"{what} {type(self.made).__name__}(…): its fingerprint is {found!r}; expected a text"
+            " that changes whenever what it gives may, under which that is kept. Give the class an"
+            ' attribute `fingerprint`, such as "1".'
+        )
 
 
 def open_own(
@@ -65,8 +81,7 @@ def open_own(
 
     Raises `VragError` for a module or class that is not there, options that the class
     does not take, a class that lacks a method of `needed` or has none of `one_of`, of
-    which no object is made then, and for an object that is no entry and has no text
-    `fingerprint`.
+    which no object is made then, and for a class that is given in an object's place.
     """
     spec = own_spec(entry)
     if spec is None:
@@ -95,18 +110,38 @@ def open_own(
 
 def _given(made: Made, what: str, needed: Sequence[str], one_of: Sequence[str]) -> Own:
     """An object that was given itself."""
+    if isinstance(made, type):
+        name = made.__name__
+        raise VragError(f"{what} {name}: found the class; expected an object of it, {name}(…).")
     kind = type(made).__name__
     owner = f"{what} {kind}(…)"
     _check(made, kind, owner, needed, one_of)
-    fingerprint = getattr(made, "fingerprint", None)
-    if not isinstance(fingerprint, str) or not fingerprint:
-        raise VragError(
-            f"{owner}: its fingerprint is {fingerprint!r}; expected a text that changes whenever"
-            " what it gives may, under which that is kept. Give the class an attribute"
-            ' `fingerprint`, such as "1".'
-        )
+    own = getattr(made, "fingerprint", None)
+    fingerprint = own if isinstance(own, str) else ""
+    if fingerprint and (told := _arguments(made)):
+        fingerprint = _hash(kind, told, fingerprint)
     name = _name(getattr(made, "name", None) or kind, owner)
     return Own(made=made, name=name, fingerprint=fingerprint)
+
+
+def _arguments(made: Made) -> JsonView:
+    """The arguments of an object's class that it keeps under their names (`self.weight`,
+    or `self._weight`), as far as they are numbers, texts, or lists or mappings of them.
+    """
+    found: dict[str, object] = {}
+    for name in _parameters(type(made)):
+        value = getattr(made, name, getattr(made, f"_{name}", None))
+        if name not in _NO_ARGUMENTS and (plain := _plain(value)) is not None:
+            found[name] = plain
+    return found
+
+
+def _plain(value: object) -> str | None:
+    """A value as JSON; None for nothing, and for what JSON cannot hold."""
+    try:
+        return None if value is None else json.dumps(value, sort_keys=True, default=float)
+    except (TypeError, ValueError):
+        return None
 
 
 def _parameters(made_by: type) -> list[str]:

@@ -27,16 +27,23 @@ def own_fault(made: object, error: Exception) -> str:
 
 
 @contextmanager
-def own_code(owner: str, made: object, *, what: str = "", hint: str = "") -> Iterator[None]:
+def own_code(
+    owner: str,
+    made: object,
+    *,
+    what: str = "",
+    hint: str = "",
+    passed: tuple[type[Exception], ...] = (),
+) -> Iterator[None]:
     """What code of `made`, an object or a function, raises in here becomes a `VragError`
     that names `owner` ("model x") and `what` of it, by default its class, and the file
-    and line; `hint` ends it.
+    and line; `hint` ends it. Errors of the kinds `passed` stay as they are.
     """
     try:
         yield
-    except VragError:
-        raise
     except Exception as error:  # whatever code that is not ours does
+        if isinstance(error, (VragError, *passed)):
+            raise
         what = what or f"its class {type(made).__name__}"
         fault = own_fault(made, error)
         raise VragError(f"{owner}: {what} failed with {fault}.{hint}") from error

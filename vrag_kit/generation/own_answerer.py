@@ -104,4 +104,4 @@ def own_answerer(entry: Entry | AnswererClass, how: JsonView) -> OwnAnswerer | N
     given what it has parameters for. Raises as `open_own`.
     """
     own = open_own(entry, "model", ("generate",), ours=_OURS, offered=how)
-    return None if own is None else OwnAnswerer(own)
+    return None if own is None else OwnAnswerer(own.to_keep("model"))

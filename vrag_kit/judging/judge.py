@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from vrag_kit.frames import ANSWERS
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.answered import answered
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.judging.own_judge import own_judge
+from vrag_kit.judging.own_judge import JudgeClass, own_judge
 from vrag_kit.judging.own_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.judging.rubric import Rubric
 from vrag_kit.judging.rule_judge import RuleJudge
@@ -54,7 +54,7 @@ JUDGES: dict[str, Callable[[], Judge]] = {
 
 
 def load_judge(
-    entry: Entry,
+    entry: Entry | JudgeClass,
     answers_dir: Path | str = "runs/answers",
     *,
     rubric: Rubric | None = None,
@@ -63,7 +63,8 @@ def load_judge(
     run_with: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
 ) -> Judge:
     """The judge that a parameter names: one of `JUDGES`, a class of one's own
-    (`JudgeClass`), or any model that `load_generator` takes, with the `rubric` of a paper.
+    (`JudgeClass`) or an object of it, or any model that `load_generator` takes, with the
+    `rubric` of a paper.
     Scores of a class are brought to [0, 1], unless the paper asks for truthfulness, and
     they are on a scale from below 0 to as much above.
 
@@ -75,6 +76,8 @@ def load_judge(
     """
     if isinstance(entry, str) and entry in JUDGES:
         return JUDGES[entry]()
+    if rubric is not None and not isinstance(rubric, Rubric):
+        raise VragError(f"load_judge: rubric is {rubric!r}; expected a vrag_kit.judging.Rubric.")
     signed = rubric is not None and rubric.scale.signed
     if (own := own_judge(entry, signed=signed)) is not None:
         return own
@@ -90,7 +93,7 @@ def load_judge(
     default = Asking(batch_size=8, max_new_tokens=max_new_tokens, samples=samples)
     how = Asking.beside_answerers(run_with or {}, default)
     generator = load_generator(
-        entry,
+        cast(Entry, entry),
         device=how.device,
         max_new_tokens=how.max_new_tokens,
         concurrency=how.batch_size,
@@ -98,7 +101,9 @@ def load_judge(
     return LLMJudge(generator, rubric, answers_dir, how=how)
 
 
-def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
+def judge_all(
+    judge: Judge | JudgeClass, benchmark: Benchmark, answers: pd.DataFrame
+) -> pd.DataFrame:
     """The table of answers with the columns score, spread, abstained, marked, marks and
     verdict added, and worst and best: the ends of the scale that score is on.
 
@@ -119,6 +124,7 @@ def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.D
     Raises `VragError` for a row that is no answer to a query, and when not one answer
     got a verdict.
     """
+    judge = _fitted(judge)
     judged = judge_some(judge, benchmark, answers)
     good = judged[judged["status"] == "ok"].drop_duplicates(["query_id", "answer"])
     if len(good) and good["score"].isna().all():
@@ -130,10 +136,13 @@ def judge_all(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.D
     return judged
 
 
-def judge_some(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
+def judge_some(
+    judge: Judge | JudgeClass, benchmark: Benchmark, answers: pd.DataFrame
+) -> pd.DataFrame:
     """As `judge_all`, of a part of the answers, such as one turn of conversations: it may
     be that none of them gets a verdict.
     """
+    judge = _fitted(judge)
     ANSWERS.check(answers, ["query_id", "status"], "judge_all")
     good = answered(benchmark, answers).drop_duplicates(["query_id", "answer"])
     found = judge.judge(benchmark, good)
@@ -155,6 +164,19 @@ def judge_some(judge: Judge, benchmark: Benchmark, answers: pd.DataFrame) -> pd.
         worst=shown.worst,
         best=shown.best,
     )
+
+
+def _fitted(judge: Judge | JudgeClass) -> Judge:
+    """The judge, or what fits an object of one's own class to it."""
+    if callable(getattr(judge, "judge", None)):
+        return cast(Judge, judge)
+    own = None if isinstance(judge, str | Mapping) else own_judge(cast(JudgeClass, judge))
+    if own is None:
+        raise VragError(
+            f"judge_all: found {judge!r}, which scores nothing; expected a judge, as"
+            " load_judge(…) gives it, or an object with the method score."
+        )
+    return own
 
 
 _NOTHING: dict[str, float | str] = {

@@ -57,7 +57,7 @@ class LLMJudge:
             answers_dir=Path(answers_dir),
             how=how,
             what="verdicts",
-            repair=rubric.repair,
+            repair=rubric.again,
         )
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
@@ -77,7 +77,7 @@ class LLMJudge:
         """The verdict that needs no model; None where it is to be asked."""
         if not query.answers:
             return hidden(query)
-        verdict = self._rubric.settles(query, answer)
+        verdict = self._rubric.settled(query, answer)
         return None if verdict is None else self._judgment(verdict, "no judge was asked")
 
     def _round(self, prompts: Sequence[Prompt], sample: int) -> list[Judgment]:

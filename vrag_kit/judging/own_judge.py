@@ -82,7 +82,7 @@ class OwnJudge:
         return Judgment(answer_id="", label=f"{value:g}", score=value, raw=words)
 
 
-def own_judge(entry: Entry, *, signed: bool = False) -> OwnJudge | None:
+def own_judge(entry: Entry | JudgeClass, *, signed: bool = False) -> OwnJudge | None:
     """The judge of an entry that names one's own class; None for a word or a model, also
     a class of one's own that answers. Raises as `open_own`, also for a class that does
     neither.

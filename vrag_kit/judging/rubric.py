@@ -9,7 +9,11 @@ from dataclasses import dataclass
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale
+from vrag_kit.own_faults import own_code
 from vrag_kit.types import Message, Prompt, Query
+
+_BOTH = " It is called with the query and the answer."
+_REASON = " It is called with the reason why a verdict cannot be read."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +42,12 @@ class Rubric:
     scale: Scale
     """What the worst and the best answer earn."""
     prompt: Callable[[Query, str], Prompt | str]
-    """What the judge is asked about a query and an answer to it; a text is one message."""
+    """What the judge is asked about a query and an answer to it; a text is one message.
+    The functions of a rubric are called through the methods below.
+    """
     read: Callable[[str], Verdict | float]
     """The verdict in the judge's words, or a number, which is one without marks; raises
-    `Unreadable`, or another `ValueError`, with the reason.
+    `Unreadable`, or any other error, with the reason.
     """
     repair: Callable[[str], str]
     """What is asked once more when a verdict cannot be read, for that reason."""
@@ -54,18 +60,50 @@ class Rubric:
             raise VragError(f"rubric: its scale is {self.scale!r}; expected Scale(worst, best).")
 
     def asked(self, query: Query, answer: str) -> Prompt:
-        """`prompt`, a text as a message."""
-        said = self.prompt(query, answer)
-        return (Message(role="user", parts=(said,)),) if isinstance(said, str) else said
+        """`prompt`, a text as a message; raises `VragError` where it fails, or gives
+        neither a text nor messages.
+        """
+        with own_code("rubric", self.prompt, what="its prompt", hint=_BOTH):
+            said = self.prompt(query, answer)
+        if isinstance(said, str):
+            return (Message(role="user", parts=(said,)),)
+        if not said or not isinstance(said, tuple | list) or not isinstance(said[0], Message):
+            raise VragError(
+                f"rubric: its prompt gave {said!r} for an answer to {query.query_id!r}; expected a"
+                " text, or messages (vrag_kit.types.Message)."
+            )
+        return tuple(said)
+
+    def settled(self, query: Query, answer: str) -> Verdict | None:
+        """`settles`; raises `VragError` where it fails, or gives neither a verdict nor
+        None.
+        """
+        with own_code("rubric", self.settles, what="its settles", hint=_BOTH):
+            found = self.settles(query, answer)
+        if found is None or isinstance(found, Verdict):
+            return found
+        raise VragError(
+            f"rubric: its settles gave {found!r} for an answer to {query.query_id!r}; expected a"
+            " Verdict, or None where the judge is to be asked."
+        )
+
+    def again(self, reason: str) -> str:
+        """`repair`; raises `VragError` where it fails, or gives no text."""
+        with own_code("rubric", self.repair, what="its repair", hint=_REASON):
+            said = self.repair(reason)
+        if isinstance(said, str):
+            return said
+        raise VragError(f"rubric: its repair gave {said!r}; expected a text.")
 
     def verdict(self, words: str) -> Verdict:
-        """`read`, a number as a verdict; raises `Unreadable` also for a score that is not
-        on the scale.
+        """`read`, a number as a verdict; raises `Unreadable` wherever it fails, and for a
+        score that is not on the scale.
         """
         try:
-            found = self.read(words)
-            verdict = found if isinstance(found, Verdict) else Verdict(float(found))
-        except (TypeError, ValueError) as error:
+            with own_code("rubric", self.read, what="its read", passed=(TypeError, ValueError)):
+                found = self.read(words)
+                verdict = found if isinstance(found, Verdict) else Verdict(float(found))
+        except (TypeError, ValueError, VragError) as error:
             raise Unreadable(str(error)) from error
         worst, best = self.scale.worst, self.scale.best
         if not worst <= verdict.score <= best:

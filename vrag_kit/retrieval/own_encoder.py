@@ -105,7 +105,7 @@ class OwnEncoder:
     def _rows(self, vectors: object, count: int, what: str) -> np.ndarray:
         try:
             rows = np.asarray(vectors, dtype=np.float32)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RuntimeError) as error:  # the last of torch's
             raise VragError(
                 f"retriever {self.name}: encode_{what} returned {type(vectors).__name__}, which is"
                 f" no array of numbers ({error}); expected shape ({count}, d)."
@@ -143,4 +143,4 @@ def own_encoder(entry: Entry | EncoderClass, *, device: str = "cpu") -> OwnEncod
     checkpoint's. A class with a parameter `device` is given that. Raises as `open_own`.
     """
     own = open_own(entry, "retriever", _NEEDED, offered={"device": device})
-    return None if own is None else OwnEncoder(own)
+    return None if own is None else OwnEncoder(own.to_keep("retriever"))
