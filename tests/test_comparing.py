@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,9 @@ from vrag_kit.judging import RuleJudge, judge_all
 from vrag_kit.papers.mrag_suite import ask_with_prompts
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.plotting import arms_figure
+from vrag_kit.plotting.save import plain_cells
 from vrag_kit.runner.cli import app
+from vrag_kit.runner.comparing import Sides
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import flips_page
 
@@ -352,6 +355,110 @@ def test_the_page_shows_the_pictures_of_both_prompts_and_loads_and_runs_nothing(
     assert (to / "compare.tex").read_text(encoding="utf-8").count(r"\\") == 2
 
 
+def compared(to: Path, *words: str) -> str:
+    """What `vrag compare` prints."""
+    done = CliRunner().invoke(app, ["compare", *words, *(["--to", str(to)] if to.name else [])])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_the_tables_name_both_sides_and_hold_no_lists_and_no_absolute_paths(
+    figures: Path, tmp_path: Path
+) -> None:
+    compared(tmp_path, str(figures), "--a", "model=goose", "--b", "model=gander")
+    (row,) = pd.read_csv(tmp_path / "compare.csv").to_dict("records")
+    assert (row["a"], row["b"], row["baseline"]) == ("goose", "gander", "goose")
+    assert (row["metric"], row["unit"]) == ("difference in score", "points")
+    text = (tmp_path / "flips.csv").read_text(encoding="utf-8")
+    assert not re.search(r"[\[(]'|(?:^|[,|\"] ?)/", text, re.MULTILINE)
+    flipped = pd.read_csv(tmp_path / "flips.csv")
+    assert set(flipped["a"] + " " + flipped["b"]) == {"goose gander"}
+    # the clue that both saw is the one relevant picture, whose file is called as it is
+    for clue, relevant in zip(flipped["doc_ids_a"], flipped["relevant_a"], strict=True):
+        assert relevant.endswith(clue)
+
+
+def test_several_documents_of_a_prompt_stand_in_one_cell() -> None:
+    told = plain_cells(
+        pd.DataFrame({"doc_ids": [("a b", "c"), ()], "place": [["/x/y.png"], ("z",)]})
+    )
+    assert told.to_numpy().tolist() == [["a b | c", "y.png"], ["", "z"]]
+
+
+def test_each_comparison_has_a_folder_of_its_own(
+    figures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    chosen = ["--a", "model=goose", "--b", "model=gander"]
+    first = compared(Path(), "figures", *chosen)
+    again = compared(Path(), "figures")
+    assert "figures_model-goose_vs_model-gander/compare.html" in first
+    assert "the page is runs/compare/figures/compare.html" in again
+    compared(Path(), "figures", *chosen, "--only", "03")
+    assert len(list(tmp_path.glob("runs/compare/*/compare.html"))) == 3
+    page = tmp_path / "runs/compare/figures_model-goose_vs_model-gander/compare.html"
+    assert "goose" in page.read_text(encoding="utf-8")
+    long = ["--a", f"model={'goose' * 60}", *chosen[2:]]
+    named = Sides(a=figures, b=figures, choose_a=long[1:2], choose_b=long[3:]).folder()
+    assert len(named) < 120
+
+
+def test_two_folders_are_called_by_what_differs(figures: Path, tmp_path: Path) -> None:
+    other = tmp_path / "later" / "figures"
+    shutil.copytree(figures, other)
+    names = Sides(a=figures, b=other).pairs()[["a", "b"]].iloc[0].tolist()
+    assert names == ["figures", "later/figures"]
+
+
+def test_no_claim_is_no_equality_and_says_what_could_have_been_seen(
+    figures: Path, tmp_path: Path
+) -> None:
+    chosen = ["--a", "model=goose", "--b", "model=gander"]
+    compared(tmp_path, str(figures), *chosen)
+    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    (smallest,) = pd.read_csv(tmp_path / "compare.csv")["smallest"]
+    assert 90 < smallest < 100  # of five questions
+    words = f"a difference had to be as large as {smallest:.1f} points to be found"
+    assert f"none shows a difference. That is no equality: {words}" in page
+    few = {"question": "Which?", "references": "this", "relevant": [[]] * 3, "store": "none"}
+    for seed, name in enumerate(MODELS):
+        lines = noisy(seed, n=3).assign(model=name, answer_id="x", verdict="", **few)
+        text = lines.to_json(orient="records", lines=True)
+        place = tmp_path / "few" / f"0{seed}_x.answers.jsonl.gz"
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(gzip.compress(text.encode()))
+    places = [str(file) for file in sorted((tmp_path / "few").iterdir())]
+    compared(tmp_path, *places)
+    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    assert "That is no equality: so few questions could have shown none." in page
+
+
+def test_settings_are_called_by_their_names(figures: Path, tmp_path: Path) -> None:
+    sides = ["--a", "setting=gt_clue", "--b", "setting=non_clue"]
+    compared(tmp_path, str(figures), "--a", "model=gander", "--b", "model=gander", *sides)
+    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    assert "A: GT clue (1 image)" in page
+    assert "B: non-clue (1 image)" in page
+    compared(tmp_path, str(figures), "--a", "model=gander", "--b", "model=gander")
+    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    assert "<td>GT clue (1 image)</td>" in page
+    assert not re.search("gt_clue|non_clue", page)
+
+
+def test_questions_and_answers_are_counted_by_their_names(
+    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
+) -> None:
+    """Each of five questions has two draws: four flipped questions are eight answers."""
+    asked = judged[judged["setting"] == "gt_clue"]
+    twice = asked.assign(draw=1, answer_id=asked["answer_id"].str[::-1], answer="again")
+    save_answers(pd.concat([asked, twice]), birds, tmp_path, "03_birds", store)
+    compared(tmp_path, str(tmp_path), "--a", "model=goose", "--b", "model=gander")
+    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    assert "<td>+3 −1</td>" in page
+    assert "6 answers to 3 questions higher in B" in page
+    assert "2 answers to 1 question higher in A" in page
+
+
 def test_the_page_tells_who_flipped_in_each_stratum(
     birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
 ) -> None:
@@ -444,7 +551,7 @@ def test_what_follows_from_the_data_set_is_no_reason_to_have_nothing_in_common()
     gold = [noisy(1).assign(benchmark=name, setting="gold", k=counts[name]) for name in names]
     pairs = paired_answers(pd.concat(nothing), pd.concat(gold))
     assert pairs.groupby("benchmark").size().to_dict() == {"pages": 60, "photographs": 60}
-    assert (pairs["a"].iloc[0], pairs["b"].iloc[0]) == ("zero_shot, k = 0", "gold")
+    assert (pairs["a"].iloc[0], pairs["b"].iloc[0]) == ("zero-shot (no image), k = 0", "gold")
 
 
 def test_a_side_with_two_answers_of_one_kind_is_refused() -> None:
@@ -497,7 +604,8 @@ def test_the_table_reads_as_people_say_it(figures: Path) -> None:
     pairs = both(figures)
     (row,) = arm_table(in_percent(arm_differences(pairs)), pairs).to_dict("records")
     assert (row["A: goose"], row["B: gander"]) == ("40.0 [2.4, 94.8]", "80.0 [10.3, 99.3]")
-    assert row["changed"] == "+3 −1"
+    assert row["questions changed"] == "+3 −1"
+    assert row["groups"] == 3  # the fourth is that of the refused answer
     assert row["failed"] == 1
     assert row["B is"] == "not told apart"
 

@@ -13,28 +13,30 @@ import pandas as pd
 from vrag_kit.analysis.cells import LEVEL, interval_cells, p_cell
 from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.analysis.comparison import holm
+from vrag_kit.analysis.settings_table import setting_name
 from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
 from vrag_kit.analysis.strata import ALL, UNTOLD, strata_in_order
 from vrag_kit.analysis.two_arms import asked_by, side_name
 from vrag_kit.judging.scale import scale_of
 
 _SIDES = ["value_a", "ci_low_a", "ci_high_a", "value_b", "ci_low_b", "ci_high_b"]
-_MEANS = [*_SIDES, "value", "ci_low", "ci_high", "n", "n_failed"]
+_MEANS = [*_SIDES, "value", "ci_low", "ci_high", "n", "n_groups", "n_failed"]
 _TESTS = ["gained", "lost", "p", "p_holm", "test", "smallest", "verdict"]
 
 
 def arm_differences(pairs: pd.DataFrame) -> pd.DataFrame:
     """What `paired_answers` say of each way of asking, in each stratum and then in all
-    questions: the columns that name it, stratum, metric, value_a, value_b (with ci_low_a
-    … ci_high_b), value (b less a), ci_low, ci_high, n, n_failed, gained, lost, p,
-    p_holm, test, smallest, verdict.
+    questions: the columns that name it, stratum, metric, a and b (what the sides are
+    called), baseline (that of a), value_a, value_b (with ci_low_a … ci_high_b), value (b
+    less a), ci_low, ci_high, n, n_groups, n_failed, gained, lost, p, p_holm, test,
+    smallest, verdict.
 
     Means are over the questions that both sides have a score for, n of them, after the
-    mean over a question's draws; n_failed counts those where one side has none. gained
-    and lost are questions with a higher and a lower score in b. 95 % intervals are
-    those of `ClusterMean` over groups. p is exact (`sign_flip_p`: McNemar's where scores
-    are 0 or 1 and questions independent), or that of the interval where test says "t";
-    p_holm corrects it for all rows shown. smallest is `smallest_difference` at
+    mean over a question's draws, in n_groups groups; n_failed counts those where one
+    side has none. gained and lost are questions with a higher and a lower score in b.
+    95 % intervals are those of `ClusterMean` over groups. p is exact (`sign_flip_p`:
+    McNemar's where scores are 0 or 1 and questions independent), or that of the interval
+    where test says "t"; p_holm corrects it for all rows shown. smallest is `smallest_difference` at
     5 % ÷ rows with a power of 80 %. verdict is "higher" or "lower" where the interval
     leaves 0 out and p_holm is below 0.05, else "not told apart"; "no score" for n = 0.
     A stratum that holds all pairs of a way of asking has no row beside that of all.
@@ -46,9 +48,11 @@ def arm_differences(pairs: pd.DataFrame) -> pd.DataFrame:
     rows = [(*key, *_row(part, LEVEL / len(cells))) for key, part in cells]
     before = [*by, "stratum", "metric"]
     table = pd.DataFrame(rows, columns=[*before, *_MEANS, *_TESTS[:3], *_TESTS[4:6]])
+    a, b = str(pairs["a"].iloc[0]), str(pairs["b"].iloc[0])
+    table = table.assign(a=a, b=b, baseline=a)
     table["p_holm"] = holm(table["p"].to_numpy(float))
     table["verdict"] = [_verdict(row) for row in table.to_dict("records")]
-    return table[[*before, *_MEANS, *_TESTS]]
+    return table[[*before, "a", "b", "baseline", *_MEANS, *_TESTS]]
 
 
 def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -59,6 +63,8 @@ def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     asked = [name for name in asked_by(pairs) if (differences[name] != "").any()]
     names = [*asked, "stratum"]
     table = differences[[name for name in names if differences[name].nunique() > 1] or names[:1]]
+    if "setting" in table:
+        table = table.assign(setting=table["setting"].map(setting_name))
     changed = differences["gained"].map("+{}".format) + differences["lost"].map(" −{}".format)
     return table.assign(
         **{
@@ -66,8 +72,9 @@ def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
             b: _side_cells(differences, "b"),
             "B − A in points": interval_cells(differences),
             "n": differences["n"],
+            "groups": differences["n_groups"],
             **({"failed": differences["n_failed"]} if differences["n_failed"].any() else {}),
-            "changed": changed,
+            "questions changed": changed,
             "p": differences["p"].map(p_cell) + differences["test"].map({"t": " (t)"}).fillna(""),
             "p (Holm)": differences["p_holm"].map(p_cell),
             "smallest detectable": differences["smallest"].map("{:.1f}".format).replace("nan", "–"),
@@ -101,7 +108,7 @@ def _row(part: pd.DataFrame, level: float) -> tuple[object, ...]:
     n_failed = scores["query_id"].nunique() - known["query_id"].nunique()
     if known.empty:
         nothing = [math.nan] * 9
-        return (*nothing, 0, n_failed, 0, 0, math.nan, "", math.nan)
+        return (*nothing, 0, 0, n_failed, 0, 0, math.nan, "", math.nan)
     means = known.groupby(["query_id", "group"], sort=False)[["score_a", "score_b"]].mean()
     difference = (means["score_b"] - means["score_a"]).round(12).to_numpy(float)
     groups = means.index.get_level_values("group").to_numpy()
@@ -116,7 +123,8 @@ def _row(part: pd.DataFrame, level: float) -> tuple[object, ...]:
     for name in ("score_a", "score_b"):
         mean = cluster_mean(means[name].to_numpy(float), groups, scale)
         sides += [mean.value, *mean.interval()]
-    known_of = (*sides, found.value, *found.interval(), len(means), n_failed)
+    counts = (len(means), len(set(groups)), n_failed)
+    known_of = (*sides, found.value, *found.interval(), *counts)
     return (*known_of, gained, lost, p, test, smallest)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.saved_answers import NEEDED
+from vrag_kit.analysis.settings_table import setting_name
 from vrag_kit.analysis.strata import LEFT_OUT, UNTOLD, strata_in_order
 from vrag_kit.errors import VragError
 
@@ -92,6 +93,13 @@ def flips(pairs: pd.DataFrame) -> pd.DataFrame:
     return changed.drop(columns=["_place", "_size"]).reset_index(drop=True)
 
 
+def in_words(name: str, value: object) -> str:
+    """One value of how answers were asked: "k = 5", "zero-shot (no image)"."""
+    if isinstance(value, int):
+        return f"{name} = {value}"
+    return setting_name(str(value)) if name == "setting" else str(value)
+
+
 def side_name(side: str, name: str) -> str:
     """What a side is called over its column: "A: field-guide-vlm-few"; "A" without a name."""
     return side if name == side else f"{side}: {name}"
@@ -162,7 +170,7 @@ def _called(values: Mapping[str, list[list[object]]], compared: list[str], side:
     """What a side is called after what is compared: "top_k, k = 5"."""
     single = [name for name in compared if len(values[name][side]) == 1]
     told = [(name, values[name][side][0]) for name in single if name != "experiment"]
-    words = [f"{name} = {value}" if isinstance(value, int) else str(value) for name, value in told]
+    words = [in_words(name, value) for name, value in told]
     experiment = str(values["experiment"][side][0]) if compared == ["experiment"] else ""
     return ", ".join(word for word in words if word) or experiment
 

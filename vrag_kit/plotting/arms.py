@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from vrag_kit.analysis.two_arms import side_name
+from vrag_kit.analysis.two_arms import in_words, side_name
 from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
 
 _BEFORE = "metric"
@@ -52,8 +52,7 @@ def arms_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
 
 def _line(row: Mapping[Hashable, object]) -> str:
     """A way of asking in words: "top_k, k = 5"."""
-    told = row.items()
-    words = [f"{name} = {value}" if isinstance(value, int) else str(value) for name, value in told]
+    words = [in_words(str(name), value) for name, value in row.items()]
     return ", ".join(word for word in words if word)
 
 

@@ -16,6 +16,7 @@ from vrag_kit.analysis.results import COLUMNS
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_forecast
+from vrag_kit.workspace import shown
 
 _CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">\s*(.*?)\s*</clipPath>', re.DOTALL)
 _PLACE = re.compile(r"(?<![\d.])[1-9]\d*\.\d{5,6}(?!\d)")
@@ -30,12 +31,42 @@ def tidy(data: pd.DataFrame) -> pd.DataFrame:
     it has of `LAST`.
 
     A row with a `baseline` is a difference from it (`compare`), and is named what it is:
-    "difference in accuracy", in points where that is in percent.
+    "difference in accuracy", in points where that is in percent. Cells are `plain_cells`.
     """
+    data = plain_cells(data)
     if {"baseline", "metric"} <= set(data.columns):
         data = _named(data)
     own = [name for name in data.columns if name not in LAST]
     return data[[*own, *(name for name in LAST if name in data.columns)]]
+
+
+def plain_cells(data: pd.DataFrame) -> pd.DataFrame:
+    """The table without Python's lists: their parts joined by " | "; parts that are paths
+    are named from the project, and by their file alone where they lie elsewhere.
+    """
+    held = [name for name in data if data[name].map(_has_parts).any()]
+    return data.assign(**{str(name): data[name].map(_plain) for name in held})
+
+
+def _has_parts(cell: object) -> bool:
+    return isinstance(cell, list | tuple)
+
+
+def _plain(cell: object) -> object:
+    if not isinstance(cell, list | tuple):
+        return cell
+    return " | ".join(named_from_project(str(part)) for part in cell)
+
+
+def named_from_project(part: str) -> str:
+    """A path as it is told to others: from the project, or by its file alone; what is no
+    absolute path stays.
+    """
+    place = Path(part)
+    if not place.is_absolute():
+        return part
+    told = shown(place)
+    return place.name if Path(told).is_absolute() else told
 
 
 def _named(data: pd.DataFrame) -> pd.DataFrame:

@@ -152,9 +152,13 @@ def compare(
     only: Annotated[
         str, typer.Option(help="experiments whose name contains this, such as visual_rag/03")
     ] = "",
-    to: Annotated[Path, typer.Option(help="the folder for the page and its tables")] = Path(
-        "runs/compare"
-    ),
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            help="the folder for the page and its tables; else one below runs/compare, named by"
+            " what is compared"
+        ),
+    ] = None,
 ) -> None:
     """Two runs, or two arms of one: what changed, in which direction, with the pictures
     of each prompt; whether it is a difference, and which one could have been seen.
@@ -163,11 +167,13 @@ def compare(
     from vrag_kit.runner.comparing import Sides, compare_runs
 
     chosen = {"choose_a": choose_a or (), "choose_b": choose_b or ()}
-    table = compare_runs(Sides(a=a, b=b or a, only=only, **chosen), to)
+    sides = Sides(a=a, b=b or a, only=only, **chosen)
+    there = to or Path("runs/compare") / sides.folder()
+    table = compare_runs(sides, there)
     print(table.to_string(index=False))
-    if (table["changed"] == "+0 −0").all():
+    if (table["questions changed"] == "+0 −0").all():
         print("no answer of B scores otherwise than A's: are both the same?")
-    print(f"the page is {to / 'compare.html'}")
+    print(f"the page is {there / 'compare.html'}")
 
 
 @app.command()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +26,16 @@ from vrag_kit.analysis.two_arms import side_name
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.plotting.latex import as_latex
+from vrag_kit.plotting.save import named_from_project, plain_cells, tidy
 from vrag_kit.widgets.flips import flip_cards
+from vrag_kit.workspace import shown
 
 DIRECTIONS: dict[Hashable, str] = {"gained": "higher in B", "lost": "higher in A"}
 """What the page calls the two directions."""
+_NO_NAME = re.compile(r"[^\w.]+")
+"""What does not stand in the name of a folder."""
+_LONGEST = 100
+"""Characters of such a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,29 +61,53 @@ class Sides:
         a = load_answers(self.a, only=self.only)
         b = a if self.b == self.a else load_answers(self.b, only=self.only)
         chosen = {"choose_a": _choice(self.choose_a), "choose_b": _choice(self.choose_b)}
-        return paired_answers(a, b, **chosen, names=(str(self.a), str(self.b)))
+        return paired_answers(a, b, **chosen, names=self._names())
+
+    def folder(self) -> str:
+        """A name for a folder that no other comparison has:
+        "figures_model-mine_vs_model-yours".
+        """
+        other = [] if self.b == self.a else [shown(self.b)]
+        b = [*other, *self.choose_b]
+        words = [shown(self.a), *self.choose_a, *(["vs", *b] if b else []), self.only]
+        name = "_".join(_NO_NAME.sub("-", word).strip("-.") for word in filter(None, words))
+        mark = hashlib.sha256(repr(self).encode()).hexdigest()[:8]
+        return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}-{mark}"
+
+    def _names(self) -> tuple[str, str]:
+        """The places of both, as far as they differ."""
+        places = [place.absolute() for place in (self.a, self.b)]
+        common = os.path.commonpath([place.parent for place in places])
+        return places[0].relative_to(common).as_posix(), places[1].relative_to(common).as_posix()
 
 
 def compare_runs(sides: Sides, to: Path, *, most: int = 100) -> pd.DataFrame:
     """Write into the folder `to`: compare.html, the differences as compare.csv and
-    compare.tex, and flips.csv with every answer whose score differs; returns the table
-    of the page. The page shows the first `most` of either direction and each stratum
-    with their pictures. Raises `VragError` as `Sides.pairs` does, and when it cannot be written.
+    compare.tex, and flips.csv with every answer whose score differs, without absolute
+    paths; returns the table of the page. The page shows the first `most` of either
+    direction and each stratum with their pictures. Raises `VragError` as `Sides.pairs`
+    does, and when it cannot be written.
     """
     pairs = sides.pairs()
     differences = in_percent(arm_differences(pairs))
     table, flipped = arm_table(differences, pairs), flips(pairs)
     try:
-        write_file(to / "compare.csv", differences.to_csv(index=False, lineterminator="\n"))
+        write_file(to / "compare.csv", tidy(differences).to_csv(index=False, lineterminator="\n"))
         write_file(to / "compare.tex", as_latex(table))
-        write_file(to / "flips.csv", flipped.to_csv(index=False, lineterminator="\n"))
-        write_file(to / "compare.html", _page(table, pairs, flipped, most))
+        write_file(to / "flips.csv", _told(flipped).to_csv(index=False, lineterminator="\n"))
+        write_file(to / "compare.html", _page(table, differences, pairs, flipped, most))
     except OSError as error:
         raise VragError(
             f"{to}: the comparison cannot be written ({error.strerror}). Name another folder by"
             " --to, or free space."
         ) from error
     return table
+
+
+def _told(flipped: pd.DataFrame) -> pd.DataFrame:
+    """The flips for a file that is sent to others."""
+    stores = {name: flipped[name].map(named_from_project) for name in ("store_a", "store_b")}
+    return plain_cells(flipped.assign(**stores))
 
 
 def _choice(words: Sequence[str]) -> dict[str, str]:
@@ -85,7 +118,13 @@ def _choice(words: Sequence[str]) -> dict[str, str]:
     return dict(each.split("=", 1) for each in words)
 
 
-def _page(table: pd.DataFrame, pairs: pd.DataFrame, flipped: pd.DataFrame, most: int) -> str:
+def _page(
+    table: pd.DataFrame,
+    differences: pd.DataFrame,
+    pairs: pd.DataFrame,
+    flipped: pd.DataFrame,
+    most: int,
+) -> str:
     template = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -96,7 +135,8 @@ def _page(table: pd.DataFrame, pairs: pd.DataFrame, flipped: pd.DataFrame, most:
     for (direction, stratum), mine in flipped.groupby(["direction", "stratum"], sort=False):
         cards = [Markup(card) for card in flip_cards(mine.head(most))]  # it escapes all text
         title = DIRECTIONS[direction] + (f" ({stratum})" if stratum != UNTOLD else "")
-        parts.append({"title": title, "count": len(mine), "cards": cards})
+        asked = mine["query_id"].nunique()
+        parts.append({"title": title, "count": len(mine), "questions": asked, "cards": cards})
     return template.render(
         a=side_name("A", pairs["a"].iloc[0]),
         b=side_name("B", pairs["b"].iloc[0]),
@@ -104,9 +144,17 @@ def _page(table: pd.DataFrame, pairs: pd.DataFrame, flipped: pd.DataFrame, most:
         rows=table.to_numpy().tolist(),
         apart=table.get("stratum") is not None,
         by_interval=table["p"].str.endswith("(t)").any(),
+        smallest=_reach(differences["smallest"]),
         claims=int(table["B is"].isin(["higher", "lower"]).sum()),
         parts=parts,
         answers=len(pairs),
         same=int((pairs["answer_a"] == pairs["answer_b"]).sum()),
         questions=pairs["query_id"].nunique(),
     )
+
+
+def _reach(smallest: pd.Series) -> str:
+    """The differences that the rows could have shown: "24.9 to 63.3"; "" for none."""
+    known = smallest.dropna()
+    ends = dict.fromkeys(f"{end:.1f}" for end in (known.min(), known.max()))
+    return " to ".join(ends) if len(known) else ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from vrag_kit.analysis.two_arms import asked_by, side_name
+from vrag_kit.analysis.two_arms import asked_by, in_words, side_name
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.webqa_images import tsv_image_at
 from vrag_kit.errors import VragError
@@ -104,7 +104,7 @@ def _found(part: Mapping[str, str], store: AnswerStore) -> str:
 def _card(row: Row, by: Sequence[str], prompts: _Prompts) -> str:
     a, b = prompts.of(row, "a"), prompts.of(row, "b")
     told = {name: row[name] for name in (*by, "stratum", "query_id", "draw") if row[name] != ""}
-    how = ", ".join(f"{name} {value}" for name, value in told.items())
+    how = ", ".join(_how(name, value) for name, value in told.items())
     names = {side: side_name(side.upper(), row[side]) for side in "ab"}
     if a == b:
         shown = _held(a, row, "a", "both prompts")
@@ -119,6 +119,10 @@ def _card(row: Row, by: Sequence[str], prompts: _Prompts) -> str:
         f"<div style='line-height:1.5'><p><b>{escape(str(row['question']))}</b><br>"
         f"<small>{escape(how)}</small></p>{facts(rows)}{shown}</div>"
     )
+
+
+def _how(name: str, value: object) -> str:
+    return in_words(name, value) if name == "setting" else f"{name} {value}"
 
 
 def _said(row: Row, side: str) -> str:
