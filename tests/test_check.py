@@ -300,7 +300,7 @@ MISTYPED = {
     "assessors": ["./nowhere"],
     "rewriters": [{"model": "field-guide-vlm-few", "max_images": 0}],
     "writer": "templat",
-    "filter_model": "none",
+    "coarse_filter": {"filter_model": "none"},
     "filter_models": [3],
     "retriever": "field-guide-clip-46",
     "text_retriever": "./nowhere",

@@ -357,7 +357,9 @@ def test_evidence_side_by_side_is_the_first_of_each_modality_that_is_there(tmp_p
         qrels={"q": {"t1": 1}},
     )
     how = SideBySide(
-        retrievers={"image": ["bm25"], "text": ["bm25"]}, k_texts=1, cache_dir=tmp_path
+        retrievers={"image": ["bm25"], "text": ["bm25"]},
+        k={"image": 3, "text": 1},
+        cache_dir=tmp_path,
     )
     assert [(each.setting, each.doc_ids) for each in how.contexts(asked)] == [("text", ("t1",))]
     shown = Evidence(doc_id="i1", image=picture, text="a moth")

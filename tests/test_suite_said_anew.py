@@ -190,7 +190,7 @@ def test_gold_evidence_alone_is_at_most_so_many_of_each_modality(tmp_path: Path)
     corpus = {**texts, "i": Evidence(doc_id="i", image=picture)}
     gold = {"t2": 1, "t0": 1, "i": 1, "t1": 0}
     benchmark = replace(guide(2), corpus=corpus, qrels={"q0": gold, "q1": {"t1": 0}})
-    found = SideBySide(retrievers={}, k_images=1, k_texts=1, cache_dir=tmp_path)
+    found = SideBySide(retrievers={}, k={"image": 1, "text": 1}, cache_dir=tmp_path)
     (context,) = found.gold(benchmark)
     assert (context.query_id, context.setting) == ("q0", "gt_only")
     assert context.doc_ids[0] == "i"

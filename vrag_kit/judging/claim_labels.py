@@ -89,7 +89,7 @@ def write_claim_labels(path: Path | str, labels: Mapping[Held, Relation], *, lab
 
 def _rows(path: Path) -> Iterator[tuple[str, str, Held, Relation]]:
     """(file and line, labeller, what is labelled, label) of each row."""
-    hint = "Write some with `label_claims`, or set `claim_labels` to another file."
+    hint = "Write some with `label_claims`, or name another file in `labelling`."
     for number, row in read_rows(path, COLUMNS, "labels", hint):
         where = f"{path} line {number}"
         for name in COLUMNS:

@@ -16,8 +16,8 @@ _SOURCES = ("articles", "data", "other_corpus", "pictures", "suite", "webqa")
 _FROM_ONE = frozenset(
     (
         *("draws", "evidence_draws", "example_draws", "position_draws", "swap_draws"),
-        *("batch_size", "chunk_tokens", "image_k", "judge_samples", "k_images", "k_texts"),
-        *("max_new_tokens", "most_clues", "samples", "votes", "web_k"),
+        *("batch_size", "chunk_tokens", "image", "image_k", "judge_samples", "max_new_tokens"),
+        *("most_clues", "samples", "text", "votes", "web_k"),
     )
 )
 """Numbers of which there is one at least; of others, such as questions, 0 may mean all."""

@@ -15,6 +15,7 @@ from papermill import inspect_notebook
 
 from vrag_kit.errors import VragError
 from vrag_kit.runner.fitting import ENTRIES, misfit, misplaced_clue
+from vrag_kit.runner.former_names import former_names
 
 MODELS = (*ENTRIES, "guide_retriever", "models", "retrievers", "talker")
 """Parameters that name models, one or several."""
@@ -91,7 +92,9 @@ def subsets(
     `misfit`).
     """
     defaults = {notebook: declared(notebook) for notebook in notebooks}
-    faults = _unknown(values, [*set().union(*defaults.values()), SERVES])
+    known = set().union(*defaults.values(), [SERVES])
+    former = former_names(values, known)
+    faults = [*former.values(), *_unknown(values.keys() - former, known)]
     for name, value in values.items():
         faults += _first_misfit(name, value, defaults)
     for mapping in BY_KEY:
@@ -114,13 +117,16 @@ def subsets(
 RUN_WITH = "run_with"
 """The parameter that says how a notebook is run."""
 BY_KEY = (
-    *("crag_mm", "graph", "oracles", "prompts"),
-    *(RUN_WITH, "search", "talk", "web"),
+    *("assess", "coarse_filter", "crag_mm", "graph", "k", "labelling", "largest", "oracles"),
+    *("prompts", "questions", "rules", RUN_WITH, "search", "sweep", "talk", "web"),
 )
-"""Parameters that are mappings of what goes together, of which a file may give a part; in
-MRAG-Suite's notebooks `prompts` is a list of names, and given whole.
-"""
-WITHIN = {"image_service": "graph", "rewriter": "web", "web_service": "web"}
+"""Parameters that are mappings of what goes together, of which a file may give a part."""
+WITHIN = {
+    "image_service": "graph",
+    "rewriter": "web",
+    "web_service": "web",
+    "filter_model": "coarse_filter",
+}
 """Names of a model that stand in a mapping → which one."""
 RARELY = {"samples": 1, "retry_failures": False}
 """Keys of `run_with` that notebooks do not show, and what they are when nobody sets them."""
@@ -151,7 +157,7 @@ def _wrong_keys(
     return faults
 
 
-def _unknown(values: Mapping[str, Any], known: Collection[str], *, of: str = "") -> list[str]:
+def _unknown(values: Collection[str], known: Collection[str], *, of: str = "") -> list[str]:
     unknown = sorted(map(str, set(values) - set(known)))
     if not unknown:
         return []

@@ -28,8 +28,8 @@ class SideBySide:
 
     retrievers: Mapping[str, Sequence[Entry]]
     """Of each modality, as `search_each` takes them; several are fused."""
-    k_images: int = 3
-    k_texts: int = 3
+    k: Mapping[str, int]
+    """Documents of each modality that are shown."""
     cache_dir: Path | str = "runs/embeddings"
     device: str = "cpu"
 
@@ -37,19 +37,17 @@ class SideBySide:
         """The first documents of each modality that the benchmark has, one context a
         query (`side_by_side`). Raises as `search_each` does.
         """
-        ks = {"image": self.k_images, "text": self.k_texts}
         runs = search_each(
             benchmark, self.retrievers, k=DEPTH, cache_dir=self.cache_dir, device=self.device
         )
         last = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
-        there = {modality: k for modality, k in ks.items() if modality in last}
+        there = {modality: k for modality, k in self.k.items() if modality in last}
         return side_by_side(benchmark, last, ks=there)
 
     def gold(self, benchmark: Benchmark) -> list[Context]:
         """The gold documents alone, in the order of the labels, at most so many of each
         modality: one context a query that has any, in the setting "gt_only".
         """
-        ks = {"image": self.k_images, "text": self.k_texts}
         contexts = []
         for query_id in benchmark.queries:
             shown: tuple[DocId, ...] = ()
@@ -59,9 +57,9 @@ class SideBySide:
                     for name in benchmark.relevant(query_id)
                     if benchmark.corpus[name].modality == modality
                 ]
-                shown += tuple(gold[: ks[modality]])
+                shown += tuple(gold[: self.k[modality]])
             if shown:
-                k = sum(ks.values())
+                k = sum(self.k.values())
                 contexts.append(Context(query_id=query_id, setting=GT_ONLY, k=k, doc_ids=shown))
         return contexts
 

@@ -24,8 +24,7 @@ class InModes:
     """Of each modality, as `search_each` takes them; where there are several, distractors
     are the best of them fused.
     """
-    k_images: int = 3
-    k_texts: int = 3
+    k: Mapping[str, int]
     """Documents of a modality that are shown, where a data set has it."""
     questions: int = 0
     """Of each data set at most; 0: all that have gold evidence."""
@@ -44,12 +43,11 @@ class InModes:
         modalities that the data set has. Raises `VragError` as that and `search_each` do.
         """
         few = self.chosen(benchmark)
-        wanted = {"image": self.k_images, "text": self.k_texts}
         most = max((len(few.relevant(each)) for each in few.queries), default=0)
-        k = most + max(_BEYOND, *wanted.values())
+        k = most + max(_BEYOND, *self.k.values())
         runs = search_each(
             benchmark, self.retrievers, k=k, cache_dir=self.cache_dir, device=self.device
         )
         ranked = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
-        ks = {modality: wanted[modality] for modality in ranked if wanted[modality] > 0}
+        ks = {modality: self.k[modality] for modality in ranked if self.k[modality] > 0}
         return evidence_modes(few, ranked, ks=ks, seed=self.seed)
