@@ -18,12 +18,12 @@ from own_project import README, Checked, Write, shown
 from vrag_kit.analysis import accuracy
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
-from vrag_kit.generation import ask_models, load_generator, zero_shot
+from vrag_kit.generation import ask_models, load_generator, told_facts, zero_shot
 from vrag_kit.judging import SHARES, TRUTH, Rubric, judge_all, load_judge, scale_of
 from vrag_kit.own_modules import own_file, own_spec
 from vrag_kit.papers.crag_mm.judges import load_truth_judge
 from vrag_kit.papers.visual_rag import WORDING
-from vrag_kit.retrieval import load_encoder, search_all
+from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
 from vrag_kit.runner.finished import ingredients
 from vrag_kit.types import Benchmark, Evidence, Query
 
@@ -140,6 +140,49 @@ def test_a_class_is_no_object_of_it(mine: Write, texts: Benchmark, tmp_path: Pat
     exec(LETTERS, notebook)
     with pytest.raises(VragError, match=r"found the class; expected an object of it, Letters\(…\)"):
         search_all(texts, [notebook["Letters"]], k=1, cache_dir=tmp_path)
+
+
+def test_questions_and_documents_in_spaces_of_two_sizes_are_said(
+    mine: Write, texts: Benchmark, tmp_path: Path
+) -> None:
+    mine(LETTERS.replace("[query.text for query in queries])", "['a' for _ in queries])[:, :2]"))
+    words = r"retriever 'Letters': its vectors of questions have 2 .*kept/.* 3; expected as many"
+    with pytest.raises(VragError, match=words):
+        search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path / "kept")
+
+
+@pytest.mark.parametrize("given", ["mine:Says", {"model": "mine:Says"}, object()])
+def test_one_is_no_list(given: object, texts: Benchmark, tmp_path: Path) -> None:
+    words = r"is .*; expected a list, such as \[.*\]"
+    with pytest.raises(VragError, match=f"models {words}"):
+        ask_models(given, texts, zero_shot(texts), tmp_path, wording=WORDING)
+    with pytest.raises(VragError, match=f"models {words}"):
+        told_facts(given, texts)
+    with pytest.raises(VragError, match=f"retrievers {words}"):
+        search_all(texts, given, k=1, cache_dir=tmp_path)
+    with pytest.raises(VragError, match=f"metrics {words}"):
+        evaluate(make_run([("q1", "a", 1.0)]), {"q1": {"a": 1}}, metrics=given)
+
+
+def test_two_objects_of_one_class_want_an_attribute_name(texts: Benchmark, tmp_path: Path) -> None:
+    cell: dict[str, type] = {}
+    exec(LETTERS + SAYS, cell)
+    two = [cell["Letters"](), cell["Letters"](1.0)]
+    models = [cell["Says"]("red", 1), cell["Says"]("blue", 1)]
+    for each in (*two, *models):
+        each.fingerprint = "1"
+    with pytest.raises(VragError, match=r"named 'Letters'.*your object an attribute `name`"):
+        search_all(texts, two, k=1, cache_dir=tmp_path)
+    with pytest.raises(VragError, match=r"named 'Says'.*as an attribute of your own object"):
+        asked(models, texts, tmp_path)
+    two[1].name, models[1].name = "bonus", "blue"
+    assert set(search_all(texts, two, k=1, cache_dir=tmp_path)) == {"Letters", "bonus"}
+    answers = asked(models, texts, tmp_path)
+    assert told_facts(models, texts) == {}
+    assert set(zip(answers["model"], answers["answer"], strict=True)) == {
+        ("Says", "red 1"),
+        ("blue", "blue 1"),
+    }
 
 
 def test_two_of_one_class_want_names_of_their_own(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, short
 from vrag_kit.own_modules import own_spec
 from vrag_kit.plain import Json
 from vrag_kit.workspace import own_models
@@ -35,6 +35,15 @@ def read_entry(entry: object, allowed: Collection[str], where: str) -> tuple[str
             f" {', '.join(sorted(allowed)) or 'no options'}."
         )
     return entry["model"], options
+
+
+def check_list(entries: object, what: str) -> None:
+    """Raise `VragError` for one name, mapping or object where a list of them is expected;
+    `what` ("models") begins the message.
+    """
+    if isinstance(entries, str | Mapping) or not isinstance(entries, Iterable):
+        shown = short(entries)
+        raise VragError(f"{what} is {shown}; expected a list, such as [{shown}].")
 
 
 def check_word(entry: object, words: Collection[str], what: str) -> None:

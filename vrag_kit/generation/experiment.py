@@ -22,7 +22,7 @@ from vrag_kit.generation.rendering import Rendered, render
 from vrag_kit.generation.talk import Talk
 from vrag_kit.generation.talking import COLUMNS, TALK_COLUMNS, Inquiry
 from vrag_kit.generation.wording import Wording
-from vrag_kit.options import Entry
+from vrag_kit.options import Entry, check_list
 from vrag_kit.types import Benchmark, Context, Prompt, Turn
 
 
@@ -107,6 +107,7 @@ def ask_conversations(
     not asked is "stopped" after an early stop and "earlier_turn" after a failed call.
     """
     how = Asking.of(run_with or {})
+    check_list(models, "models")
     for context in contexts:  # a setting without words is said before anything is loaded
         talk.wording.template_of(context)
     generators = [_load(entry, how) for entry in models]
@@ -155,7 +156,8 @@ def _check_names(names: Sequence[str]) -> None:
     """Raise `VragError` when two models have one name."""
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise VragError(
-            f"two models are named {twice[0]!r}; list it once, or give one a `name` in its entry."
+            f"two models are named {twice[0]!r}; list it once, or give one a `name`: in its entry,"
+            " or as an attribute of your own object."
         )
 
 

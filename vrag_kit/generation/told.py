@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vrag_kit.options import Entry
+from vrag_kit.generation.own_answerer import AnswererClass
+from vrag_kit.options import Entry, check_list
 from vrag_kit.tables import read_rows
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
@@ -17,7 +18,9 @@ no part of the checkpoint, whose answers it does not change.
 """
 
 
-def told_facts(models: Sequence[Entry], benchmark: Benchmark) -> dict[str, frozenset[str]]:
+def told_facts(
+    models: Sequence[Entry | AnswererClass], benchmark: Benchmark
+) -> dict[str, frozenset[str]]:
     """Model's name in tables → the groups of the benchmark's questions (species) that it
     was told about; only for models whose folder holds a `told.csv`.
 
@@ -29,8 +32,11 @@ def told_facts(models: Sequence[Entry], benchmark: Benchmark) -> dict[str, froze
     `models` as `ask_models` takes them; nothing is loaded. Raises `VragError` for a
     file that cannot be read.
     """
+    check_list(models, "models")
     told = {}
     for entry in models:
+        if not isinstance(entry, str | Mapping):
+            continue  # an object of somebody's own has no folder
         spec = str(entry["model"]) if isinstance(entry, Mapping) else entry
         path = project_path(spec) / TOLD_FILE
         if not path.is_file():

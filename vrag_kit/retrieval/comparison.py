@@ -13,7 +13,7 @@ import pandas as pd
 from vrag_kit.depths import cut_to
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import Forecast, current_forecast, note
-from vrag_kit.options import Entry
+from vrag_kit.options import Entry, check_list
 from vrag_kit.retrieval.corpora import note_corpus
 from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.encoders import Encoder
@@ -49,6 +49,7 @@ def search_all(
     that was made is read back, the same to the last bit. Raises `VragError` when two
     retrievers have the same name, as two folders called alike would, and as `given_run`.
     """
+    check_list(retrievers, "retrievers")
     runs: dict[str, pd.DataFrame] = {}
     forecast = current_forecast()
     for entry in retrievers:
@@ -72,7 +73,8 @@ def _check_new(name: str, runs: Collection[str]) -> None:
     if name in runs:
         raise VragError(
             f"two retrievers are named {name!r}; rename one folder or file, list it once, or give a"
-            " run, or one of your own classes, a `name` in its entry."
+            " run, or one of your own classes, a `name` in its entry, or your object an attribute"
+            " `name`."
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from vrag_kit.errors import VragError
+from vrag_kit.options import check_list
 from vrag_kit.own_faults import own_code
 from vrag_kit.own_modules import open_function
 
@@ -35,6 +36,7 @@ def open_metrics(
     A metric is called as its function is. Raises `VragError` for what names no function,
     for a function without a name of its own, and for a name that is taken.
     """
+    check_list(entries, "metrics")
     opened: dict[str, RetrievalMetric] = {}
     for entry in entries:
         if isinstance(entry, str) and entry in known:

@@ -61,9 +61,10 @@ class FlatRetriever:
         vectors = query_vectors(self._encoder, queries, self._query_folder)
         if vectors.shape[1] != self._embeddings.dim:
             raise VragError(
-                f"{self._embeddings.folder}: vectors of {self._embeddings.dim} components, but"
-                f" {self._encoder.name} makes {vectors.shape[1]}: another encoder made them. Name"
-                " that one as retriever."
+                f"retriever {self._encoder.name!r}: its vectors of questions have"
+                f" {vectors.shape[1]} components, those of the documents in"
+                f" {self._embeddings.folder} {self._embeddings.dim}; expected as many. Let a class"
+                " of your own give both alike; else another encoder made them: name that one."
             )
         pools: dict[tuple[str, ...] | None, list[int]] = defaultdict(list)
         for position, query in enumerate(queries):
