@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from sleeping_encoder import COUNT, P, searching
 from test_runner import notebook
 from test_workers import running, until
 
@@ -20,49 +21,10 @@ from vrag_kit.retrieval.embedding import SHARD
 from vrag_kit.runner.embedding import embed_parameters, read_part
 from vrag_kit.runner.embedding_elsewhere import embed_elsewhere
 
-P = "params/guide/p.yaml"
-COUNT = 2 * SHARD + 100
-ENCODER = """import os
-import time
-
-import numpy as np
-
-
-class Slow:
-    fingerprint = "1"
-
-    def encode_queries(self, queries):
-        return np.ones((len(queries), 2))
-
-    def encode_documents(self, documents):
-        time.sleep(float(os.environ.get("PAUSE", "0")))
-        texts = [document.text for document in documents]
-        if os.environ.get("BAD") in texts:
-            raise ValueError("I do not like it")
-        with open("encoded.txt", "a") as file:
-            file.write(f"{os.getpid()} {len(texts)}\\n")
-        return [(1, int(text)) for text in texts]
-"""
-SEARCH = f"""from vrag_kit.retrieval import search_all
-from vrag_kit.types import Benchmark, Evidence, Query
-
-corpus = {{f'd{{n}}': Evidence(doc_id=f'd{{n}}', text=str(n)) for n in range({COUNT})}}
-queries = {{'q': Query(query_id='q', text='What is large?', answers=('d',), group='g')}}
-made = Benchmark(
-    name='n', fingerprint='1', queries=queries, corpus=corpus, qrels={{'q': {{'d7': 1}}}}
-)
-search_all(made, retrievers, k=1, cache_dir=cache_dir)"""
-
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project of one notebook that searches three shards of documents."""
-    for name in ("notebooks", "params"):
-        (tmp_path / name / "guide").mkdir(parents=True)
-    (tmp_path / "mine.py").write_text(ENCODER, encoding="utf-8")
-    told = "retrievers = ['mine:Slow']\ncache_dir = 'kept'"
-    notebook(tmp_path / "notebooks" / "guide" / "01_one.ipynb", told, SEARCH)
-    (tmp_path / P).write_text("{}", encoding="utf-8")
+    searching(tmp_path, notebook)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -72,7 +34,7 @@ def encoded(project: Path) -> Counter[int]:
     file = project / "encoded.txt"
     counts: Counter[int] = Counter()
     for line in file.read_text().splitlines() if file.exists() else []:
-        process, count = map(int, line.split())
+        process, count = map(int, line.split()[:2])
         counts[process] += count
     return counts
 
