@@ -1,0 +1,131 @@
+"""Processes that embed the small Field Guide, or ask about it, by the kit's own small
+models, and note all that they encode and ask. `tests.timing.soak` kills them.
+
+They are forked from a server that has read the models and the data, so that they are at
+work within milliseconds. Below a place are notes/<kind>-<process> (a line a batch), kept
+(the embeddings), answers.sqlite and a table-<process>.csv of each that came to its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.fieldguide import draw_field_guide
+from vrag_kit.files import write_file
+from vrag_kit.generation import AnswerStore, Asking, ask_all, gt_clue, load_generator, one_in_k
+from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.retrieval import embed_documents, embedding, load_encoder
+from vrag_kit.types import Evidence, Prompt
+from vrag_kit.workspace import path
+
+ROOT = Path(__file__).parents[1]
+SHARD = 32
+"""Documents a shard; a batch are 8, as of prompts."""
+BATCH = 8
+PAUSE = 0.04
+"""Seconds a batch of documents, on top: the model is quick, and there are few."""
+
+torch.set_num_threads(1)  # threads are not forked
+embedding.SHARD = SHARD
+_GUIDE = draw_field_guide("small", ROOT / "data" / "field-guide-small")
+BENCHMARK = load_visual_rag(_GUIDE / "annotations.jsonl", _GUIDE / "images")
+_PLACES = {doc_id: place for place, doc_id in enumerate(BENCHMARK.corpus)}
+ENCODER = load_encoder(str(path("field-guide-clip-32")))
+MODEL = load_generator("field-guide-vlm-few", decoding="greedy", max_new_tokens=8)
+MODEL.prepare()
+
+
+def note(place: Path, kind: str, names: Sequence[str]) -> None:
+    """Say which things this process is about to have encoded or answered."""
+    with (place / "notes" / f"{kind}-{os.getpid()}").open("a", encoding="ascii") as file:
+        file.write(" ".join(names) + "\n")
+
+
+class NotingEncoder:
+    """The encoder; what it is about to encode is noted."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(ENCODER, name)
+
+    def prepare(self, document: Evidence) -> tuple[str, object]:
+        return str(_PLACES[document.doc_id]), ENCODER.prepare(document)
+
+    def encode_documents(self, prepared: Sequence[tuple[str, object]]) -> np.ndarray:
+        note(self._place, "embed", [name for name, _ in prepared])
+        time.sleep(PAUSE)
+        return ENCODER.encode_documents([each for _, each in prepared])
+
+
+class NotingModel:
+    """The model; what it is about to be asked is noted."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(MODEL, name)
+
+    def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> object:
+        note(self._place, "ask", [_hash(prompt) for prompt in prompts])
+        return MODEL.generate(prompts, sample=sample)
+
+
+def _hash(prompt: Prompt) -> str:
+    told = hashlib.sha256()
+    for message in prompt:
+        for part in message.parts:
+            told.update(part.encode() if isinstance(part, str) else part.data())
+    return told.hexdigest()[:12]
+
+
+def embed(place: Path) -> None:
+    """Embed what is not there yet."""
+    documents = list(BENCHMARK.corpus.values())
+    embed_documents(NotingEncoder(place), documents, place / "kept", batch_size=BATCH, workers=1)
+
+
+def ask(place: Path) -> None:
+    """Ask what is not answered yet, and write the table."""
+    contexts = gt_clue(BENCHMARK) + one_in_k(BENCHMARK, ks=[2, 3], draws=1)
+    how = Asking(batch_size=BATCH)
+    with AnswerStore(place / "answers.sqlite") as store:
+        model = NotingModel(place)
+        table = ask_all(model, BENCHMARK, contexts, store, wording=WORDING, how=how)
+    write_file(place / f"table-{os.getpid()}.csv", table.to_csv(index=False))
+
+
+WORK: dict[str, Callable[[Path], None]] = {"embed": embed, "ask": ask}
+
+
+def start(kind: str, place: Path) -> BaseProcess:
+    """A process at work of a kind."""
+    forking = multiprocessing.get_context("forkserver")
+    forking.set_forkserver_preload(["tests.soaking_process"])
+    process = forking.Process(target=_work, args=(kind, place))
+    process.start()
+    return process
+
+
+def _work(kind: str, place: Path) -> None:
+    log = place / f"log-{kind}-{os.getpid()}"
+    with (
+        log.open("w", encoding="utf-8") as file,
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(file),
+    ):
+        WORK[kind](place)
