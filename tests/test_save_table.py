@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from vrag_kit.analysis import interval_table, load_results
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
+from vrag_kit.papers import crag_mm, mrag_bench, mrag_suite
 from vrag_kit.plotting import as_latex, save_table
 
 SHOWN = pd.DataFrame(
@@ -91,6 +94,53 @@ def test_names_break_behind_underscores_and_what_never_fits_is_told() -> None:
     never = pd.DataFrame({f"c{number}": ["unbreakable" * 2] for number in range(9)})
     assert as_latex(never).startswith("% wider than a page of article: choose fewer columns")
     assert "% wider" not in latex
+
+
+def test_what_is_longer_than_a_page_breaks_over_pages_under_its_names() -> None:
+    rows = pd.DataFrame({"model": ["small"] * 41, "value": 1.0})
+    latex = as_latex(rows)
+    first, begin, *head = latex.splitlines()
+    assert first == r"% longer than a page: \usepackage{longtable}, outside of a table"
+    assert begin == r"\begin{longtable}{lr}"
+    rules = [r"\midrule", r"\endhead", r"\bottomrule", r"\endfoot"]
+    assert head[:6] == [r"\toprule", r"model & value \\", *rules]
+    assert latex.endswith("\\end{longtable}\n")
+    assert "longtable" not in as_latex(rows[:39])
+    # fewer rows whose cells take several lines
+    assert "longtable" in as_latex(pd.DataFrame({"said": [60 * "word "] * 14, "n": 1}))
+
+
+def compiled(tables: list[pd.DataFrame], folder: Path) -> tuple[str, int]:
+    """What pdflatex says of the tables, and on how many pages."""
+    packages = "".join(rf"\usepackage{{{name}}}" for name in ("booktabs", "longtable"))
+    body = "\n\n".join(map(as_latex, tables))
+    text = rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}"
+    (folder / "all.tex").write_text(text, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    for _ in range(2):  # a longtable knows its columns' widths the second time
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    found = re.search(r"Output written on all.pdf \((\d+) page", done.stdout)
+    assert found, done.stdout[-2000:]
+    return done.stdout, int(found[1])
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
+def test_tables_of_all_papers_compile(tmp_path: Path) -> None:
+    tables = [
+        mrag_bench.printed_range(),
+        mrag_bench.printed_range("gain"),
+        mrag_bench.printed_main(),
+        mrag_bench.printed_text_or_image(),
+        crag_mm.printed_range("single_turn"),
+        crag_mm.printed_systems("multi_turn"),
+        mrag_suite.printed_retrievers(),
+        mrag_suite.printed_modes(),
+        SHOWN,
+        pd.DataFrame({"said": ["a_b & 100 % of #1 {~^} " + 60 * "word "] * 40, "n": 1}),
+    ]
+    said, pages = compiled(tables, tmp_path)
+    assert pages > len(tables) / 3
+    assert "Overfull \\vbox" not in said
 
 
 def test_a_styled_table_is_saved_as_its_data_and_is_no_result(tmp_path: Path) -> None:

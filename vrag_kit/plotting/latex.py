@@ -41,6 +41,8 @@ _ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u03
 _SIZES = (("", 66, 3.0), (r"\footnotesize", 80, 3.0))
 _SMALLEST = (r"\scriptsize\setlength{\tabcolsep}{2pt}", 88, 1.4)
 """Command, characters in a line of `article`, and how many of them a column's margins take."""
+_LINES = {"": 40, r"\footnotesize": 50, _SMALLEST[0]: 60}
+"""Lines of a table that fit a page of `article` beside its caption, by its letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class _Layout:
     size: str = ""
     wrapped: Sequence[str] = ()
     """Of each column the command with which its cells break into lines; "": they do not."""
+    rooms: Sequence[int] = ()
+    """Of each column the characters in a line."""
     too_wide: bool = False
     """Whether even so it does not fit."""
 
@@ -60,8 +64,9 @@ def as_latex(table: pd.DataFrame, *, decimals: int = 2) -> str:
     `decimals`, whole ones without; named row labels first; all text escaped.
 
     What is wider than \linewidth is set smaller, and then its widest columns break into
-    lines. Where that is not enough, or it holds letters that pdflatex does not know, a
-    comment before it says so.
+    lines. What is longer than a page is a `longtable`, which breaks over pages and
+    stands outside of a `table`. Where its width is not enough, it is long, or it holds
+    letters that pdflatex does not know, a comment before it says so.
     """
     labelled = any(label is not None for label in table.index.names)
     flat = table.reset_index() if labelled else table
@@ -69,14 +74,19 @@ def as_latex(table: pd.DataFrame, *, decimals: int = 2) -> str:
     names = flat.columns.to_list()
     last = [str(name[-1] if isinstance(name, tuple) else name) for name in names]
     layout = _layout([last, *rows], numbers_from=1)
-    lines = [rf"\begin{{tabular}}{{{layout.columns}}}", r"\toprule"]
-    lines += [f"{' & '.join(cells)} \\\\" for cells in _heads(flat, layout)]
-    lines += [r"\midrule", *(f"{' & '.join(_cells(row, layout))} \\\\" for row in rows)]
-    lines += [r"\bottomrule", r"\end{tabular}"]
+    head = [f"{' & '.join(cells)} \\\\" for cells in _heads(flat, layout)]
+    body = [f"{' & '.join(_cells(row, layout))} \\\\" for row in rows]
+    long = len(head) + sum(_height(row, layout) for row in rows) > _LINES[layout.size]
+    kind = "longtable" if long else "tabular"
+    lines = [rf"\begin{{{kind}}}{{{layout.columns}}}", r"\toprule", *head, r"\midrule"]
+    lines += [r"\endhead", r"\bottomrule", r"\endfoot", *body] if long else [*body, r"\bottomrule"]
+    lines += [rf"\end{{{kind}}}"]
     if layout.size:
         lines = [rf"{{{layout.size}", *lines, "}"]
     if unknown := sorted(set(filter(_unknown, "".join(lines)))):
         lines.insert(0, f"% holds {' '.join(unknown)}: compile with lualatex or xelatex")
+    if long:
+        lines.insert(0, r"% longer than a page: \usepackage{longtable}, outside of a table")
     if layout.too_wide:
         lines.insert(0, "% wider than a page of article: choose fewer columns, or turn the page")
     return "\n".join([*lines, ""])
@@ -95,7 +105,7 @@ def _layout(rows: Sequence[Sequence[str]], *, numbers_from: int) -> _Layout:
     widest = [max(map(len, column)) for column in cells]
     for size, line, margin in _SIZES:
         if sum(widest) <= line - margin * len(cells):
-            return _Layout(plain, size)
+            return _Layout(plain, size, rooms=widest)
     least = [_longest_word(column) for column in cells]
     for size, line, margin in (_SIZES[-1], _SMALLEST):
         most = _cap(widest, least, line - margin * (len(cells) - 1))
@@ -108,7 +118,14 @@ def _layout(rows: Sequence[Sequence[str]], *, numbers_from: int) -> _Layout:
         columns += letter if fits else rf"p{{{room / line:.3f}\linewidth}}"
         flush = r"\raggedleft " if letter == "r" else r"\raggedright "
         wrapped.append("" if fits else flush)
-    return _Layout(f"@{{}}{columns}@{{}}", size, wrapped, too_wide=most == 0)
+    rooms = [max(word, most) for word in least]
+    return _Layout(f"@{{}}{columns}@{{}}", size, wrapped, rooms, too_wide=most == 0)
+
+
+def _height(row: Sequence[str], layout: _Layout) -> int:
+    """The lines that a row takes, about."""
+    pairs = zip(row, layout.rooms, strict=True)
+    return max(1, *(math.ceil(len(text) / max(1, room)) for text, room in pairs))
 
 
 def _longest_word(column: Sequence[str]) -> int:

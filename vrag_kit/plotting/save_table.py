@@ -24,8 +24,9 @@ def save_table(
 
     The CSV has full numbers, and row labels where they are named. The LaTeX is a
     `tabular` with the rules of booktabs and numbers with `decimals`, to be put by
-    \\input into a `table` of yours; all text in it is escaped. `load_results` leaves
-    such a CSV out: its cells are for reading. Raises `VragError` when the folder cannot
+    \\input into a `table` of yours; what is longer than a page is a `longtable`, to stand
+    outside of one. All text in it is escaped. `load_results` leaves such a CSV out: its
+    cells are for reading. Raises `VragError` when the folder cannot
     be written. In a forecast nothing is written.
     """
     if current_forecast():
