@@ -35,7 +35,7 @@ from vrag_kit.judging import judge_all, load_judge
 from vrag_kit.papers import crag_mm, mrag_bench, published
 from vrag_kit.papers.visual_rag import WORDING, printed
 from vrag_kit.plotting import accuracy_figure, baseline_figure, levels_figure, rouge_figure
-from vrag_kit.types import Benchmark, Context, Query
+from vrag_kit.types import Benchmark, Context, Evidence, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?")
 
@@ -50,6 +50,66 @@ def clue_last(benchmark: Benchmark, ks: Sequence[int]) -> list[Context]:
         replace(each, setting="clue_last", doc_ids=(*each.doc_ids[1:], each.doc_ids[0]))
         for each in one_in_k(benchmark, ks=ks, draws=1)
     ]
+
+
+def few_texts() -> Benchmark:
+    """One question over one text."""
+    corpus = {"d": Evidence(doc_id="d", text="red")}
+    return Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus=corpus, qrels={})
+
+
+class Red:
+    """Answers the same, always."""
+
+    fingerprint = "1"
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
+        return ["Answer: red" for _ in prompts]
+
+
+@pytest.mark.parametrize(
+    "slots", [["task", "images"], [], [{"kind": "history", "item": "{answer}"}]]
+)
+def test_a_prompt_without_its_question_is_asked_of_nobody(
+    slots: list[object], tmp_path: Path
+) -> None:
+    wording = WORDING.with_settings({"mine": slots})
+    with pytest.raises(VragError, match="setting 'mine': the question is not in its template"):
+        ask_models([Red()], few_texts(), [asked_as("mine")], tmp_path, wording=wording)
+
+
+@pytest.mark.parametrize("slot", ["question", {"kind": "text", "header": "{question}"}])
+def test_a_question_may_stand_in_a_header(slot: object, tmp_path: Path) -> None:
+    wording = WORDING.with_settings({"mine": ["task", slot]})
+    table = ask_models([Red()], few_texts(), [asked_as("mine")], tmp_path, wording=wording)
+    assert list(table["answer"]) == ["red"]
+
+
+def test_contexts_that_are_there_twice_are_asked_and_counted_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twice = [asked_as("zero_shot"), asked_as("zero_shot", 2), asked_as("zero_shot")]
+    table = ask_models([Red()], few_texts(), twice, tmp_path, wording=WORDING)
+    assert list(table["k"]) == [1, 2]
+    note = (
+        "note: 1 of 3 contexts are repeats, as of 'zero_shot', k = 1, query 'q', which is there 2"
+    )
+    assert note in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"query_id": "other"}, "query 'other': found the question 'other', which is none of b"),
+        ({"doc_ids": ("d", "e")}, "query 'q': found the document 'e', which is none of b"),
+    ],
+)
+def test_a_context_of_another_benchmark_is_said(
+    changes: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    context = replace(asked_as("gt_clue"), **changes)
+    with pytest.raises(VragError, match=f"of the setting 'gt_clue', {words}"):
+        ask_models([Red()], few_texts(), [context], tmp_path, wording=WORDING)
 
 
 def test_a_setting_without_words_is_named_with_what_to_type(tmp_path: Path) -> None:

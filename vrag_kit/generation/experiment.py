@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -108,8 +109,10 @@ def ask_conversations(
     """
     how = Asking.of(run_with or {})
     check_list(models, "models")
-    for context in contexts:  # a setting without words is said before anything is loaded
+    contexts = _each_once(contexts)
+    for context in contexts:  # what cannot be asked is said before anything is loaded
         talk.wording.template_of(context)
+        _check_known(context, benchmark)
     generators = [_load(entry, how) for entry in models]
     _check_names([generator.name for generator in generators])
     for generator in generators:
@@ -149,6 +152,34 @@ def _load(entry: Entry | AnswererClass, how: Asking) -> Generator:
         decoding=how.decoding,
         max_new_tokens=how.max_new_tokens,
         concurrency=how.batch_size,
+    )
+
+
+def _each_once(contexts: Sequence[Context]) -> list[Context]:
+    """The contexts without repeats, in order; says how many there were."""
+    check_list(contexts, "contexts")
+    counts = Counter(contexts)
+    if repeats := len(contexts) - len(counts):
+        ((most, times),) = counts.most_common(1)
+        print(
+            f"note: {repeats:,} of {len(contexts):,} contexts are repeats, as of {most.setting!r},"
+            f" k = {most.k}, query {most.query_id!r}, which is there {times} times; each is asked"
+            " and counted once",
+            flush=True,
+        )
+    return list(counts)
+
+
+def _check_known(context: Context, benchmark: Benchmark) -> None:
+    """Raise `VragError` for a question or document that the benchmark does not have."""
+    unknown = [each for each in context.doc_ids if each not in benchmark.corpus]
+    if context.query_id in benchmark.queries and not unknown:
+        return
+    found = f"document {unknown[0]!r}" if unknown else f"question {context.query_id!r}"
+    raise VragError(
+        f"a context of the setting {context.setting!r}, query {context.query_id!r}: found the"
+        f" {found}, which is none of {benchmark.name}. Make contexts for this benchmark, or give"
+        " the one that they were made for."
     )
 
 

@@ -36,6 +36,16 @@ class Template:
     name: str
     slots: tuple[Slot, ...]
 
+    @property
+    def asks(self) -> bool:
+        """Whether the question is in it, in words or as a picture."""
+        return any(
+            (slot.kind == "question" and "{question}" in slot.item)
+            or slot.kind == "query_image"
+            or "{question}" in slot.header + slot.footer
+            for slot in all_slots(self.slots)
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Wording:
@@ -70,7 +80,7 @@ class Wording:
 
     def template_of(self, context: Context) -> Template:
         """The template that a context is asked with; raises `VragError` for a setting, or
-        a k of it, that has none.
+        a k of it, that has none, and for one without the question.
         """
         setting, k = context.setting, context.k
         by_k = self.settings.get(setting, {})
@@ -82,7 +92,13 @@ class Wording:
                 f" wording.with_settings({{{setting!r}: template}}), with one of"
                 f" {', '.join(self.templates)}, or with a list of slots."
             )
-        return self.template(by_k[k if k in by_k else None])
+        template = self.template(by_k[k if k in by_k else None])
+        if not template.asks:
+            raise VragError(
+                f"setting {setting!r}: the question is not in its template {template.name!r};"
+                ' expected a slot of the kind "question", or {question} in a header or footer.'
+            )
+        return template
 
     def with_settings(self, own: Mapping[str, Worded]) -> Wording:
         """The same, and how settings of one's own are worded, or known ones otherwise, as
