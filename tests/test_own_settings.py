@@ -272,7 +272,7 @@ def test_its_answers_are_saved_and_compared(
     saved = load_answers(tmp_path)
     one, other = {"setting": "gt_clue"}, {"setting": "clue_last", "k": 3}
     pairs = paired_answers(saved, saved, choose_a=one, choose_b=other)
-    assert (pairs["b"] == "clue_last, k = 3").all()
+    assert (pairs["b"] == "clue last, k = 3").all()
     (row,) = arm_differences(pairs).to_dict("records")
     changed = flips(pairs)["direction"].value_counts()
     assert (row["gained"], row["lost"]) == (changed.get("gained", 0), changed.get("lost", 0))
