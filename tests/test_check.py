@@ -5,6 +5,7 @@ runs, asks and fetches nothing.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -352,6 +353,58 @@ def test_what_several_notebooks_miss_is_one_line_with_all_their_names(
     assert "nowhere.jsonl: no such annotation file" in line
 
 
+def test_what_many_notebooks_miss_begins_with_the_file_and_counts_them(
+    parameters: Callable[..., Path], tmp_path: Path
+) -> None:
+    annotations = tmp_path / "nowhere.jsonl"
+    file = parameters(notebooks=["visual_rag"], annotations=str(annotations))
+    (line,) = [line for line in check_parameters(file)[1] if "nowhere" in line]
+    assert line.startswith(f"{annotations}: no such annotation file")
+    assert re.search(r" \(1\d notebooks: 01, 02, 03, …\)$", line)
+
+
+QUESTIONS = """species,question,feature,writer
+moth,What color are its hindwings?,hindwings,me
+anlo,What color is its throat fan?,throat fan,me
+"""
+
+
+def test_what_is_wrong_with_ones_own_pictures_and_questions_is_told_with_their_own_files(
+    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    things = tmp_path / "things"
+    first, second, *_ = sorted((guide_folder / "images").iterdir())
+    for name, folder in (("anole", first), ("moth", second)):
+        shutil.copytree(folder, things / name)
+    (tmp_path / "building").mkdir()
+    questions = tmp_path / "building" / "questions.csv"
+    questions.write_text(QUESTIONS, encoding="utf-8")
+    values = {
+        "notebooks": ["building"],
+        "pictures": {"name": "My things", "images": str(things)},
+        "filter_model": "",
+        "building_dir": str(questions.parent),
+        "built_dir": str(tmp_path / "built"),
+        "annotations_made": [],
+        "adjudicated": "",
+    }
+    file = tmp_path / "p.yaml"
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    (told,) = check_parameters(file)[1]
+    assert f": {questions} line 3: found the species 'anlo'" in told
+    (things / "moth" / "bad.jpg").write_text("no picture", encoding="utf-8")
+    told, _ = check_parameters(file)[1]
+    assert f"{things / 'moth' / 'bad.jpg'}: no picture, though it is called like one" in told
+    assert f"so are 1 of the {len(list(things.glob('*/*')))} files" in told
+
+
+def test_a_model_is_called_by_its_name_in_a_forecast(parameters: Callable[..., Path]) -> None:
+    mine = {"model": str(WEIGHTS / "field-guide-vlm-few"), "name": "mine"}
+    found, _ = check_parameters(parameters(notebooks=ONE, models=[mine]))
+    assert any(line.startswith("mine\n  forecast: ") for line in found)
+
+
 def test_without_models_what_is_wrong_with_data_is_still_missing(
     parameters: Callable[..., Path],
 ) -> None:
@@ -459,7 +512,7 @@ def test_every_parameter_file_of_the_kit_can_be_checked(
     monkeypatch.chdir(ROOT)
     found, missing = check_parameters(path)
     assert "every name is declared" in found[0]
-    of_data = re.compile(r"[\w/, ]+: ")  # "visual_rag/12_webqa_captions: …"
+    of_data = re.compile(r"[\w/, ]+: |.*notebooks: ")  # "visual_rag/12_webqa_captions: …"
     wrong = [line for line in missing if not of_data.match(line)]
     assert not any("unknown option" in line or "expected" in line for line in wrong), missing
 

@@ -78,10 +78,27 @@ def decode(data: bytes, where: str) -> Image.Image:
         what = str(error) or type(error).__name__
         if isinstance(error, UnidentifiedImageError):
             what = "of no known format"
-        again = get_again(where, "Fetch the file again; `vrag check` lists every damaged one.")
+        again = get_again(where, "Copy or fetch it again; `vrag check` lists every damaged one.")
         raise VragError(
             f"{where}: not a readable picture ({what}; {len(data):,} bytes). {again}"
         ) from error
+
+
+def find_strangers(files: Iterable[Path], *, workers: int = 4) -> list[Path]:
+    """The files that do not even begin as a picture does, in order; only heads are read,
+    so that a picture which is damaged further on is not among them.
+    """
+
+    def begins(file: Path) -> bool:
+        try:
+            with Image.open(file):
+                return True
+        except (UnidentifiedImageError, OSError):
+            return False
+
+    files = list(files)
+    with ThreadPoolExecutor(workers) as pool:
+        return [file for file, good in zip(files, pool.map(begins, files), strict=True) if not good]
 
 
 def stored_size(image: LazyImage, data: bytes) -> tuple[int, int]:

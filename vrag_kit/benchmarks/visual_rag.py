@@ -116,7 +116,7 @@ def _check_images(names: Iterable[str], root: Path, folders: Folders, where: str
                 " 'train')."
             )
         if file not in there:
-            fetch = "Fetch this species' images again; `vrag check` lists all that are missing."
+            fetch = "Copy or fetch it again; `vrag check` lists all that are missing."
             raise VragError(
                 f"{where}: image {file!r} is not in {root / folder} ({len(there)} files there)."
                 f" {get_again(root / name, fetch)}"

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
+from typing import TypeGuard
 
+from vrag_kit.benchmarks.images import SUFFIXES, find_strangers, list_images
 from vrag_kit.checkpoints import find_checkpoint, near_name
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry, read_entry
@@ -35,6 +38,26 @@ def retriever_problem(entry: Entry) -> str:
     except VragError as error:
         return str(error)
     return ""
+
+
+def pictures_problem(pictures: object) -> str:
+    """Which files in species folders of one's own only end as pictures do; "" where all
+    begin as one, and where `pictures`, the parameter, names no folder.
+    """
+    root = project_path(str(pictures["images"])) if _names_images(pictures) else None
+    folders = sorted(root.iterdir()) if root is not None and root.is_dir() else []
+    files = list(chain.from_iterable(list_images(each) for each in folders if each.is_dir()))
+    if odd := find_strangers(files):
+        return (
+            f"{odd[0]}: no picture, though it is called like one; so are {len(odd):,} of the"
+            f" {len(files):,} files ({', '.join(SUFFIXES)}) in {root}. Put the pictures in their"
+            " place, or remove the files."
+        )
+    return ""
+
+
+def _names_images(pictures: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(pictures, Mapping) and "images" in pictures
 
 
 def of_open_clip(entry: Entry) -> bool:

@@ -4,7 +4,7 @@ missing, and what it will ask. Nothing is run, asked or fetched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.judging.own_judge import own_judge
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.services import WORD_INDEXES
-from vrag_kit.runner.at_hand import not_here, of_open_clip, retriever_problem
+from vrag_kit.runner.at_hand import not_here, of_open_clip, pictures_problem, retriever_problem
 from vrag_kit.runner.foresight import Asked, Foresight, foresee
 from vrag_kit.runner.parameters import RARELY, RUN_WITH, WITHIN, declared
 from vrag_kit.runner.plan import Plan, read_plan
@@ -48,6 +48,8 @@ _ASKED = {
 """Parameters that name one model each, or a list, and what it is called in messages."""
 _ANY_RETRIEVER = "field-guide-clip-64"
 """Comes with the kit; stands in for those that are not here, whose order is not known."""
+_NAMED = 3
+"""Notebooks that are named where a finding is of several."""
 _INSTEAD: dict[str, tuple[str, Any]] = {
     "judge": ("judge", "rule"),
     "rewriter": ("web", {"rewrite": "none"}),
@@ -105,6 +107,8 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
     if "judge" in report.instead:
         report.replace("judge", _own_judge(plan))
     _check_tokenizer(values.get("talk", {}).get("answer_tokenizer", ""), report)
+    if problem := pictures_problem(values.get("pictures")):
+        report.missing.append(problem)
     _tell(foresee(plan, report.instead), report)
     return report.found, report.missing
 
@@ -259,16 +263,25 @@ def _tell(foresight: Foresight, report: _Report) -> None:
 
 
 def _by_words(findings: Iterable[tuple[str, str]]) -> list[str]:
-    """One line for each finding (words, notebook), with all its notebooks."""
+    """One line for each finding (words, notebook) with its notebooks: their names before it,
+    or, of many, their number behind it.
+    """
     books: dict[str, list[str]] = {}
     for words, name in findings:
         books.setdefault(words, []).append(name)
-    return [f"{', '.join(names)}: {words}" for words, names in books.items()]
+    return [_with_books(words, names) for words, names in books.items()]
+
+
+def _with_books(words: str, names: Sequence[str]) -> str:
+    if len(names) <= _NAMED:
+        return f"{', '.join(names)}: {words}"
+    first = [Path(name).name.partition("_")[0] for name in names[:_NAMED]]
+    return f"{words} ({len(names)} notebooks: {', '.join(first)}, …)"
 
 
 def _tell_model(asked: Asked, report: _Report) -> None:
     forecast = asked.forecast
-    report.found.append(f"{asked.about}\n  {forecast}")
+    report.found.append(f"{asked.name}\n  {forecast}")
     if forecast.misfits:
         report.missing.append(
             f"model {asked.name!r}: {forecast.misfits:,} prompts will not fit; see its forecast"

@@ -92,7 +92,7 @@ def print_forecast(file: Path, readers: Readers) -> None:
         with AnswerStore(copy) as store:
             models = would_ask(forecast, [store])
     for asked in models:
-        print(f"{asked.about}\n  {asked.forecast}")
+        print(f"{asked.name}\n  {asked.forecast}")
     if not models:
         print("no model is asked anything")
 

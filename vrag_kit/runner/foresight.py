@@ -44,7 +44,6 @@ class Asked:
     """What one model would be asked by all notebooks together."""
 
     name: str
-    about: str  # the model in words
     forecast: Forecast
     max_cost: float | None  # US dollars
     spent: float  # US dollars, on what is stored
@@ -258,7 +257,6 @@ def _together(models: list[StandIn], stores: Sequence[AnswerStore]) -> Asked:
         whole.sizes.update(other.sizes)
     return Asked(
         name=whole.name,
-        about=repr(whole.model),
         forecast=whole.whole_forecast(),
         max_cost=whole.model.max_cost,
         spent=sum(store.spent(whole.name) for store in stores),
