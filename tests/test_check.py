@@ -383,7 +383,7 @@ def test_what_is_wrong_with_ones_own_pictures_and_questions_is_told_with_their_o
     values = {
         "notebooks": ["building"],
         "pictures": {"name": "My things", "images": str(things)},
-        "filter_model": "",
+        "coarse_filter": {"filter_model": ""},
         "building_dir": str(questions.parent),
         "built_dir": str(tmp_path / "built"),
         "annotations_made": [],
