@@ -7,15 +7,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
 from itertools import islice
 
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.batching import Owned, batches
-from vrag_kit.generation.generator import Generator, Reply, Size, all_images
-from vrag_kit.generation.keys import AnswerKeys, Picture, StoredPrompt, asked_text, stored_prompt
+from vrag_kit.generation.generator import Generator, Reply, all_images
+from vrag_kit.generation.keys import AnswerKeys, Picture, asked_text, stored_prompt
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.generation.spending import Purse, check_forecast
 from vrag_kit.progress import Progress
@@ -27,19 +26,6 @@ _LONGEST_PAUSE = 5.0
 """Seconds between two looks at what others are asking."""
 _SAY_AGAIN = 30.0
 """Seconds until it is said again that others are waited for."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A prompt that may have to be asked, and what is known of its pictures."""
-
-    owned: Owned
-    pictures: Mapping[str, Picture]
-
-    @property
-    def stored(self) -> StoredPrompt:
-        """The prompt as it is stored."""
-        return stored_prompt(self.owned.prompt, self.pictures)
 
 
 def ask_prompts(
@@ -63,25 +49,18 @@ def ask_prompts(
     how, this = how or Asking(), this or Round()
     began = time.monotonic()
     pictures = store.pictures(all_images(prompts))
-    owned = zip(owners or [""] * len(prompts), prompts, strict=True)
-    questions = [_Question(Owned(owner, each), pictures) for owner, each in owned]
     keys = AnswerKeys(generator.fingerprint, generator.decoding, this.sample)
     answer_ids = keys.of(asked_text(each, pictures) for each in prompts)
-    asked = dict(zip(answer_ids, questions, strict=True))
+    owned = zip(owners or [""] * len(prompts), prompts, strict=True)
+    asked = dict(zip(answer_ids, owned, strict=True))
     answers = store.read(list(asked))
     again = store.failures(asked) if how.retry_failures else {}
     again = {each: when for each, when in again.items() if not _stands(answers[each], this)}
-    todo = [answer_id for answer_id in asked if answer_id not in answers or answer_id in again]
+    todo = {each: Owned(*asked[each]) for each in asked if each not in answers or each in again}
     new = 0
     if todo:
-        sizes = {where: picture.size for where, picture in pictures.items()}
-        repeats = this.samples - this.sample
-        _forecast(generator, [asked[each].owned.prompt for each in todo] * repeats, sizes, store)
-        generator.prepare()
-        size = how.batch_size if generator.batched else 1
-        asker = _Asker(generator, store, asked, again, this.sample)
-        new = asker.ask_all(todo, size, f"{this} of {generator.name}")
-        answers |= store.read(todo)
+        new = _Asker(generator, store, todo, again, pictures, this).ask_all(how.batch_size)
+        answers |= store.read(list(todo))
     answers = {answer_id: _read(answer, this) for answer_id, answer in answers.items()}
     _report(
         this,
@@ -102,32 +81,48 @@ class _Asker:
         self,
         generator: Generator,
         store: AnswerStore,
-        asked: Mapping[str, _Question],
+        todo: Mapping[str, Owned],
         again: Mapping[str, float],
-        sample: int,
+        pictures: Mapping[str, Picture],
+        this: Round,
     ) -> None:
         self._generator = generator
         self._store = store
-        self._asked = asked
+        self._todo = todo
         self._again = again
-        self._sample = sample
+        self._pictures = pictures
+        self._this = this
         self._purse = Purse(generator, store)
 
-    def ask_all(self, todo: list[str], size: int, label: str) -> int:
-        """Ask all of `todo`, `size` at once, and wait for what others are asking;
+    def ask_all(self, batch_size: int) -> int:
+        """Tell and check the forecast, ask all, and wait for what others are asking;
         returns how many were asked here.
         """
-        progress = Progress(label, len(todo), "prompts")
+        self._forecast()
+        self._generator.prepare()
+        size = batch_size if self._generator.batched else 1
+        label = f"{self._this} of {self._generator.name}"
+        progress = Progress(label, len(self._todo), "prompts")
         new = done = 0
         with self._store.renewing():
-            owned = {each: self._asked[each].owned for each in todo}
-            parts = batches(owned, size, self._generator)
+            parts = batches(self._todo, size, self._generator)
             for count, length in _at_once(self._ask, parts, self._generator.concurrency):
                 new += count
                 done += length
                 progress.reached(done)
             progress.end()
-            return new + self._wait(todo, size)
+            return new + self._wait(list(self._todo), size)
+
+    def _forecast(self) -> None:
+        """Print the forecast of this round and those of further samples; raise
+        `VragError` when it passes what may be spent.
+        """
+        rounds = self._this.samples - self._this.sample
+        prompts = [owned.prompt for owned in self._todo.values()] * rounds
+        sizes = {where: picture.size for where, picture in self._pictures.items()}
+        forecast = self._generator.forecast(prompts, sizes)
+        print(f"{self._generator.name}: {forecast}", flush=True)
+        check_forecast(self._generator, forecast, self._store)
 
     def _ask(self, batch: Sequence[str]) -> int:
         """Ask those of a batch that are free; returns how many they were."""
@@ -135,12 +130,14 @@ class _Asker:
         ours = self._store.claim(batch, again=self._again)
         if not ours:
             return 0
-        prompts = [self._asked[answer_id].owned.prompt for answer_id in ours]
-        replies = self._generator.generate(prompts, sample=self._sample)
+        prompts = [self._todo[answer_id].prompt for answer_id in ours]
+        replies = self._generator.generate(prompts, sample=self._this.sample)
         answers = [
             self._answer(answer_id, reply) for answer_id, reply in zip(ours, replies, strict=True)
         ]
-        self._store.write(answers, {each: self._asked[each].stored for each in ours})
+        asked = zip(ours, prompts, strict=True)
+        stored = {each: stored_prompt(prompt, self._pictures) for each, prompt in asked}
+        self._store.write(answers, stored)
         for reply in replies:
             self._purse.pay(reply)
         return len(ours)
@@ -153,7 +150,7 @@ class _Asker:
             fields["cost"] = cost  # in US dollars
         return Answer(
             answer_id=answer_id,
-            sample=self._sample,
+            sample=self._this.sample,
             raw=reply.raw,
             fields=fields,
             failure=reply.failure,
@@ -194,18 +191,6 @@ class _Asker:
             for answer_id in todo
             if answer_id not in known or failed.get(answer_id, -1.0) == self._again.get(answer_id)
         ]
-
-
-def _forecast(
-    generator: Generator,
-    prompts: list[Prompt],
-    sizes: Mapping[str, Size],
-    store: AnswerStore,
-) -> None:
-    """Print the forecast; raise `VragError` when it passes what may be spent."""
-    forecast = generator.forecast(prompts, sizes)
-    print(f"{generator.name}: {forecast}", flush=True)
-    check_forecast(generator, forecast, store)
 
 
 def _at_once(
@@ -255,7 +240,15 @@ def _read(answer: Answer, this: Round) -> Answer:
         failure = Failure(Status.UNREADABLE, str(fields["unreadable"]))
     if failure is None and fields.get("answer") == "":
         failure = Failure(Status.EMPTY, "no answer in its words")
-    return replace(answer, fields=fields, failure=failure)
+    return Answer(
+        answer_id=answer.answer_id,
+        raw=answer.raw,
+        failure=failure,
+        sample=answer.sample,
+        fields=fields,
+        sent=answer.sent,
+        tokens=answer.tokens,
+    )
 
 
 def _stands(answer: Answer, this: Round) -> bool:

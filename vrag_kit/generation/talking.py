@@ -5,7 +5,7 @@ with what was said before, asked once, and may be the last that is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -102,22 +102,23 @@ class _Turns:
 
     inquiry: Inquiry
     sample: int
-    found: dict[Context, Found] = field(default_factory=dict)
-    shown: dict[Context, tuple[DocId, ...]] = field(default_factory=dict)
+    known: dict[Context, tuple[Found, tuple[DocId, ...]]] = field(default_factory=dict)
+    """What was found for a turn, and the documents that its prompt shows."""
     scores: dict[Thread | None, tuple[float, ...]] = field(default_factory=dict)
 
     def ask(self, contexts: Sequence[Context], histories: Sequence[History]) -> list[Answer]:
         """Search for some turns, and ask at once those for which nothing failed."""
-        prompts: dict[Context, Prompt] = {}
         found = self._searched(contexts, histories)
-        for context, history, each in zip(contexts, histories, found, strict=True):
-            self.found[context] = each
-            if each.failure is None:
-                made = self._worded(context, each, history)
-                prompts[context] = made.prompt
-                self.shown[context] = made.doc_ids
-        answers = dict(zip(prompts, self._asked(prompts), strict=True))
-        return [answers.get(context) or _unsearched(self.found[context]) for context in contexts]
+        turns = zip(contexts, found, histories, strict=True)
+        worded = [None if each[1].failure else self._worded(*each) for each in turns]
+        for context, each, made in zip(contexts, found, worded, strict=True):
+            self.known[context] = each, made.doc_ids if made else ()
+        pairs = zip(contexts, worded, strict=True)
+        said = iter(self._asked([(context, made.prompt) for context, made in pairs if made]))
+        return [
+            next(said) if made else _unsearched(each)
+            for each, made in zip(found, worded, strict=True)
+        ]
 
     def over(self, contexts: Sequence[Context], answers: Sequence[Answer]) -> list[bool]:
         """Score some answers; which of their conversations end with them. What only
@@ -142,12 +143,12 @@ class _Turns:
         """The cells of one context: `COLUMNS` and `TALK_COLUMNS`."""
         inquiry = self.inquiry
         query = inquiry.benchmark.queries[context.query_id]
-        found = self.found.get(context, Found())
+        found, shown = self.known.get(context, (Found(), ()))
         template = inquiry.talk.wording.template_of(context).name
         words = answer.fields.get("answer", "") if answer.status.is_answer else None
         said = (words, answer.status.value, answer.detail, answer.answer_id)
         arm = (context.setting, context.k, context.m, context.draw, self.sample)
-        what = (context.query_id, query.group, self.shown.get(context, ()), template)
+        what = (context.query_id, query.group, shown, template)
         cut = inquiry.talk.cut
         limit = (cut.tokens, cut.tokenizer) if cut else (None, "")
         enough = cut is not None and bool(answer.fields.get("enough"))
@@ -169,8 +170,8 @@ class _Turns:
         """The prompt of a context, and the documents that it shows."""
         worded = self.inquiry.worded
         alike = self.inquiry.talk.search is None and not history  # for all models
-        if alike and context in worded:
-            return worded[context]
+        if alike and (before := worded.get(context)):
+            return before
         query = self.inquiry.benchmark.queries[context.query_id]
         template = self.inquiry.talk.wording.template_of(context)
         documents = found.documents
@@ -182,7 +183,7 @@ class _Turns:
             worded[context] = made
         return made
 
-    def _asked(self, prompts: Mapping[Context, Prompt]) -> list[Answer]:
+    def _asked(self, prompts: Sequence[tuple[Context, Prompt]]) -> list[Answer]:
         inquiry = self.inquiry
         this = Round(
             sample=self.sample,
@@ -190,10 +191,10 @@ class _Turns:
             read=inquiry.talk.read,
             silence_counts=True,
         )
-        owners = [context.query_id for context in prompts]
+        owners = [context.query_id for context, _ in prompts]
         return ask_prompts(
             inquiry.generator,
-            list(prompts.values()),
+            [prompt for _, prompt in prompts],
             inquiry.store,
             owners=owners,
             how=inquiry.how,
