@@ -135,7 +135,9 @@ def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_
     assert len(figure.axes) == 6
     shares = paper.distribution(single, multi)
     assert len(shares_figure(shares, {"domain": "Domain"}, "paper").axes) == 3
-    assert len(asked_figure(paper.one_of_each_quality(single)).axes) == 6
+    figure = asked_figure(paper.one_of_each_quality(single), "its quality")
+    assert len(figure.axes) == 6
+    assert figure.get_supxlabel().startswith("Above each picture: its quality.")
     curve = pd.DataFrame({"threshold": [0.1], "precision": [1.0], "kept": [1.0], "f1": [1.0]})
     assert threshold_figure(curve, {"best": 0.1}, "ten").axes
 

@@ -57,6 +57,15 @@ def test_differences_on_other_data_are_ticks_on_the_lines_that_there_are() -> No
     assert sorted({float(x) for path in ticks.get_segments() for x in path[:, 0]}) == [7.0, 8.0]
 
 
+def test_long_names_below_ticks_are_broken_between_words() -> None:
+    rows = {"model": "m", "n": 9, "ci_low": 10.0, "ci_high": 40.0, "value": 20.0}
+    names = {"A": "both searches (MM-LLM)", "B": "gold and\ndistractors"}
+    table = pd.DataFrame({"letter": list(names)}).assign(**rows)
+    (axis,) = levels_figure({"": table}, names, by="letter", xlabel="", ylabel="percent").axes
+    ticks = [text.get_text() for text in axis.get_xticklabels()]
+    assert ticks == ["both\nsearches\n(MM-LLM)", "gold and\ndistractors"]
+
+
 def test_means_without_a_number_stand_above_their_names_with_chance_across() -> None:
     rows = {"model": "m", "n": 9, "ci_low": 10.0, "ci_high": 40.0, "n_failed": 0}
     table = pd.DataFrame({"letter": ["A", "B", "none"], "value": [20.0, 30.0, 50.0]})

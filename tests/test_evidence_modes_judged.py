@@ -155,7 +155,7 @@ def test_the_figure_has_a_panel_a_data_set_in_its_own_metric(
     figure = modes_figure(in_percent(mode_means(judged)))
     labels = {axis.get_title(): axis.get_ylabel() for axis in figure.axes}
     assert labels == {
-        "VisRAG-Plot (n = 3)": "relaxed_accuracy (%)",
+        "VisRAG-Plot (n = 3)": "number within 5 %, else exact (%)",
         "Own (n = 3)": "judged by rule (%)",
     }
 

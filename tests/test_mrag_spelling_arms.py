@@ -127,3 +127,23 @@ def test_one_question_of_each_scenario_is_shown_with_its_pictures(drawn: Benchma
     words = figure.axes[8].get_xlabel()
     assert "✓ alone\n✓ GT\n✗ retrieved" in words
     assert sum(len(axis.images) for axis in figure.axes) == 9
+
+
+def test_options_are_shown_whole_and_no_title_lies_on_the_picture_above(drawn: Benchmark) -> None:
+    letters = {name: query.metadata["letter"] for name, query in drawn.queries.items()}
+    judged = answered(drawn, letters, "no_rag")
+    chosen = list(drawn.queries)[:3]
+    long = "a name of three words and many more that no line below a picture could hold"
+    queries = dict(drawn.queries)
+    for name in chosen:
+        queries[name] = replace(queries[name], choices=(long,) * 4, answers=(long,))
+    others = ("gt_rag", "retrieved_rag")
+    judged = pd.concat([judged, *(judged.assign(setting=each) for each in others)])
+    figure = examples_figure(replace(drawn, queries=queries), judged, chosen, "m")
+    words = " ".join(figure.axes[6].get_xlabel().split())
+    assert all(f"({letter}) {long} ←" in words for letter in "ABCD")
+    figure.draw_without_rendering()
+    for above, below in ((0, 3), (3, 6)):
+        picture = figure.axes[above].get_window_extent()
+        title = figure.axes[below].title.get_window_extent()
+        assert title.y1 <= picture.y0

@@ -150,7 +150,9 @@ def test_flags_stand_beside_table_1s_and_are_drawn_with_their_n() -> None:
     paper = flags.set_index("dataset")["paper"]
     assert 80 < paper["Chart-MRAG"].iloc[0] < 90
     assert np.isnan(paper["mine"].iloc[0])
-    (axis,) = flags_figure(flags).axes
+    figure = flags_figure(flags)
+    (axis,) = figure.axes
+    assert figure.legends[0].get_title().get_text() == "flagged by"
     assert [label.get_text() for label in axis.get_yticklabels()] == [
         "Chart-MRAG (n = 4)",
         "mine (n = 2)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -16,6 +17,7 @@ from vrag_kit.plotting.style import DARK, colors_of
 MARKERS = ("o", "^", "X", "s", "D", "v", "P", "p", "h", "<", ">", "*")
 """Of settings that share a panel, in order; what is more than these begins anew.
 """
+_TICK = 12  # letters of a line below a tick
 _LABEL = 1.9  # inches of a label in a legend
 _STEP = 0.14  # between models that stand beside one another, in places of an axis
 _HIGHEST = 103.0  # a little above 100 %
@@ -93,9 +95,14 @@ def draw_levels(axis: Axes, table: pd.DataFrame, names: Mapping[str, str], colum
             rows = table[(table["model"] == model) & (table[column] == level)]
             x = np.full(len(rows), place + shift)
             draw_means(axis, x, rows, Look(color, marker, size=size + 1))
-    axis.set_xticks(range(len(names)), list(names.values()), fontsize=9)
+    ticks = ["\n".join(map(_filled, name.splitlines())) for name in names.values()]
+    axis.set_xticks(range(len(names)), ticks, fontsize=9)
     axis.set_xlim(-0.6, len(names) - 0.4)
     axis.grid(axis="x", visible=False)
+
+
+def _filled(line: str) -> str:
+    return textwrap.fill(line, _TICK, break_on_hyphens=False)
 
 
 def apart(count: int, step: float) -> np.ndarray:

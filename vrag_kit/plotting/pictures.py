@@ -12,11 +12,16 @@ from vrag_kit.plotting.style import GREY, new_figure
 from vrag_kit.types import Query
 
 
-def asked_figure(queries: Mapping[str, Query]) -> Figure:
-    """Title → a query: its picture below the title, its question below the picture."""
+def asked_figure(queries: Mapping[str, Query], titles_are: str) -> Figure:
+    """Title → a query: its picture below the title, its question below the picture; and
+    what they all are, as in "its quality".
+    """
     count = max(1, len(queries))
-    figure, axes = new_figure(1, count, (2.2 * count, 3.6))
+    figure, axes = new_figure(1, count, (2.2 * count, 3.9))
     for axis, (title, query) in zip(axes.flat, queries.items(), strict=False):
         show_picture(axis, query.image, title, GREY)
         axis.set_xlabel(textwrap.fill(query.text, 26), fontsize=8)
+    figure.supxlabel(
+        f"Above each picture: {titles_are}. Below: a question that is asked about it.", fontsize=9
+    )
     return figure

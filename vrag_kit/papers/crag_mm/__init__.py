@@ -5,7 +5,7 @@ truthfulness and its judges, and the paper's printed numbers with their audit.
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
 from vrag_kit.papers.claim_rows import show_claims
 from vrag_kit.papers.crag_mm.abstention import READINGS, with_readings
-from vrag_kit.papers.crag_mm.arms import ARMS, REWRITES, Arms
+from vrag_kit.papers.crag_mm.arms import ARMS, REWRITES, Arms, arm_names
 from vrag_kit.papers.crag_mm.audit import audit, paper_tables
 from vrag_kit.papers.crag_mm.audit_counts import denominators, early_stops
 from vrag_kit.papers.crag_mm.audit_figure import audit_figure
@@ -109,6 +109,7 @@ __all__ = [
     "WORDINGS",
     "Arms",
     "Claim",
+    "arm_names",
     "audit",
     "audit_figure",
     "audit_summary",

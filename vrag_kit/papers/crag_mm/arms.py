@@ -5,7 +5,7 @@ is asked, and how much of what is found it keeps.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -29,6 +29,12 @@ ARMS: Mapping[str, tuple[str, ...]] = {
     "task_3": ("image", "web"),
 }
 """Arm → what it searches. mm_llm and task_3 are told the conversation, too."""
+_NAMES = {
+    "mm_llm": "no search (MM-LLM)",
+    "task_1": "image search (Task 1)",
+    "task_2": "both searches (Task 2)",
+    "task_3": "both searches (Task 3)",
+}
 GIVEN = {True: "given", False: "not given"}
 """Whether the data have a reference query."""
 REWRITES = ("none", "given", "image", "found", "image_history", "found_history")
@@ -37,6 +43,13 @@ query of the data, where they have one. The others are said anew by a model that
 the picture (as the authors' code has it), also what the image search found (as the
 paper's text has it), also the earlier turns (ours).
 """
+
+
+def arm_names(settings: Iterable[str]) -> dict[str, str]:
+    """Setting → what it is called for people, once each, in their order; a setting that
+    is no arm is called as it is.
+    """
+    return {setting: _NAMES.get(setting, setting) for setting in settings}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

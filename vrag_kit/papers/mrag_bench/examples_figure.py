@@ -17,6 +17,7 @@ from vrag_kit.plotting.style import CLUE, GREY, new_figure
 from vrag_kit.types import Benchmark, Query
 
 _WIDTH = 26  # letters of a line below a picture
+_LINE = 0.13  # inches that it is high
 
 
 def examples_figure(
@@ -28,16 +29,20 @@ def examples_figure(
     """
     scores = scores_by_setting(judged[judged["model"] == model]).set_index("query_id")
     columns = len(query_ids)
-    figure, axes = new_figure(3, columns, (1.75 * columns, 7.4))
-    for column, query_id in zip(axes.T, query_ids, strict=True):
+    words = [
+        _words(benchmark.queries[each], cast(Mapping[str, float], scores.loc[each]))
+        for each in query_ids
+    ]
+    lines = max(text.count("\n") + 1 for text in words)
+    figure, axes = new_figure(3, columns, (1.75 * columns, 6.6 + _LINE * lines))
+    for column, query_id, text in zip(axes.T, query_ids, words, strict=True):
         query = benchmark.queries[query_id]
         relevant = benchmark.relevant(query_id)
         show_picture(column[0], query.image, f"{query.metadata['scenario']}\n{ASKED}", GREY)
         _document(column[1], benchmark, relevant[:1], relevant, "ground truth")
         found = tuple(query.metadata.get("retrieved", ()))[:1]
         _document(column[2], benchmark, found, relevant, "retrieved first")
-        row = cast(Mapping[str, float], scores.loc[query_id])
-        column[2].set_xlabel(_words(query, row), fontsize=7.5, loc="left")
+        column[2].set_xlabel(text, fontsize=7.5, loc="left")
     figure.suptitle(f"{benchmark.name}: one question of each scenario, answered by {model}")
     figure.supxlabel(
         f"←: the right option. ✓ right, ✗ wrong, – not asked, with: {', '.join(SETTINGS.values())}."
@@ -62,8 +67,8 @@ def _words(query: Query, scores: Mapping[str, float]) -> str:
     """The question, its options and the model's marks, as lines."""
     lines = textwrap.wrap(query.text, _WIDTH)
     for letter, choice in zip(ascii_uppercase, query.choices, strict=False):
-        mark = " ←" if choice in query.answers else ""
-        lines.append(textwrap.shorten(f"({letter}) {choice}", _WIDTH, placeholder="…") + mark)
+        mark = "\u00a0←" if choice in query.answers else ""
+        lines += textwrap.wrap(f"({letter}) {choice}{mark}", _WIDTH, subsequent_indent="      ")
     lines += [f"{_mark(scores[setting])} {name}" for setting, name in SETTINGS.items()]
     return "\n".join(lines)
 

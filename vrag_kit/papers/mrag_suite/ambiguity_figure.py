@@ -36,5 +36,5 @@ def flags_figure(flags: pd.DataFrame) -> Figure:
     axis.invert_yaxis()
     axis.set(xlabel="flagged questions (%); bars: 95 % intervals", xlim=(0, 100))
     axis.grid(axis="y", visible=False)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    figure.legend(title="flagged by", loc="outside lower center", ncols=3, fontsize=9)
     return figure

@@ -17,6 +17,14 @@ from vrag_kit.plotting.marks import draw_levels, note
 from vrag_kit.plotting.style import GREY, colors_of, new_figure
 
 _COLUMNS = 4
+_METRICS = {
+    "normalised_em": "exact answers",
+    "choice_accuracy": "right options",
+    "relaxed_accuracy": "number within 5 %, else exact",
+    "keypoint_coverage": "keypoints told",
+    "webqa_f1": "WebQA's F1",
+}
+"""Names in the data → for people."""
 _MEDIAN = 0.16  # half the width of its tick, in places of the axis
 
 
@@ -42,7 +50,7 @@ def modes_figure(means: pd.DataFrame) -> Figure:
         _range(axis, paper[paper["dataset"] == dataset])
         draw_levels(axis, table, names, "setting")
         axis.set(title=panel_title(str(dataset), table), ylim=(0, 103))
-        axis.set_ylabel(f"{metric} (%)", fontsize=10)
+        axis.set_ylabel(f"{_METRICS.get(str(metric), metric)} (%)", fontsize=10)
         axis.tick_params(labelleft=True)
     handles = [
         Line2D([], [], color=color, linewidth=4, label=model)
@@ -51,7 +59,7 @@ def modes_figure(means: pd.DataFrame) -> Figure:
     label = "the paper's models on its data (Table 5): lowest, median, highest"
     handles.append(Line2D([], [], color=GREY, linewidth=5, alpha=0.45, label=label))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=10)
-    figure.supxlabel(f"What is shown. {note([own])}", fontsize=9)
+    figure.supxlabel(f"Across: what a model was shown. {note([own])}", fontsize=9)
     return figure
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.plotting.retrieval import show_picture
 from vrag_kit.plotting.style import CLUE, DARK, GREY, PALETTE, new_figure
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark, Evidence, Query
 
 _PANELS = {  # metric → (title, unit, whether the axis is logarithmic)
     "n_full": ("Questions", "questions, logarithmic", True),
@@ -21,6 +21,7 @@ _PANELS = {  # metric → (title, unit, whether the axis is logarithmic)
     "avg_answer_length": ("Length of an answer", "words, mean", False),
 }
 _COLUMNS = 4
+_LINE = 0.145  # inches of a line below a picture
 
 
 def statistics_figure(statistics: pd.DataFrame) -> Figure:
@@ -48,11 +49,20 @@ def one_of_each_figure(suite: Mapping[str, Benchmark]) -> Figure:
     question, and its first accepted answer.
     """
     rows = max(1, -(-len(suite) // _COLUMNS))
-    figure, axes = new_figure(rows, _COLUMNS, (3.2 * _COLUMNS, 4.5 * rows))
+    shown = {name: _answered(benchmark) for name, benchmark in suite.items()}
+    words = {name: _words(one[0]) if one else "" for name, one in shown.items()}
+    lines = max((text.count("\n") + 1 for text in words.values()), default=1)
+    height = 3.6 + _LINE * lines
+    figure, axes = new_figure(rows, _COLUMNS, (3.2 * _COLUMNS, height * rows + 0.3))
     for axis in axes.flat[len(suite) :]:
         axis.set_axis_off()
-    for axis, (name, benchmark) in zip(axes.flat, suite.items(), strict=False):
-        _one(axis, name, benchmark)
+    for axis, (name, one) in zip(axes.flat, shown.items(), strict=False):
+        if one is None:
+            axis.set_axis_off()
+            continue
+        _document(axis, name, suite[name].corpus[one[1]])
+        color = DARK if one[0].answers else GREY
+        axis.set_xlabel(words[name], fontsize=8, color=color)
     figure.supxlabel("Framed: a document that answers. →: an accepted answer.", fontsize=9)
     return figure
 
@@ -71,21 +81,17 @@ def _panel(axis: Axes, part: pd.DataFrame, logarithmic: bool) -> None:
     axis.grid(axis="y", visible=False)
 
 
-def _one(axis: Axes, name: str, benchmark: Benchmark) -> None:
-    found = _answered(benchmark)
-    if found is None:
-        axis.set_axis_off()
-        return
-    query, doc_id = found
-    document = benchmark.corpus[doc_id]
+def _document(axis: Axes, name: str, document: Evidence) -> None:
     show_picture(axis, document.image, name, CLUE)
     if document.image is None:
-        words = textwrap.fill(document.text or "", 34, max_lines=12)
+        words = textwrap.fill(document.text or "", 34, max_lines=12, placeholder=" (and more)")
         axis.text(0.5, 0.5, words, ha="center", va="center", fontsize=8, transform=axis.transAxes)
+
+
+def _words(query: Query) -> str:
+    """The question and its first accepted answer, as lines."""
     answer = query.answers[0] if query.answers else ""
-    asked = textwrap.fill(query.text, 46, max_lines=4)
-    told = textwrap.fill(f"→ {answer}", 46, max_lines=2)
-    axis.set_xlabel(f"{asked}\n{told}", fontsize=8, color=DARK if answer else GREY)
+    return f"{textwrap.fill(query.text, 46)}\n{textwrap.fill(f'→ {answer}', 46)}"
 
 
 def _answered(benchmark: Benchmark) -> tuple[Query, str] | None:
