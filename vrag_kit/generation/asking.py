@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from itertools import islice
 
 from vrag_kit.forecast import STAND_IN
@@ -240,15 +241,7 @@ def _read(answer: Answer, this: Round) -> Answer:
         failure = Failure(Status.UNREADABLE, str(fields["unreadable"]))
     if failure is None and fields.get("answer") == "":
         failure = Failure(Status.EMPTY, "no answer in its words")
-    return Answer(
-        answer_id=answer.answer_id,
-        raw=answer.raw,
-        failure=failure,
-        sample=answer.sample,
-        fields=fields,
-        sent=answer.sent,
-        tokens=answer.tokens,
-    )
+    return replace(answer, fields=fields, failure=failure)
 
 
 def _stands(answer: Answer, this: Round) -> bool:
