@@ -5,6 +5,8 @@ and line.
 from __future__ import annotations
 
 import json
+import pickle
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
+from vrag_kit.benchmarks.visual_rag import photograph
 from vrag_kit.errors import VragError
 from vrag_kit.papers.visual_rag import organism_category, question_kind, statistics
 from vrag_kit.types import Benchmark
@@ -190,6 +193,23 @@ def test_a_picture_of_16_bits_keeps_its_shades(tmp_path: Path) -> None:
     )
     picture = np.asarray(ImageFile(tmp_path / "deep.png").open())
     np.testing.assert_array_equal(picture[..., 0], np.arange(256).reshape(16, 16))
+
+
+def test_a_picture_is_its_path_also_in_another_process(tmp_path: Path) -> None:
+    picture = ImageFile(tmp_path / "a" / "b.png")
+    assert picture == ImageFile(f"{tmp_path}/a//b.png") == pickle.loads(pickle.dumps(picture))
+    assert picture != ImageFile(tmp_path / "b.png")
+    assert (picture.path, picture.where) == (tmp_path / "a" / "b.png", str(picture.path))
+    assert ImageFile("b.png").where == "b.png"
+
+
+def test_a_photograph_takes_less_than_half_a_kilobyte_of_memory() -> None:
+    doc_ids = [f"{GOOSE}/{number:032x}.jpg" for number in range(2000)]
+    tracemalloc.start()
+    corpus = {doc_id: photograph(doc_id, Path("/data/inat2021/train")) for doc_id in doc_ids}
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 300 * len(corpus)  # and its id 135
 
 
 def test_statistics_agree_with_a_count_of_the_raw_rows(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,16 +31,32 @@ def list_images(folder: Path) -> list[Path]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class ImageFile:
-    """A picture in a file; implements `LazyImage`."""
+    """A picture in a file; implements `LazyImage`. Millions are held in memory: those of
+    one folder share its name.
+    """
 
-    path: Path
+    _folder: str
+    _name: str
+
+    def __init__(self, path: Path | str) -> None:
+        folder, name = os.path.split(Path(path))
+        object.__setattr__(self, "_folder", sys.intern(folder))
+        object.__setattr__(self, "_name", name)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self._folder, self._name)
 
     @property
     def where(self) -> str:
         """The file's path."""
-        return str(self.path)
+        return os.path.join(self._folder, self._name)
+
+    def __repr__(self) -> str:
+        return f"ImageFile({self.where!r})"
 
     @property
     def stamp(self) -> str:

@@ -10,9 +10,10 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from vrag_kit.benchmarks.images import ImageFile, list_images
+from vrag_kit.benchmarks.images import list_images
+from vrag_kit.benchmarks.visual_rag import photograph
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark, Evidence
+from vrag_kit.types import Benchmark
 
 
 def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str) -> Benchmark:
@@ -45,7 +46,7 @@ def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str
             f" {next(iter(benchmark.queries.values())).entity!r}. Expected folders like"
             " 'NNNNN_…_Genus_species'; is this the folder that holds them?"
         )
-    corpus = {doc_id: _document(doc_id, root) for doc_id in chain(*documents.values())}
+    corpus = {doc_id: photograph(doc_id, root) for doc_id in chain(*documents.values())}
     part = benchmark.subset(kept)
     digest = hashlib.sha256("\n".join([part.fingerprint, *corpus]).encode())
     return replace(
@@ -65,8 +66,3 @@ def _folders(root: Path) -> dict[str, Path]:
         for folder in sorted(root.iterdir())
         if folder.is_dir() and not folder.name.startswith(".")
     }
-
-
-def _document(doc_id: str, root: Path) -> Evidence:
-    folder = doc_id.partition("/")[0]
-    return Evidence(doc_id=doc_id, image=ImageFile(root / doc_id), metadata={"folder": folder})

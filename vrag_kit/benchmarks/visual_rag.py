@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, no_rows, parse_row
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import read_once
+from vrag_kit.plain import JsonView
 from vrag_kit.types import Benchmark, Evidence, Query
 
 Folders = dict[str, frozenset[str] | None]
@@ -56,7 +58,7 @@ def _read(annotations: Path, image_root: Path, name: str) -> Benchmark:
         qrels[query.query_id] = row["images"]
         for doc_id in row["images"]:
             if doc_id not in corpus:
-                corpus[doc_id] = _document(doc_id, image_root)
+                corpus[doc_id] = photograph(doc_id, image_root)
     if not queries:
         raise no_rows(annotations)
     return Benchmark(
@@ -123,11 +125,16 @@ def _check_images(names: Iterable[str], root: Path, folders: Folders, where: str
             )
 
 
-def _document(doc_id: str, image_root: Path) -> Evidence:
+def photograph(doc_id: str, image_root: Path) -> Evidence:
+    """The document of a file in a species' folder."""
     folder = doc_id.partition("/")[0]
-    return Evidence(
-        doc_id=doc_id, image=ImageFile(image_root / doc_id), metadata={"folder": folder}
-    )
+    return Evidence(doc_id=doc_id, image=ImageFile(image_root / doc_id), metadata=_told(folder))
+
+
+@cache
+def _told(folder: str) -> JsonView:
+    """What its pictures have in common, once for all of them."""
+    return {"folder": folder}
 
 
 def _query(row: Row, where: str, others: Mapping[str, Query]) -> Query:
