@@ -28,7 +28,7 @@ from vrag_kit.analysis import (
 )
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
-from vrag_kit.generation import ask_models, gt_clue, one_in_k, render, zero_shot
+from vrag_kit.generation import ask_models, gt_clue, one_in_k, prompt_of, render, zero_shot
 from vrag_kit.generation.slots import Slot
 from vrag_kit.generation.wording import Template
 from vrag_kit.judging import judge_all, load_judge
@@ -78,11 +78,22 @@ def test_a_prompt_without_its_question_is_asked_of_nobody(
         ask_models([Red()], few_texts(), [asked_as("mine")], tmp_path, wording=wording)
 
 
-@pytest.mark.parametrize("slot", ["question", {"kind": "text", "header": "{question}"}])
-def test_a_question_may_stand_in_a_header(slot: object, tmp_path: Path) -> None:
-    wording = WORDING.with_settings({"mine": ["task", slot]})
-    table = ask_models([Red()], few_texts(), [asked_as("mine")], tmp_path, wording=wording)
-    assert list(table["answer"]) == ["red"]
+@pytest.mark.parametrize(
+    "slot", ["question", {"kind": "documents", "item": "{text}", "header": "{question} "}]
+)
+def test_a_question_may_stand_in_a_header(slot: object) -> None:
+    wording = WORDING.with_settings(
+        {"mine": ["task", slot, {"kind": "documents", "item": "{text}"}]}
+    )
+    (message,) = prompt_of(few_texts(), replace(asked_as("mine"), doc_ids=("d",)), wording)
+    assert "Which colour?" in message.parts[0]
+
+
+def test_words_that_would_never_be_said_are_refused() -> None:
+    with pytest.raises(
+        VragError, match="setting 'mine': a slot of the kind \"text\" without words"
+    ):
+        WORDING.with_settings({"mine": ["question", {"kind": "text", "header": "Look!"}]})
 
 
 def test_contexts_that_are_there_twice_are_asked_and_counted_once(

@@ -129,6 +129,8 @@ def _check(slot: Slot, where: str) -> None:
         raise VragError(
             f"{where}: kind is {slot.kind or None!r}; expected one of {', '.join(KINDS)}."
         )
+    if slot.kind == "text" and not slot.text:
+        raise VragError(f'{where}: a slot of the kind "text" without words; give it `text`.')
     if slot.when not in WHEN:
         raise VragError(f"{where}: when is {slot.when!r}; expected one of {', '.join(WHEN[1:])}.")
     if slot.role not in ("user", "system"):

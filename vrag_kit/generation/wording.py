@@ -42,7 +42,7 @@ class Template:
         return any(
             (slot.kind == "question" and "{question}" in slot.item)
             or slot.kind == "query_image"
-            or "{question}" in slot.header + slot.footer
+            or (slot.kind != "text" and "{question}" in slot.header + slot.footer)
             for slot in all_slots(self.slots)
         )
 
