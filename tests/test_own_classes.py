@@ -21,6 +21,7 @@ from vrag_kit.forecast import forecasting
 from vrag_kit.generation import ask_models, load_generator, told_facts, zero_shot
 from vrag_kit.judging import SHARES, TRUTH, Rubric, judge_all, load_judge, scale_of
 from vrag_kit.own_modules import own_file, own_spec
+from vrag_kit.papers import mrag_bench
 from vrag_kit.papers.crag_mm.judges import load_truth_judge
 from vrag_kit.papers.visual_rag import WORDING
 from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
@@ -383,6 +384,30 @@ def test_the_readmes_model_is_asked_once_and_the_readmes_judge_reads_it(
     for row in judged.itertuples():
         accepted = guide.queries[row.query_id].answers
         assert row.score == any(each.lower() in row.answer.lower() for each in accepted)
+
+
+def test_the_readmes_model_chooses_an_option_where_there_are_some_and_what_cannot_be_read_is_said(
+    mine: Write, drawn: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine(shown("class FirstOption") + SAYS)
+    contexts = mrag_bench.no_rag(drawn)
+    models = ["mine:FirstOption", {"model": "mine:Says", "word": "Instruction"}]
+    wording = mrag_bench.WORDINGS["paper"]
+    answers = ask_models(models, drawn, contexts, tmp_path, wording=wording)
+    judged = judge_all(mrag_bench.ChoiceJudge(), drawn, answers)
+    first = judged[judged["model"] == "FirstOption"]
+    assert len(first) == len(drawn.queries)
+    for row in first.itertuples():
+        query = drawn.queries[row.query_id]
+        assert row.verdict.startswith("A ")
+        assert row.score == (query.choices[0] in query.answers)
+    notes = [line for line in capsys.readouterr().out.splitlines() if "unreadable" in line]
+    count = len(drawn.queries)
+    assert notes == [
+        f"note: Says: {count} of {count} answers are unreadable and earn the worst, such as"
+        " 'Answer: Instruction 128'. See whether it says what is asked for, such as an option's"
+        " letter."
+    ]
 
 
 SAYS = """

@@ -10,7 +10,8 @@ from typing import Any, Protocol, cast
 import numpy as np
 import pandas as pd
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, short
+from vrag_kit.forecast import current_forecast
 from vrag_kit.frames import ANSWERS
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.answered import answered
@@ -24,6 +25,8 @@ from vrag_kit.judging.truth_rules import TruthRuleJudge
 from vrag_kit.options import Entry, check_word
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
 
+_NEARLY_ALL = 0.9
+"""The share of unreadable answers from which a model may not have been understood."""
 MOST_TOKENS = 256
 """Longest verdict."""
 
@@ -133,6 +136,7 @@ def judge_all(
             f' "{good["verdict"].iloc[0]}". Take a stronger judge, or mend what that says; answers'
             " and verdicts are kept."
         )
+    _note_unread(judged[judged["status"] == "ok"])
     return judged
 
 
@@ -147,7 +151,7 @@ def judge_some(
     good = answered(benchmark, answers).drop_duplicates(["query_id", "answer"])
     found = judge.judge(benchmark, good)
     shown = getattr(judge, "shown", TRUTH if judge.scale.signed else SHARES)
-    _note(judge.name, found)
+    _note_lost(judge.name, found)
     verdicts_of = dict(zip(zip(good["query_id"], good["answer"], strict=True), found, strict=True))
     rows = []
     for row in answers.to_dict("records"):
@@ -237,7 +241,23 @@ def _abstains(verdict: Judgment, answer: str, scale: Scale) -> bool:
     return nothing and "hallucination" not in verdict.marks and declines(answer)
 
 
-def _note(name: str, found: Sequence[Sequence[Judgment]]) -> None:
+def _note_unread(judged: pd.DataFrame) -> None:
+    """Print which models' answers, nearly all, are no answers to a judge that says so."""
+    if current_forecast() is not None or "model" not in judged:
+        return
+    for model, answers in judged.groupby("model", sort=False):
+        unread = answers["marks"].str.contains("unreadable")
+        if unread.mean() >= _NEARLY_ALL:
+            said = short(answers.loc[unread, "answer"].iloc[0])
+            print(
+                f"note: {model}: {unread.sum():,} of {len(answers):,} answers are unreadable and"
+                f" earn the worst, such as {said}. See whether it says what is asked for, such as"
+                " an option's letter.",
+                flush=True,
+            )
+
+
+def _note_lost(name: str, found: Sequence[Sequence[Judgment]]) -> None:
     """Print what got no verdict, and how far samples differ."""
     lost: list[Failure] = []
     for verdicts in found:
