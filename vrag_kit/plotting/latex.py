@@ -74,8 +74,10 @@ def as_latex(table: pd.DataFrame, *, decimals: int = 2) -> str:
     names = flat.columns.to_list()
     last = [str(name[-1] if isinstance(name, tuple) else name) for name in names]
     layout = _layout([last, *rows], numbers_from=1)
-    head = [f"{' & '.join(cells)} \\\\" for cells in _heads(flat, layout)]
-    body = [f"{' & '.join(_cells(row, layout))} \\\\" for row in rows]
+    # in a column of lines \\ ends a line, not the row
+    end = r"\tabularnewline" if layout.wrapped and layout.wrapped[-1] else r"\\"
+    head = [f"{' & '.join(cells)} {end}" for cells in _heads(flat, layout)]
+    body = [f"{' & '.join(_cells(row, layout))} {end}" for row in rows]
     long = len(head) + sum(_height(row, layout) for row in rows) > _LINES[layout.size]
     kind = "longtable" if long else "tabular"
     lines = [rf"\begin{{{kind}}}{{{layout.columns}}}", r"\toprule", *head, r"\midrule"]
@@ -153,7 +155,7 @@ def _cells(row: Sequence[str], layout: _Layout) -> list[str]:
 def _in_lines(text: str, flush: str) -> str:
     """A cell that breaks at blanks, and behind underscores and slashes."""
     parts = map(_tex, _BREAKS.split(" ".join(text.split())))
-    return "".join(["{", flush, r"\allowbreak ".join(parts), r"\par}"])
+    return flush + r"\allowbreak ".join(parts)
 
 
 def _heads(table: pd.DataFrame, layout: _Layout) -> list[list[str]]:

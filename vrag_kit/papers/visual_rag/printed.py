@@ -34,8 +34,9 @@ tables.
 
 
 def printed(table: pd.DataFrame, *, n: int = PAPER_QUERIES) -> pd.DataFrame:
-    """A table of answers of the Visual-RAG paper as ours are, with ci_low and ci_high at
-    their widest, and runs_low and runs_high where runs are printed (`with_doubt`).
+    """A table of answers of the Visual-RAG paper as ours are, in percent, with ci_low and
+    ci_high at their widest, and runs_low and runs_high where runs are printed
+    (`with_doubt`).
 
     k of zero-shot is 0, of one image 1, of m clues m, of text passages 10 (appendix
     B.1). m_in_10 becomes m_in_k. `n` is the number of queries behind it, where the
@@ -48,7 +49,7 @@ def printed(table: pd.DataFrame, *, n: int = PAPER_QUERIES) -> pd.DataFrame:
     if "m" in table:
         k = k.fillna(table["m"])
         table = table.assign(m=table["m"].fillna(0).astype(int))
-    return with_doubt(table.assign(setting=setting, k=k.astype(int), n=n))
+    return with_doubt(table.assign(setting=setting, k=k.astype(int), n=n, unit="percent"))
 
 
 def printed_retrieval() -> pd.DataFrame:
