@@ -53,6 +53,24 @@ def evaluate(
     do.
     """
     own = open_metrics(metrics, METRICS)
+    _check(run, qrels, cutoffs)
+    depth = max(*cutoffs, DEPTH)
+    gains = _gains(run, qrels, depth)
+    ideal, relevant = _ideal(qrels, depth)
+    judged = np.where(relevant > 0, 1.0, np.nan)
+    tables = []
+    for k in cutoffs:
+        values = _measured(gains, ideal, relevant, k)
+        for name, function in own.items():
+            values[name] = measure(name, function, gains[:, :k] > 0, relevant, list(qrels))
+        for metric in (*METRICS, *own):
+            rows = {"query_id": list(qrels), "metric": metric, "k": k}
+            tables.append(pd.DataFrame({**rows, "value": values[metric] * judged}))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _check(run: pd.DataFrame, qrels: Qrels, cutoffs: Sequence[int]) -> None:
+    """Raise `VragError` for what cannot be evaluated."""
     if not cutoffs or min(cutoffs) < 1:
         raise VragError(f"cut-offs must be 1 or more, got {list(cutoffs)}.")
     if len(run) and not set(run["query_id"]) & set(qrels):
@@ -60,34 +78,33 @@ def evaluate(
             "the run and the relevance labels share no query: the run has"
             f" {_some(list(run['query_id'].unique()))}, the labels have {_some(list(qrels))}."
         )
-    depth = max(*cutoffs, DEPTH)
-    gains = _gains(run, qrels, depth)
-    ideal, relevant = _ideal(qrels, depth)
-    discount = 1 / np.log2(np.arange(2, depth + 2))
-    found = np.cumsum(gains > 0, axis=1)
-    dcg = np.cumsum(gains * discount, axis=1)
-    best = np.cumsum(ideal * discount, axis=1)
+
+
+def _measured(
+    gains: np.ndarray, ideal: np.ndarray, relevant: np.ndarray, k: int
+) -> dict[str, np.ndarray]:
+    """The kit's metrics at one cut-off, a value a query, shape (queries,). Labels by rank,
+    as found and in the best order, have the shape (queries, depth).
+    """
+    found = (gains[:, :k] > 0).sum(axis=1)
+    shallow = min(k, DEPTH)
     retrieved = -np.sort(-gains[:, :DEPTH], axis=1)
-    best_retrieved = np.cumsum(retrieved * discount[:DEPTH], axis=1)
-    judged = np.where(relevant > 0, 1.0, np.nan)
-    tables = []
-    for k in cutoffs:
-        again = best_retrieved[:, min(k, DEPTH) - 1]
-        values = {
-            "recall": found[:, k - 1] / np.maximum(relevant, 1),
-            "ndcg": dcg[:, k - 1] / np.maximum(best[:, k - 1], 1e-12),
-            "ndcg_visual_rag": np.divide(
-                dcg[:, min(k, DEPTH) - 1], again, out=np.zeros(len(gains)), where=again > 0
-            ),
-            "hit": (found[:, k - 1] > 0).astype(float),
-            "hit_count": found[:, k - 1].astype(float),
-        }
-        for name, function in own.items():
-            values[name] = measure(name, function, gains[:, :k] > 0, relevant, list(qrels))
-        for metric in (*METRICS, *own):
-            rows = {"query_id": list(qrels), "metric": metric, "k": k}
-            tables.append(pd.DataFrame({**rows, "value": values[metric] * judged}))
-    return pd.concat(tables, ignore_index=True)
+    again = _dcg(retrieved[:, :shallow])
+    return {
+        "recall": found / np.maximum(relevant, 1),
+        "ndcg": _dcg(gains[:, :k]) / np.maximum(_dcg(ideal[:, :k]), 1e-12),
+        "ndcg_visual_rag": np.divide(
+            _dcg(gains[:, :shallow]), again, out=np.zeros(len(gains)), where=again > 0
+        ),
+        "hit": (found > 0).astype(float),
+        "hit_count": found.astype(float),
+    }
+
+
+def _dcg(gains: np.ndarray) -> np.ndarray:
+    """The sum over ranks of gain / log2(rank + 1), of each row."""
+    discount = 1 / np.log2(np.arange(2, gains.shape[1] + 2))
+    return np.cumsum(gains * discount, axis=1)[:, -1]  # in the order of ranks
 
 
 def _gains(run: pd.DataFrame, qrels: Qrels, depth: int) -> np.ndarray:
