@@ -113,15 +113,7 @@ def ask_conversations(
     for context in contexts:  # what cannot be asked is said before anything is loaded
         talk.wording.template_of(context)
         _check_known(context, benchmark)
-    generators = [_load(entry, how) for entry in models]
-    _check_names([generator.name for generator in generators])
-    for generator in generators:
-        if missing := generator.missing():
-            print(
-                f"note: {generator.name}: {missing}; unless all its answers are stored, the run"
-                " will stop there",
-                flush=True,
-            )
+    generators = _opened(models, how)
     tables = []
     worded: dict[Context, Rendered] = {}
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
@@ -143,6 +135,20 @@ def ask_conversations(
     if not tables:
         return pd.DataFrame(columns=[*COLUMNS, *TALK_COLUMNS])
     return pd.concat(tables, ignore_index=True)
+
+
+def _opened(models: Sequence[Entry | AnswererClass], how: Asking) -> list[Generator]:
+    """All models, without their weights; what one lacks is printed."""
+    generators = [_load(entry, how) for entry in models]
+    _check_names([generator.name for generator in generators])
+    for generator in generators:
+        if missing := generator.missing():
+            print(
+                f"note: {generator.name}: {missing}; unless all its answers are stored, the run"
+                " will stop there",
+                flush=True,
+            )
+    return generators
 
 
 def _load(entry: Entry | AnswererClass, how: Asking) -> Generator:
