@@ -204,6 +204,24 @@ def test_skip_needs_more_than_9_clues_in_the_first_27_images(root: Path, path: P
     assert panel.view["question_id"] == "q2"
 
 
+@pytest.mark.parametrize(("images", "most"), [(12, 4), (3, 1), (27, 9), (40, 9)])
+def test_a_small_folder_is_skipped_after_more_than_a_third(
+    tmp_path: Path, images: int, most: int
+) -> None:
+    for number in range(images):
+        paint(tmp_path / "few" / "swan" / f"{number:02}.jpg", 4 * number)
+    path = tmp_path / "me.jsonl"
+    panel = annotate(asked(("q", "swan")), read_folders(tmp_path / "few"), path, "Ada")
+    look(panel)
+    tick(panel, *range(most))
+    first = min(images, 27)
+    words = f"after more than {most} clues in the first {first} images ({most} so far)"
+    assert panel.view["not_skipped"].endswith(words)
+    tick(panel, most)
+    panel.receive({"type": "skip"})
+    assert read_log(path).votes["q"].status == "skipped"
+
+
 def test_an_opened_file_is_gone_on_with_where_it_was_left(root: Path, path: Path) -> None:
     panel = opened(root, path)
     panel.receive({"type": "question", "place": 1})

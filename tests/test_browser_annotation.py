@@ -302,3 +302,27 @@ def test_nothing_is_cut_off_in_a_narrow_window_in_either_theme(desk: Lab) -> Non
                 "nothing is wider than its place",
             )
             desk.screenshot(f"annotation_{theme}_{width}")
+
+
+def test_done_again_decides_no_question_that_nobody_has_looked_at(desk: Lab) -> None:
+    page = desk.page
+    page.locator(".vrag-annotation .strip").nth(3).click()
+    on_disk(desk, 3)
+    page.get_by_role("button", name="page ›").click()
+    seen(desk, 40)
+    page.get_by_label("Answer, as the clues show it").fill("white")
+    done = page.get_by_role("button", name="done")
+    done.dblclick()  # the goose's pictures are two pages; all of the swan's are in sight at once
+    page.get_by_text("question 2 of 2, 1 done").wait_for()
+    desk.until(lambda: len(vote(desk, "swan").shown) == 2, "the swan's pictures were on the screen")
+    done.click()  # once more, as one does who saw nothing happen
+    page.get_by_text("no picture shows it: done").wait_for()
+    assert vote(desk, "swan").status == "open"
+    done.click()
+    desk.until(lambda: vote(desk, "swan").status == "done", "said twice, it is done")
+    assert set(vote(desk, "swan").labels.values()) == {0}
+    page.get_by_role("button", name="reopen").click()
+    page.locator(".vrag-annotation .strip").nth(0).click()
+    desk.until(lambda: len(vote(desk, "swan").clues) == 1, "the clue is on disk")
+    assert done.inner_text() == "done"
+    assert desk.complaints() == []

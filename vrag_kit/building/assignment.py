@@ -18,7 +18,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
 
 PAGE = 27  # images on the screen at once; the paper's "first 27" are the first page
-MANY = 9  # a question with more clues than this on the first page may be skipped (appendix C)
+MANY = 9  # of a whole page; a question with more clues may be skipped (appendix C)
 COLUMNS = ["question_id", "species", "folder", "question", "explanation", "feature", "rate"]
 
 
@@ -70,13 +70,17 @@ class Assignment:
         return "the clues have no answer yet" if vote.clues and not vote.answer.strip() else ""
 
     def why_not_skipped(self, vote: Vote | None) -> str:
-        """Why the question cannot be skipped; "" if it can."""
-        clues = len(vote.clues & set(self.images[:PAGE])) if vote else 0
-        if clues > MANY:
+        """Why the question cannot be skipped; "" if it can: a third of the first page has
+        clues, and more. Of a smaller folder, all images are the first page.
+        """
+        first = self.images[:PAGE]
+        clues = len(vote.clues & set(first)) if vote else 0
+        many = MANY if self.remarks else MANY * len(first) // PAGE  # disputed ones are few
+        if clues > many:
             return ""
         return (
-            f"too common? it may be skipped after more than {MANY} clues in the first {PAGE}"
-            f" images ({clues} so far)"
+            f"too common? it may be skipped after more than {many} clues in the first"
+            f" {len(first)} images ({clues} so far)"
         )
 
 

@@ -14,7 +14,7 @@ function make(tag, name, parent, properties = {}) {
 
 function button(parent, text, action, name = "") {
   const node = make("button", name, parent, { type: "button", textContent: text });
-  node.addEventListener("click", () => node.getAttribute("aria-disabled") !== "true" && action());
+  node.addEventListener("click", (event) => node.getAttribute("aria-disabled") !== "true" && action(event));
   return node;
 }
 
@@ -46,14 +46,14 @@ function render({ model, el }) {
   messages.push(make("div", "message", root));
   const decide = make("div", "bar", root);
   const why = make("span", "why", decide);
-  const skip = button(decide, "skip", () => turn("skip"));
-  const done = button(decide, "done", () => turn("done"), "primary");
+  const skip = button(decide, "skip", (event) => event.detail < 2 && turn("skip")); // the second click of two was meant for the question before
+  const done = button(decide, "done", finish, "primary");
   const reopen = button(decide, "reopen", () => send("reopen"), "primary");
   const full = make("dialog", "vrag-annotation-full", root, { ariaLabel: "picture in full size" });
   const large = make("img", "", full);
   const caption = make("div", "caption", full);
 
-  let view = {}, tiles = [], focused = 0, open = -1, moved = false, waiting = 0, page = "";
+  let view = {}, tiles = [], focused = 0, open = -1, moved = false, waiting = 0, page = "", sure = "";
   const pictures = new Map(); // image -> address of its thumbnail
   const addresses = [];
 
@@ -90,6 +90,16 @@ function render({ model, el }) {
   function turn(type, more = {}) {
     moved = true;
     send(type, more);
+  }
+
+  function finish(event) {
+    if (event.detail > 1) return;
+    if (!view.clues && sure !== view.question_id) {
+      sure = view.question_id; // done without a clue is said twice: one more click than for the question before must not decide this one
+      return buttons();
+    }
+    sure = "";
+    turn("done");
   }
 
   function tell(words) {
@@ -133,6 +143,8 @@ function render({ model, el }) {
     enable(forward, view.place < view.places - 1);
     enable(previous, view.page > 0);
     enable(next, view.page < view.pages - 1);
+    if (view.clues || sure !== view.question_id) sure = "";
+    done.textContent = sure ? "no picture shows it: done" : "done";
     enable(done, !left, left);
     enable(skip, !view.not_skipped, view.not_skipped);
     done.hidden = skip.hidden = !working;
