@@ -609,6 +609,26 @@ def test_what_an_endpoint_had_in_its_cache_is_recorded_and_has_its_own_price() -
     assert "250 of prompt in its cache" in str(priced.forecast([question("again?")], {}))
 
 
+def test_a_forecast_tells_what_nested_prompts_cost_at_the_least(tmp_path: Path) -> None:
+    """Of 1-in-1, 1-in-2 and 1-in-3 the second shares one picture, the third two; each
+    begins with words of four tokens, and has a question of its own behind.
+    """
+    pictures = [ImageFile(tmp_path / f"{number}.png") for number in range(3)]
+    sizes = {each.where: (512, 512) for each in pictures}  # 85 + 170 tokens each, says OpenAI
+    prompts = [
+        (Message(role="user", parts=("Look at these: ....", *pictures[:k], f"What of {k}?")),)
+        for k in (3, 1, 2)
+    ]
+    entry = {"model": "gpt-4o@openai", "prices": [1000, 0, 100]}
+    forecast = load_generator(entry).forecast(prompts, sizes)
+    shared = 2 * 4 + 3 * 255
+    assert forecast.cost == pytest.approx(forecast.tokens * 1000 / 1e6)
+    least = forecast.cost - shared * 900 / 1e6
+    assert f"{least:.2f} at the least, if its cache had all {shared} tokens" in str(forecast)
+    alone = load_generator(entry).forecast(prompts[:1], sizes)
+    assert "at the least" not in str(alone)
+
+
 def test_a_cap_needs_an_endpoint_that_counts(tmp_path: Path) -> None:
     with (
         StrangeServer({"Reply with the word": ["unmetered"]}) as server,

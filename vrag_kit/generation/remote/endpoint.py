@@ -34,6 +34,7 @@ from vrag_kit.generation.remote.endpoints import (
     find_endpoints,
     image_tokens,
 )
+from vrag_kit.generation.remote.shared import least_words, shared_tokens
 from vrag_kit.types import Failure, LazyImage, Message, Prompt
 
 if TYPE_CHECKING:
@@ -153,9 +154,8 @@ class EndpointGenerator:
         images = list(all_images(prompts))
         tokens = sum(len(text_of(prompt)) // 4 + 8 for prompt in prompts)
         notes = []
-        if rule := self._endpoint.image_tokens:
-            shown = [shrunk(sizes[image.where], self._side) for image in images]
-            tokens += sum(image_tokens(rule, size) for size in shown)
+        if self._endpoint.image_tokens:
+            tokens += sum(self._tokens_of(image, sizes) for image in images)
         elif images:
             notes.append(
                 "tokens are those of the words alone: how this endpoint counts pictures is not"
@@ -165,9 +165,14 @@ class EndpointGenerator:
         if self._endpoint.prices:
             limit = self.decoding[self._endpoint.limit]
             answer = min(limit, EXPECTED + self._endpoint.thinking)
-            cost = self.cost({"prompt": tokens, "completion": len(prompts) * answer})
-            most = self.cost({"prompt": tokens, "completion": len(prompts) * limit})
-            notes.append(self._money(cost, most))
+            likely = {"prompt": tokens, "completion": len(prompts) * answer}
+            cost = self.cost(likely)
+            most = self.cost({**likely, "completion": len(prompts) * limit})
+            notes.append(self._endpoint.prices.told(cost, most, self.max_cost))
+            sent = [images_before_text(each) if self._images_first else each for each in prompts]
+            shared = shared_tokens(sent, lambda part: self._tokens_of(part, sizes))
+            least = self.cost({**likely, "cached": shared})
+            notes += [least_words(shared, least)] if least < cost else []
         elif self._endpoint.key:
             notes.append(
                 "no price is known for this model: nothing is said about money, and no max_cost"
@@ -176,6 +181,12 @@ class EndpointGenerator:
         return Forecast(
             calls=len(prompts), images=len(images), tokens=tokens, notes=tuple(notes), cost=cost
         )
+
+    def _tokens_of(self, part: str | LazyImage, sizes: Mapping[str, Size]) -> int:
+        if isinstance(part, str):
+            return len(part) // 4
+        rule = self._endpoint.image_tokens
+        return image_tokens(rule, shrunk(sizes[part.where], self._side)) if rule else 0
 
     def missing(self) -> str:
         """What this machine lacks to ask the model; "" when nothing."""
@@ -269,15 +280,6 @@ class EndpointGenerator:
         if isinstance(part, str):
             return {"type": "text", "text": part}
         return {"type": "image_url", "image_url": {"url": data_url(part, self._side)}}
-
-    def _money(self, likely: float, most: float) -> str:
-        stops = "no max_cost stops it"
-        if self.max_cost is not None:
-            stops = f"stops at max_cost {self.max_cost:g}"
-        return (
-            f"about {likely:,.2f} US dollars at {self._endpoint.prices};"
-            f" {most:,.2f} if all answers were as long as they may be; {stops}"
-        )
 
     def _count(self, failure: Failure | None, *, own_fault: bool) -> None:
         """Raise `VragError` when too many calls in a row have failed.

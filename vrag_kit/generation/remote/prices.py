@@ -30,6 +30,14 @@ class Prices:
         answer = tokens.get("completion", 0)
         return (self.prompt * new + self.cached * cached + self.answer * answer) / 1e6
 
+    def told(self, likely: float, most: float, max_cost: float | None) -> str:
+        """What a forecast says of money, in US dollars."""
+        stops = "no max_cost stops it" if max_cost is None else f"stops at max_cost {max_cost:g}"
+        return (
+            f"about {likely:,.2f} US dollars at {self};"
+            f" {most:,.2f} if all answers were as long as they may be; {stops}"
+        )
+
     def __str__(self) -> str:
         words = f"{self.prompt:g} for a million tokens of prompt and {self.answer:g} of answer"
         if self.cached == self.prompt:
