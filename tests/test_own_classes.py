@@ -583,6 +583,11 @@ class Fails:
     def score(self, query, answer):
         return {}[answer]
 
+class Backward:
+    scale = (1, 0)
+    def score(self, query, answer):
+        return 1
+
 class Nothing:
     pass
 """
@@ -644,6 +649,8 @@ def test_what_a_judge_gives_off_its_scale_is_said(mine: Write, texts: Benchmark)
         judge_all(load_judge("mine:Texts"), texts, answers)
     with pytest.raises(VragError, match=r"judge Fails: .* KeyError: 'one' \(mine.py:22\)"):
         judge_all(load_judge("mine:Fails"), texts, answers)
+    with pytest.raises(VragError, match=r"judge Backward: its scale is \(1, 0\).* the worst first"):
+        load_judge("mine:Backward")
     with pytest.raises(VragError, match="found Nothing with neither score nor generate"):
         load_judge("mine:Nothing")
 

@@ -160,9 +160,10 @@ def test_one_of_the_kits_is_there_already_and_a_line_says_so(
     ("gives", "words"),
     [
         ("1.5", "metric 'odd' of query 'q1' at k = 1: it gave 1.5; expected a number from 0 to 1"),
+        ("2.0", "it gave 2.0; .* nothing to measure. Divide it by the most that it can be.$"),
         ("-1", "it gave -1; expected a number from 0 to 1"),
         ("'high'", "it gave 'high'; expected a number from 0 to 1"),
-        ("None", "it gave None; expected a number from 0 to 1"),
+        ("None", "it gave None; expected a number from 0 to 1, .* is nothing to measure.$"),
         ("float('inf')", "it gave inf; expected a number"),
         (
             "1 / 0",

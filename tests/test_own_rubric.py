@@ -97,7 +97,7 @@ def test_scores_on_another_scale_are_brought_to_that_of_accuracy(tmp_path: Path)
         ),
         (
             {"prompt": lambda query: "x"},
-            "prompt failed with TypeError: .* called with the query and",
+            "prompt failed with TypeError: [^(]*\\(\\) takes .* given. It is called with the query",
         ),
         (
             {"prompt": lambda query, _: {}[_]},

@@ -12,16 +12,19 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError
 
+_OURS = Path(__file__).parent
+
 
 def own_fault(made: object, error: Exception) -> str:
     """Such as "OverflowError: out of bounds (mine.py:20)": the last line reached in the
-    file of a function or of an object's class, or in any file where that one was not
-    reached.
+    file of a function or of an object's class, or in any file but ours where that one was
+    not reached; none where it was called with too many arguments, or too few.
     """
     module = sys.modules.get(getattr(made, "__module__", ""))
     file = getattr(module, "__file__", None)
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename == file] or frames
+    others = [frame for frame in frames if not Path(frame.filename).is_relative_to(_OURS)]
+    own = [frame for frame in frames if frame.filename == file] or others
     where = f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
     return f"{type(error).__name__}: {error}{where}"
 

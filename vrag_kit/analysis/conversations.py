@@ -122,7 +122,8 @@ def _check_scores(scores: pd.Series, scale: Scale) -> None:
     if not scale.worst < scale.nothing < scale.best:
         raise VragError(
             f"with_stop: the scores are on a scale from {scale.worst:g} to {scale.best:g}, which"
-            " does not tell wrong from missing; expected a judge whose worst is below 0."
+            " does not tell wrong from missing; expected a judge whose worst is below 0 by as much"
+            " as its best is above, as on (-1, 1)."
         )
     allowed = [scale.worst, scale.nothing, scale.best]
     odd = scores.notna() & ~scores.isin(allowed)

@@ -40,9 +40,10 @@ class OwnJudge:
         if not isinstance(scale, Scale):
             try:
                 scale = Scale(*map(float, scale))
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, VragError) as error:
                 raise VragError(
-                    f"judge {self.name}: its scale is {scale!r}; expected its ends, as in (0, 1)."
+                    f"judge {self.name}: its scale is {scale!r}; expected its ends, the worst"
+                    " first, as in (0, 1)."
                 ) from error
         self.scale: Scale = scale
         self.shown = TRUTH if signed and scale.signed else SHARES

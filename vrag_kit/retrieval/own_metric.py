@@ -88,8 +88,9 @@ def _share(found: object, where: str) -> float:
     if math.isnan(value):
         return value
     if not -_ROUNDING <= value <= 1 + _ROUNDING:
+        hint = " Divide it by the most that it can be." if number and value > 1 else ""
         raise VragError(
             f"{where}: it gave {found!r}; expected a number from 0 to 1, or NaN where there is"
-            " nothing to measure. Divide it by the most that it can be."
+            f" nothing to measure.{hint}"
         )
     return min(max(value, 0.0), 1.0)
