@@ -4,6 +4,8 @@ say what it is.
 
 from __future__ import annotations
 
+import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +91,21 @@ def test_rows_and_columns_are_those_of_the_files_that_the_demo_left() -> None:
         np.testing.assert_allclose(
             results.loc[results["experiment"] == name, "value"], table["value"].astype(float)
         )
+
+
+def test_what_the_demo_left_says_what_each_value_is_and_from_what_it_differs() -> None:
+    left = sorted((ROOT / "figures").rglob("[0-9][0-9]_*.csv"))
+    named = [file for file in left if "claims" not in file.stem and ".table" not in file.suffixes]
+    for file in named:
+        for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
+            odd = [cell for cell in row.values() if re.search(r"^/|\| /|[\[(]'|^\(.*,?\)$", cell)]
+            assert not odd, f"{file}: {odd[0]}"
+            if not row.get("value"):
+                continue
+            assert row["metric"], file
+            tested = row.get("p_holm") or row.get("baseline")
+            assert row["metric"].startswith("difference in ") == bool(tested), file
+            assert bool(row.get("baseline")) == bool(tested), file
 
 
 def write(folder: Path, name: str, text: str) -> Path:

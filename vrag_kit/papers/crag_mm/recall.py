@@ -123,9 +123,9 @@ def recall_panels(images: pd.DataFrame, web: pd.DataFrame) -> dict[str, pd.DataF
 
 
 def recall_numbers(panels: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """All lines of `recall_panels` in one table, the column panel before them."""
+    """All lines of `recall_panels` in one table, in percent, with the column panel."""
     columns = ["line", "printed", "metric", "k", "value", "ci_low", "ci_high", "n"]
-    tables = [lines[columns].assign(panel=title) for title, lines in panels.items()]
+    tables = [lines[columns].assign(panel=title, unit="percent") for title, lines in panels.items()]
     return pd.concat(tables, ignore_index=True)
 
 

@@ -24,7 +24,7 @@ ANEW_LESS_ASKED = "said anew less as asked"
 """The three contrasts: two of pairs of questions, one of each question with itself."""
 _ASKED, _ANEW = "as asked", "said anew"
 _CLEAR = "clear questions"
-_NUMBERS = ["value", "ci_low", "ci_high", "n", "n_failed", "baseline"]
+_NUMBERS = ["value", "ci_low", "ci_high", "n", "n_failed", "unit", "baseline"]
 
 
 def ambiguity_contrasts(
@@ -35,7 +35,7 @@ def ambiguity_contrasts(
 ) -> pd.DataFrame:
     """The three contrasts of every data set and model, in points: dataset, contrast,
     model, metric, value, ci_low, ci_high, n (pairs, or flagged questions), n_failed,
-    baseline.
+    unit, baseline.
 
     `pairs` come from `pairs_of_suite`; `as_asked` and `anew` are judged answers to the
     questions as they were asked and as they were said anew, in one arm. The first two

@@ -146,4 +146,4 @@ def _by_chance(known: pd.DataFrame, drops: list[frozenset[str]]) -> tuple[float,
         changes.append(values[stays].mean() - values.mean())
         sizes.append(stays.sum())
     low, high = np.quantile(changes, [0.025, 0.975])
-    return float(np.mean(changes)), float(low), float(high), int(np.median(sizes))
+    return float(np.mean(changes).round(12)), float(low), float(high), int(np.median(sizes))
