@@ -8,10 +8,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from test_runner import notebook, project, vrag
+
+from vrag_kit.runner.notebooks import run_notebooks
 
 __all__ = ["project"]
 P = "params/guide/p.yaml"
@@ -51,6 +54,18 @@ def test_a_full_disk_fails_notebooks_and_not_the_run(project: Path, disk: Path) 
     assert again.returncode == 0, again.stdout
     assert again.stdout.count("] done in") == 2
     assert not list(disk.rglob("*.part"))
+
+
+def test_a_full_disk_of_a_worker_is_named_by_the_runner(
+    project: Path, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook(project / "notebooks/guide/01_one.ipynb", "k = 1", "print('x' * 90_000)")
+    monkeypatch.chdir(project)
+    with ThreadPoolExecutor(1) as workers:
+        (outcome,) = run_notebooks([Path(P)], only=["01"], cluster=workers)
+    assert (outcome.status, outcome.notebook) == ("failed", "guide/01_one")
+    assert "No space left on device" in outcome.detail
+    assert not list(disk.rglob("*.worker"))
 
 
 @pytest.mark.parametrize(("edition", "megabytes"), [("small", 10), ("worn-drawn-small", 60)])
