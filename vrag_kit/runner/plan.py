@@ -19,6 +19,7 @@ from nbformat import NotebookNode
 from vrag_kit.errors import VragError
 from vrag_kit.runner.clusters import CLUSTER, read_cluster
 from vrag_kit.runner.parameters import SERVES, read_parameters, subsets
+from vrag_kit.runner.twins import twins
 from vrag_kit.workspace import project_root
 
 
@@ -67,7 +68,8 @@ def read_plan(parameter_file: Path) -> Plan:
 
     Its line `notebooks:` names the notebooks that it is for, by a name, its beginning or
     another part of it that no other has, or folders of them; without that line a file in
-    params/<folder>/ is for notebooks/<folder>/; `cluster:` names who executes them. Raises
+    params/<folder>/ is for notebooks/<folder>/; of a folder, copies of a notebook that
+    save its figures are left out, and told; `cluster:` names who executes them. Raises
     `VragError`, a line for each fault, for a file that is neither, for a notebook that does
     not exist, and for parameters that no notebook could run with (see `read_parameters`
     and `subsets`), mistyped names of drawn data among them.
@@ -133,12 +135,25 @@ def _notebooks(wanted: object, others: Mapping[str, Any], where: Path) -> list[P
     faults = []
     for entry in wanted:
         try:
-            chosen.update(dict.fromkeys(known[name] for name in _named(entry, known, folders)))
+            names = _without_twins(_named(entry, known, folders), known)
+            chosen.update(dict.fromkeys(known[name] for name in names))
         except VragError as error:
             faults.append(f"{where}: {SERVES} names {entry!r}, which is {error}")
     if faults:
         raise VragError("\n".join(faults))
     return list(chosen)
+
+
+def _without_twins(names: list[str], known: Mapping[str, Path]) -> list[str]:
+    """The names without copies of notebooks that are among them; says which."""
+    copies = {name: of for name, of in twins(names, known).items() if of in names}
+    for name, of in copies.items():
+        print(
+            f"note: {name} saves the figures of {of}, as a copy of it: left out. Name it to run"
+            f" it in its place, as in `{SERVES}: [{name}]`.",
+            flush=True,
+        )
+    return [name for name in names if name not in copies]
 
 
 def _no_list(wanted: object, others: Mapping[str, Any], folders: Sequence[str]) -> str:
