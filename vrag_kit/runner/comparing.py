@@ -145,6 +145,7 @@ def _page(
         apart=table.get("stratum") is not None,
         by_interval=table["p"].str.endswith("(t)").any(),
         smallest=_reach(differences["smallest"]),
+        blind=int(differences["smallest"].isna().sum()),
         claims=int(table["B is"].isin(["higher", "lower"]).sum()),
         parts=parts,
         answers=len(pairs),
