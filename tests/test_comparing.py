@@ -605,7 +605,7 @@ def test_the_table_reads_as_people_say_it(figures: Path) -> None:
     pairs = both(figures)
     (row,) = arm_table(in_percent(arm_differences(pairs)), pairs).to_dict("records")
     assert (row["A: goose"], row["B: gander"]) == ("40.0 [2.4, 94.8]", "80.0 [10.3, 99.3]")
-    assert row["questions changed"] == "+3 −1"
+    assert row["changed (of n)"] == "+3 −1"
     assert row["groups"] == 3  # the fourth is that of the refused answer
     assert row["failed"] == 1
     assert row["B is"] == "not told apart"

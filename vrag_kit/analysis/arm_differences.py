@@ -74,7 +74,7 @@ def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
             "n": differences["n"],
             "groups": differences["n_groups"],
             **({"failed": differences["n_failed"]} if differences["n_failed"].any() else {}),
-            "questions changed": changed,
+            "changed (of n)": changed,
             "p": differences["p"].map(p_cell) + differences["test"].map({"t": " (t)"}).fillna(""),
             "p (Holm)": differences["p_holm"].map(p_cell),
             "smallest detectable": differences["smallest"].map("{:.1f}".format).replace("nan", "–"),

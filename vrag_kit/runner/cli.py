@@ -171,7 +171,7 @@ def compare(
     there = to or Path("runs/compare") / sides.folder()
     table = compare_runs(sides, there)
     print(table.to_string(index=False))
-    if (table["questions changed"] == "+0 −0").all():
+    if (table["changed (of n)"] == "+0 −0").all():
         print("no answer of B scores otherwise than A's: are both the same?")
     print(f"the page is {there / 'compare.html'}")
 
