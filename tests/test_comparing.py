@@ -593,12 +593,18 @@ def test_the_figure_draws_flips_in_both_directions_and_what_could_be_seen(figure
     figure = arms_figure(differences, "goose", "gander")
     changed, apart = figure.axes
     assert [patch.get_width() for patch in changed.patches] == [-1, 3]
-    assert apart.patches[0].get_width() == pytest.approx(
-        2 * differences["smallest"][0], nan_ok=True
-    )
+    assert apart.patches[0].get_width() == pytest.approx(2 * differences["smallest"][0])
     (point,) = [line for line in apart.lines if line.get_marker() == "o"]
     assert point.get_xdata()[0] == pytest.approx(40.0)  # 80 less 40 percent
     assert apart.get_title() == "B − A (n = 5 questions)"
+
+
+def test_where_nothing_could_be_found_all_of_the_axis_is_grey() -> None:
+    few = in_percent(arm_differences(paired_answers(noisy(0, n=3), noisy(1, n=3))))
+    assert few["smallest"].isna().all()
+    _, apart = arms_figure(few, "A", "B").axes
+    (band,) = apart.patches
+    assert (band.get_x(), band.get_x() + band.get_width()) == apart.get_xlim()
 
 
 def test_the_table_reads_as_people_say_it(figures: Path) -> None:

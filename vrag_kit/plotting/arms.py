@@ -22,7 +22,8 @@ _BEFORE = "metric"
 def arms_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
     """`in_percent(arm_differences(…))` of the arms `a` and `b`, a line a row: on the left
     the questions that score higher in either, on the right the difference in points
-    with its 95 % interval, and as a grey band what is too small to be found.
+    with its 95 % interval, and as a grey band what is too small to be found: all, where
+    nothing could be.
     """
     names = list(differences.columns[: differences.columns.get_loc(_BEFORE)])
     varying = [name for name in names if differences[name].nunique() > 1] or names[:1]
@@ -70,9 +71,10 @@ def _changed(axis: Axes, table: pd.DataFrame, y: np.ndarray, colors: list[str]) 
 
 
 def _apart(axis: Axes, table: pd.DataFrame, y: np.ndarray, color: str) -> None:
-    axis.barh(y, 2 * table["smallest"], left=-table["smallest"], color=GREY, alpha=0.25, height=0.6)
     axis.hlines(y, table["ci_low"], table["ci_high"], color=color, linewidth=1.6)
     axis.plot(table["value"], y, "o", color=color, markersize=6)
     ends = np.nan_to_num(table[["ci_low", "ci_high", "smallest"]].to_numpy(float))
     bound = 1.06 * max(1.0, float(abs(ends).max()))
+    unseen = table["smallest"].fillna(bound)
+    axis.barh(y, 2 * unseen, left=-unseen, color=GREY, alpha=0.25, height=0.6, zorder=0)
     axis.set(xlim=(-bound, bound), xlabel="difference in points")
