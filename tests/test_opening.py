@@ -19,6 +19,7 @@ from vrag_kit.fieldguide import (
 )
 from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.fieldguide.worn import open_multi_turn, open_single_turn
+from vrag_kit.forecast import forecasting
 from vrag_kit.workspace import path
 
 
@@ -101,3 +102,35 @@ def test_models_of_the_kit_go_by_their_names(
     (tmp_path / "field-guide-vlm-few").mkdir()  # a folder of one's own comes before
     assert path("field-guide-vlm-few") == tmp_path / "field-guide-vlm-few"
     assert path("") == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("open_full", "folder", "command"),
+    [
+        (lambda: open_benchmark("field-guide"), "data/field-guide", "vrag draw full"),
+        (lambda: open_mrag_bench("mrag-drawn"), "data/mrag-drawn", "vrag draw mrag-drawn"),
+        (lambda: open_single_turn("worn-drawn"), "data/worn-drawn", "vrag draw worn-drawn"),
+    ],
+)
+def test_a_forecast_does_not_draw_for_minutes_but_says_what_does(
+    open_full: Callable[[], object],
+    folder: str,
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = rf"^{folder} is not drawn yet.* MB; minutes .* The run draws it; `{command} {folder}`"
+    with forecasting(tmp_path / "scratch"), pytest.raises(VragError, match=words):
+        open_full()
+    assert not (tmp_path / folder).exists()
+
+
+def test_what_a_forecast_draws_in_seconds_is_noted_and_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with forecasting(tmp_path / "scratch") as forecast:
+        open_benchmark("field-guide-small")
+        open_benchmark("field-guide-small")
+    assert forecast.cut == ["data/field-guide-small was not drawn yet, and is now (10 MB)"]

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar, cast
 
+from vrag_kit.errors import VragError
+from vrag_kit.workspace import shown
+
 STAND_IN = "stand_in"
 """In an answer's fields: the mark of the forecast that put it in the place of a real one."""
 _WORDS = "nobody was asked, these words take the place of an answer and are about as long as one"
@@ -94,6 +97,22 @@ def read_once(read: Callable[[], Read], file: Path, *key: object) -> Read:
     if whole not in forecast.files:
         forecast.files[whole] = read()
     return cast(Read, forecast.files[whole])
+
+
+def before_drawing(folder: Path, edition: str, megabytes: int, command: str) -> None:
+    """In a forecast of what is asked, raise `VragError` instead of drawing for minutes
+    (the edition "full"), and note that a smaller one is drawn.
+    """
+    forecast = current_forecast()
+    if forecast is None or not forecast.asks:
+        return
+    if edition == "full":
+        raise VragError(
+            f"{shown(folder)} is not drawn yet, or by older code ({megabytes} MB; minutes of work"
+            f" for all cores). The run draws it; `{command} {shown(folder)}` does now, and then"
+            " what is asked can be counted."
+        )
+    note(f"{shown(folder)} was not drawn yet, and is now ({megabytes} MB)")
 
 
 def note(line: str) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.pages import hash_of_modules
 from vrag_kit.files import one_at_a_time, write_file
+from vrag_kit.forecast import before_drawing
 from vrag_kit.plain import Json
 
 NOTE = "edition.json"
@@ -59,9 +60,10 @@ def draw_once(
     folder, note = Path(folder), json.loads(json.dumps(note))
     done = {**note, "complete": True}
     small = "" if note["edition"] == "full" else f"-{note['edition']}"
-    told = {**done, _AGAIN: f"vrag draw {_NAMES[drawing.by]}{small}"}
+    command = f"vrag draw {_NAMES[drawing.by]}{small}"
     if _read(folder) == done:
         return folder
+    before_drawing(folder, note["edition"], drawing.megabytes, command)
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise VragError(
             "a drawing process has begun to draw, for it runs this script from its top; put the"
@@ -71,7 +73,7 @@ def draw_once(
         with one_at_a_time(folder, f"drawing {drawing.what}"):
             if _read(folder) != done:
                 draw(folder, note)
-                write_file(folder / NOTE, json.dumps(told, indent=1))
+                write_file(folder / NOTE, json.dumps({**done, _AGAIN: command}, indent=1))
     except OSError as error:
         raise VragError(
             f"{folder}: {drawing.what} cannot be drawn there ({error.strerror or error}). Choose a"

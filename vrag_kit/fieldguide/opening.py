@@ -17,9 +17,8 @@ from vrag_kit.benchmarks import (
     read_species,
 )
 from vrag_kit.benchmarks.knowledge import Page
-from vrag_kit.cores import cores
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.guide import draw_field_guide
+from vrag_kit.fieldguide.drawn_guide import drawn_guide
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
@@ -161,7 +160,7 @@ def _files(kind: _Kind, source: Source) -> dict[str, str]:
     """
     files = _named(kind, source)
     if isinstance(source, str):
-        draw_field_guide(DRAWN[source], project_path(f"data/{source}"), workers=cores())
+        drawn_guide(DRAWN[source], project_path(f"data/{source}"))
     return files
 
 

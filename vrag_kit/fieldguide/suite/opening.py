@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.suite import Entry, load_suite
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.guide import draw_field_guide
+from vrag_kit.fieldguide.drawn_guide import drawn_guide
 from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
 from vrag_kit.fieldguide.suite.asking import trait_questions
 from vrag_kit.fieldguide.suite.charts import CHART_TEXTS, ROWS, SENTENCES
@@ -125,7 +125,7 @@ def draw_with_guide(suite: str, folder: Path | str = "") -> tuple[Path, Path]:
     Field Guide that it is about, where they are not there; returns both folders.
     """
     edition = edition_of(suite)
-    guide = draw_field_guide(edition, project_path(_guide(edition)))
+    guide = drawn_guide(edition, project_path(_guide(edition)))
     return draw_suite(edition, folder or project_path(f"data/{suite}"), guide), guide
 
 
@@ -170,6 +170,6 @@ def _draw(suite: str, names: Mapping[str, Entry]) -> None:
     if MRAG_BENCH in names:
         draw_mrag_bench(edition, project_path(f"data/{_MRAG[edition]}"))
     if VISUAL_RAG in names:
-        draw_field_guide(edition, project_path(_guide(edition)))
+        drawn_guide(edition, project_path(_guide(edition)))
     if set(names) - {MRAG_BENCH, VISUAL_RAG}:
         draw_with_guide(suite)
