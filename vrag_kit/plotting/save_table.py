@@ -26,8 +26,8 @@ def save_table(
     `tabular` with the rules of booktabs and numbers with `decimals`, to be put by
     \\input into a `table` of yours; what is longer than a page is a `longtable`, to stand
     outside of one. All text in it is escaped. `load_results` leaves such a CSV out: its
-    cells are for reading. Raises `VragError` when the folder cannot
-    be written. In a forecast nothing is written.
+    cells are for reading. Raises `VragError` when the folder cannot be written. In a
+    forecast nothing is written.
     """
     if current_forecast():
         return
