@@ -5,6 +5,7 @@ conversation ends, and how much of an answer counts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -116,8 +117,11 @@ def test_a_turn_that_is_missing_or_there_twice_is_refused_before_anything_is_ask
     first, second, third = contexts_of(talks)
     with pytest.raises(VragError, match=r"conversation 'a', mm_llm .*: turn 1 is not among"):
         ask(server, talks, [first, third], tmp_path, OWN)
-    with pytest.raises(VragError, match=r"turn 1 is there twice, as query 'a-1' and 'a-1'"):
-        ask(server, talks, [first, second, second], tmp_path, OWN)
+    again = replace(talks.queries["a-1"], query_id="again")
+    talks = replace(talks, queries={**talks.queries, "again": again})
+    other = replace(second, query_id="again")
+    with pytest.raises(VragError, match=r"turn 1 is there twice, as query 'a-1' and 'again'"):
+        ask(server, talks, [first, second, other], tmp_path, OWN)
     assert bodies(server) == []
 
 
