@@ -124,6 +124,7 @@ def test_it_stands_in_the_table_the_tests_and_the_figure_of_02() -> None:
         ("mine:rpb", r"has no function 'rpb'; it has rbp. Did you mean 'mine:rbp'\?"),
         ("mine:BASE", "has no function 'BASE'; it has rbp"),
         ("mein:rbp", r"no module 'mein'.* Did you mean 'mine:rbp'\?"),
+        ("mine.py:rbp", r"'mine.py' is a file; .* without \.py\. Did you mean 'mine:rbp'\?"),
         ("recal", 'expected one of recall, ndcg, .* or a function of your own: "module:function"'),
         (3, "metric 3: expected one of"),
         (lambda relevant, n_relevant: 0.5, "has no name of its own; expected a function of a"),
@@ -163,7 +164,7 @@ def test_one_of_the_kits_is_there_already_and_a_line_says_so(
         ("2.0", "it gave 2.0; .* nothing to measure. Divide it by the most that it can be.$"),
         ("-1", "it gave -1; expected a number from 0 to 1"),
         ("'high'", "it gave 'high'; expected a number from 0 to 1"),
-        ("None", "it gave None; expected a number from 0 to 1, .* is nothing to measure.$"),
+        ("None", r"it gave None; expected a number from 0 to 1, .* measure\. Has it a `return` at"),
         ("float('inf')", "it gave inf; expected a number"),
         (
             "1 / 0",

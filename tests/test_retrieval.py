@@ -572,8 +572,9 @@ def test_an_unknown_model_is_refused_with_what_there_is(spec: str, words: str) -
 
 
 def test_a_device_that_is_not_there_is_refused_with_what_to_do(checkpoint: Build) -> None:
-    with pytest.raises(VragError, match=r"device 'warp' cannot be used on this machine.*\"cpu\""):
-        load_open_clip(str(checkpoint()), device="warp")
+    words = r"device 'gpu' cannot be used on this machine \(expected \"cuda\", .* \"mps\".*\"cpu\""
+    with pytest.raises(VragError, match=words):
+        load_open_clip(str(checkpoint()), device="gpu")
 
 
 def test_a_checkpoint_without_weights_is_refused(checkpoint: Build) -> None:

@@ -54,9 +54,12 @@ def check_device(device: str) -> None:
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
+        words = str(error).splitlines()[0]
+        if words.startswith("Expected one of"):  # of which torch lists all that it ever had
+            words = 'expected "cuda", "cuda:1" for the second card, "mps" on a Mac, or "cpu"'
         raise VragError(
-            f"device {device!r} cannot be used on this machine ({str(error).splitlines()[0]}). Set"
-            ' the parameter `device` to "cpu".'
+            f"device {device!r} cannot be used on this machine ({words}). Set the parameter"
+            ' `device` to "cpu".'
         ) from error
 
 

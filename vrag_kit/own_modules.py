@@ -118,6 +118,12 @@ def _no_such(spec: str, module: ModuleType, kind: str, there: Sequence[str], own
 def _no_module(path: str, name: str, lacking: str, owner: str) -> str:
     """What to say where the module, or a package above it, is not there."""
     *packages, last = lacking.split(".")
+    if last == "py" and packages:
+        module = ".".join(packages)
+        return (
+            f"{owner}: {path!r} is a file; expected the name of its module, without .py. Did you"
+            f" mean '{module}:{name}'?"
+        )
     above = ".".join(packages)
     package = find_spec(above) if above else None
     places = [project_root()]

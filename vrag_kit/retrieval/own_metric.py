@@ -89,6 +89,7 @@ def _share(found: object, where: str) -> float:
         return value
     if not -_ROUNDING <= value <= 1 + _ROUNDING:
         hint = " Divide it by the most that it can be." if number and value > 1 else ""
+        hint = " Has it a `return` at its end?" if found is None else hint
         raise VragError(
             f"{where}: it gave {found!r}; expected a number from 0 to 1, or NaN where there is"
             f" nothing to measure.{hint}"
