@@ -36,5 +36,7 @@ def flags_figure(flags: pd.DataFrame) -> Figure:
     axis.invert_yaxis()
     axis.set(xlabel="flagged questions (%); bars: 95 % intervals", xlim=(0, 100))
     axis.grid(axis="y", visible=False)
-    figure.legend(title="flagged by", loc="outside lower center", ncols=3, fontsize=9)
+    legend = figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    legend.set_title("flagged by")
+    legend.get_title().set_fontsize(9)
     return figure
