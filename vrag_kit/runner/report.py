@@ -74,10 +74,13 @@ def _page(plans: Sequence[Plan], chapters: Sequence[Chapter]) -> str:
                 if name in settings:
                     benchmarks[title_of(settings[name])] = None
             if "figures_dir" in settings:
-                figures = project_path(settings["figures_dir"])
-                results[settings["figures_dir"]] = _results(figures)
+                figures = settings["figures_dir"]
                 paper = name_of(notebook).partition("/")[0]
-                claims[f"{paper}, {settings['figures_dir']}"] = _claims(paper, figures)
+                title = f"{paper}, {figures}"
+                if figures not in results:
+                    results[figures] = _results(project_path(figures))
+                if title not in claims:
+                    claims[title] = _claims(paper, project_path(figures))
     template = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
