@@ -393,10 +393,20 @@ def test_what_is_wrong_with_ones_own_pictures_and_questions_is_told_with_their_o
     file.write_text(yaml.safe_dump(values), encoding="utf-8")
     (told,) = check_parameters(file)[1]
     assert f": {questions} line 3: found the species 'anlo'" in told
+    (things / "anlo").mkdir()
+    for number in range(3):
+        (things / "anlo" / f"{number}.HEIC").write_bytes(b"heic")
+    (things / "moth" / "4.heic").write_bytes(b"heic")
+    told, (fault,) = check_parameters(file)
+    words = "anlo/ has 3 files, none of them .jpg, .jpeg, .png, .webp (3 .heic)"
+    assert f"line 3: found the species 'anlo', but {words}: convert them." in fault
+    there = len(list((things / "moth").iterdir()))
+    words = f"{words}; moth/ has {there} files, of which 1 .heic are passed over"
+    assert any(words in line for line in told), told
     (things / "moth" / "bad.jpg").write_text("no picture", encoding="utf-8")
     told, _ = check_parameters(file)[1]
     assert f"{things / 'moth' / 'bad.jpg'}: no picture, though it is called like one" in told
-    assert f"so are 1 of the {len(list(things.glob('*/*')))} files" in told
+    assert f"so are 1 of the {len(list(things.glob('*/*.jpg')))} files" in told
 
 
 def test_a_model_is_called_by_its_name_in_a_forecast(parameters: Callable[..., Path]) -> None:
@@ -425,6 +435,12 @@ def test_what_is_larger_than_a_pool_is_told_for_each_notebook(
     (told,) = [line for line in found if " is cut to " in line]
     assert re.fullmatch(rf"{notebook}: k = 999 is cut to \d+: query .* that are no clue", told)
     assert missing == []
+
+
+def test_a_notebook_is_no_parameter_file_and_what_runs_it_is_told() -> None:
+    words = r"00_tour\.ipynb: this is a notebook; .* `papermill .*`notebooks: \[00_tour\]`"
+    with pytest.raises(VragError, match=words):
+        read_parameters(ROOT / "notebooks" / "00_tour.ipynb")
 
 
 def test_a_name_that_is_given_twice_and_a_wrong_indentation_are_named_with_their_line(

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from sklearn.metrics import cohen_kappa_score
 
 from vrag_kit.benchmarks import load_visual_rag
@@ -26,8 +27,10 @@ from vrag_kit.building.overview import (
     suggestions,
 )
 from vrag_kit.errors import VragError
+from vrag_kit.runner.parameters import declared
 from vrag_kit.runner.plan import read_plan
 
+ROOT = Path(__file__).parents[1]
 Say = Callable[..., None]
 
 
@@ -363,6 +366,13 @@ def test_two_logs_of_one_name_are_refused(say: Say, tmp_path: Path, tree: Path) 
         )
 
 
+def test_who_has_not_ticked_yet_is_named(say: Say, tmp_path: Path, tree: Path) -> None:
+    say("ada", "q", "a", "black")
+    words = "ben.jsonl: nobody has ticked as ben yet. Open the notebook with the"
+    with pytest.raises(VragError, match=rf"{words} parameter annotator: ben, or take the file off"):
+        read_logs([tmp_path / "ada.jsonl", tmp_path / "ben.jsonl"], asked("q"), read_folders(tree))
+
+
 def test_no_benchmark_is_written_where_nothing_is_kept_or_another_one_lies_and_that_stays(
     say: Say, logs: Callable[..., list[AnnotationLog]], write: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -415,12 +425,11 @@ def test_the_parameter_file_is_one_that_the_notebooks_accept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     say("anna", "q", "a", "black")
-    parameters = write(
-        decide(asked("q"), logs("anna")), "geese", articles=tmp_path / "articles"
-    ).with_name("geese.yaml")
-    monkeypatch.chdir(Path(__file__).parents[1])
-    given = {notebook.stem[:2]: values for notebook, values in read_plan(parameters).given.items()}
-    assert given["02"] == {
+    parameters = write(decide(asked("q"), logs("anna")), "geese").with_name("geese.yaml")
+    monkeypatch.chdir(ROOT)
+    plan = read_plan(parameters)
+    given = {notebook.stem: values for notebook, values in plan.given.items()}
+    assert given["02_retriever_comparison"] == {
         "data": {
             "name": "Geese: wild & <tame>",
             "annotations": str(tmp_path / "geese" / "annotations.jsonl"),
@@ -428,9 +437,64 @@ def test_the_parameter_file_is_one_that_the_notebooks_accept(
         },
         "figures_dir": "runs/figures-geese",
         "trec_dir": "runs/trec-geese",
+        "retrievers": ["field-guide-clip-64", "field-guide-clip-32"],
     }
-    assert given["00"]["query_number"] == 0
-    assert given["09"]["articles"] == "(not given)"  # as there is no list of species
+    assert given["00_tour"]["query_number"] == 0
+    text = parameters.read_text(encoding="utf-8")
+    others = dict(re.findall(r"^# (\d\d_\w+): (.+)$", text, re.MULTILINE))
+    every = {file.stem for file in (ROOT / "notebooks" / "visual_rag").glob("[0-9]*.ipynb")}
+    assert given.keys() | others.keys() == {*every, "00_tour"}
+    assert {name[:2] for name in others} == {"06", "07", "08", "09", "12", "16", "17"}
+    assert others["06_number_of_clues"] == "no question has two clues, and another image"
+    assert others["07_easy_negatives"] == "there is one species alone"
+
+
+def test_it_asks_for_as_many_clues_as_there_are_and_names_articles_where_they_are(
+    say: Say,
+    logs: Callable[..., list[AnnotationLog]],
+    write: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    say("anna", "q", "ab", "black")
+    where = {"articles": tmp_path / "articles", "species": tmp_path / "categories.json"}
+    decisions = decide(asked("q"), logs("anna"), limit=0.5)
+    parameters = write(decisions, "geese", **where).with_name("geese.yaml")
+    monkeypatch.chdir(ROOT)
+    given = {notebook.stem[:2]: values for notebook, values in read_plan(parameters).given.items()}
+    assert given["06"]["most_clues"] == 2
+    assert given["09"]["articles"] == {
+        "pages": str(tmp_path / "articles"),
+        "species_list": str(tmp_path / "categories.json"),
+    }
+    assert given["09"]["text_retriever"] == "field-guide-clip-64"
+    assert "07" not in given
+
+
+def test_it_names_the_notebooks_own_models_as_ones_for_the_field_guide_until_somebody_names_theirs(
+    say: Say,
+    logs: Callable[..., list[AnnotationLog]],
+    write: Callable[..., Path],
+) -> None:
+    say("anna", "q", "a", "black")
+    decisions = decide(asked("q"), logs("anna"))
+    parameters = write(decisions).with_name("mine.yaml")
+    text = parameters.read_text(encoding="utf-8")
+    assert "# These small models know the drawn Field Guide alone" in text
+    values = yaml.safe_load(text)
+    notebooks = ROOT / "notebooks"
+    for name, notebook in (
+        ("models", "visual_rag/03_baselines"),
+        ("answerer", "00_tour"),
+        ("retrievers", "visual_rag/02_retriever_comparison"),
+        ("retriever", "visual_rag/04_top_k_vs_one_in_k"),
+    ):
+        assert values[name] == declared(notebooks / f"{notebook}.ipynb")[name]
+    mine = {**values, "models": ["gpt-4o@openai"], "run_with": {"device": "cuda"}}
+    parameters.write_text(yaml.safe_dump(mine), encoding="utf-8")
+    write(decisions)
+    again = yaml.safe_load(parameters.read_text(encoding="utf-8"))
+    assert again == mine
 
 
 def test_suggested_questions_are_listed_with_who_and_where(

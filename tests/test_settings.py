@@ -183,7 +183,12 @@ def test_a_k_beyond_the_pool_is_cut_and_said(capsys: pytest.CaptureFixture[str])
     b = benchmark(2, 10)
     contexts = top_k(b, perfect_run(b.qrels), ks=[5, 10, 15, 20], full_depth=True)
     assert {context.k for context in contexts} == {5, 10, 12}
-    words = "k = 15, 20 is cut to 12: the run holds 12 documents for query 'q1'\n"
+    words = "k = 15, 20 is cut to 12: the run holds 12 documents for query 'q1', all that it has:"
+    by_construction = " at k = 12 its recall and hit are 100 % by construction\n"
+    assert capsys.readouterr().out == words + by_construction
+    shallow = perfect_run(b.qrels).query("rank <= 11")
+    top_k(b, shallow, ks=[12], full_depth=True)
+    words = "k = 12 is cut to 11: the run holds 11 documents for query 'q1'\n"
     assert capsys.readouterr().out == words
     assert {context.k for context in one_in_k(b, ks=[3, 20])} == {3, 11}
     words = "k = 20 is cut to 11: query 'q1' has 10 images that are no clue\n"
@@ -289,7 +294,7 @@ def test_queries_with_too_few_clues_are_left_out_for_every_m_alike() -> None:
     assert list(enough_clues(fewer, 3).queries) == ["q1"]
     with pytest.raises(VragError, match="'q2' has 1 clues, fewer than the 3"):
         m_gt(fewer, ms=[3])
-    with pytest.raises(VragError, match="the most are 3"):
+    with pytest.raises(VragError, match=r"the most are 3\. Ask for 3 at most, .*`most_clues: 3`"):
         enough_clues(fewer, 4)
 
 

@@ -43,9 +43,15 @@ def read_logs(
 
     A question that was reworded after it was annotated is another one: its ticks were
     for the old words. Images that were added to a folder since are not "no clue"; they
-    have no label, which is told too. Raises `VragError` as `read_log`, and when two
-    logs are of one annotator.
+    have no label, which is told too. Raises `VragError` as `read_log`, when a
+    file is not there yet, and when two logs are of one annotator.
     """
+    for file in map(Path, paths):
+        if not file.exists():
+            raise VragError(
+                f"{file}: nobody has ticked as {file.stem} yet. Open the notebook with the"
+                f" parameter annotator: {file.stem}, or take the file off annotations_made."
+            )
     logs = [read_log(path) for path in paths]
     by_annotator: dict[str, Path | str] = {}
     for path, log in zip(paths, logs, strict=True):

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.building.agreement import (
     agreed_labels,
     answers_differ,
@@ -26,6 +27,7 @@ from vrag_kit.building.agreement import (
     split_answers,
 )
 from vrag_kit.building.log import AnnotationLog, Vote
+from vrag_kit.building.parameter_file import parameter_file
 from vrag_kit.building.presence import MOST_CLUES
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -43,12 +45,6 @@ FATES = (
     "dropped before",
 )
 """What can become of a question; those further back are decided earlier."""
-
-NOT_GIVEN = "(not given)"
-"""In a parameter file: further data that some notebooks need and this benchmark does
-not have; they fail alone, and name it.
-"""
-_MORE = ("articles", "other_corpus", "webqa")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,37 +100,29 @@ def write_benchmark(
     """Write the questions that are kept to <folder>/annotations.jsonl (Visual-RAG,
     version 2), and beside it a parameter file for `vrag run`; returns the former.
 
-    The parameter file is named as the folder. It tells where images, articles and names
-    are; what else the notebooks need keeps its defaults. Raises `VragError` when no
-    question is kept, when the folder holds a benchmark over other images, and when it
-    cannot be written; what is there stays.
+    The parameter file is named as the folder; see `parameter_file`. Raises `VragError`
+    when no question is kept, when the folder holds a benchmark over other images, and
+    when it cannot be written; what is there stays.
     """
     folder = Path(folder)
     annotations, parameters = folder / "annotations.jsonl", folder / f"{folder.name}.yaml"
     kept = _kept(decisions, annotations)
     lines = [json.dumps(_row(each), ensure_ascii=False) + "\n" for each in kept]
     data = {"annotations": shown(annotations), "image_root": shown(image_root), "name": name}
-    texts = {}
+    where: Json = {"data": data}
     if articles and species:
-        texts["articles"] = {"pages": shown(articles), "species_list": shown(species)}
-    values = {
-        "notebooks": ["00_tour", "visual_rag"],
-        "data": data,
-        **dict.fromkeys(_MORE, NOT_GIVEN),
-        **texts,
-        "query_number": 0,
-        "figures_dir": f"runs/figures-{folder.name}",
-        "trec_dir": f"runs/trec-{folder.name}",
-    }
+        where["articles"] = {"pages": shown(articles), "species_list": shown(species)}
     try:
-        before = _images_before(parameters)
-        if before not in (None, data["image_root"]):
+        before = _before(parameters)
+        images = before.get("data", before).get("image_root")
+        if before and images != data["image_root"]:
             raise VragError(
-                f"{folder}: holds a benchmark over {before!r}; this one is over"
+                f"{folder}: holds a benchmark over {str(images)!r}; this one is over"
                 f" {data['image_root']!r}. Choose another folder for it."
             )
         write_file(annotations, "".join(lines))
-        write_file(parameters, yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
+        benchmark = load_visual_rag(annotations, image_root)
+        write_file(parameters, parameter_file(benchmark, folder.name, where, before))
     except OSError as error:
         raise VragError(
             f"{folder}: the benchmark cannot be written ({error.strerror}). Choose another folder,"
@@ -170,13 +158,12 @@ def _row(decision: Decision) -> dict[str, object]:
     }
 
 
-def _images_before(parameters: Path) -> str | None:
-    """The image folder of the benchmark that a parameter file is beside; None without."""
+def _before(parameters: Path) -> Json:
+    """The values of the parameter file that is there; {} without one."""
     if not parameters.is_file():
-        return None
+        return {}
     values: Json = yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}
-    data: Json = values.get("data", values)
-    return str(data.get("image_root"))
+    return values
 
 
 @dataclass(frozen=True, slots=True)

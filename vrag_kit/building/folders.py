@@ -5,15 +5,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from vrag_kit.benchmarks.images import SUFFIXES, list_images
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import note
 
 # NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species
 _INATURALIST = re.compile(r"\d+_(?:[A-Z][^_]*_){6}[^_].*")
+_NAMED = 3
+"""Folders that are named where files in several are passed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,8 @@ def read_folders(
 ) -> list[SpeciesFolder]:
     """The folders in `image_root` that hold pictures, by name.
 
-    `common_names` maps scientific to common names, as `read_species` does.
+    `common_names` maps scientific to common names, as `read_species` does. Files that do
+    not end as pictures do are passed over, and a printed line says so.
 
     Raises `VragError` when the folder is missing or holds no such folder, when two of
     them are of one species, and for a name with white space, which TREC files cannot
@@ -55,17 +60,22 @@ def read_folders(
             f"{root}: no such folder; expected the one that holds a folder of pictures for each"
             " species."
         )
-    found = [
-        _read(folder, common_names or {})
+    subfolders = [
+        folder
         for folder in sorted(root.iterdir())
         if folder.is_dir() and not folder.name.startswith(".")
     ]
+    found = [_read(folder, common_names or {}) for folder in subfolders]
     kept = [folder for folder in found if folder.images]
+    passed = [words for folder in subfolders if (words := passed_over(folder))]
     if not kept:
+        others = f" {_in_all(passed)}." if passed else ""
         raise VragError(
             f"{root}: found {len(found)} folders, none with pictures ({', '.join(SUFFIXES)});"
-            " expected <species>/<picture>. Is this one folder too high or too low?"
+            f" expected <species>/<picture>. Is this one folder too high or too low?{others}"
         )
+    if passed:
+        note(_in_all(passed))
     names: dict[str, str] = {}
     for folder in kept:
         if folder.scientific in names:
@@ -99,3 +109,26 @@ def _read(folder: Path, common_names: Mapping[str, str]) -> SpeciesFolder:
         lineage=tuple(ranks[:5]),
         images=tuple(f"{folder.name}/{path.name}" for path in list_images(folder)),
     )
+
+
+def passed_over(folder: Path) -> str:
+    """What of a folder is passed over, as "moth/ has 3 files, none of them .jpg, …
+    (.heic)"; "" where all of its files end as pictures do. Hidden ones do not count.
+    """
+    files = [path for path in folder.iterdir() if path.is_file() and path.name[0] != "."]
+    others = [path for path in files if path.suffix.lower() not in SUFFIXES]
+    if not others:
+        return ""
+    endings = Counter(path.suffix.lower() or "no ending" for path in others)
+    told = ", ".join(f"{count:,} {ending}" for ending, count in endings.most_common())
+    if len(others) < len(files):
+        return f"{folder.name}/ has {len(files):,} files, of which {told} are passed over"
+    return f"{folder.name}/ has {len(files):,} files, none of them {', '.join(SUFFIXES)} ({told})"
+
+
+def _in_all(passed: Sequence[str]) -> str:
+    """The first few lines of `passed_over`, how many more there are, and what to do."""
+    more = len(passed) - _NAMED
+    rest = f", and so in {more:,} more folders" if more > 0 else ""
+    words = "; ".join(passed[:_NAMED])
+    return f"{words}{rest}: convert what should count to .jpg or .png"

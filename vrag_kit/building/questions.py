@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.benchmarks.visual_rag import query_id_of
-from vrag_kit.building.folders import SpeciesFolder
+from vrag_kit.building.folders import SpeciesFolder, passed_over
 from vrag_kit.building.writing import COLUMNS
 from vrag_kit.errors import VragError
 from vrag_kit.tables import read_rows, write_rows
@@ -123,6 +123,8 @@ def _checked(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -
     """The row with question_id, folder and common name filled in."""
     folder = known.get(row["species"])
     if folder is None:
+        if words := _without_pictures(row["species"], known):
+            raise VragError(f"{where}: found the species {row['species']!r}, but {words}.")
         names = dict.fromkeys(folder.scientific for folder in known.values())
         near = get_close_matches(row["species"], names, 3) or list(names)[:3]
         raise VragError(
@@ -143,3 +145,14 @@ def _checked(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -
     question_id = query_id_of(folder.scientific, row["question"]) if row["question"] else ""
     of_folder = {"species": folder.scientific, "folder": folder.name, "common": folder.common}
     return {**row, **of_folder, "question_id": question_id}
+
+
+def _without_pictures(species: str, known: dict[str, SpeciesFolder]) -> str:
+    """What is wrong with the folder of a species that is there without a picture; ""
+    where there is none.
+    """
+    root = next(iter(known.values())).root
+    for name in (species, species.replace(" ", "_")):
+        if name and (root / name).is_dir() and (words := passed_over(root / name)):
+            return f"{words}: convert them"
+    return ""

@@ -15,7 +15,7 @@ from itertools import chain, product, zip_longest
 
 import pandas as pd
 
-from vrag_kit.depths import cut_to
+from vrag_kit.depths import cut_to, held
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark, Context
@@ -92,7 +92,7 @@ def top_k(
                 f"the run holds no document for query {fewest!r}, so there is no k to compare all"
                 " queries at. Leave the query out with `benchmark.subset(query_ids)`."
             )
-        ks = cut_to(ks, depth, f"the run holds {depth} documents for query {fewest!r}")
+        ks = cut_to(ks, depth, held("the run", depth, benchmark, fewest))
     contexts = []
     for query_id in benchmark.queries:
         for k in ks:
@@ -234,7 +234,8 @@ def enough_clues(benchmark: Benchmark, m: int) -> Benchmark:
     if not kept:
         most = max(len(benchmark.relevant(query_id)) for query_id in benchmark.queries)
         raise VragError(
-            f"no query of {benchmark.name} has {m} clues; the most are {most}. Ask for fewer."
+            f"no query of {benchmark.name} has {m} clues; the most are {most}. Ask for"
+            f" {most} at most, in a parameter file by `most_clues: {most}`."
         )
     return benchmark.subset(kept)
 

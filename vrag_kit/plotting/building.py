@@ -25,9 +25,15 @@ def building_figure(
 ) -> Figure:
     """Bars of the species and of the questions that are left, each kind on an axis of
     its own, and a point for each question that was annotated, with the limit on its
-    clue rate dashed; from `funnel` and `decisions_table`.
+    clue rate dashed, unless the coarse filter looked at none of those; from `funnel` and
+    `decisions_table`.
     """
-    figure, (axes,) = new_figure(1, 3, (14, 4.8), width_ratios=(0.75, 1, 1.1))
+    labelled = decisions[decisions["estimated"].notna() & decisions["clue_rate"].notna()]
+    if len(labelled):
+        figure, (axes,) = new_figure(1, 3, (14, 4.8), width_ratios=(0.75, 1, 1.1))
+        _rates(axes[2], labelled, limit)
+    else:
+        figure, (axes,) = new_figure(1, 2, (9.5, 4.8), width_ratios=(0.75, 1))
     for axis, (what, color) in zip(axes, _COLORS.items(), strict=False):
         part = steps[steps["what"] == what]
         bars = axis.barh(part["step"], part["n"], color=color, height=0.7)
@@ -37,15 +43,15 @@ def building_figure(
         axis.grid(axis="y", visible=False)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.margins(x=0.12)
-    labelled = decisions[decisions["estimated"].notna() & decisions["clue_rate"].notna()]
-    _rates(axes[2], labelled, limit)
     dropped = int((labelled["fate"] == "dropped by the filter").sum())
-    figure.supxlabel(
-        f"{name}: n = {len(decisions)} questions written; at right the {len(labelled)} that both"
-        f" the coarse filter and annotators\nlooked at, {dropped} of them dropped by the filter;"
-        f" dashed: the limit of {100 * limit:g} %; grey line: both say the same",
-        fontsize=9,
+    words = (
+        f"; at right the {len(labelled)} that both the coarse filter and annotators\nlooked at,"
+        f" {dropped} of them dropped by the filter; dashed: the limit of {100 * limit:g} %; grey"
+        " line: both say the same"
+        if len(labelled)
+        else "; annotators looked at none that a coarse filter looked at"
     )
+    figure.supxlabel(f"{name}: n = {len(decisions)} questions written{words}", fontsize=9)
     return figure
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.depths import cut_to
+from vrag_kit.depths import cut_to, held
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import Forecast, current_forecast, note
 from vrag_kit.options import Entry, check_list
@@ -192,10 +192,10 @@ def _within(
     """The cut-offs, none larger than what a run holds for every query."""
     found = run["query_id"].value_counts().reindex(list(benchmark.queries), fill_value=0)
     query_id, depth = str(found.idxmin()), int(found.min())
-    held = f"the run of {name} holds {depth} documents for query {query_id!r}"
+    words = held(f"the run of {name}", depth, benchmark, query_id)
     if not depth:
         raise VragError(
-            f"{held}, so there is no cut-off to compare all queries at. Leave the query out with"
+            f"{words}, so there is no cut-off to compare all queries at. Leave the query out with"
             " `benchmark.subset(query_ids)`."
         )
-    return cut_to(cutoffs, depth, held)
+    return cut_to(cutoffs, depth, words)

@@ -44,6 +44,12 @@ def read_parameters(path: Path) -> dict[str, Any]:
     """Read a flat YAML file of parameters; raises `VragError` when it is missing, not
     YAML, or not flat.
     """
+    if path.suffix == ".ipynb":
+        raise VragError(
+            f"{path}: this is a notebook; expected a YAML file of parameters. Run it with"
+            f" `papermill {path} out.ipynb`, or write a file p.yaml with the line"
+            f" `{SERVES}: [{path.stem}]` and `vrag run p.yaml`."
+        )
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), _UniqueNames) or {}  # a SafeLoader
     except IsADirectoryError as error:

@@ -22,6 +22,9 @@ from vrag_kit.runner.parameters import SERVES, read_parameters, subsets
 from vrag_kit.runner.twins import twins
 from vrag_kit.workspace import project_root
 
+_NOT_GIVEN = "(not given)"
+"""Data in parameter files that 20_build_a_benchmark wrote before it listed notebooks."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -105,12 +108,11 @@ def _wrong_names(values: Mapping[str, Any], where: Path) -> list[str]:
     """Names of data that is not drawn, told before a notebook runs into them; what a built
     benchmark has not got, only those notebooks miss that need it.
     """
-    from vrag_kit.building.deciding import NOT_GIVEN
     from vrag_kit.fieldguide.checking import check_source  # heavy: it can draw
 
     faults = []
     for parameter, value in values.items():
-        if isinstance(value, str | Mapping) and value not in ("", NOT_GIVEN):
+        if isinstance(value, str | Mapping) and value not in ("", _NOT_GIVEN):
             try:
                 check_source(parameter, value)
             except VragError as error:

@@ -1,4 +1,6 @@
-"""How many images a question each notebook takes, beside what a benchmark has."""
+"""How many images a question each notebook takes, beside what a benchmark has; which
+notebooks run on one of one's own.
+"""
 
 from __future__ import annotations
 
@@ -48,13 +50,7 @@ def pools_needed(
     has_candidates and has_non_clues, the fewest of a question here; and cut, whether its
     k end earlier. The other notebooks take a clue and a non-clue at most.
     """
-    candidates, non_clues = [], []
-    for query_id in benchmark.queries:
-        pool = benchmark.candidates(query_id)
-        shown = set(benchmark.corpus if pool is None else pool)
-        shown -= benchmark.left_out.get(query_id, frozenset())
-        candidates.append(len(shown))
-        non_clues.append(len(shown - set(benchmark.relevant(query_id))))
+    candidates, non_clues = _pools(benchmark)
     rows = [
         (name, needed.candidates, needed.non_clues, min(candidates), min(non_clues))
         for name, needed in _needed(ks, cutoffs).items()
@@ -63,3 +59,54 @@ def pools_needed(
     table = pd.DataFrame(rows, columns=columns)
     few = table["candidates"] > table["has_candidates"]
     return table.assign(cut=few | (table["non_clues"] > table["has_non_clues"]))
+
+
+def most_clues(benchmark: Benchmark) -> int:
+    """The most clues that `06_number_of_clues` can show a question here, among other
+    images too, and at most the three of its own parameter.
+    """
+    clues = max(len(benchmark.relevant(query_id)) for query_id in benchmark.queries)
+    return min(3, clues, 1 + min(_pools(benchmark)[1]))
+
+
+def why_not(benchmark: Benchmark, *, articles: bool = False) -> dict[str, str]:
+    """Each notebook of this paper, the tour first → why it cannot run on a benchmark of
+    one's own that has its `articles` or not, and no other data; "" where it can.
+    """
+    clues_alone = "" if min(_pools(benchmark)[1]) else "a question has no image that is no clue"
+    one_species = "" if len(set(benchmark.groups.values())) > 1 else "there is one species alone"
+    one_clue = "" if most_clues(benchmark) > 1 else "no question has two clues, and another image"
+    return {
+        "00_tour": clues_alone,
+        "01_benchmark_statistics": "",
+        "02_retriever_comparison": "",
+        "03_baselines": clues_alone,
+        "04_top_k_vs_one_in_k": clues_alone,
+        "05_gcue_curves": clues_alone,
+        "06_number_of_clues": one_clue,
+        "07_easy_negatives": clues_alone or one_species,
+        "08_inat24_corpus": "needs a second corpus, other_corpus: {name, images}",
+        "09_wikipedia_text_rag": "" if articles else "needs articles: {pages, species_list}",
+        "10_abstention": clues_alone,
+        "11_judge_agreement": clues_alone,
+        "12_webqa_captions": "needs another data set, webqa: {name, annotations, images}",
+        "13_rouge": clues_alone,
+        "14_error_cases": "",
+        "15_error_budget": clues_alone,
+        "16_paper_audit": "is about what the paper prints, with any data the same",
+        "17_evidence_swap": "draws clues again with other values, the Field Guide's alone",
+        "18_why_distractors_hurt": clues_alone,
+        "19_abstention_as_detection": clues_alone,
+    }
+
+
+def _pools(benchmark: Benchmark) -> tuple[list[int], list[int]]:
+    """Of each question, how many candidates it has, and how many of them are no clue."""
+    candidates, non_clues = [], []
+    for query_id in benchmark.queries:
+        pool = benchmark.candidates(query_id)
+        shown = set(benchmark.corpus if pool is None else pool)
+        shown -= benchmark.left_out.get(query_id, frozenset())
+        candidates.append(len(shown))
+        non_clues.append(len(shown - set(benchmark.relevant(query_id))))
+    return candidates, non_clues

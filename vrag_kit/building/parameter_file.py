@@ -1,0 +1,87 @@
+"""The parameter file beside a benchmark of one's own: the notebooks that run on it, and
+what they are given.
+"""
+
+from __future__ import annotations
+
+import yaml
+
+from vrag_kit.plain import Json, JsonView
+from vrag_kit.types import Benchmark
+
+MODELS: JsonView = {
+    "models": ["field-guide-vlm-few", "field-guide-vlm-many"],
+    "answerer": "field-guide-vlm-many",
+    "retrievers": ["field-guide-clip-64", "field-guide-clip-32"],
+    "retriever": "field-guide-clip-64",
+    "text_retriever": "field-guide-clip-64",
+}
+"""The notebooks' own."""
+_STAY = (*MODELS, "judge", "run_with")
+_FOR = {
+    "query_number": "00_tour",
+    "answerer": "00_tour",
+    "retriever": "04_top_k_vs_one_in_k",
+    "most_clues": "06_number_of_clues",
+    "articles": "09_wikipedia_text_rag",
+    "text_retriever": "09_wikipedia_text_rag",
+}
+"""Parameter → the notebook without which it is not in the file."""
+_ABOVE = """\
+# 20_build_a_benchmark writes this file anew whenever it runs. What you change of models,
+# retrievers, judge and run_with stays; for other changes copy the file.
+"""
+_BY_WHOM = """\
+# These small models know the drawn Field Guide alone: what they say of other pictures means
+# nothing. Put your own in their place, such as Qwen/Qwen2.5-VL-7B-Instruct for answers and
+# ViT-L-14-336-quickgelu/openai for retrieval; params/visual_rag/one_gpu.yaml shows how.
+"""
+
+
+def parameter_file(benchmark: Benchmark, name: str, data: JsonView, before: JsonView) -> str:
+    """The text of a parameter file for `vrag run`: the notebooks that run on the
+    benchmark (the others in a comment, each with its reason), `data` (where it is, and
+    articles where there are any), and the notebooks' own models, or those of `before`,
+    the values of the file that is replaced. Results go to folders that end with `name`.
+    """
+    from vrag_kit.papers.visual_rag.pools import most_clues, why_not  # heavy
+
+    reasons = why_not(benchmark, articles="articles" in data)
+    run = [book for book, reason in reasons.items() if not reason]
+    values = {
+        **data,
+        "query_number": 0,
+        "most_clues": most_clues(benchmark),
+        "figures_dir": f"runs/figures-{name}",
+        "trec_dir": f"runs/trec-{name}",
+    }
+    by_whom = {**MODELS, **{each: before[each] for each in _STAY if each in before}}
+    lines = [f"# {book}: {reason}" for book, reason in reasons.items() if reason]
+    return "".join(
+        (
+            _ABOVE,
+            _dumped({"notebooks": [_with_folder(book) for book in run]}),
+            "\n".join(["# Not on this list:", *lines, ""]),
+            _dumped(_taken(values, run)),
+            _BY_WHOM,
+            _dumped(_taken(by_whom, run)),
+        )
+    )
+
+
+def _taken(values: JsonView, run: list[str]) -> Json:
+    """Those that a notebook of the list declares."""
+    return {name: value for name, value in values.items() if _FOR.get(name, run[0]) in run}
+
+
+def _with_folder(book: str) -> str:
+    """A notebook's name as parameter files have it; the tour is in no folder."""
+    return book if book == "00_tour" else f"visual_rag/{book}"
+
+
+def _dumped(values: JsonView) -> str:
+    """As YAML, lists and mappings of plain values on a line."""
+    text: str = yaml.safe_dump(
+        dict(values), sort_keys=False, allow_unicode=True, default_flow_style=None, width=98
+    )
+    return text
