@@ -429,5 +429,7 @@ def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_bot
     assert "n = 4 questions written; at right the 2 that both" in figure.get_supxlabel()
     without_filter = building_figure(steps, decisions.assign(estimated=np.nan), 0.25, "toy")
     assert len(without_filter.axes) == 2
-    words = "toy: n = 4 questions written; annotators looked at none that a coarse filter looked at"
+    words = (
+        "toy: n = 4 questions written; none has a clue rate by both a coarse filter and annotators"
+    )
     assert without_filter.get_supxlabel() == words

@@ -9,7 +9,7 @@ import yaml
 from vrag_kit.plain import Json, JsonView
 from vrag_kit.types import Benchmark
 
-MODELS: JsonView = {
+_MODELS: JsonView = {
     "models": ["field-guide-vlm-few", "field-guide-vlm-many"],
     "answerer": "field-guide-vlm-many",
     "retrievers": ["field-guide-clip-64", "field-guide-clip-32"],
@@ -17,7 +17,7 @@ MODELS: JsonView = {
     "text_retriever": "field-guide-clip-64",
 }
 """The notebooks' own."""
-_STAY = (*MODELS, "judge", "run_with")
+_STAY = (*_MODELS, "judge", "run_with")
 _FOR = {
     "query_number": "00_tour",
     "answerer": "00_tour",
@@ -55,7 +55,7 @@ def parameter_file(benchmark: Benchmark, name: str, data: JsonView, before: Json
         "figures_dir": f"runs/figures-{name}",
         "trec_dir": f"runs/trec-{name}",
     }
-    by_whom = {**MODELS, **{each: before[each] for each in _STAY if each in before}}
+    by_whom = {**_MODELS, **{each: before[each] for each in _STAY if each in before}}
     lines = [f"# {book}: {reason}" for book, reason in reasons.items() if reason]
     return "".join(
         (

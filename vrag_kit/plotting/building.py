@@ -29,6 +29,7 @@ def building_figure(
     `decisions_table`.
     """
     labelled = decisions[decisions["estimated"].notna() & decisions["clue_rate"].notna()]
+    labelled = labelled[labelled["fate"].isin(list(_FATES))]
     if len(labelled):
         figure, (axes,) = new_figure(1, 3, (14, 4.8), width_ratios=(0.75, 1, 1.1))
         _rates(axes[2], labelled, limit)
@@ -49,7 +50,7 @@ def building_figure(
         f" {dropped} of them dropped by the filter; dashed: the limit of {100 * limit:g} %; grey"
         " line: both say the same"
         if len(labelled)
-        else "; annotators looked at none that a coarse filter looked at"
+        else "; none has a clue rate by both a coarse filter and annotators"
     )
     figure.supxlabel(f"{name}: n = {len(decisions)} questions written{words}", fontsize=9)
     return figure
