@@ -40,7 +40,7 @@ from vrag_kit.processes import new_workers
 from vrag_kit.progress import track
 
 _QUALITY = 88  # of the JPEG files
-_DRAWING = ("shapes", "traits", "views", "questions", "album", "pages", "guide")
+DRAWN_BY = ("shapes", "traits", "views", "questions", "album", "pages", "guide")
 """The modules that decide what a guide looks like, beside the organisms."""
 
 
@@ -61,7 +61,7 @@ def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = 
     wanted = {
         "edition": edition,
         **json.loads(json.dumps(asdict(EDITIONS[edition]))),
-        "drawn_by": hash_of_modules(_DRAWING),
+        "drawn_by": hash_of_modules(DRAWN_BY),
     }
     if _read_note(folder) == {**wanted, "complete": True} and companions_are_there(edition, folder):
         return folder
