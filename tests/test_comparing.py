@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from statsmodels.stats.contingency_tables import mcnemar
 from strange_server import StrangeServer
 from typer.testing import CliRunner
@@ -35,6 +36,7 @@ from vrag_kit.analysis import (
     summarise,
     with_stratum,
 )
+from vrag_kit.analysis.one_sided import only_one_side
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
@@ -44,6 +46,7 @@ from vrag_kit.papers.mrag_suite import ask_with_prompts
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.plotting import arms_figure
 from vrag_kit.plotting.save import plain_cells
+from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.comparing import Sides
 from vrag_kit.types import Benchmark
@@ -434,6 +437,88 @@ def test_no_claim_is_no_equality_and_says_what_could_have_been_seen(
     assert "That is no equality: so few questions could have shown none." in page
 
 
+def saved(place: Path, *tables: pd.DataFrame) -> Path:
+    """A folder of answers: of each table a notebook, 03 and those after it."""
+    few: dict[str, object] = {"question": "Which?", "references": "this", "store": "none"}
+    place.mkdir(parents=True)
+    for number, table in enumerate(tables, start=3):
+        lines = table.assign(answer_id="x", verdict="", relevant=[[]] * len(table), **few)
+        text = lines.to_json(orient="records", lines=True)
+        (place / f"0{number}_x.answers.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    return place
+
+
+def test_where_only_the_judge_differs_nothing_is_claimed_of_the_answers(tmp_path: Path) -> None:
+    a = noisy(0).assign(judged_by="rule", stratum=["wrong without an image"] * 60)
+    known = ["right without an image"] * 50 + ["wrong without an image"] * 10
+    b = a.assign(judged_by="mine:Generous", stratum=known, score=1.0)
+    folders = [str(saved(tmp_path / name, table)) for name, table in (("a", a), ("b", b))]
+    printed = compared(tmp_path / "out", *folders)
+    words = "Scored by different judges (rule / mine:Generous): this compares judges, not answers"
+    page = (tmp_path / "out/compare.html").read_text(encoding="utf-8")
+    assert words in printed
+    assert words in page
+    assert not re.search("shows? a difference", page)
+    (row,) = pd.read_csv(tmp_path / "out/compare.csv").to_dict("records")
+    assert (row["judge_a"], row["judge_b"]) == ("rule", "mine:Generous")
+    assert row["verdict"] == "judged otherwise"  # the p-value is below 0.001
+    assert row["p_holm"] < 0.001
+    pairs = paired_answers(a, b)
+    assert set(pairs["stratum"]) == {"A: wrong without an image"}  # whatever B's judge held
+    alike = paired_answers(a, b.assign(judged_by="rule"))
+    assert arm_differences(alike)["verdict"].iloc[-1] == "higher"
+    without = paired_answers(a.drop(columns="judged_by"), b)  # saved before judges were
+    assert "judge_a" not in arm_differences(without)
+    assert arm_differences(without)["verdict"].iloc[-1] == "higher"
+
+
+def test_judge_all_says_who_judged_and_a_comparison_names_that_judge(
+    judged: pd.DataFrame, figures: Path, tmp_path: Path
+) -> None:
+    assert set(judged["judged_by"]) == {"rule"}
+    printed = compared(tmp_path / "out", str(figures), "--a", "model=goose", "--b", "model=gander")
+    assert "Scored by rule, A and B alike." in printed
+
+
+def test_what_only_one_side_has_is_said(tmp_path: Path) -> None:
+    steady, moody = (noisy(seed).assign(model=name) for seed, name in ((0, "steady"), (1, "moody")))
+    a = saved(tmp_path / "a", pd.concat([steady, moody]), pd.concat([steady, moody]).assign(k=2))
+    b = saved(tmp_path / "b", steady[:59])
+    printed = compared(tmp_path / "out", str(a), str(b))
+    words = "only in A: moody (03, 04); steady in 04; 1 more, to 1 question"
+    assert f"not compared, {words}" in printed
+    assert "are both the same?" not in printed
+    assert f"Not compared, {words}." in (tmp_path / "out/compare.html").read_text(encoding="utf-8")
+    assert "only in" not in compared(tmp_path / "same", str(b), str(b))
+
+
+def test_other_settings_of_one_side_are_said_by_their_names(tmp_path: Path) -> None:
+    a = noisy(0).assign(setting="top_k")
+    b = pd.concat([a.assign(k=k) for k in (1, 20)])
+    assert only_one_side(a, b) == ["only in B: m, top-k, k = 20"]
+    assert only_one_side(a, a) == []
+
+
+def test_61_refuses_what_it_cannot_compare_before_it_asks(
+    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[1])
+    pictures = {"annotations": guide_folder / "annotations.jsonl", "name": "Field Guide (small)"}
+    pictures["image_root"] = guide_folder / "images"
+    told = {
+        "notebooks": ["across/61_compare"],
+        "data": {name: str(value) for name, value in pictures.items()},
+        "a": {"model": "vlm-few"},
+        "ks": [1, 500],
+        **{f"{name}_dir": str(tmp_path / name) for name in ("answers", "figures", "cache")},
+    }
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(told), encoding="utf-8")
+    found, missing = check_parameters(tmp_path / "p.yaml")
+    (line,) = missing
+    assert "A has no model = 'vlm-few'; found field-guide-vlm-few, field-guide-vlm-many" in line
+    assert any("500" in each and "61_compare" in each for each in found)  # k, which is cut
+
+
 def test_settings_are_called_by_their_names(figures: Path, tmp_path: Path) -> None:
     sides = ["--a", "setting=gt_clue", "--b", "setting=non_clue"]
     compared(tmp_path, str(figures), "--a", "model=gander", "--b", "model=gander", *sides)
@@ -442,7 +527,7 @@ def test_settings_are_called_by_their_names(figures: Path, tmp_path: Path) -> No
     assert "B: non-clue (1 image)" in page
     compared(tmp_path, str(figures), "--a", "model=gander", "--b", "model=gander")
     page = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    assert "<td>GT clue (1 image)</td>" in page
+    assert re.search("<td[^>]*>GT clue \\(1 image\\)</td>", page)
     assert not re.search("gt_clue|non_clue", page)
 
 
@@ -605,6 +690,28 @@ def test_where_nothing_could_be_found_all_of_the_axis_is_grey() -> None:
     _, apart = arms_figure(few, "A", "B").axes
     (band,) = apart.patches
     assert (band.get_x(), band.get_x() + band.get_width()) == apart.get_xlim()
+
+
+def test_the_caption_explains_only_the_grey_that_is_drawn(figures: Path) -> None:
+    few = in_percent(arm_differences(paired_answers(noisy(0, n=3), noisy(1, n=3))))
+    some = in_percent(arm_differences(both(figures)))
+    ends, band = "Grey from end to end", "Grey: differences too small"
+    for table, expected in ((few, [ends]), (some, [band]), (pd.concat([few, some]), [band, ends])):
+        words = arms_figure(table, "A", "B").get_supxlabel()
+        assert [each for each in (band, ends) if each in words] == expected
+
+
+def test_long_names_of_models_and_strata_leave_the_titles_apart(figures: Path) -> None:
+    table = in_percent(arm_differences(both(figures)))
+    mixed = "A: wrong without an image, B: right without an image"
+    table = pd.concat([table.assign(stratum=name) for name in (mixed, "all questions")])
+    figure = arms_figure(table, "a-model-with-a-long-name", "another-model-with-a-long-name")
+    figure.draw_without_rendering()
+    left, right = (axis.title.get_window_extent() for axis in figure.axes)
+    assert left.x1 < right.x0
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["in A: a-model-with-a-long-name", "in B: another-model-with-a-long-name"]
 
 
 def test_the_table_reads_as_people_say_it(figures: Path) -> None:

@@ -377,6 +377,8 @@ def test_each_notebook_tells_what_it_needs_of_a_question() -> None:
     few = pools_needed(benchmark(2, 10), ks=[1, 3, 5], cutoffs=[1, 12]).set_index("notebook")
     assert few.loc["05_gcue_curves", ["candidates", "non_clues"]].tolist() == [0, 4]
     assert few.loc["06_number_of_clues", ["candidates", "non_clues"]].tolist() == [5, 4]
+    assert few.loc["61_compare", "candidates"] == table.loc["61_compare", "candidates"] == 5
+    assert pools_needed(benchmark(2, 10), ks=[1, 20]).set_index("notebook").loc["61_compare", "cut"]
     cut = ["15_error_budget", "19_abstention_as_detection"]  # whose other k are their own
     assert list(few.index[few["cut"]]) == cut
 

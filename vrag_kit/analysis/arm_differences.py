@@ -16,11 +16,13 @@ from vrag_kit.analysis.comparison import holm
 from vrag_kit.analysis.settings_table import setting_name
 from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
 from vrag_kit.analysis.strata import ALL, UNTOLD, strata_in_order
-from vrag_kit.analysis.two_arms import asked_by, side_name
+from vrag_kit.analysis.two_arms import asked_by, judges_differ, side_name
 from vrag_kit.judging.scale import scale_of
 
 _SIDES = ["value_a", "ci_low_a", "ci_high_a", "value_b", "ci_low_b", "ci_high_b"]
 _MEANS = [*_SIDES, "value", "ci_low", "ci_high", "n", "n_groups", "n_failed"]
+OTHERWISE = "judged otherwise"
+"""The verdict on scores that two judges gave: it is none on the answers."""
 _TESTS = ["gained", "lost", "p", "p_holm", "test", "smallest", "verdict"]
 
 
@@ -38,8 +40,10 @@ def arm_differences(pairs: pd.DataFrame) -> pd.DataFrame:
     McNemar's where scores are 0 or 1 and questions independent), or that of the interval
     where test says "t"; p_holm corrects it for all rows shown. smallest is `smallest_difference` at
     5 % ÷ rows with a power of 80 %. verdict is "higher" or "lower" where the interval
-    leaves 0 out and p_holm is below 0.05, else "not told apart"; "no score" for n = 0.
-    A stratum that holds all pairs of a way of asking has no row beside that of all.
+    leaves 0 out and p_holm is below 0.05, else "not told apart"; "no score" for n = 0;
+    `OTHERWISE` where other judges scored either side. judge_a and judge_b name these, where
+    both are known. A stratum that holds all pairs of a way of asking has no row beside
+    that of all.
     """
     by = asked_by(pairs)
     cells: list[tuple[tuple[object, ...], pd.DataFrame]] = []
@@ -51,8 +55,22 @@ def arm_differences(pairs: pd.DataFrame) -> pd.DataFrame:
     a, b = str(pairs["a"].iloc[0]), str(pairs["b"].iloc[0])
     table = table.assign(a=a, b=b, baseline=a)
     table["p_holm"] = holm(table["p"].to_numpy(float))
-    table["verdict"] = [_verdict(row) for row in table.to_dict("records")]
-    return table[[*before, "a", "b", "baseline", *_MEANS, *_TESTS]]
+    parts = [part for _, part in cells]
+    apart = [bool(judges_differ(part).any()) for part in parts]
+    known = {"judged_by_a", "judged_by_b"} <= set(pairs)
+    judges = {f"judge_{side}": [judges_of(part, side) for part in parts] for side in "ab" if known}
+    told = zip(table.to_dict("records"), apart, strict=True)
+    table["verdict"] = [OTHERWISE if other else _verdict(row) for row, other in told]
+    table = table.assign(**judges)
+    return table[[*before, "a", "b", "baseline", *judges, *_MEANS, *_TESTS]]
+
+
+def judges_of(pairs: pd.DataFrame, side: str) -> str:
+    """Who scored the answers of a side, "a" or "b", of `paired_answers`: "rule"; "" where
+    they were saved without it.
+    """
+    names = pairs.get(f"judged_by_{side}", pd.Series(dtype=str)).dropna()
+    return " | ".join(map(str, names.unique()))
 
 
 def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:

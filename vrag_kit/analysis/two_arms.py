@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,31 @@ from vrag_kit.errors import VragError
 
 Choice = Mapping[str, Any]  # Any: texts and numbers, as parameters have them
 """Column → the value that is chosen: {"model": "field-guide-vlm-few", "k": 5}."""
-EACH = ("answer", "status", "score", "verdict", "doc_ids", "relevant", "answer_id", "store")
+EACH = (
+    *("answer", "status", "score", "verdict", "judged_by"),
+    *("doc_ids", "relevant", "answer_id", "store"),
+)
 """What either side says of itself, with _a or _b behind its name."""
 ASKED = ("group", "question", "references", "worst", "best")
 """What is the same on both sides."""
 _REPEATS = ["draw", "sample"]
 _NEEDED = ("benchmark", *_REPEATS)
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """How the answers of two sides fit one another."""
+
+    sides: list[pd.DataFrame]
+    """The chosen answers of A and of B."""
+    values: Mapping[str, list[list[object]]]
+    """Column that says how a row was asked → its values in A and in B."""
+    by: list[str]
+    """Those of these columns that must be equal; the others are what is compared."""
+    keys: list[str]
+    """All columns that must be equal."""
+    single: list[bool]
+    """Of each side whether it has one answer a question."""
 
 
 def paired_answers(
@@ -46,8 +66,37 @@ def paired_answers(
     has one answer a question, which then stands beside each of the other. What is the
     same in several experiments is taken once. stratum is that of both sides
     (`with_stratum`), names both where they differ ("A: told in training, B: not told"),
-    and is "" where either lacks one. Raises `VragError` where nothing is in common, with
-    what each side has, and where two answers of a side fit one of the other.
+    is A's alone where they differ and so do the judges ("A: right without an image"), and
+    "" where either lacks one. Raises `VragError` where nothing is in common, with what
+    each side has, and where two answers of a side fit one of the other.
+    """
+    matched = match(a, b, choose_a=choose_a, choose_b=choose_b)
+    sides, values, by = matched.sides, matched.values, matched.by
+    pairs = sides[0].merge(sides[1], on=matched.keys, suffixes=("_a", "_b"))
+    if pairs.empty:
+        raise VragError(f"compare: A and B have nothing in common. {_apart(values, by)}")
+    numbered = "b" if matched.single[0] else "a"
+    pairs = pairs.rename(columns={f"{name}_a": name for name in ASKED})
+    pairs = pairs.rename(columns={f"{name}_{numbered}": name for name in _REPEATS})
+    pairs["stratum"] = _strata(pairs)
+    both = [*(f"{name}_a" for name in EACH), *(f"{name}_b" for name in EACH)]
+    shown = [*by, "query_id", *_REPEATS, *ASKED, "stratum", *both]
+    compared = [name for name in values if name not in by]
+    called = [_called(values, compared, side) or names[side] for side in (0, 1)]
+    pairs = pairs[[name for name in shown if name in pairs]]
+    return _once(pairs, by).assign(a=called[0], b=called[1])
+
+
+def match(
+    a: pd.DataFrame,
+    b: pd.DataFrame,
+    *,
+    choose_a: Choice | None = None,
+    choose_b: Choice | None = None,
+) -> Matched:
+    """By which columns the answers of both sides fit one another, as `paired_answers`
+    says it. Raises `VragError` for a choice of what is not there, and where two answers
+    of a side fit one of the other.
     """
     sides = [_chosen(a, choose_a or {}, "A"), _chosen(b, choose_b or {}, "B")]
     how = [name for name in _how(sides[0]) if name in _how(sides[1])]
@@ -56,23 +105,21 @@ def paired_answers(
     compared += _follow(sides, values, compared)
     by = [name for name in how if name not in compared]
     single = [not side.duplicated([*by, "query_id"]).any() for side in sides]
-    repeats = [] if any(single) else _REPEATS
-    keys = [*by, "query_id", *repeats]
+    keys = [*by, "query_id", *([] if any(single) else _REPEATS)]
     if not any(single):
         _check_single(sides[0], keys, "A")
         _check_single(sides[1], keys, "B")
-    pairs = sides[0].merge(sides[1], on=keys, suffixes=("_a", "_b"))
-    if pairs.empty:
-        raise VragError(f"compare: A and B have nothing in common. {_apart(values, by)}")
-    numbered = "b" if single[0] else "a"
-    pairs = pairs.rename(columns={f"{name}_a": name for name in ASKED})
-    pairs = pairs.rename(columns={f"{name}_{numbered}": name for name in _REPEATS})
-    pairs["stratum"] = _strata(pairs)
-    both = [*(f"{name}_a" for name in EACH), *(f"{name}_b" for name in EACH)]
-    shown = [*by, "query_id", *_REPEATS, *ASKED, "stratum", *both]
-    called = [_called(values, compared, side) or names[side] for side in (0, 1)]
-    pairs = pairs[[name for name in shown if name in pairs]]
-    return _once(pairs, by).assign(a=called[0], b=called[1])
+    return Matched(sides, values, by, keys, single)
+
+
+def judges_differ(pairs: pd.DataFrame) -> pd.Series:
+    """Which rows of `paired_answers` have scores of two judges: bool; False where a side
+    was saved without its judge.
+    """
+    if not {"judged_by_a", "judged_by_b"} <= set(pairs):
+        return pd.Series(False, pairs.index)
+    a, b = pairs["judged_by_a"], pairs["judged_by_b"]
+    return a.notna() & b.notna() & (a != b)
 
 
 def flips(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -176,12 +223,16 @@ def _called(values: Mapping[str, list[list[object]]], compared: list[str], side:
 
 
 def _strata(pairs: pd.DataFrame) -> list[str]:
-    """What both sides of each pair knew, in one name; `UNTOLD` where either lacks one."""
+    """What both sides of each pair knew, in one name; `UNTOLD` where either lacks one.
+    Another judge's verdict on B says nothing of what B knew: A's stratum is then both's.
+    """
     if not {"stratum_a", "stratum_b"} <= set(pairs):
         return [UNTOLD] * len(pairs)
     sides = [pairs[f"stratum_{side}"].fillna(UNTOLD).astype(str) for side in "ab"]
     a, b = (side.str.removesuffix(LEFT_OUT) for side in sides)
     names = ("A: " + a + ", B: " + b).where(a != b, a)
+    if (a != b)[judges_differ(pairs)].any():
+        names = names.mask(judges_differ(pairs), "A: " + a)
     return list(names.mask((a == UNTOLD) | (b == UNTOLD), UNTOLD))
 
 

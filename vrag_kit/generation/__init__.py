@@ -27,7 +27,7 @@ from vrag_kit.generation.contexts import (
 )
 from vrag_kit.generation.cutting import Cut
 from vrag_kit.generation.evidence import MODES, evidence_modes, side_by_side
-from vrag_kit.generation.experiment import ask_all, ask_conversations, ask_models, prompt_of
+from vrag_kit.generation.experiment import ask_all, ask_conversations, ask_models, prompt_of, to_ask
 from vrag_kit.generation.generator import Forecast, Generator, Reply
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local.model import LocalGenerator
@@ -93,6 +93,7 @@ __all__ = [
     "render",
     "reply_probabilities",
     "side_by_side",
+    "to_ask",
     "told_facts",
     "top_k",
     "with_blanks",

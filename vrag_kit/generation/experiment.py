@@ -92,6 +92,32 @@ def ask_models(
     return table[list(COLUMNS)]
 
 
+def to_ask(
+    models: Sequence[Entry | AnswererClass],
+    benchmark: Benchmark,
+    contexts: Sequence[Context],
+    *,
+    run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+) -> pd.DataFrame:
+    """The table that `ask_models` gives for one sample, before anything is asked: without
+    words (answer ""), status "not asked", no answer_id, and score, which is missing. What
+    is done with answers can be tried on it. Raises as `ask_models` for an entry.
+    """
+    how = Asking.of(run_with or {})
+    check_list(models, "models")
+    arms = [
+        (each.setting, each.k, each.m, each.draw, 0, each.query_id, each.doc_ids)
+        for each in contexts
+    ]
+    names = ["setting", "k", "m", "draw", "sample", "query_id", "doc_ids"]
+    table = pd.DataFrame(arms, columns=names).astype({"m": "Int64"})
+    groups = table["query_id"].map(benchmark.groups)
+    table = table.assign(group=groups, answer="", status="not asked", score=float("nan"))
+    parts = [table.assign(model=_load(entry, how).name) for entry in models]
+    planned = pd.concat(parts or [table.assign(model="")[:0]], ignore_index=True)
+    return planned.assign(benchmark=benchmark.name)[["benchmark", "model", *table.columns]]
+
+
 def ask_conversations(
     models: Sequence[Entry | AnswererClass],
     benchmark: Benchmark,

@@ -108,7 +108,8 @@ def judge_all(
     judge: Judge | JudgeClass, benchmark: Benchmark, answers: pd.DataFrame
 ) -> pd.DataFrame:
     """The table of answers with the columns score, spread, abstained, marked, marks and
-    verdict added, and worst and best: the ends of the scale that score is on.
+    verdict added, worst and best: the ends of the scale that score is on, and
+    judged_by: the judge's name.
 
     That is [0, 1], to which the scores of a judge on another scale are brought,
     (score − worst) / (best − worst); or [−1, 1], truthfulness, of a judge whose worst is
@@ -167,6 +168,7 @@ def judge_some(
         **{str(name): cells for name, cells in columns.items()},
         worst=shown.worst,
         best=shown.best,
+        judged_by=judge.name,
     )
 
 

@@ -4,12 +4,14 @@ difference beside what could have been seen.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Hashable, Mapping
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from vrag_kit.analysis.two_arms import in_words, side_name
@@ -17,6 +19,8 @@ from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
 
 _BEFORE = "metric"
 """The columns before it say how both arms were asked."""
+_ROOM = 44
+"""Letters of a line beside a row."""
 
 
 def arms_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
@@ -27,10 +31,10 @@ def arms_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
     """
     names = list(differences.columns[: differences.columns.get_loc(_BEFORE)])
     varying = [name for name in names if differences[name].nunique() > 1] or names[:1]
-    lines = [_line(row) for row in differences[varying].to_dict("records")]
+    lines = [textwrap.fill(_line(row), _ROOM) for row in differences[varying].to_dict("records")]
     colors = list(colors_of([a, b]).values())
-    size = (9.6, 0.42 * len(differences) + 2.0)
-    figure, ((changed, apart),) = new_figure(1, 2, size, sharey=True)
+    heights = [0.42 + 0.12 * line.count("\n") for line in lines]
+    figure, ((changed, apart),) = new_figure(1, 2, (9.6, sum(heights) + 2.2), sharey=True)
     y = np.arange(len(differences))
     _changed(changed, differences, y, colors)
     _apart(apart, differences, y, colors[-1])
@@ -39,16 +43,26 @@ def arms_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
     for axis in (changed, apart):
         axis.axvline(0, color=DARK, linewidth=1)
         axis.grid(axis="y", visible=False)
-    changed.set_title(
-        f"questions that score higher\nin {side_name('A', a)}   |   in {side_name('B', b)}",
-        fontsize=9,
-    )
+    changed.set_title("questions that score higher", fontsize=9)
     n = differences["n"]
     counts = f"{n.min():,}" if n.min() == n.max() else f"{n.min():,} to {n.max():,}"
     apart.set_title(f"B − A (n = {counts} questions)", fontsize=9)
-    note = "Bars: 95 % intervals. Grey: differences too small to be found with a power of 80 %."
-    figure.supxlabel(note, fontsize=9)
+    sides = zip("AB", (a, b), (colors[0], colors[-1]), strict=True)
+    marks = [Patch(color=color, label=f"in {side_name(side, name)}") for side, name, color in sides]
+    figure.legend(handles=marks, loc="outside upper center", ncols=1, fontsize=9)
+    figure.supxlabel(_note(differences), fontsize=9)
     return figure
+
+
+def _note(differences: pd.DataFrame) -> str:
+    """What bars are, and what of the grey there is."""
+    blind = differences["smallest"].isna()
+    words = ["Bars: 95 % intervals."]
+    if not blind.all():
+        words.append("Grey: differences too small to be found with a power of 80 %.")
+    if blind.any():
+        words.append("Grey from end to end: so few questions could have shown none.")
+    return "\n".join([" ".join(words[:2]), *words[2:]])
 
 
 def _line(row: Mapping[Hashable, object]) -> str:

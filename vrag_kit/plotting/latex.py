@@ -38,6 +38,8 @@ _WIDE = re.compile(r"[A-Zmw−]")
 _KNOWN = frozenset("¡¿£§©®°²³µ¹¼½¾ßøØæÆœŒłŁ‘’“”•€™ı")
 """Signs beyond ASCII that any LaTeX sets as they are, beside letters with accents."""
 _ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
+TOO_WIDE = "% wider than a page of article: choose fewer columns, or turn the page"
+"""The comment before a table that no letters are small enough for."""
 _SIZES = (("", 66, 3.0), (r"\footnotesize", 80, 3.0))
 _SMALLEST = (r"\scriptsize\setlength{\tabcolsep}{2pt}", 88, 1.4)
 """Command, characters in a line of `article`, and how many of them a column's margins take."""
@@ -90,7 +92,7 @@ def as_latex(table: pd.DataFrame, *, decimals: int = 2) -> str:
     if long:
         lines.insert(0, r"% longer than a page: \usepackage{longtable}, outside of a table")
     if layout.too_wide:
-        lines.insert(0, "% wider than a page of article: choose fewer columns, or turn the page")
+        lines.insert(0, TOO_WIDE)
     return "\n".join([*lines, ""])
 
 

@@ -169,10 +169,15 @@ def compare(
     chosen = {"choose_a": choose_a or (), "choose_b": choose_b or ()}
     sides = Sides(a=a, b=b or a, only=only, **chosen)
     there = to or Path("runs/compare") / sides.folder()
-    table = compare_runs(sides, there)
-    print(table.to_string(index=False))
-    if (table["changed (of n)"] == "+0 −0").all():
-        print("no answer of B scores otherwise than A's: are both the same?")
+    found = compare_runs(sides, there)
+    print(found.table.to_string(index=False))
+    for line in found.left_out:
+        print(f"not compared, {line}")
+    if found.judges:
+        print(found.judges)
+    if (found.table["changed (of n)"] == "+0 −0").all():
+        same = "no answer of B scores otherwise than A's"
+        print(f"{same}, of those compared" if found.left_out else f"{same}: are both the same?")
     print(f"the page is {there / 'compare.html'}")
 
 

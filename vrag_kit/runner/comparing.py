@@ -21,11 +21,13 @@ from vrag_kit.analysis import (
     load_answers,
     paired_answers,
 )
+from vrag_kit.analysis.arm_differences import OTHERWISE
+from vrag_kit.analysis.one_sided import only_one_side
 from vrag_kit.analysis.strata import UNTOLD
-from vrag_kit.analysis.two_arms import side_name
+from vrag_kit.analysis.two_arms import judges_differ, side_name
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.plotting.latex import as_latex
+from vrag_kit.plotting.latex import TOO_WIDE, as_latex
 from vrag_kit.plotting.save import named_from_project, plain_cells, tidy
 from vrag_kit.widgets.flips import flip_cards
 from vrag_kit.workspace import shown
@@ -36,6 +38,10 @@ _NO_NAME = re.compile(r"[^\w.]+")
 """What does not stand in the name of a folder."""
 _LONGEST = 100
 """Characters of such a name."""
+_TOO_WIDE = f"""{TOO_WIDE} (landscape of pdflscape);
+% or name one setting or k, as by --a k=5 --b k=5, or a notebook by --only: what is the same in
+% all rows has no column"""
+"""What is written in its place above a comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +56,8 @@ class Sides:
     only: str = ""
     """The experiments whose name contains this."""
 
-    def pairs(self) -> pd.DataFrame:
-        """`paired_answers` of both; raises `VragError` as `load_answers` and it do."""
+    def answers(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """What is saved of A and of B; raises `VragError` as `load_answers` does."""
         if self.b == self.a and bool(self.choose_a) != bool(self.choose_b):
             there, missing = ("--a", "--b") if self.choose_a else ("--b", "--a")
             raise VragError(
@@ -59,9 +65,22 @@ class Sides:
                 f" what the other side is, as in {missing} model=other, or name a second folder."
             )
         a = load_answers(self.a, only=self.only)
-        b = a if self.b == self.a else load_answers(self.b, only=self.only)
-        chosen = {"choose_a": _choice(self.choose_a), "choose_b": _choice(self.choose_b)}
-        return paired_answers(a, b, **chosen, names=self._names())
+        return a, a if self.b == self.a else load_answers(self.b, only=self.only)
+
+    def pairs(self) -> pd.DataFrame:
+        """`paired_answers` of both; raises `VragError` as `load_answers` and it do."""
+        return self.paired(*self.answers())
+
+    def paired(self, a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
+        """`paired_answers` of these, as the sides choose and are called."""
+        return paired_answers(a, b, **self._choices(), names=self._names())
+
+    def left_out(self, a: pd.DataFrame, b: pd.DataFrame) -> list[str]:
+        """`only_one_side` of these, as the sides choose."""
+        return only_one_side(a, b, **self._choices())
+
+    def _choices(self) -> dict[str, dict[str, str]]:
+        return {"choose_a": _choice(self.choose_a), "choose_b": _choice(self.choose_b)}
 
     def folder(self) -> str:
         """A name for a folder that no other comparison has:
@@ -81,27 +100,59 @@ class Sides:
         return places[0].relative_to(common).as_posix(), places[1].relative_to(common).as_posix()
 
 
-def compare_runs(sides: Sides, to: Path, *, most: int = 100) -> pd.DataFrame:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a comparison found."""
+
+    table: pd.DataFrame
+    """The differences, as the page has them."""
+    left_out: list[str]
+    """What only one side has, a line a side."""
+    judges: str
+    """Who scored the answers, in a sentence; "" where that was not saved."""
+
+
+def compare_runs(sides: Sides, to: Path, *, most: int = 100) -> Compared:
     """Write into the folder `to`: compare.html, the differences as compare.csv and
     compare.tex, and flips.csv with every answer whose score differs, without absolute
-    paths; returns the table of the page. The page shows the first `most` of either
-    direction and each stratum with their pictures. Raises `VragError` as `Sides.pairs`
-    does, and when it cannot be written.
+    paths; returns the table of the page, and what is said above it. The page shows the
+    first `most` of either direction and each stratum with their pictures. Raises
+    `VragError` as `Sides.pairs` does, and when it cannot be written.
     """
-    pairs = sides.pairs()
+    a, b = sides.answers()
+    pairs = sides.paired(a, b)
     differences = in_percent(arm_differences(pairs))
-    table, flipped = arm_table(differences, pairs), flips(pairs)
+    flipped = flips(pairs)
+    found = Compared(arm_table(differences, pairs), sides.left_out(a, b), _judges(differences))
     try:
         write_file(to / "compare.csv", tidy(differences).to_csv(index=False, lineterminator="\n"))
-        write_file(to / "compare.tex", as_latex(table))
+        write_file(to / "compare.tex", _latex(found.table))
         write_file(to / "flips.csv", _told(flipped).to_csv(index=False, lineterminator="\n"))
-        write_file(to / "compare.html", _page(table, differences, pairs, flipped, most))
+        write_file(to / "compare.html", _page(found, differences, pairs, flipped, most))
     except OSError as error:
         raise VragError(
             f"{to}: the comparison cannot be written ({error.strerror}). Name another folder by"
             " --to, or free space."
         ) from error
-    return table
+    return found
+
+
+def _judges(differences: pd.DataFrame) -> str:
+    """Who scored the answers, and what that means where it was not the same one."""
+    if "judge_a" not in differences:
+        return ""
+    apart = differences["verdict"] == OTHERWISE
+    if not apart.any():
+        names = [name for name in differences["judge_a"].unique() if name]
+        return f"Scored by {', '.join(names)}, A and B alike." if names else ""
+    both = differences.loc[apart, ["judge_a", "judge_b"]].drop_duplicates()
+    names = [f"{a} / {b}" for a, b in both.itertuples(index=False, name=None)]
+    what = "this compares" if apart.all() else f"{apart.sum()} of the comparisons compare"
+    return (
+        f"Scored by different judges ({'; '.join(names)}): {what} judges, not answers, and no"
+        " difference is claimed there. To compare answers, run one side again with the other's"
+        " `judge`: its answers are stored, so that only verdicts are asked for."
+    )
 
 
 def _told(flipped: pd.DataFrame) -> pd.DataFrame:
@@ -118,8 +169,13 @@ def _choice(words: Sequence[str]) -> dict[str, str]:
     return dict(each.split("=", 1) for each in words)
 
 
+def _latex(table: pd.DataFrame) -> str:
+    """The table in LaTeX; where it is too wide, with what can be done here."""
+    return as_latex(table).replace(TOO_WIDE, _TOO_WIDE)
+
+
 def _page(
-    table: pd.DataFrame,
+    found: Compared,
     differences: pd.DataFrame,
     pairs: pd.DataFrame,
     flipped: pd.DataFrame,
@@ -137,16 +193,25 @@ def _page(
         title = DIRECTIONS[direction] + (f" ({stratum})" if stratum != UNTOLD else "")
         asked = mine["query_id"].nunique()
         parts.append({"title": title, "count": len(mine), "questions": asked, "cards": cards})
+    a, b = (side_name(side, pairs[side.lower()].iloc[0]) for side in "AB")
+    texts = 1 + list(found.table).index(a)
+    table = found.table[["B is", *found.table.columns.drop("B is")]]  # the last is out of sight
+    alike = differences[differences["verdict"] != OTHERWISE]
     return template.render(
-        a=side_name("A", pairs["a"].iloc[0]),
-        b=side_name("B", pairs["b"].iloc[0]),
+        a=a,
+        b=b,
+        left_out=found.left_out,
+        judges=found.judges,
         columns=list(table.columns),
+        texts=texts,
         rows=table.to_numpy().tolist(),
-        apart=table.get("stratum") is not None,
+        alike=len(alike),
+        apart="stratum" in table,
+        as_a_says=bool(judges_differ(pairs).any()),
         by_interval=table["p"].str.endswith("(t)").any(),
-        smallest=_reach(differences["smallest"]),
-        blind=int(differences["smallest"].isna().sum()),
-        claims=int(table["B is"].isin(["higher", "lower"]).sum()),
+        smallest=_reach(alike["smallest"]),
+        blind=int(alike["smallest"].isna().sum()),
+        claims=int(alike["verdict"].isin(["higher", "lower"]).sum()),
         parts=parts,
         answers=len(pairs),
         same=int((pairs["answer_a"] == pairs["answer_b"]).sum()),

@@ -13,6 +13,9 @@ from vrag_kit.generation import TOP_K
 from vrag_kit.retrieval import CUTOFFS
 from vrag_kit.types import Benchmark
 
+_COMPARED = (1, 5)
+"""The k of 61_compare."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Needed:
@@ -22,8 +25,9 @@ class _Needed:
     """What stands beside the clue, or in its place."""
 
 
-def _needed(ks: Sequence[int], cutoffs: Sequence[int]) -> dict[str, _Needed]:
+def _needed(given: Sequence[int] | None, cutoffs: Sequence[int]) -> dict[str, _Needed]:
     """Notebook → what it takes with these, and else with its own parameters."""
+    ks = given or TOP_K
     retrieved = _Needed(candidates=max(ks))
     beside = _Needed(non_clues=max(ks) - 1)
     both = replace(retrieved, non_clues=beside.non_clues)
@@ -39,11 +43,12 @@ def _needed(ks: Sequence[int], cutoffs: Sequence[int]) -> dict[str, _Needed]:
         "15_error_budget": replace(retrieved, non_clues=19),
         "18_why_distractors_hurt": _Needed(non_clues=4),
         "19_abstention_as_detection": replace(retrieved, non_clues=20),
+        "61_compare": _Needed(candidates=max(given or _COMPARED)),
     }
 
 
 def pools_needed(
-    benchmark: Benchmark, *, ks: Sequence[int] = TOP_K, cutoffs: Sequence[int] = CUTOFFS
+    benchmark: Benchmark, *, ks: Sequence[int] | None = None, cutoffs: Sequence[int] = CUTOFFS
 ) -> pd.DataFrame:
     """One row a notebook: candidates and non_clues, what each question must have for its
     largest k, at these `ks` and `cutoffs` and else at the notebook's own parameters;
