@@ -422,7 +422,7 @@ def test_no_claim_is_no_equality_and_says_what_could_have_been_seen(
     (smallest,) = pd.read_csv(tmp_path / "compare.csv")["smallest"]
     assert 90 < smallest < 100  # of five questions
     words = f"a difference had to be as large as {smallest:.1f} points to be found"
-    assert f"none shows a difference. That is no equality: {words}" in page
+    assert f"Of 1 comparison none shows a difference. That is no equality: {words}" in page
     assert "could have found none" not in page
     few = {"question": "Which?", "references": "this", "relevant": [[]] * 3, "store": "none"}
     for seed, name in enumerate(MODELS):

@@ -46,7 +46,7 @@ def _told(left: pd.DataFrame, other: pd.DataFrame, by: Sequence[str]) -> Iterato
             left = left[~lacking]
     if len(left):
         asked = left["query_id"].nunique()
-        yield f"{len(left):,} more, to {asked:,} {'question' if asked == 1 else 'questions'}"
+        yield f"{len(left):,} more, to {asked:,} question{'s' * (asked > 1)}"
 
 
 def _groups(lacking: pd.DataFrame, names: Sequence[str], by: Sequence[str]) -> Iterator[str]:

@@ -71,7 +71,8 @@ def paired_answers(
     each side has, and where two answers of a side fit one of the other.
     """
     matched = match(a, b, choose_a=choose_a, choose_b=choose_b)
-    sides, values, by = matched.sides, matched.values, matched.by
+    sides, by = matched.sides, matched.by
+    values = matched.values
     pairs = sides[0].merge(sides[1], on=matched.keys, suffixes=("_a", "_b"))
     if pairs.empty:
         raise VragError(f"compare: A and B have nothing in common. {_apart(values, by)}")

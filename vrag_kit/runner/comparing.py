@@ -197,25 +197,24 @@ def _page(
     texts = 1 + list(found.table).index(a)
     table = found.table[["B is", *found.table.columns.drop("B is")]]  # the last is out of sight
     alike = differences[differences["verdict"] != OTHERWISE]
+    told = {"a": a, "b": b, "left_out": found.left_out, "judges": found.judges, "parts": parts}
+    counts = {
+        "answers": len(pairs),
+        "same": int((pairs["answer_a"] == pairs["answer_b"]).sum()),
+        "questions": pairs["query_id"].nunique(),
+        "alike": len(alike),
+        "claims": int(alike["verdict"].isin(["higher", "lower"]).sum()),
+        "blind": int(alike["smallest"].isna().sum()),
+    }
     return template.render(
-        a=a,
-        b=b,
-        left_out=found.left_out,
-        judges=found.judges,
+        {**told, **counts},
         columns=list(table.columns),
         texts=texts,
         rows=table.to_numpy().tolist(),
-        alike=len(alike),
         apart="stratum" in table,
         as_a_says=bool(judges_differ(pairs).any()),
         by_interval=table["p"].str.endswith("(t)").any(),
         smallest=_reach(alike["smallest"]),
-        blind=int(alike["smallest"].isna().sum()),
-        claims=int(alike["verdict"].isin(["higher", "lower"]).sum()),
-        parts=parts,
-        answers=len(pairs),
-        same=int((pairs["answer_a"] == pairs["answer_b"]).sum()),
-        questions=pairs["query_id"].nunique(),
     )
 
 
