@@ -80,6 +80,7 @@ def why_not(benchmark: Benchmark, *, articles: bool = False) -> dict[str, str]:
     """
     clues_alone = "" if min(_pools(benchmark)[1]) else "a question has no image that is no clue"
     one_species = "" if len(set(benchmark.groups.values())) > 1 else "there is one species alone"
+    few_others = "" if _elsewhere(benchmark) >= 4 else "there are not four images of other species"
     one_clue = "" if most_clues(benchmark) > 1 else "no question has two clues, and another image"
     return {
         "00_tour": clues_alone,
@@ -93,16 +94,23 @@ def why_not(benchmark: Benchmark, *, articles: bool = False) -> dict[str, str]:
         "08_inat24_corpus": "needs a second corpus, other_corpus: {name, images}",
         "09_wikipedia_text_rag": "" if articles else "needs articles: {pages, species_list}",
         "10_abstention": clues_alone,
-        "11_judge_agreement": clues_alone,
+        "11_judge_agreement": "holds the judge against labels of answers; open it to label yours",
         "12_webqa_captions": "needs another data set, webqa: {name, annotations, images}",
         "13_rouge": clues_alone,
         "14_error_cases": "",
         "15_error_budget": clues_alone,
         "16_paper_audit": "is about what the paper prints, with any data the same",
         "17_evidence_swap": "draws clues again with other values, the Field Guide's alone",
-        "18_why_distractors_hurt": clues_alone,
+        "18_why_distractors_hurt": clues_alone or few_others,
         "19_abstention_as_detection": clues_alone,
     }
+
+
+def _elsewhere(benchmark: Benchmark) -> int:
+    """How many images of other species there are for every question."""
+    images = {query.group: benchmark.qrels[name] for name, query in benchmark.queries.items()}
+    counts = [len(each) for each in images.values()]
+    return sum(counts) - max(counts)
 
 
 def _pools(benchmark: Benchmark) -> tuple[list[int], list[int]]:
