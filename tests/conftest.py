@@ -97,11 +97,14 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
 
 @pytest.fixture
-def checked(tmp_path: Path, guide_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Checked:
+def checked(
+    tmp_path: Path, guide_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Checked]:
     """An empty folder whose modules are found, and the small guide, to be checked."""
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(tmp_path)
-    return Checked(tmp_path, guide_folder)
+    yield Checked(tmp_path, guide_folder)
+    sys.modules.pop("my_model", None)
 
 
 @pytest.fixture(scope="session")

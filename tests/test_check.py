@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -586,6 +587,26 @@ def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_told(foresee_ce
     assert foresight.failed == {}
     (fault,) = foresight.partly.values()
     assert fault == "code cell 4 fails there: ZeroDivisionError: division by zero"
+
+
+def test_an_error_that_no_answer_changes_is_missing_though_it_comes_late(foresee_cells) -> None:
+    lacking = "from vrag_kit.frames import JUDGED; import pandas as pd\n"
+    lacking += "JUDGED.check(pd.DataFrame(), ['score'], 'mine')"
+    foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING, lacking)
+    assert foresight.partly == {}
+    assert "has no column 'score'" in foresight.failed["asking"]
+
+
+def test_a_cell_that_may_fail_for_want_of_answers_is_told_last_and_is_nothing_missing(
+    parameters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "code cell 4 fails there: KeyError: 'red'"
+    told = replace(NOTHING, partly={"03_baselines": words})
+    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: told)
+    ended = CliRunner().invoke(app, ["check", str(parameters())])
+    last = "but: one cell fails in the rehearsal (above): look at it before you pay"
+    assert (ended.exit_code, ended.output.splitlines()[-1]) == (0, last)
+    assert words in ended.output
 
 
 def test_a_store_whose_parameter_has_any_name_is_forecast_in_full_and_left_as_it_was(

@@ -15,7 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
+from vrag_kit.analysis import in_percent, summarise
 from vrag_kit.errors import VragError
+from vrag_kit.papers.visual_rag import printed_retrieval, retrieval_beside_printed
+from vrag_kit.plotting import retriever_figure
 from vrag_kit.retrieval import (
     CUTOFFS,
     METRICS,
@@ -108,15 +111,45 @@ def test_visual_rag_ndcg_is_scikit_learns_on_the_same_30(
 
 
 def test_a_case_worked_by_hand() -> None:
-    # ranked: b (1), x (0), a (1); relevant: a, b, c
-    labels = {"q": {"a": 1, "b": 1, "c": 1, "x": 0}}
-    table = evaluate(run_of({"q": {"b": 3.0, "x": 2.0, "a": 1.0}}), labels, cutoffs=(1, 3))
+    # ranked: b (1), x (0), a (1), 27 others (0), c (1); relevant: a, b, c
+    ranked = ["b", "x", "a", *(f"y{i}" for i in range(27)), "c"]
+    labels = {"q": {name: int(name in "abc") for name in ranked}}
+    scores = {name: -float(place) for place, name in enumerate(ranked)}
+    table = evaluate(run_of({"q": scores}), labels, cutoffs=(1, 3))
     assert value(table, "q", "recall", 3) == pytest.approx(2 / 3)
     assert value(table, "q", "hit_count", 3) == 2
     # DCG@3 = 1/log2(2) + 1/log2(4) = 1.5; best of all three = 1 + 0.63093 + 0.5; best of the
     # retrieved two = 1 + 0.63093
     assert value(table, "q", "ndcg", 3) == pytest.approx(1.5 / 2.1309297536)
     assert value(table, "q", "ndcg_visual_rag", 3) == pytest.approx(1.5 / 1.6309297536)
+
+
+def test_a_run_that_is_too_shallow_for_its_ideal_has_no_value_however_good_it_is() -> None:
+    labels = {"q": {f"d{i:02d}": int(i % 5 == 0) for i in range(40)}}
+    scores = {f"d{i:02d}": -float(i) for i in range(40)}
+    for deep in (1, 12, 29, 30, 40):
+        run = run_of({"q": dict(list(scores.items())[:deep])})
+        table = evaluate(run, labels, cutoffs=(1, 5, 12))
+        for k in (1, 5, 12):
+            got = value(table, "q", "ndcg_visual_rag", k)
+            if deep < 30:  # the best order of the 30 that were not all retrieved is not known
+                assert math.isnan(got), (deep, k)
+            else:
+                best = ndcg_score([[i % 5 == 0 for i in range(30)]], [[-i for i in range(30)]], k=k)
+                assert got == pytest.approx(best, abs=1e-9)
+        assert value(table, "q", "recall", 1) == 1 / 8
+    means = mean_metrics(evaluate(run_of({"q": {"d00": 1.0}}), labels, cutoffs=(1,)))
+    (row,) = means[means["metric"] == "ndcg_visual_rag"].to_dict("records")
+    assert (math.isnan(row["value"]), row["n"]) == (True, 0)
+
+
+def test_a_small_pool_that_is_wholly_ranked_and_a_query_without_results_keep_their_values() -> None:
+    labels = {"small": {"a": 0, "b": 1, "c": 0}, "none": {f"d{i}": 1 for i in range(40)}}
+    table = evaluate(run_of({"small": {"a": 3.0, "b": 2.0, "c": 1.0}}), labels, cutoffs=(3,))
+    assert value(table, "small", "ndcg_visual_rag", 3) == pytest.approx(1 / math.log2(3))
+    assert value(table, "none", "ndcg_visual_rag", 3) == 0
+    table = evaluate(run_of({"small": {"a": 3.0, "b": 2.0}}), labels, cutoffs=(3,))
+    assert math.isnan(value(table, "small", "ndcg_visual_rag", 3))
 
 
 def test_a_perfect_run_scores_its_bound() -> None:
@@ -202,8 +235,9 @@ def test_a_shallow_run_counts_what_it_found_and_a_query_without_results_counts_a
     for metric in METRICS:
         assert values["shallow", second, metric, 30] == 0
         assert values["none", first, metric, 30] == 0
-    means = mean_metrics(scores[scores["retriever"] == "shallow"])
-    assert set(means["n"]) == {2}
+    means = mean_metrics(scores[scores["retriever"] == "shallow"]).set_index("metric")["n"]
+    assert set(means.drop("ndcg_visual_rag")) == {2}
+    assert set(means["ndcg_visual_rag"]) == {1}  # one result is no best order of 30
 
 
 def test_full_depth_is_asked_for_where_a_comparison_needs_it(guide: Benchmark) -> None:
@@ -226,4 +260,18 @@ def test_cut_offs_end_with_the_shallowest_query_and_say_so(
     assert set(scores["k"]) == {1, 5, 10, 12}
     assert set(scores["retriever"]) == {"deep", "mine", "random order", "perfect order"}
     held = f"the run of mine holds 12 documents for query '{second}'"
-    assert capsys.readouterr().out == f"k = 20, 30 is cut to 12: {held}\n"
+    none = "no ndcg_visual_rag for mine for 1 of 2 queries: it is 12 deep, and its ideal needs 30"
+    assert capsys.readouterr().out == f"k = 20, 30 is cut to 12: {held}\n{none}\n"
+    every = deep[deep["rank"] <= 12]
+    scores = score_runs(small, {"theirs": every}, full_depth=True)
+    assert (
+        scores.query("retriever == 'theirs' and metric == 'ndcg_visual_rag'")["value"].isna().all()
+    )
+    results = in_percent(summarise(scores, by=["retriever", "metric", "k"]))
+    table = retrieval_beside_printed(results, small).loc[("theirs", "ndcg_visual_rag")]
+    assert set(table.dropna()) <= {"–", ""}, table  # no value, and no interval around one
+    figure = retriever_figure(results, printed_retrieval(), small)
+    titles = [axis.get_title() for axis in figure.axes]
+    assert "nDCG (ideal: best order of those found), n = 0 to 2" in titles
+    none = "no ndcg_visual_rag for theirs: it is 12 deep, and its ideal needs 30"
+    assert capsys.readouterr().out.splitlines()[1] == none

@@ -25,7 +25,9 @@ from vrag_kit.papers import mrag_bench
 from vrag_kit.papers.crag_mm.judges import load_truth_judge
 from vrag_kit.papers.visual_rag import WORDING
 from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
+from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.finished import ingredients
+from vrag_kit.runner.notebooks import run_notebooks
 from vrag_kit.types import Benchmark, Evidence, Query
 
 
@@ -624,6 +626,45 @@ def test_where_truthfulness_is_asked_for_what_costs_stays_below_0(
     assert scale_of(judged) == TRUTH
 
 
+@pytest.mark.parametrize("name", ["mine:Grades", "mine:Beyond", "rule", "normalised_em"])
+def test_a_judge_that_cannot_tell_wrong_from_missing_is_refused_where_truthfulness_is_asked_for(
+    name: str, mine: Write
+) -> None:
+    mine(JUDGES)
+    ends = "1 to 5" if name == "mine:Grades" else "0 to 1"
+    with pytest.raises(VragError, match=f"^judge '{name}': its scale is {ends}") as refused:
+        load_truth_judge(name)
+    assert "give a judge with scale (-1, 1)" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["my_model:Grades", "my_model:Beyond", "my_model:Late", "rule"])
+def test_the_check_and_the_run_refuse_such_a_judge_before_anything_is_asked(
+    name: str, checked: Checked
+) -> None:
+    late = "class Late:\n    def __init__(self):\n        self.scale = (0, 2)\n"
+    late = f"{late}    def score(self, query, answer):\n        return 1\n"
+    (checked.folder / "my_model.py").write_text(f"{JUDGES}{late}", encoding="utf-8")
+    file = checked.folder / "p.yaml"
+    values = {"notebooks": ["crag_mm/52_crag_mm_single_turn"], "judge": name}
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    _, missing = check_parameters(file)
+    with pytest.raises(VragError) as refused:
+        run_notebooks([file])
+    told = str(refused.value).removeprefix(f"{file}: ")
+    assert told.startswith(f"judge {name!r}: its scale is ")
+    assert missing == [told]
+
+
+def test_a_scale_from_best_to_worst_is_refused_by_the_run_with_class_and_file(
+    checked: Checked,
+) -> None:
+    (checked.folder / "my_model.py").write_text(JUDGES, encoding="utf-8")
+    _, (told,) = checked.check("visual_rag/03_baselines", judge="my_model:Backward")
+    assert re.match(r"judge 'my_model:Backward': the scale of Backward \(my_model\.py\) is", told)
+    with pytest.raises(VragError, match=re.escape(told)):
+        run_notebooks([checked.folder / "p.yaml"])
+
+
 def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark) -> None:
     mine(JUDGES)
     own: dict[str, type] = {}
@@ -649,7 +690,9 @@ def test_what_a_judge_gives_off_its_scale_is_said(mine: Write, texts: Benchmark)
         judge_all(load_judge("mine:Texts"), texts, answers)
     with pytest.raises(VragError, match=r"judge Fails: .* KeyError: 'one' \(mine.py:22\)"):
         judge_all(load_judge("mine:Fails"), texts, answers)
-    with pytest.raises(VragError, match=r"judge Backward: its scale is \(1, 0\).* the worst first"):
+    with pytest.raises(
+        VragError, match=r"scale of Backward \(mine.py\) is \(1, 0\).* the worst first"
+    ):
         load_judge("mine:Backward")
     with pytest.raises(VragError, match="found Nothing with neither score nor generate"):
         load_judge("mine:Nothing")
@@ -672,3 +715,59 @@ def test_vrag_check_counts_what_such_a_model_would_be_asked_and_asks_nobody(
     missing = checked.check(**how, **named)[1]
     for right in ("my_model:Model", "my_model:Judge"):
         assert any(f"Did you mean '{right}'?" in line for line in missing), missing
+
+
+@pytest.mark.parametrize(("name", "returned"), [("Beyond", "2"), ("Texts", "'0.5'")])
+def test_vrag_check_misses_a_judge_whose_score_is_off_its_scale(
+    name: str, returned: str, checked: Checked
+) -> None:
+    (checked.folder / "my_model.py").write_text(f"{JUDGES}{REDDISH}", encoding="utf-8")
+    how = {"answers_dir": str(checked.folder), "models": ["my_model:Says"]}
+    _, missing = checked.check("visual_rag/03_baselines", **how, judge=f"my_model:{name}")
+    (told,) = missing
+    assert f"judge {name}: score returned {returned} for " in told
+
+
+REDDISH = """
+class Says:
+    def generate(self, prompts):
+        return ["Answer: red" for _ in prompts]
+"""
+VECTORS = """
+import numpy as np
+
+class Good:
+    rows, d, value = 0, 3, 1.0
+    def encode_queries(self, queries):
+        return np.ones((len(queries), 3))
+    def encode_documents(self, documents):
+        return np.full((len(documents) + self.rows, self.d), self.value)
+
+class Fewer(Good):
+    rows = -1
+
+class Other(Good):
+    d = 4
+
+class Nan(Good):
+    value = np.nan
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Good", None),
+        ("Fewer", "encode_documents returned shape (0, 3) for 1 documents"),
+        ("Other", "its vectors of questions have 3 components, those of documents 4"),
+        ("Nan", "has length nan, expected a finite number above 0"),
+    ],
+)
+def test_vrag_check_misses_an_encoder_whose_vectors_no_search_takes(
+    name: str, words: str | None, checked: Checked
+) -> None:
+    (checked.folder / "my_model.py").write_text(VECTORS, encoding="utf-8")
+    how = {"retrievers": [f"my_model:{name}"], "cache_dir": str(checked.folder)}
+    _, missing = checked.check("visual_rag/02_retriever_comparison", **how)
+    assert len(missing) == (words is not None), missing
+    assert words is None or words in missing[0]

@@ -13,6 +13,10 @@ class VragError(Exception):
     """
 
 
+class CertainError(VragError):
+    """One that is met whatever models answer: where nobody is asked, it counts as well."""
+
+
 def short(value: object) -> str:
     """A value as a message quotes it: as Python writes it, 60 characters at most."""
     text = repr(value)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 from pandas.api import types
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import CertainError, VragError
 
 _WORDS = {"text": "text", "number": "numbers", "whole": "whole numbers", "texts": "texts"}
 """What a message calls the values of a kind."""
@@ -49,7 +49,7 @@ class Table:
         expected, unless `frame` has the columns `needed`, as they should be.
         """
         if missing := [name for name in needed if name not in frame]:
-            raise VragError(
+            raise CertainError(
                 f"{where}: the table of {self.name} has no column {missing[0]!r}; found"
                 f" {', '.join(map(str, frame.columns))}, expected {', '.join(needed)}."
             )

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.errors import VragError
+from vrag_kit.errors import CertainError, VragError
 from vrag_kit.frames import JUDGED
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.types import Benchmark, Query, Status
@@ -120,7 +120,7 @@ def _turns(benchmark: Benchmark) -> pd.DataFrame:
 def _check_scores(scores: pd.Series, scale: Scale) -> None:
     """Raise `VragError` unless every score says right, missing or wrong."""
     if not scale.worst < scale.nothing < scale.best:
-        raise VragError(
+        raise CertainError(
             f"with_stop: the scores are on a scale from {scale.worst:g} to {scale.best:g}, which"
             " does not tell wrong from missing; expected a judge whose worst is below 0 by as much"
             " as its best is above, as on (-1, 1)."

@@ -16,7 +16,7 @@ from vrag_kit.frames import ANSWERS
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.answered import answered
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.judging.own_judge import JudgeClass, own_judge
+from vrag_kit.judging.own_judge import JudgeClass, check_signed, own_judge
 from vrag_kit.judging.own_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.judging.rubric import Rubric
 from vrag_kit.judging.rule_judge import RuleJudge
@@ -68,20 +68,23 @@ def load_judge(
     """The judge that a parameter names: one of `JUDGES`, a class of one's own
     (`JudgeClass`) or an object of it, or any model that `load_generator` takes, with the
     `rubric` of a paper.
-    Scores of a class are brought to [0, 1], unless the paper asks for truthfulness, and
-    they are on a scale from below 0 to as much above.
+    Scores of a class are brought to [0, 1], unless the rubric is of truthfulness: then
+    its scale must go from below 0 to as much above, and they are brought to [−1, 1].
 
     The model decodes as its own defaults say, unless its entry says otherwise; its
     verdicts are kept in `answers_dir`, as answers are. `samples` repeats every verdict.
     Of `run_with`, which says how the answerers are run, device, batch_size and
-    retry_failures count here too. Raises `VragError` for a model without a rubric, and
-    as `load_generator` does.
+    retry_failures count here too. Raises `VragError` for a model without a rubric, for
+    another scale where the rubric is of truthfulness, and as `load_generator` does.
     """
-    if isinstance(entry, str) and entry in JUDGES:
-        return JUDGES[entry]()
     if rubric is not None and not isinstance(rubric, Rubric):
         raise VragError(f"load_judge: rubric is {rubric!r}; expected a vrag_kit.judging.Rubric.")
     signed = rubric is not None and rubric.scale.signed
+    if isinstance(entry, str) and entry in JUDGES:
+        judge = JUDGES[entry]()
+        if signed:
+            check_signed(judge.scale, f"judge {entry!r}")
+        return judge
     if (own := own_judge(entry, signed=signed)) is not None:
         return own
     check_word(entry, JUDGES, "judge")

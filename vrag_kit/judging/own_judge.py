@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from pathlib import Path
 from typing import Protocol
 
 import pandas as pd
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import CertainError, VragError
 from vrag_kit.forecast import current_forecast
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import Own, open_own
 from vrag_kit.own_faults import own_code
+from vrag_kit.own_modules import open_class, own_spec
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 
@@ -30,44 +33,58 @@ class JudgeClass(Protocol):
 class OwnJudge:
     """Fits an object of somebody's own class to `Judge`."""
 
-    def __init__(self, own: Own, *, signed: bool = False) -> None:
-        """`own` has the method of `JudgeClass`; `signed` where truthfulness is asked for,
-        in which a wrong answer costs. Raises `VragError` for a scale that is none.
+    def __init__(self, own: Own, owner: str, *, signed: bool = False) -> None:
+        """`own` has the method of `JudgeClass`, and messages call it `owner`; `signed`
+        where truthfulness is asked for, in which a wrong answer costs. Raises `VragError`
+        for a scale that is none, or not one of truthfulness then.
         """
         self._made = own.made
         self.name = own.name
-        scale = getattr(own.made, "scale", SHARES)
-        if not isinstance(scale, Scale):
-            try:
-                scale = Scale(*map(float, scale))
-            except (TypeError, ValueError, VragError) as error:
-                raise VragError(
-                    f"judge {self.name}: its scale is {scale!r}; expected its ends, the worst"
-                    " first, as in (0, 1)."
-                ) from error
-        self.scale: Scale = scale
-        self.shown = TRUTH if signed and scale.signed else SHARES
+        self.scale = _scale(getattr(own.made, "scale", SHARES), type(own.made), owner)
+        if signed:
+            check_signed(self.scale, owner)
+        self.shown = TRUTH if signed else SHARES
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
-        """One verdict for each row of answers; in a forecast its class is not asked, and
-        all earn the worst. Raises `VragError` for a score that is not on the scale, and
-        for what the class raises.
+        """One verdict for each row of answers; in a forecast its class is shown the first
+        alone, and all earn the worst. Raises `VragError` for a score that is not on the
+        scale, and for what the class raises, but in a forecast.
         """
         if current_forecast() is not None:
+            self._check_one(benchmark, answers)
             return [(self._scored(self.scale.worst),) for _ in range(len(answers))]
         pairs = zip(answers["query_id"], answers["answer"], strict=True)
         return [(self._verdict(benchmark.queries[name], answer),) for name, answer in pairs]
 
+    def _check_one(self, benchmark: Benchmark, answers: pd.DataFrame) -> None:
+        """Raise `CertainError` for a score of the first answer that is off the scale; its
+        words may stand in for an answer, so what the class raises of them is no fault.
+        """
+        for name, answer in zip(answers["query_id"][:1], answers["answer"][:1], strict=True):
+            query = benchmark.queries[name]
+            try:
+                found = self._made.score(query, answer)
+            except Exception:  # whatever code that is not ours does
+                return
+            try:
+                self._read(found, query, answer)
+            except VragError as error:
+                raise CertainError(str(error)) from error
+
     def _verdict(self, query: Query, answer: str) -> Judgment:
         with own_code(f"judge {self.name}", self._made):
             found = self._made.score(query, answer)
+        return self._read(found, query, answer)
+
+    def _read(self, found: object, query: Query, answer: str) -> Judgment:
+        """The verdict in what the class returned."""
         if found is None:
             words = f"{self.name} says nothing of an answer to {query.query_id!r}"
             return Judgment(
                 answer_id="", label="", score=None, failure=Failure(Status.ERROR, words)
             )
         try:
-            value = math.nan if isinstance(found, str) else float(found)
+            value = math.nan if isinstance(found, str) else float(found)  # type: ignore[arg-type]  # of any type, until here
         except (TypeError, ValueError):
             value = math.nan
         if not self.scale.worst <= value <= self.scale.best:
@@ -86,9 +103,66 @@ class OwnJudge:
 def own_judge(entry: Entry | JudgeClass, *, signed: bool = False) -> OwnJudge | None:
     """The judge of an entry that names one's own class; None for a word or a model, also
     a class of one's own that answers. Raises as `open_own`, also for a class that does
-    neither.
+    neither, and for a scale as `OwnJudge`.
     """
     own = open_own(entry, "judge", (), one_of=("score", "generate"))
     if own is None or not callable(getattr(own.made, "score", None)):
         return None
-    return OwnJudge(own, signed=signed)
+    spec = own_spec(entry)
+    owner = f"judge {own.name}(…)" if spec is None else f"judge {spec!r}"
+    return OwnJudge(own, owner, signed=signed)
+
+
+def check_scale(entry: Entry, *, signed: bool = False) -> None:
+    """Raise `VragError`, as `own_judge` does, where the scale of the class that an entry
+    names is none, or not one of truthfulness though that is asked for, `signed`.
+
+    A class that tells its `scale` is not made an object of, nor is any that need not tell.
+    """
+    spec = own_spec(entry)
+    if spec is None:
+        return
+    owner = f"judge {spec!r}"
+    made_by, _ = open_class(spec, owner)
+    told = getattr(made_by, "scale", None)
+    if not callable(getattr(made_by, "score", None)):
+        return
+    if told is None or isinstance(told, property):
+        if signed:
+            own_judge(entry, signed=True)
+        return
+    scale = _scale(told, made_by, owner)
+    if signed:
+        check_signed(scale, owner)
+
+
+def check_signed(scale: Scale, owner: str) -> None:
+    """Raise `VragError` for a judge whose scale does not tell wrong from missing, where
+    truthfulness is asked for.
+    """
+    if not scale.signed:
+        raise VragError(
+            f"{owner}: its scale is {scale.worst:g} to {scale.best:g}. Truthfulness, as CRAG-MM"
+            " asks for it, tells wrong (-1) from missing (0): give a judge with scale (-1, 1)."
+        )
+
+
+def _scale(told: object, made_by: type, owner: str) -> Scale:
+    """The scale that a class tells."""
+    if isinstance(told, Scale):
+        return told
+    try:
+        return Scale(*map(float, told))  # type: ignore[call-overload]  # of any type, until here
+    except (TypeError, ValueError, VragError) as error:
+        raise VragError(
+            f"{owner}: the scale of {made_by.__name__} ({_file(made_by)}) is {told!r}; expected its"
+            " ends, the worst first, as in (0, 1)."
+        ) from error
+
+
+def _file(made_by: type) -> str:
+    """The name of the file that a class stands in."""
+    try:
+        return Path(inspect.getfile(made_by)).name
+    except (OSError, TypeError):  # of a notebook's cell
+        return made_by.__module__

@@ -20,8 +20,8 @@ from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.given_run import READ_FROM, given_run, run_file
 from vrag_kit.retrieval.known import known_encoder, open_encoder
 from vrag_kit.retrieval.manifests import embeddings_folder
-from vrag_kit.retrieval.metrics import CUTOFFS, METRICS, evaluate
-from vrag_kit.retrieval.own_encoder import EncoderClass
+from vrag_kit.retrieval.metrics import BY_DEPTH, CUTOFFS, DEPTH, METRICS, evaluate, too_shallow
+from vrag_kit.retrieval.own_encoder import EncoderClass, OwnEncoder
 from vrag_kit.retrieval.own_metric import RetrievalMetric
 from vrag_kit.retrieval.reference import any_order, perfect_run, random_reference
 from vrag_kit.retrieval.run import write_qrels, write_run
@@ -105,6 +105,7 @@ def _foreseen(
     """
     spec = entry.get("model") if isinstance(entry, Mapping) else entry
     name = Path(str(spec)).name
+    encoder: Encoder | None = None
     with suppress(VragError):  # no checkpoint here yet, or no such class
         encoder = known_encoder(entry, cache_dir)
         if encoder is not None:
@@ -112,8 +113,12 @@ def _foreseen(
             run = read_search(folder, search_key(benchmark, encoder, k))
             if run is not None:
                 return name, run
+    run = any_order(benchmark, k)
+    if isinstance(encoder, OwnEncoder) and len(run):
+        first, found = str(run["query_id"].iloc[0]), str(run["doc_id"].iloc[0])
+        encoder.check_one(benchmark.queries[first], benchmark.corpus[found])
     forecast.any_order.add(name)
-    return name, any_order(benchmark, k)
+    return name, run
 
 
 def _free_memory() -> None:
@@ -156,10 +161,10 @@ def score_runs(
     order". A query for which a retriever found nothing counts as `evaluate` says: 0
     where it has relevant documents. With `full_depth`, as a comparison over k needs it,
     cut-offs are cut to the fewest documents that a run holds for a query, and a printed
-    line says so; a run without any for some query raises `VragError`. `metrics` are of
-    one's own, as `evaluate` takes them; what a random order is worth by these is not
-    known, and has no rows; of one that is the kit's, which is there already, a line says
-    so.
+    line says so, as one does where a run is too shallow for `ndcg_visual_rag`; a run
+    without any for some query raises `VragError`. `metrics` are of one's own, as
+    `evaluate` takes them; what a random order is worth by these is not known, and has no
+    rows; of one that is the kit's, which is there already, a line says so.
     """
     for metric in metrics:
         if isinstance(metric, str) and metric in METRICS:
@@ -167,6 +172,7 @@ def score_runs(
     if full_depth:
         for name, run in runs.items():
             cutoffs = _within(benchmark, name, run, cutoffs)
+            _note_shallow(benchmark, name, run)
     sizes = {}
     for query_id in benchmark.queries:
         pool = benchmark.candidates(query_id)
@@ -199,3 +205,15 @@ def _within(
             " `benchmark.subset(query_ids)`."
         )
     return cut_to(cutoffs, depth, words)
+
+
+def _note_shallow(benchmark: Benchmark, name: str, run: pd.DataFrame) -> None:
+    """Say of which queries there is no `ndcg_visual_rag`, and why."""
+    shallow = too_shallow(run, benchmark.qrels)
+    if not shallow:
+        return
+    of_all = len(shallow) == len(benchmark.queries)
+    few = "" if of_all else f" for {len(shallow):,} of {len(benchmark.queries):,} queries"
+    depths = sorted(set(shallow.values()))
+    deep = f"{depths[0]}" if len(depths) == 1 else f"{depths[0]} to {depths[-1]}"
+    note(f"no {BY_DEPTH} for {name}{few}: it is {deep} deep, and its ideal needs {DEPTH}")

@@ -10,13 +10,15 @@ They are those of the Visual-RAG paper (section 5.1, Table 2).
 | ndcg | [0, 1] | DCG over the DCG of the best order of *all* relevant documents
 (trec_eval's ndcg_cut) |
 | ndcg_visual_rag | [0, 1] | DCG over the DCG of the best order of the *30 retrieved*,
-cut at k; 0 when none of the 30 is relevant |
+cut at k; 0 when none of the 30 is relevant; none (NaN) of a run that is too shallow |
 
 DCG sums label / log2(rank + 1) (Järvelin & Kekäläinen 2002, ACM TOIS 20(4)). The last
 definition is the one that fits the paper's Table 2; the standard one cannot reach its
 values. A query without any relevant document has no value (NaN) and is left out of
-means; a query without results has found nothing (0), as in `trec_eval -c`. Relevant
-means a label of 1 or more; labels below 0 count as 0.
+means; a query without results has found nothing (0), as in `trec_eval -c`. Nor has
+`ndcg_visual_rag` a value where fewer than 30 were retrieved, though more have a label:
+that smaller ideal would be reached more easily (`too_shallow`). Relevant means a label
+of 1 or more; labels below 0 count as 0.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from vrag_kit.retrieval.own_metric import RetrievalMetric, measure, open_metrics
 from vrag_kit.retrieval.run import Qrels
 
 CUTOFFS = (1, 5, 10, 20, 30)
-METRICS = ("recall", "ndcg", "ndcg_visual_rag", "hit", "hit_count")
+BY_DEPTH = "ndcg_visual_rag"
+"""The metric that knows only what was retrieved, and so needs all of `DEPTH`."""
+METRICS = ("recall", "ndcg", BY_DEPTH, "hit", "hit_count")
 DEPTH = 30
 """Number of retrieved documents whose best order is the ideal of `ndcg_visual_rag`."""
 
@@ -47,10 +51,10 @@ def evaluate(
     the kit's those of one's own, `metrics`: functions, or "module:function".
 
     A run may be shallow: what was not found is not relevant, and a query without any
-    result has 0. Queries of the run that have no labels are ignored. Raises `VragError`
-    for a cut-off below 1, when a run with results shares no query with the labels, which
-    means that the two files do not belong together, and as `open_metrics` and `measure`
-    do.
+    result has 0; those `too_shallow` have no `ndcg_visual_rag`. Queries of the run that
+    have no labels are ignored. Raises `VragError` for a cut-off below 1, when a run with
+    results shares no query with the labels, which means that the two files do not belong
+    together, and as `open_metrics` and `measure` do.
     """
     own = open_metrics(metrics, METRICS)
     _check(run, qrels, cutoffs)
@@ -58,15 +62,31 @@ def evaluate(
     gains = _gains(run, qrels, depth)
     ideal, relevant = _ideal(qrels, depth)
     judged = np.where(relevant > 0, 1.0, np.nan)
+    shallow = list(too_shallow(run, qrels))
+    lacking = np.where(np.isin(list(qrels), shallow), np.nan, 1.0)
     tables = []
     for k in cutoffs:
         values = _measured(gains, ideal, relevant, k)
+        values[BY_DEPTH] = values[BY_DEPTH] * lacking
         for name, function in own.items():
             values[name] = measure(name, function, gains[:, :k] > 0, relevant, list(qrels))
         for metric in (*METRICS, *own):
             rows = {"query_id": list(qrels), "metric": metric, "k": k}
             tables.append(pd.DataFrame({**rows, "value": values[metric] * judged}))
     return pd.concat(tables, ignore_index=True)
+
+
+def too_shallow(run: pd.DataFrame, qrels: Qrels) -> dict[str, int]:
+    """Query → how many documents the run holds for it, where these are some, but fewer
+    than 30 and fewer than have a label: the best order of the 30 retrieved is not known.
+    """
+    held = run["query_id"].value_counts()
+    found = {query_id: int(held.get(query_id, 0)) for query_id in qrels}
+    return {
+        query_id: found[query_id]
+        for query_id, labels in qrels.items()
+        if 0 < found[query_id] < min(DEPTH, len(labels))
+    }
 
 
 def _check(run: pd.DataFrame, qrels: Qrels, cutoffs: Sequence[int]) -> None:
@@ -93,7 +113,7 @@ def _measured(
     return {
         "recall": found / np.maximum(relevant, 1),
         "ndcg": _dcg(gains[:, :k]) / np.maximum(_dcg(ideal[:, :k]), 1e-12),
-        "ndcg_visual_rag": np.divide(
+        BY_DEPTH: np.divide(
             _dcg(gains[:, :shallow]), again, out=np.zeros(len(gains)), where=again > 0
         ),
         "hit": (found > 0).astype(float),

@@ -8,10 +8,11 @@ from typing import Protocol
 
 import numpy as np
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import CertainError, VragError
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import Own, open_own
 from vrag_kit.own_faults import own_code, own_fault
+from vrag_kit.retrieval.directions import check_vectors
 from vrag_kit.retrieval.encoders import Prepared
 from vrag_kit.retrieval.parts import Content, DocumentSide, Shown, content_hash
 from vrag_kit.types import Evidence, Query
@@ -79,6 +80,29 @@ class OwnEncoder:
         names = [each.doc_id for each in ready]
         rows = self._called("encode_documents", [each.made for each in ready], names, "document")
         return self._rows(rows, len(prepared), "documents")
+
+    def check_one(self, query: Query, document: Evidence) -> None:
+        """Raise `CertainError` for vectors of one question and one document that no search
+        takes. What its class raises is left to the run, whose device may be another.
+        """
+        try:
+            asked = self._called("encode_queries", [query], [query.query_id], "query")
+            ready = getattr(self._made, "prepare", lambda given: given)(document)
+            shown = self._called("encode_documents", [ready], [document.doc_id], "document")
+        except Exception:  # whatever code that is not ours does
+            return
+        try:
+            questions = self._rows(asked, 1, "queries")
+            documents = self._rows(shown, 1, "documents")
+            check_vectors(questions, [query.query_id], self)
+            check_vectors(documents, [document.doc_id], self)
+        except VragError as error:
+            raise CertainError(str(error)) from error
+        if questions.shape != documents.shape:
+            raise CertainError(
+                f"retriever {self.name!r}: its vectors of questions have {questions.shape[1]}"
+                f" components, those of documents {documents.shape[1]}; expected as many."
+            )
 
     def _called(
         self, method: str, things: Sequence[object], names: Sequence[str], what: str

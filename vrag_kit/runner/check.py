@@ -1,5 +1,5 @@
 """What a parameter file needs before it runs: data, models, keys and memory that are
-missing, and what it will ask. Nothing is run, asked or fetched.
+missing, and what it will ask. Nothing is run or fetched, and no model is asked.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from vrag_kit.runner.parameters import RARELY, RUN_WITH, WITHIN, declared
 from vrag_kit.runner.plan import Plan, read_plan
 from vrag_kit.runner.values import (
     SEARCHING,
+    judge_refusals,
     model_refusal,
     models_in,
     retriever_refusal,
@@ -48,6 +49,8 @@ _ASKED = {
 """Parameters that name one model each, or a list, and what it is called in messages."""
 _ANY_RETRIEVER = "field-guide-clip-64"
 """Comes with the kit; stands in for those that are not here, whose order is not known."""
+BUT = "but: "
+"""Begins the last finding where nothing is missing, and yet something is wrong."""
 _NAMED = 3
 """Notebooks that are named where a finding is of several."""
 _INSTEAD: dict[str, tuple[str, Any]] = {
@@ -105,6 +108,9 @@ def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
         if name != "models":
             _check_one(name, entry, how, report)
     if "judge" in report.instead:
+        report.replace("judge", _own_judge(plan))
+    for line in judge_refusals(plan):
+        _once(report.missing, line)
         report.replace("judge", _own_judge(plan))
     _check_tokenizer(values.get("talk", {}).get("answer_tokenizer", ""), report)
     if problem := pictures_problem(values.get("pictures")):
@@ -185,8 +191,10 @@ def _check_one(name: str, entry: Entry, how: Mapping[str, Any], report: _Report)
 
 def _own_judge(plan: Plan) -> str:
     """The judge without a model that the notebooks name by themselves."""
-    names = [declared(notebook).get("judge") for notebook in plan.given]
-    return next(name for name in (*names, RuleJudge.name) if name in list(JUDGES))
+    names = [*(declared(notebook).get("judge") for notebook in plan.given), RuleJudge.name]
+    usual = [name for name in names if name in list(JUDGES)]
+    signed = [name for name in usual if JUDGES[name]().scale.signed]
+    return (signed or usual)[0]  # where one is of truthfulness, no other is taken
 
 
 def _check_tokenizer(name: str, report: _Report) -> None:
@@ -257,6 +265,9 @@ def _tell(foresight: Foresight, report: _Report) -> None:
     for name, fault in foresight.partly.items():
         partly.append((f"counted without what a cell would have asked, if anything; {fault}", name))
     report.found += _by_words(partly)
+    if partly:
+        cells = "one cell fails" if len(partly) == 1 else f"{len(partly)} cells fail"
+        report.found.append(f"{BUT}{cells} in the rehearsal (above): look at it before you pay")
     failed = [(fault, name) for name, fault in foresight.failed.items()]
     failed = [each for each in failed if not any(each[0] in line for line in report.missing)]
     report.missing += _by_words(failed)

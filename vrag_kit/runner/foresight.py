@@ -22,7 +22,7 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import CertainError, VragError
 from vrag_kit.forecast import STAND_IN, forecasting
 from vrag_kit.forecast import Forecast as Ongoing
 from vrag_kit.generation.answers import AnswerStore
@@ -59,7 +59,7 @@ class Foresight:
     any_order: list[str]
     """Retrievers whose search was not made yet."""
     failed: dict[str, str]
-    """Notebook → why it fails before it asks anything."""
+    """Notebook → why it fails before it asks anything, or whatever is answered."""
     partly: dict[str, str]
     """Notebook → the cell that fails after others asked, whose questions are not counted."""
     cut: dict[str, list[str]]
@@ -90,7 +90,7 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
             if fault is None or (space.get("models") == [] and fault.behind_models):
                 continue
             words = in_own_folders(fault.words, own, Path(scratch))
-            if fault.asked:
+            if fault.asked and not fault.certain:
                 partly[name_of(notebook)] = f"code cell {fault.cell} fails there: {words}"
             else:
                 failed[name_of(notebook)] = words
@@ -168,6 +168,7 @@ class Fault:
     cell: int  # code cells are counted from 1
     words: str
     asked: bool  # whether questions or answers had been come upon by then
+    certain: bool  # whether it comes whatever is answered
     behind_models: bool  # whether it may come of there being none
 
 
@@ -193,11 +194,12 @@ def executed(
             if "parameters" in cell.metadata.get("tags", []):
                 space.update(settings)
                 continue
-            words, until = _run_cell(cell.source, space)
+            error, until = _run_cell(cell.source, space)
             behind = behind or _mentions("models", until)
-            if words and fault is None:
+            if error is not None and fault is None:
                 asked = _prompts(models) > before or bool(_answer_ids(space))
-                fault = Fault(number, words, asked, behind)
+                certain = isinstance(error, CertainError)
+                fault = Fault(number, _words(error), asked, certain, behind)
     return space, fault
 
 
@@ -207,26 +209,32 @@ def _mentions(name: str, statements: Sequence[ast.stmt]) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
 
 
-def _run_cell(source: str, space: dict[str, Any]) -> tuple[str, list[ast.stmt]]:
+def _run_cell(source: str, space: dict[str, Any]) -> tuple[Exception | None, list[ast.stmt]]:
     """Run a cell's statements, all of them; returns the first error, and the statements
     up to it.
     """
     try:
         statements = ast.parse(source).body
     except SyntaxError as error:
-        return f"{error.msg}: {(error.text or '').strip()}", []
-    fault, until = "", []
+        return error, []
+    fault: Exception | None = None
+    until: list[ast.stmt] = []
     for statement in statements:
         until += [] if fault else [statement]
         code = compile(ast.Module([statement], []), "<cell>", "exec")
         try:
             exec(code, space)
         except Exception as error:  # whatever a notebook's code may raise; it is told
-            words = (
-                str(error) if isinstance(error, VragError) else f"{type(error).__name__}: {error}"
-            )
-            fault = fault or words
+            fault = fault or error
     return fault, until
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, VragError):
+        return str(error)
+    if isinstance(error, SyntaxError) and error.filename == "<unknown>":  # of the cell itself
+        return f"{error.msg}: {(error.text or '').strip()}"
+    return f"{type(error).__name__}: {error}"
 
 
 def _answer_ids(space: Mapping[str, Any]) -> set[str]:

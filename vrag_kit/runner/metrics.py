@@ -8,6 +8,7 @@ from collections.abc import Sequence, Sized
 from pathlib import Path
 
 from vrag_kit.retrieval import evaluate, mean_metrics, read_qrels, read_run
+from vrag_kit.retrieval.metrics import BY_DEPTH, DEPTH, too_shallow
 
 
 def print_metrics(qrels: Path, run_file: Path, metrics: Sequence[str], *, as_json: bool) -> None:
@@ -21,7 +22,7 @@ def print_metrics(qrels: Path, run_file: Path, metrics: Sequence[str], *, as_jso
         rows = json.loads(table.to_json(orient="records", double_precision=15))
         print(json.dumps(rows, indent=1))
     else:
-        print(table.to_string(index=False))
+        print(table.to_string(index=False, na_rep="no value"))
     labelled, ranked = set(labels), set(results["query_id"])
     without_answer = [each for each in labels.values() if not any(at > 0 for at in each.values())]
     _note(
@@ -29,6 +30,10 @@ def print_metrics(qrels: Path, run_file: Path, metrics: Sequence[str], *, as_jso
         "queries of the labels have no results in the run: they count as 0, as in trec_eval -c",
     )
     _note(ranked - labelled, "queries of the run have no labels: left out")
+    _note(
+        too_shallow(results, labels),
+        f"queries have fewer than {DEPTH} results, though more labels: they have no {BY_DEPTH}",
+    )
     _note(without_answer, "queries have no relevant document: left out of the means")
 
 

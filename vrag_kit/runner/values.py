@@ -14,6 +14,7 @@ from vrag_kit.generation.loading import read_model
 from vrag_kit.generation.remote.endpoints import find_endpoints
 from vrag_kit.judging import JUDGES
 from vrag_kit.judging.claims_by_rule import RULE
+from vrag_kit.judging.own_judge import check_scale, check_signed
 from vrag_kit.options import Entry, check_word, read_entry
 from vrag_kit.own_modules import own_spec
 from vrag_kit.plain import JsonView
@@ -44,12 +45,13 @@ SEARCHING = ("retrievers", "retriever", "text_retriever", "image_service", "web_
 
 def refusals(plan: Plan) -> list[str]:
     """What a run would refuse, a line each: mistyped names, folders that are not there,
-    options that nothing takes. Nothing is opened, loaded or fetched.
+    options that nothing takes, scales of judges. No model is opened, loaded or fetched.
     """
     values = together(plan)
     lines = [retriever_refusal(entry) for entry in retrievers_in(values)]
     for name, entry in models_in(values):
         lines.append(model_refusal(entry, name, values.get(RUN_WITH, {})))
+    lines += judge_refusals(plan)
     return [line for line in dict.fromkeys(lines) if line]
 
 
@@ -130,6 +132,30 @@ def model_refusal(entry: Entry, name: str, how: JsonView) -> str:
     except VragError as error:
         return str(error)
     return ""
+
+
+def judge_refusals(plan: Plan) -> list[str]:
+    """Why the judge of some notebook cannot judge there, by its scale; a notebook whose
+    own judge is of truthfulness takes none of another.
+    """
+    lines: list[str] = []
+    for notebook, given in plan.given.items():
+        usual = declared(notebook).get("judge")
+        if usual not in list(JUDGES):
+            continue
+        entry = given.get("judge", usual)
+        try:
+            _check_scale(entry, signed=JUDGES[usual]().scale.signed)
+        except VragError as error:
+            lines.append(str(error))
+    return list(dict.fromkeys(lines))
+
+
+def _check_scale(entry: Entry, *, signed: bool) -> None:
+    if entry not in list(JUDGES):
+        check_scale(entry, signed=signed)
+    elif signed:
+        check_signed(JUDGES[str(entry)]().scale, f"judge {entry!r}")
 
 
 def _check_place(spec: str) -> None:

@@ -30,8 +30,8 @@ def load_truth_judge(
     form: str = "paper",
     run_with: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
 ) -> Judge:
-    """The judge that a parameter names: "truth_rule", or any model that `load_generator`
-    takes, with the paper's prompt.
+    """The judge that a parameter names: "truth_rule", any model that `load_generator`
+    takes, with the paper's prompt, or a class of one's own with scale (-1, 1).
 
     `abstention` names the reading, one of `READINGS`, by which an answer is missing;
     `form` one of `FORMS`. `run_with` and what is raised as in `load_judge`; and
