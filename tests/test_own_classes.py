@@ -494,11 +494,12 @@ def test_an_object_answers_too_once_it_says_what_its_answers_are_kept_under(
     ("name", "words"),
     [
         ("Silent", "generate returned 0 replies for 1 prompts; expected one for each"),
-        ("Wrong", "generate returned None for a prompt; expected a text, or a"),
+        ("Wrong", "generate returned None for a prompt; expected a text, or Reply"),
         ("Text", r"model Text: generate returned a text \('x'\); expected a list of texts"),
         ("Mapped", r"generate returned a dict \(.*\); expected a list of texts"),
         ("Fails", r"model Fails: its class Fails failed with KeyError: 'colour' \(mine.py:\d"),
         ("FailsLate", r"class FailsLate failed with ValueError: .* \(mine.py:3\d\)\."),
+        ("Fails", r"Asked was ….*To record a failed call and go on, return Reply\(raw=None, fail"),
         ("Sayz", "no class 'Sayz'; it has Says, Silent, .*, Coin. Did you mean 'mine:Says'"),
     ],
 )
@@ -545,6 +546,26 @@ def test_what_a_model_leaves_empty_is_its_answer_and_a_bad_one(
     assert list(answers["status"]) == ["empty", "ok"]
     row = accuracy(judge_all(load_judge("normalised_em"), known, answers)).iloc[0]
     assert (row["value"], row["n"], row["n_empty"], row["n_failed"]) == (0.5, 2, 1, 0)
+
+
+FOGGY = """
+from vrag_kit.generation import Failure, Reply, Status
+
+class Foggy:
+    def generate(self, prompts):
+        failed = Reply(raw=None, failure=Failure(Status.ERROR, "too foggy"))
+        return ["1" if "c c" in prompt[-1].parts[0] else failed for prompt in prompts]
+"""
+
+
+def test_a_call_that_a_class_says_failed_is_recorded_and_left_out(
+    mine: Write, known: Benchmark, tmp_path: Path
+) -> None:
+    mine(FOGGY)
+    answers = asked(["mine:Foggy"], known, tmp_path)
+    assert list(answers["detail"]) == ["too foggy", ""]
+    row = accuracy(judge_all(load_judge("normalised_em"), known, answers)).iloc[0]
+    assert (row["value"], row["n"], row["n_failed"]) == (1, 1, 1)
 
 
 def test_of_a_judge_an_empty_reply_is_no_verdict_and_is_counted(

@@ -17,7 +17,7 @@ from vrag_kit.judging.scale import scale_of
 
 TOLD, NOT_TOLD = "told in training", "not told"
 KNOWN, UNKNOWN = "right without an image", "wrong without an image"
-LEFT_OUT = " (that one answer is left out)"
+LEFT_OUT = " (that answer is not counted)"
 NO_VERDICT = "no verdict without an image"
 ALL = "all questions"
 UNTOLD = ""

@@ -41,6 +41,7 @@ from vrag_kit.generation.rewriting import Rewriter, load_rewriter
 from vrag_kit.generation.talk import EarlyStop, Found, Search, Talk
 from vrag_kit.generation.told import told_facts
 from vrag_kit.generation.wording import Wording, read_wording
+from vrag_kit.outcomes import Failure, Status
 
 __all__ = [
     "CLUES",
@@ -55,6 +56,7 @@ __all__ = [
     "Decomposed",
     "EarlyStop",
     "EndpointGenerator",
+    "Failure",
     "Forecast",
     "Found",
     "Generator",
@@ -64,6 +66,7 @@ __all__ = [
     "Rewriter",
     "Round",
     "Search",
+    "Status",
     "Talk",
     "Wording",
     "ask_all",

@@ -18,8 +18,11 @@ from vrag_kit.types import Failure, Prompt, Status
 
 _OURS = ("max_images",)
 """The option of an entry that counts for every model; see `ask_models`."""
+_QUOTED = 60  # letters of a prompt that a message quotes, its last
 _LETTERS = 4
 """Of a token, about."""
+_FAILED = 'Reply(raw=None, failure=Failure(Status.ERROR, "why"))'
+"""How a class says that a call failed."""
 _SILENT = Failure(Status.EMPTY, "the model ended without a word")
 
 
@@ -69,7 +72,7 @@ class OwnAnswerer:
         a text nor a `Reply`, and for what its class raises.
         """
         told = {"sample": sample} if self._counts_samples else {}
-        with own_code(f"model {self.name}", self._made):
+        with own_code(f"model {self.name}", self._made, hint=_hint(prompts)):
             found = listed(self._made.generate(prompts, **told), f"model {self.name}: generate")
         if len(found) != len(prompts):
             raise VragError(
@@ -93,9 +96,16 @@ class OwnAnswerer:
             silent = reply.failure is None and not (reply.raw or "").strip()
             return replace(reply, failure=_SILENT) if silent else reply
         raise VragError(
-            f"model {self.name}: generate returned {found!r} for a prompt; expected a text, or a"
-            " vrag_kit.generation.generator.Reply with a failure that says why there is none."
+            f"model {self.name}: generate returned {found!r} for a prompt; expected a text, or"
+            f" {_FAILED}, of vrag_kit.generation, where a call failed."
         )
+
+
+def _hint(prompts: Sequence[Prompt]) -> str:
+    """What was asked, and how a class has a failed call recorded in place of raising."""
+    first = f"{text_of(prompts[0])[-_QUOTED:]!r}" if prompts else "nothing"
+    more = f" and {len(prompts) - 1} more" if len(prompts) > 1 else ""
+    return f" Asked was …{first}{more}. To record a failed call and go on, return {_FAILED}."
 
 
 def own_answerer(entry: Entry | AnswererClass, how: JsonView) -> OwnAnswerer | None:

@@ -20,6 +20,7 @@ from vrag_kit.plotting.marks import (
     apart,
     draw_levels,
     draw_means,
+    fitted,
     legend_columns,
     note,
     number_axis,
@@ -36,6 +37,8 @@ _OVER_K = {
     "one_in_k": ("1-in-k", "images shown, one of k a clue"),
 }
 """The panels of `accuracy_figure`: setting → its name, and its x axis."""
+_PANEL = 5.0  # inches from a panel over k to the next
+_AXIS = 0.5  # inches of the y axis of a panel
 _WIDEST = 0.9  # all models of one k, in images
 Arm = tuple[str, int | None]
 """A setting, and its k; None where it is shown at any."""
@@ -76,7 +79,8 @@ def baseline_figure(
     step = min(0.2, _WIDEST / len(arms))
     wide = 0.85 * sum(widths) + 3.6
     figure, axes = new_figure(1, len(sources), (wide, 4.7), sharey=True, width_ratios=widths)
-    for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
+    each = (wide - 0.3 - _AXIS * len(sources)) / sum(widths)
+    for axis, (title, table), width in zip(axes[0], sources.items(), widths, strict=True):
         colors = colors_of(table["model"])
         for place, (model, color) in enumerate(colors.items()):
             shifts = apart(len(arms), step)
@@ -84,7 +88,10 @@ def baseline_figure(
                 rows = table[(table["model"] == model) & _of_arm(table, arm)]
                 x = np.full(len(rows), place + shift)
                 draw_means(axis, x, rows, Look(color, marker, size=8.0))
-        axis.set(title=panel_title(title, table), xlim=(-0.6, len(colors) - 0.4))
+        axis.set(
+            title=fitted(panel_title(title, table), _AXIS + each * width),
+            xlim=(-0.6, len(colors) - 0.4),
+        )
         slant = {"rotation": 25, "ha": "right"} if len(colors) > 3 else {}
         names = [model.replace("field-guide-", "") for model in colors]
         axis.set_xticks(range(len(colors)), names, fontsize=9, **slant)
@@ -150,7 +157,7 @@ def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
     figure, axes = new_figure(
         len(sources),
         len(panels) + 2,
-        (5.0 * len(panels) + 0.85 * len(beside) + 1.6, 3.5 * len(sources) + 0.9),
+        (_PANEL * len(panels) + 0.85 * len(beside) + 1.6, 3.5 * len(sources) + 0.9),
         sharey=True,
         width_ratios=(0.2 * max(1, len(beside)), *[1.0] * len(panels), 0.28),
     )
@@ -159,7 +166,9 @@ def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
         row[0].set(title="baselines", ylabel=f"{metric} (%)")
         for axis, (setting, (label, shown)) in zip(row[1:-1], panels.items(), strict=True):
             _over_k(axis, table, setting)
-            axis.set(title=f"{panel_title(title, table)}: {label}", xlabel=shown)
+            axis.set(
+                title=fitted(f"{panel_title(title, table)}: {label}", _PANEL - 1), xlabel=shown
+            )
         for axis in row[:-1]:
             axis.tick_params(labelleft=True)
         legend_beside(row[-1], table)

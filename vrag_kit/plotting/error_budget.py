@@ -10,10 +10,13 @@ from matplotlib.patches import Patch
 
 from vrag_kit.analysis.error_budget import PARTS
 from vrag_kit.plotting.answering import panel_title
+from vrag_kit.plotting.marks import fitted
 from vrag_kit.plotting.style import DARK, PALETTE, new_figure
 
 _COLORS = dict(zip(PARTS, (PALETTE[0], "#BFD9EC", PALETTE[4], PALETTE[2], PALETTE[3]), strict=True))
 _COLUMNS = 2
+_PANEL = 5.2  # inches from a panel to the next
+_HIGHEST = 100.0
 _WIDTH = 0.8
 
 
@@ -32,22 +35,23 @@ def budget_figure(budget: pd.DataFrame) -> Figure:
     columns = min(_COLUMNS, len(models))
     rows = -(-len(models) // columns)
     figure, axes = new_figure(
-        rows, columns, (max(7.0, 5.2 * columns), 4.2 * rows + 1.3), sharey=True
+        rows, columns, (max(7.0, _PANEL * columns), 4.2 * rows + 1.3), sharey=True
     )
     for axis in axes.flat[len(models) :]:
         axis.axis("off")
-    lowest = 0.0
+    lowest, highest = 0.0, _HIGHEST
     for axis, model in zip(axes.flat, models, strict=False):
         table = budget[(budget["model"] == model) & budget["part"].isin(PARTS)]
-        lowest = min(lowest, _bars(axis, table, parts))
+        low, high = _bars(axis, table, parts)
+        lowest, highest = min(lowest, low), max(highest, high)
         axis.set(
-            title=panel_title(model, table),
+            title=fitted(panel_title(model, table), _PANEL - 1),
             xlabel="images shown, the first k retrieved",
             ylabel="points lost a question (of 100)",
         )
         axis.grid(axis="x", visible=False)
         axis.yaxis.set_tick_params(labelleft=True)
-    axes.flat[0].set_ylim(lowest, 100)
+    axes.flat[0].set_ylim(lowest, highest)
     handles: list[Artist] = [Patch(color=_COLORS[part], label=part) for part in parts]
     handles += axes.flat[0].get_legend_handles_labels()[0]  # that of the sum
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9)
@@ -61,14 +65,14 @@ def budget_figure(budget: pd.DataFrame) -> Figure:
     return figure
 
 
-def _bars(axis: Axes, table: pd.DataFrame, parts: list[str]) -> float:
+def _bars(axis: Axes, table: pd.DataFrame, parts: list[str]) -> tuple[float, float]:
     """One model's bars, the parts one upon the other on their side of 0, each with its
-    whisker, and their sum; the lowest end of what is drawn.
+    whisker, and their sum; the lowest and the highest end of what is drawn.
     """
     ticks = sorted(table["k"].unique())
     places = pd.Series(range(len(ticks)), ticks, dtype=float)
     above, below = pd.Series(0.0, ticks), pd.Series(0.0, ticks)
-    ends = [0.0]
+    ends: list[float] = []
     for number, name in enumerate(parts):
         part = table[table["part"] == name].set_index("k").reindex(ticks)
         values = part["value"].fillna(0.0)
@@ -79,11 +83,10 @@ def _bars(axis: Axes, table: pd.DataFrame, parts: list[str]) -> float:
         across = places + _WIDTH * ((number + 0.5) / len(parts) - 0.5)
         axis.vlines(across[drawn], low, high, color=DARK, linewidth=1.3)
         above, below = above + values.clip(lower=0.0), below + values.clip(upper=0.0)
-        ends += low.dropna().tolist()
+        ends += [*low.dropna(), *high.dropna()]
     total = table.groupby("k")["value"].sum(min_count=1).reindex(ticks)
-    axis.plot(
-        places, total, "D", color=DARK, markeredgecolor="white", label="sum: all that is lost"
-    )
+    (sums,) = axis.plot(places, total, "D", color=DARK, label="sum: all that is lost")
+    sums.set(markeredgecolor="white", clip_on=False, zorder=3)
     axis.axhline(0, color=DARK, linewidth=0.8)
     axis.set_xticks(places, [str(k) for k in ticks])
-    return min([*ends, float(below.min())])
+    return min([*ends, float(below.min())]), max([*ends, float(above.max())])

@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import Look, apart, draw_means, note, number_axis, point_size
+from vrag_kit.plotting.marks import Look, apart, draw_means, fitted, note, number_axis, point_size
 from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
 _RANGE = (-1.0, 3.0)
+_PANEL = 4.6  # inches from a panel to the next
 _STEP = 0.3  # between models, in images
 
 
@@ -28,10 +29,12 @@ def gcue_figure(sources: Mapping[str, pd.DataFrame], *, lam: float = 0.5) -> Fig
     """
     shown = {title: table[table["lambda"] == lam] for title, table in sources.items()}
     within = _within(pd.concat(list(shown.values())))
-    figure, axes = new_figure(1, len(shown), (4.6 * len(shown), 5.0), sharey=True)
+    figure, axes = new_figure(1, len(shown), (_PANEL * len(shown), 5.0), sharey=True)
     for axis, (title, table) in zip(axes[0], shown.items(), strict=True):
         _panel(axis, table, within)
-        axis.set(title=panel_title(title, table), xlabel="images shown, one of k a clue")
+        axis.set(
+            title=fitted(panel_title(title, table), _PANEL), xlabel="images shown, one of k a clue"
+        )
         axis.tick_params(labelleft=True)
     axes[0][0].set(ylabel=f"gCUE (λ = {lam:g})", ylim=within)
     said = [note(list(shown.values())), _lines(pd.concat(list(shown.values())), within)]

@@ -12,12 +12,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.text import Annotation
 
-from vrag_kit.plotting.style import DARK, colors_of
+from vrag_kit.plotting.style import DARK, SETTING_MARKERS, colors_of
 
 MARKERS = ("o", "^", "X", "s", "D", "v", "P", "p", "h", "<", ">", "*")
 """Of settings that share a panel, in order; what is more than these begins anew.
 """
 _TICK = 12  # letters of a line below a tick
+_LETTER = 0.088  # inches of a letter of a title
 _LABEL = 1.9  # inches of a label in a legend
 _STEP = 0.14  # between models that stand beside one another, in places of an axis
 _HIGHEST = 103.0  # a little above 100 %
@@ -94,6 +95,7 @@ def draw_levels(axis: Axes, table: pd.DataFrame, names: Mapping[str, str], colum
         for place, (level, marker) in enumerate(zip(names, cycle(MARKERS), strict=False)):
             rows = table[(table["model"] == model) & (table[column] == level)]
             x = np.full(len(rows), place + shift)
+            marker = SETTING_MARKERS.get(level, marker)
             draw_means(axis, x, rows, Look(color, marker, size=size + 1))
     ticks = ["\n".join(map(_filled, name.splitlines())) for name in names.values()]
     axis.set_xticks(range(len(names)), ticks, fontsize=9)
@@ -103,6 +105,12 @@ def draw_levels(axis: Axes, table: pd.DataFrame, names: Mapping[str, str], colum
 
 def _filled(line: str) -> str:
     return textwrap.fill(line, _TICK, break_on_hyphens=False)
+
+
+def fitted(title: str, inches: float) -> str:
+    """The title of a panel in as many lines as it takes where panels are so far apart."""
+    most = max(_TICK, int(inches / _LETTER))
+    return textwrap.fill(title, most, break_on_hyphens=False, break_long_words=False)
 
 
 def apart(count: int, step: float) -> np.ndarray:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -28,6 +30,8 @@ ASKED = "asked about"
 """The title of a question's own picture."""
 _LINE = ["value", "ci_low", "ci_high", "n"]
 _PANELS = ("recall", "hit", "hit_count", "ndcg", "ndcg_visual_rag")
+_WIDE = 3.5  # inches of an x axis of `retriever_figure`, about
+_DIGIT = 0.1  # and of a digit below it
 _APART = 1.05  # from one retriever to the next, times k
 
 
@@ -56,7 +60,7 @@ def retriever_figure(
         axis.set_xscale("log")
         _metric(axis, both[both["metric"] == metric], colors)
         axis.set(xlim=(cutoffs[0] / 1.25, 1.25 * cutoffs[-1]), xticks=cutoffs)
-        axis.set_xticklabels(cutoffs)
+        axis.set_xticklabels(_ticks(cutoffs))
         axis.xaxis.set_minor_locator(NullLocator())
         count = metric == "hit_count"
         shown = results[results["metric"] == metric]
@@ -79,6 +83,17 @@ def retriever_figure(
         fontsize=9,
     )
     return figure
+
+
+def _ticks(cutoffs: list[int]) -> list[str]:
+    """What stands below the cut-offs; one that would touch that before it stands lower."""
+    width = math.log(1.25**2 * cutoffs[-1] / cutoffs[0]) / _WIDE
+    labels = [str(cutoffs[0])]
+    for before, k in pairwise(cutoffs):
+        between = math.log(k / before) / width
+        touch = between < _DIGIT * (len(str(k)) + len(str(before)) + 1) / 2
+        labels.append(f"\n{k}" if touch and not labels[-1].startswith("\n") else str(k))
+    return labels
 
 
 def _span(results: pd.DataFrame) -> str:

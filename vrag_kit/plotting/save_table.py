@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from vrag_kit.analysis.results import TABLE
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, short
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_forecast
 from vrag_kit.plotting.latex import as_latex
@@ -26,13 +26,18 @@ def save_table(
     `tabular` with the rules of booktabs and numbers with `decimals`, to be put by
     \\input into a `table` of yours; what is longer than a page is a `longtable`, to stand
     outside of one. All text in it is escaped. `load_results` leaves such a CSV out: its
-    cells are for reading. Raises `VragError` when the folder cannot be written. In a
-    forecast nothing is written.
+    cells are for reading. Raises `VragError` for what is no table, and when the folder
+    cannot be written. In a forecast nothing is written.
     """
     if current_forecast():
         return
     # pandas' stubs do not know the data of a styled table
-    shown = table if isinstance(table, pd.DataFrame) else table.data  # type: ignore[attr-defined]
+    shown = table if isinstance(table, pd.DataFrame) else getattr(table, "data", None)
+    if not isinstance(shown, pd.DataFrame):
+        raise VragError(
+            f"save_table: found {short(table)} where the table should be; expected a table, then a"
+            ' folder and a name: save_table(table, "runs/mine", "01_mine").'
+        )
     labelled = any(label is not None for label in shown.index.names)
     csv = shown.to_csv(index=labelled, lineterminator="\n")
     folder = Path(folder)

@@ -41,6 +41,8 @@ have no place of their own; what is more than these gets them darker, then light
 GREY = "#8A8A8A"
 DARK = "#3B3B3B"
 CLUE = "#009E73"
+SETTING_MARKERS = {"zero_shot": "o", "gt_clue": "^", "non_clue": "X"}
+"""What a marker means where these are drawn, whichever others there are."""
 REFERENCES = {"random order": GREY, "perfect order": DARK}
 _LOOK: dict[str, Any] = {  # matplotlib's settings have values of many types
     "figure.dpi": 110,
