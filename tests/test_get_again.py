@@ -32,7 +32,7 @@ def test_what_to_do_about_a_photograph_depends_on_where_it_came_from(
 ) -> None:
     if drawn:
         shutil.copy(guide_folder / "guide.json", tmp_path)
-    advice = rf"remove {tmp_path} and run `vrag draw small {tmp_path}`" if drawn else "Fetch"
+    advice = rf"remove {tmp_path} and run `vrag draw small {tmp_path}`" if drawn else "[Ff]etch"
     first = next(guide_folder.glob("images/*/*.jpg"))
     species = tmp_path / "images" / first.parent.name
     species.mkdir(parents=True)

@@ -57,8 +57,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def as_in_a_terminal() -> None:
-    """Interrupts are heard, also where these tests run in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Interrupts and hang-ups are heard, also where these tests run in the background."""
+    for each in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(each, signal.SIG_DFL)
 
 
 def vrag(

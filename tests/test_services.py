@@ -155,7 +155,7 @@ def test_chunks_are_the_opening_and_runs_of_512_words_and_a_page_has_its_best_ch
         vectors = tiny.embed(encoder, [Evidence(doc_id="c", text=text) for text in texts])
         best = (encoder.encode_queries(asked) @ vectors.T).max(axis=1)
         expected |= {(f"q{number}", page): score for number, score in enumerate(best)}
-    run = service.search(asked, 7)  # as many as there are chunks
+    run = service.search(asked, 8)  # as many as there are chunks
     assert len(run) == len(expected) == 16
     for query_id, doc_id, _, score in run.itertuples(index=False):
         assert score == pytest.approx(float(expected[query_id, doc_id]), abs=1e-5)
