@@ -76,8 +76,14 @@ def read_folders(
         )
     if passed:
         note(_in_all(passed))
+    _check_names(root, kept)
+    return kept
+
+
+def _check_names(root: Path, folders: Sequence[SpeciesFolder]) -> None:
+    """Raise `VragError` for two folders of one species, and for white space in a name."""
     names: dict[str, str] = {}
-    for folder in kept:
+    for folder in folders:
         if folder.scientific in names:
             raise VragError(
                 f"{root}: {names[folder.scientific]!r} and {folder.name!r} are both"
@@ -95,7 +101,6 @@ def read_folders(
                 f"{root}: the picture {odd!r} contains white space, which TREC files cannot hold."
                 " Rename it."
             )
-    return kept
 
 
 def _read(folder: Path, common_names: Mapping[str, str]) -> SpeciesFolder:

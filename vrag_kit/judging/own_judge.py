@@ -84,9 +84,11 @@ class OwnJudge:
                 answer_id="", label="", score=None, failure=Failure(Status.ERROR, words)
             )
         try:
-            value = math.nan if isinstance(found, str) else float(found)  # type: ignore[arg-type]  # of any type, until here
+            value = float(found)  # type: ignore[arg-type]  # of any type, until here
         except (TypeError, ValueError):
             value = math.nan
+        if isinstance(found, str):
+            value = math.nan  # also "0.5": words are no score
         if not self.scale.worst <= value <= self.scale.best:
             raise VragError(
                 f"judge {self.name}: score returned {found!r} for {answer!r} to query"
