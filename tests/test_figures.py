@@ -390,7 +390,7 @@ def test_the_budget_figure_stacks_parts_on_their_side_of_0_and_marks_their_sum()
     assert whiskers == [(38, 43), (-7, -2), (48, 53), (10, 15), (-6, -1), (-13, -8)]
     sums = axis.lines[0]
     assert np.asarray(sums.get_ydata()).tolist() == [46, 1]  # the doubt of the judge is in no sum
-    assert axis.get_ylim() == (-13, 100)
+    assert axis.get_ylim() == pytest.approx((-13 * 1.05, 100))  # the lowest end is seen
     assert axis.get_title() == "m (n = 9)"
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [*parts[:3], sums.get_label()]

@@ -51,7 +51,7 @@ def budget_figure(budget: pd.DataFrame) -> Figure:
         )
         axis.grid(axis="x", visible=False)
         axis.yaxis.set_tick_params(labelleft=True)
-    axes.flat[0].set_ylim(lowest, highest)
+    axes.flat[0].set_ylim(1.05 * lowest, highest)  # below 0, so that its end is seen
     handles: list[Artist] = [Patch(color=_COLORS[part], label=part) for part in parts]
     handles += axes.flat[0].get_legend_handles_labels()[0]  # that of the sum
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9)

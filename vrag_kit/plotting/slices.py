@@ -86,6 +86,7 @@ def _marks(
     for some, face in ((~failed, color), (failed, "white")):
         (drawn,) = axis.plot(table["value"][some], y[some], marker, color=color, markersize=5.5)
         drawn.set(markerfacecolor=face, zorder=3)
+        drawn.set(markeredgewidth=1.4 if face == "white" else 0.5)  # a thick X is a blob
 
 
 def _frame(axis: Axes, lines: Mapping[tuple[str, str], int], most: int) -> None:
