@@ -351,6 +351,8 @@ def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path)
     claims_on("03", pd.concat([good, bad]), "Guide", tmp_path)
     saved = load_results(tmp_path)
     assert set(saved["experiment"]) == {"03_claims"}
+    assert set(saved["metric"]) == {"difference in accuracy"}
+    assert set(saved["unit"]) == {"points"}
     assert saved["value"].tolist() == [100.0, -100.0, -100.0]
     table = claims_table(tmp_path)
     assert len(table) == len(STATEMENTS)
@@ -366,6 +368,23 @@ def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path)
     other = rows["proprietary models improve at every step of 1-in-k"]
     assert (other["verdict"], other["printed"]) == ("not run", "1 of 3")
     assert other["numbers"] == "run notebook 04 with models it is about: GPT-4o, Gemini, Claude"
+
+
+@pytest.mark.parametrize("said", STATEMENTS, ids=lambda said: said.name)
+def test_what_a_sentences_number_is_fits_how_it_is_found(said: Statement) -> None:
+    """With twice the accuracies a difference is twice as large, and a ratio the same;
+    a mean goes on saying how often.
+    """
+    metric, unit = said.measured
+    tables = {said.table: TABLES[said.table].assign(value=TABLES[said.table]["value"] / 2)}
+    if said.table == 2:  # 100 less what was found
+        assert (metric, unit) == ("share of queries without a clue", "percent")
+        return
+    whole, half = (said.on(printed_cells(each, said.table)) for each in (TABLES, tables))
+    size = 1.0 if "gcue" in metric else 2.0
+    for name, number in half.items():
+        assert size * number.value == pytest.approx(whole[name].value, abs=1e-4)
+    assert unit == ("" if "gcue" in metric else "points" if "difference" in metric else "percent")
 
 
 def test_opposite_strata_are_shown_apart_and_make_a_verdict_mixed(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from vrag_kit.analysis import load_results
 from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_bench import (
     claims_on,
@@ -79,6 +80,20 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
     assert table["printed"].iloc[0] == "14 of 14"
     # what ten examples are ahead of one is drawn in Figure 5, and printed nowhere
     assert (table["printed"] == "not printed").sum() == 1
+
+
+def test_saved_claims_say_what_their_number_is(tmp_path: Path) -> None:
+    told = differences(("mine", "gt_rag", 20.0, 12.0, 28.0))
+    claims_on("31", told, "Drawn", tmp_path)
+    both = printed_found_and_right().assign(model="mine")
+    said = how_they_go_together(both)
+    said = said.assign(value=said["pearson"], setting=said["metric"], baseline="")
+    claims_on("33", said, "Drawn", tmp_path)
+    rows = load_results(tmp_path)[["experiment", "metric", "unit"]].drop_duplicates()
+    assert rows.to_numpy().tolist() == [
+        ["31_claims", "difference in accuracy", "points"],
+        ["33_claims", "correlation of accuracy with hit@5", ""],
+    ]
 
 
 def test_pictures_are_set_against_texts_where_the_baseline_says_so(tmp_path: Path) -> None:

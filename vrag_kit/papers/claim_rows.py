@@ -24,8 +24,9 @@ COMPATIBLE = "compatible"
 UNDECIDED = "undecided"
 NOT_RUN = "not run"
 MIXED = "mixed"
+_DECIDED = ["claim", "says", "source", "of", "stratum"]
 _NUMBERS = ["value", "ci_low", "ci_high", "n", "verdict"]
-COLUMNS = ["claim", "says", "source", "of", "stratum", *_NUMBERS]
+COLUMNS = [*_DECIDED, "metric", *_NUMBERS[:-1], "unit", "verdict"]
 """Columns of the rows that a notebook saves."""
 _TABLE = ["says", "section", "verdict", "numbers", "source", "printed"]
 _EXACT = 1e-9  # a printed number on the edge of its range is inside
@@ -86,6 +87,12 @@ class Said(Protocol):
         """The models that it is about, as the paper calls them; () where any."""
 
     @property
+    def measured(self) -> tuple[str, str]:
+        """What its number is, and the unit: ("difference in accuracy", "points"); "" where
+        there is none, as of a correlation.
+        """
+
+    @property
     def expected(self) -> str:
         """The range of its number, in words."""
 
@@ -96,12 +103,16 @@ SaidT = TypeVar("SaidT", bound=Said)
 def save_claims(
     rows: Sequence[tuple[object, ...]], asked: Sequence[Said], source: str, file: Path
 ) -> pd.DataFrame:
-    """`rows` (of `COLUMNS`) written to `file`, NN_claims.csv, and returned with a row
-    without numbers for each sentence of `asked` that has none.
+    """`rows` (claim, says, source, of, stratum, value, ci_low, ci_high, n, verdict) with
+    the metric and unit of their sentence, one of `asked`, written to `file`,
+    NN_claims.csv, and returned with a row without numbers for each sentence that has none.
 
     Raises `VragError` when the file cannot be written.
     """
-    claims = pd.DataFrame(rows, columns=COLUMNS)
+    measured = {each.name: each.measured for each in asked}
+    told = pd.DataFrame(rows, columns=[*_DECIDED, *_NUMBERS])
+    metrics, units = ([measured[name][place] for name in told["claim"]] for place in (0, 1))
+    claims = told.assign(metric=metrics, unit=units)[COLUMNS]
     try:
         write_file(
             file, claims.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()

@@ -43,6 +43,11 @@ class Statement:
         """The range in words."""
         return str(self.range)
 
+    @property
+    def measured(self) -> tuple[str, str]:
+        """What its number is, and the unit."""
+        return f"difference in {self.metric}", "points"
+
     def printed(self) -> list[str]:
         """The verdicts of the paper's own numbers, one a model; they have no interval."""
         if not self.table:

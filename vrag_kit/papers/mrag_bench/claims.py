@@ -19,8 +19,9 @@ _FOLDER = "mrag_bench"
 
 def claims_on(notebook: str, differences: pd.DataFrame, source: str, folder: Path) -> pd.DataFrame:
     """What the paper says that the differences of a notebook can decide, one row a
-    sentence and model: claim, says, source, of, stratum, value, ci_low, ci_high, n,
-    verdict; saved below `folder`, a notebook's `figures_dir`, as NN_claims.csv.
+    sentence and model: claim, says, source, of, stratum, metric, value, ci_low,
+    ci_high, n, unit, verdict; saved below `folder`, a notebook's `figures_dir`, as
+    NN_claims.csv.
 
     `notebook` is its number ("31"); `differences` are `in_percent(gains_by_scenario(…))`
     (or `gains_said`; without a column baseline: from "no_rag"), or

@@ -58,6 +58,13 @@ class Statement:
         """The range in words."""
         return str(self.range)
 
+    @property
+    def measured(self) -> tuple[str, str]:
+        """What its number is, and the unit; a correlation has none."""
+        if self.baseline:
+            return "difference in accuracy", "points"
+        return f"correlation of accuracy with {self.setting}", ""
+
     def is_about(self, model: str) -> bool:
         """Whether it speaks of a model, by the name that tables here give it."""
         return not self.of or paper_name(model) in self.of

@@ -19,8 +19,9 @@ def claims_on(
     notebook: str, table: pd.DataFrame, source: str, folder: Path, *, same_data: bool = False
 ) -> pd.DataFrame:
     """What the paper says that the results of a notebook can decide, one row a sentence
-    and model (or retriever): claim, says, source, of, stratum, value, ci_low, ci_high,
-    n, verdict; saved below `folder`, a notebook's `figures_dir`, as NN_claims.csv.
+    and model (or retriever): claim, says, source, of, stratum, metric, value, ci_low,
+    ci_high, n, unit, verdict; saved below `folder`, a notebook's `figures_dir`, as
+    NN_claims.csv.
 
     `notebook` is its number ("03"), `table` its judged answers, or in 02 the scores of
     its runs, `source` the benchmark's name. Numbers and ranges are those of

@@ -41,6 +41,7 @@ class Statement:
     says: str
     of: tuple[str, ...]  # the models that it is about, as in the paper; () where any
     numbers: Callable[[Cells, Sequence[str]], dict[str, Number]]
+    measured: tuple[str, str]  # what its number is, and the unit; "" for a ratio's
     low: float = -math.inf  # it holds where the number lies in [low, high]
     high: float = math.inf
 
@@ -211,6 +212,16 @@ _NUMBERS: dict[str, Callable[[Cells, Sequence[str]], dict[str, Number]]] = {
     "highest_rate": _highest_rate,
     "largest_idk_step": _largest_idk_step,
 }
+_GAIN = ("difference in accuracy", "points")
+_MEASURED = {
+    **dict.fromkeys(_NUMBERS, _GAIN),
+    "no_clue_in_30": ("share of queries without a clue", "percent"),
+    "smallest_gcue": ("gcue", ""),
+    "change_of_gcue": ("difference in gcue", ""),
+    "highest_rate": ("abstention", "percent"),
+    "largest_idk_step": ("difference in abstention", "points"),
+}
+"""What each of these numbers is, and its unit."""
 _CLASSES = {"any": (), "open": OPEN, "proprietary": PROPRIETARY}
 
 
@@ -220,9 +231,9 @@ def _statements() -> tuple[Statement, ...]:
     for entry in data:
         of = entry.pop("of")
         names = _CLASSES[of] if isinstance(of, str) else tuple(of)
-        statements.append(
-            Statement(**{**entry, "of": names, "numbers": _NUMBERS[entry["numbers"]]})
-        )
+        measured = _MEASURED[entry["numbers"]]
+        entry |= {"of": names, "numbers": _NUMBERS[entry["numbers"]], "measured": measured}
+        statements.append(Statement(**entry))
     return tuple(statements)
 
 
