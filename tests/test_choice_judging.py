@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from vrag_kit.analysis import in_percent
 from vrag_kit.errors import VragError
 from vrag_kit.judging import judge_all
 from vrag_kit.papers.mrag_bench import (
     ChoiceJudge,
     Official,
     Outcome,
+    accuracy_by_scenario,
     after_asking,
     official_reading,
     readers_compared,
     run_end,
+    scenario_table,
     score_file,
+    with_scenarios,
 )
 from vrag_kit.types import Benchmark, Query
 
@@ -103,6 +108,23 @@ def test_only_the_right_letter_earns_and_the_rule_stands_in_the_marks() -> None:
     ]
     assert judged["abstained"].tolist() == [0, 0, 0, 0, 1, 0]
     assert (judged[["worst", "best"]].to_numpy() == [0, 1]).all()
+
+
+def test_answers_without_a_choice_are_counted_beside_n() -> None:
+    said = answers("B", "A", "A or B", "I cannot tell.", "a lily").assign(query_id=list("abcde"))
+    silent = answers("", status="empty").assign(query_id="f")
+    told = {"scenario": "angle", "aspect": "perspective", "source": ""}
+    queries = {name: replace(ASKED, query_id=name, group=name, metadata=told) for name in "abcdef"}
+    lilies = replace(LILY, queries=queries)
+    table = pd.concat([said, silent], ignore_index=True)
+    table = table.assign(model="m", setting="no_rag", k=0, group=table["query_id"])
+    judged = with_scenarios(judge_all(ChoiceJudge(), lilies, table), lilies)
+    means = accuracy_by_scenario(judged, mix=None).query("metric == 'accuracy'")
+    for row in means.to_dict("records"):  # overall, in its aspect, and in its scenario
+        assert (row["n"], row["n_failed"], row["n_empty"], row["n_no_choice"]) == (6, 0, 1, 3)
+        assert row["value"] == 1 / 6
+    cells = scenario_table(in_percent(means)).to_numpy().ravel()
+    assert all(cell.endswith("(1 empty, 3 without a choice)") for cell in cells if cell)
 
 
 def test_what_failed_stays_missing_and_what_is_empty_earns_nothing() -> None:

@@ -56,6 +56,7 @@ from vrag_kit.papers.mrag_bench.readers_figure import readers_figure
 from vrag_kit.papers.mrag_bench.results import (
     CHANCE,
     accuracy_by_scenario,
+    accuracy_of_choices,
     gains_by_scenario,
     is_papers_data,
     papers_mix,
@@ -119,6 +120,7 @@ __all__ = [
     "Reading",
     "accuracy_by_reading",
     "accuracy_by_scenario",
+    "accuracy_of_choices",
     "after_asking",
     "among_retrieved",
     "answerers_agree",

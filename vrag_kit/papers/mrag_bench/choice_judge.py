@@ -10,6 +10,9 @@ from vrag_kit.judging.answered import hidden
 from vrag_kit.judging.choice_reader import Reading, read_choice, right_letters
 from vrag_kit.types import Benchmark, Judgment, Query
 
+_NO_CHOICE = frozenset({"ambiguous", "declined", "unreadable", "empty"})
+"""Marks of an answer that chooses no option, or several."""
+
 
 class ChoiceJudge:
     """Reads which option was chosen, and holds it against the right one; implements
@@ -48,6 +51,14 @@ class ChoiceJudge:
             marks=_marks(reading),
             raw=str(reading),
         )
+
+
+def without_choice(judged: pd.DataFrame) -> pd.Series:
+    """Which answers that `ChoiceJudge` judged choose no option, or several: bool. Those
+    that are empty, cut off or failed are none of them: they are counted by their status.
+    """
+    marked = judged["marks"].map(lambda marks: not _NO_CHOICE.isdisjoint(marks.split(", ")))
+    return marked.astype(bool) & (judged["status"] == "ok")
 
 
 def _label(reading: Reading, right: bool) -> str:

@@ -8,10 +8,10 @@ from itertools import combinations
 
 import pandas as pd
 
-from vrag_kit.analysis import Mix, accuracy, estimate
+from vrag_kit.analysis import Mix, estimate
 from vrag_kit.judging.choice_reader import read_choice
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
-from vrag_kit.papers.mrag_bench.results import OVERALL, papers_mix
+from vrag_kit.papers.mrag_bench.results import OVERALL, accuracy_of_choices, papers_mix
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark
 
@@ -20,7 +20,7 @@ _EACH_ALIKE = Mix("scenario", dict.fromkeys(QUESTIONS, 1.0))
 
 
 def both_means(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """`accuracy` of every model and setting, weighing "by questions" (in the paper's
+    """`accuracy_of_choices` of every model and setting, weighing "by questions" (in the paper's
     proportions, as its models' overall numbers are) and "plain mean" (of scenarios, as
     its people's are): model, setting, weighing, and the columns from metric on.
 
@@ -28,8 +28,8 @@ def both_means(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     """
     keys = ["model", "setting"]
     tables = {
-        BY_QUESTIONS: accuracy(judged, by=keys, mix=papers_mix(benchmark)),
-        PLAIN: accuracy(judged, by=keys, mix=_EACH_ALIKE),
+        BY_QUESTIONS: accuracy_of_choices(judged, by=keys, mix=papers_mix(benchmark)),
+        PLAIN: accuracy_of_choices(judged, by=keys, mix=_EACH_ALIKE),
     }
     both = pd.concat(tables, names=["weighing"]).reset_index("weighing").reset_index(drop=True)
     both = both[both["metric"] == "accuracy"]

@@ -15,6 +15,7 @@ from vrag_kit.analysis.cells import interval_cell, p_cell
 from vrag_kit.analysis.comparison import REPEATS
 from vrag_kit.analysis.settings_table import Row
 from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
+from vrag_kit.papers.mrag_bench.choice_judge import without_choice
 from vrag_kit.papers.published import published, spread_in_words
 from vrag_kit.types import Benchmark
 
@@ -23,6 +24,13 @@ LEVELS = {OVERALL: [OVERALL], "aspect": list(ASPECTS), "scenario": list(QUESTION
 """Level of a mean → its names in the column scenario, in the order of Table 3."""
 CHANCE = 25.0
 """Percent right by drawing one of four options."""
+_NOTED = {
+    "n_failed": "failed",
+    "n_empty": "empty",
+    "n_cut_off": "cut off",
+    "n_no_choice": "without a choice",
+}
+"""Count → what a cell calls it."""
 _ASPECT_OF: dict[str, str] = {}
 for _aspect, _names in ASPECTS.items():
     _ASPECT_OF |= dict.fromkeys(_names, _aspect)
@@ -52,12 +60,26 @@ def with_scenarios(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     return judged.assign(scenario=scenarios, aspect=aspects, stratum=sources)
 
 
+def accuracy_of_choices(
+    judged: pd.DataFrame, *, by: Sequence[str], mix: Mix | None = None
+) -> pd.DataFrame:
+    """`accuracy` with n_no_choice, how many answers choose no option, or several, and so
+    earn nothing (`without_choice`); without that where `judged` has no marks.
+    """
+    table, arm = accuracy(judged, by=by, mix=mix), list(by)
+    if "marks" not in judged:
+        return table
+    none = judged.assign(n_no_choice=without_choice(judged))
+    counts = none.groupby(arm, sort=False, dropna=False)["n_no_choice"].sum().reset_index()
+    return table.merge(counts, on=arm, how="left")
+
+
 def accuracy_by_scenario(
     judged: pd.DataFrame, *, mix: Mix | None, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
     """`accuracy` of each arm at three levels: `by`, level ("overall", "aspect" or
     "scenario"), scenario (the name of either, or "overall"), and the columns of
-    `accuracy` from metric on, as shares.
+    `accuracy_of_choices` from metric on, as shares.
 
     `judged` comes from `with_scenarios`. Above the scenarios, means are over questions
     in the proportions of `mix` (`papers_mix`; None: as they are), of those scenarios
@@ -65,9 +87,11 @@ def accuracy_by_scenario(
     """
     keys = list(by)
     tables = [
-        accuracy(judged, by=keys, mix=mix).assign(scenario=OVERALL),
-        accuracy(judged, by=[*keys, "aspect"], mix=mix).rename(columns={"aspect": "scenario"}),
-        accuracy(judged, by=[*keys, "scenario"]),
+        accuracy_of_choices(judged, by=keys, mix=mix).assign(scenario=OVERALL),
+        accuracy_of_choices(judged, by=[*keys, "aspect"], mix=mix).rename(
+            columns={"aspect": "scenario"}
+        ),
+        accuracy_of_choices(judged, by=[*keys, "scenario"]),
     ]
     return _levels(tables, keys)
 
@@ -165,8 +189,8 @@ def scenario_table(
     columns: Sequence[str] = ("model", "setting"),
 ) -> pd.DataFrame:
     """`rows` and n down, `columns` across, cells "52.1 [43.0, 61.1]" of results in
-    percent, with Holm's p where there is one, how many answers failed or are empty, and
-    n where it is less than in the rest of the row.
+    percent, with Holm's p where there is one, how many answers failed, are
+    empty or choose nothing, and n where it is less than in the rest of the row.
     """
     index = list(rows)
     most = results.groupby(index, sort=False)["n"].transform("max")
@@ -203,7 +227,7 @@ def _cell(row: Row, usual: int) -> str:
         notes.append(f"p {_equals(p_cell(row['p_holm']))}")
     if row["n"] != usual:
         notes.append(f"n = {row['n']}")
-    for name, words in (("n_failed", "failed"), ("n_empty", "empty"), ("n_cut_off", "cut off")):
+    for name, words in _NOTED.items():
         if row.get(name, 0) > 0:
             notes.append(f"{row[name]} {words}")
     return f"{cell} ({', '.join(notes)})" if notes else cell
