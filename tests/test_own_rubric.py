@@ -133,3 +133,29 @@ def test_what_is_no_rubric_is_said(tmp_path: Path) -> None:
 def test_a_scale_that_is_none_is_said() -> None:
     with pytest.raises(VragError, match=r"its scale is \(0, 1\); expected Scale\(worst, best\)"):
         replace(readmes(), scale=(0, 1))
+
+
+def test_judges_of_one_name_are_told_apart_by_rubric_scale_and_model(tmp_path: Path) -> None:
+    mine = readmes()
+    other = replace(mine, prompt=lambda query, answer: f"Is {answer} any of {query.answers}?")
+    wide = replace(mine, scale=Scale(0.0, 2.0))
+    told = [(mine, "1"), (other, "1"), (wide, "1"), (mine, "0.5"), (mine, "1")]
+    tables = [
+        judged(rubric, Says(reply), tmp_path / str(place), "pink")
+        for place, (rubric, reply) in enumerate(told)
+    ]
+    assert {name for table in tables for name in table["judged_by"]} == {"Says"}
+    keys = [table["judge_key"].item() for table in tables]
+    assert len(set(keys)) == 4
+    assert keys[4] == keys[0]
+
+
+def test_a_rubric_that_wants_more_of_a_question_than_words_is_still_a_judge(
+    tmp_path: Path,
+) -> None:
+    asked = replace(QUERY, metadata={"hint": "a colour"})
+    rubric = replace(readmes(), prompt=lambda query, answer: f"{query.metadata['hint']}: {answer}")
+    one = replace(ONE, queries={"q": asked})
+    rows = pd.DataFrame({"query_id": "q", "answer": ["red"], "status": "ok", "detail": ""})
+    table = judge_all(load_judge(Says("1"), tmp_path, rubric=rubric), one, rows)
+    assert list(table["score"]) == [1.0]

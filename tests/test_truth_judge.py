@@ -27,6 +27,7 @@ from vrag_kit.papers.crag_mm import (
     truth_rubric,
     with_readings,
 )
+from vrag_kit.papers.crag_mm.rubric import FORMS
 from vrag_kit.types import Benchmark, Query
 
 QUERY = Query(query_id="q", text="How long is\nit?", answers=("It is 43 mm long.",), group="q")
@@ -250,3 +251,12 @@ def test_a_query_whose_answers_are_hidden_has_no_score() -> None:
     verdict = TruthRuleJudge().verdict(hidden, "43 mm")
     assert verdict.score is None
     assert verdict.failure is not None
+
+
+def test_readings_and_forms_make_other_judges_of_one_name(tmp_path: Path) -> None:
+    judges = [load_truth_judge("truth_rule", tmp_path, abstention=name) for name in READINGS]
+    keys = {judge_all(judge, BENCHMARK, answers("x"))["judge_key"].iloc[0] for judge in judges}
+    assert len(keys) == len(READINGS)
+    rubrics = [truth_rubric(abstention=name, form=form) for name in READINGS for form in FORMS]
+    assert len({rubric.fingerprint for rubric in rubrics}) == len(rubrics)
+    assert truth_rubric().fingerprint == truth_rubric(abstention="code", form="paper").fingerprint

@@ -16,7 +16,7 @@ from vrag_kit.analysis.comparison import holm
 from vrag_kit.analysis.settings_table import setting_name
 from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
 from vrag_kit.analysis.strata import ALL, UNTOLD, strata_in_order
-from vrag_kit.analysis.two_arms import asked_by, judges_differ, side_name
+from vrag_kit.analysis.two_arms import asked_by, judge_names, judges_differ, side_name
 from vrag_kit.judging.scale import scale_of
 
 _SIDES = ["value_a", "ci_low_a", "ci_high_a", "value_b", "ci_low_b", "ci_high_b"]
@@ -66,11 +66,10 @@ def arm_differences(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def judges_of(pairs: pd.DataFrame, side: str) -> str:
-    """Who scored the answers of a side, "a" or "b", of `paired_answers`: "rule"; "" where
-    they were saved without it.
+    """Who scored the answers of a side, "a" or "b", of `paired_answers` (`judge_names`):
+    "rule"; "" where they were saved without it.
     """
-    names = pairs.get(f"judged_by_{side}", pd.Series(dtype=str)).dropna()
-    return " | ".join(map(str, names.unique()))
+    return " | ".join(map(str, judge_names(pairs, side).dropna().unique()))
 
 
 def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:

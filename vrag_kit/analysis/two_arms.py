@@ -18,7 +18,7 @@ from vrag_kit.errors import VragError
 Choice = Mapping[str, Any]  # Any: texts and numbers, as parameters have them
 """Column → the value that is chosen: {"model": "field-guide-vlm-few", "k": 5}."""
 EACH = (
-    *("answer", "status", "score", "verdict", "judged_by"),
+    *("answer", "status", "score", "verdict", "judged_by", "judge_key"),
     *("doc_ids", "relevant", "answer_id", "store"),
 )
 """What either side says of itself, with _a or _b behind its name."""
@@ -114,13 +114,28 @@ def match(
 
 
 def judges_differ(pairs: pd.DataFrame) -> pd.Series:
-    """Which rows of `paired_answers` have scores of two judges: bool; False where a side
-    was saved without its judge.
+    """Which rows of `paired_answers` have scores of two judges, by name or, where that is
+    one, by judge_key: bool; False where a side was saved without its judge.
+    """
+    apart = pd.Series(False, pairs.index)
+    for name in ("judged_by", "judge_key"):
+        if {f"{name}_a", f"{name}_b"} <= set(pairs):
+            a, b = pairs[f"{name}_a"], pairs[f"{name}_b"]
+            apart |= a.notna() & b.notna() & (a != b)
+    return apart
+
+
+def judge_names(pairs: pd.DataFrame, side: str) -> pd.Series:
+    """Who scored the answers of a side, "a" or "b", of `paired_answers`: "rule", or with
+    its key, "o4-mini (1f0c2a9b7d34)", where that alone tells it from the other side's.
     """
     if not {"judged_by_a", "judged_by_b"} <= set(pairs):
-        return pd.Series(False, pairs.index)
-    a, b = pairs["judged_by_a"], pairs["judged_by_b"]
-    return a.notna() & b.notna() & (a != b)
+        return pairs.get(f"judged_by_{side}", pd.Series(index=pairs.index, dtype=object))
+    names = pairs[f"judged_by_{side}"]
+    alike = judges_differ(pairs) & (pairs["judged_by_a"] == pairs["judged_by_b"])
+    if not alike.any():
+        return names
+    return names.mask(alike, names.astype(str) + " (" + pairs[f"judge_key_{side}"] + ")")
 
 
 def flips(pairs: pd.DataFrame) -> pd.DataFrame:

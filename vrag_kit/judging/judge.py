@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,8 @@ MOST_TOKENS = 256
 class Judge(Protocol):
     """Says how right answers are.
 
-    Optional is `shown`, the scale that its scores are brought to; see `judge_all`.
+    Optional are `shown`, the scale that its scores are brought to (see `judge_all`), and
+    `fingerprint`, a text that changes whenever its verdicts may.
     """
 
     name: str
@@ -111,8 +113,9 @@ def judge_all(
     judge: Judge | JudgeClass, benchmark: Benchmark, answers: pd.DataFrame
 ) -> pd.DataFrame:
     """The table of answers with the columns score, spread, abstained, marked, marks and
-    verdict added, worst and best: the ends of the scale that score is on, and
-    judged_by: the judge's name.
+    verdict added, worst and best: the ends of the scale that score is on, judged_by: the
+    judge's name, and judge_key, which tells judges of one name apart: a hash of name,
+    fingerprint (model, rubric or class) and scale.
 
     That is [0, 1], to which the scores of a judge on another scale are brought,
     (score − worst) / (best − worst); or [−1, 1], truthfulness, of a judge whose worst is
@@ -172,7 +175,15 @@ def judge_some(
         worst=shown.worst,
         best=shown.best,
         judged_by=judge.name,
+        judge_key=_key(judge, shown),
     )
+
+
+def _key(judge: Judge, shown: Scale) -> str:
+    """Twelve letters that differ where the verdicts of two judges may."""
+    ends = (judge.scale.worst, judge.scale.best, shown.worst, shown.best)
+    told = (judge.name, getattr(judge, "fingerprint", ""), *map(float, ends))
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
 
 
 def _fitted(judge: Judge | JudgeClass) -> Judge:

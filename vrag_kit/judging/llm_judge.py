@@ -51,6 +51,8 @@ class LLMJudge:
             )
         self.name, self.scale = generator.name, rubric.scale
         self.samples = how.samples
+        decoding = sorted(generator.decoding.items())
+        self.fingerprint = repr((generator.fingerprint, decoding, rubric.fingerprint))
         self._rubric = rubric
         self._asker = StrictAsker(
             generator=generator,

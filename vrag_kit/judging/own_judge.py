@@ -39,7 +39,7 @@ class OwnJudge:
         for a scale that is none, or not one of truthfulness then.
         """
         self._made = own.made
-        self.name = own.name
+        self.name, self.fingerprint = own.name, own.fingerprint
         self.scale = _scale(getattr(own.made, "scale", SHARES), type(own.made), owner)
         if signed:
             check_signed(self.scale, owner)

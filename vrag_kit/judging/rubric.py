@@ -4,6 +4,7 @@ protocol's wording, passed in.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ from vrag_kit.types import Message, Prompt, Query
 
 _BOTH = " It is called with the query and the answer."
 _REASON = " It is called with the reason why a verdict cannot be read."
+DECLINING = ("I don't know", "I do not know.", "I cannot tell.")
+"""What one reading takes as no answer, and another may not."""
+_PROBE = Query(query_id="probe", text="What is it?", answers=("this",), group="probe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,21 @@ class Rubric:
         """Raise `VragError` for a scale that is none."""
         if not isinstance(self.scale, Scale):
             raise VragError(f"rubric: its scale is {self.scale!r}; expected Scale(worst, best).")
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the scale, what is asked about an answer, and what needs no judge,
+        as far as a made-up question shows it; what `read` makes of a verdict is not in it.
+        """
+        told: list[object] = [self.scale]
+        for said in ("that", *DECLINING):
+            try:
+                settled = self.settled(_PROBE, said)
+                told.append((settled.score, sorted(settled.marks)) if settled else None)
+                told.append(_as_told(self.asked(_PROBE, said)))
+            except VragError:  # one's own, which wants more of a question
+                told.append("")
+        return hashlib.sha256(repr(told).encode()).hexdigest()
 
     def asked(self, query: Query, answer: str) -> Prompt:
         """`prompt`, a text as a message; raises `VragError` where it fails, or gives
@@ -109,6 +128,12 @@ class Rubric:
         if not worst <= verdict.score <= best:
             raise Unreadable(f"its score is {verdict.score:g}, not from {worst:g} to {best:g}")
         return verdict
+
+
+def _as_told(prompt: Prompt) -> list[tuple[str, ...]]:
+    """Roles and parts; of pictures what tells their bytes."""
+    parts = [tuple(p if isinstance(p, str) else p.stamp for p in each.parts) for each in prompt]
+    return [(each.role, *told) for each, told in zip(prompt, parts, strict=True)]
 
 
 def label_of(verdict: Verdict, scale: Scale) -> str:

@@ -18,7 +18,7 @@ import pandas as pd
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.answered import hidden
 from vrag_kit.judging.numbers import Number, numbers_in
-from vrag_kit.judging.rubric import Verdict, label_of
+from vrag_kit.judging.rubric import DECLINING, Verdict, label_of
 from vrag_kit.judging.scale import TRUTH
 from vrag_kit.judging.truth_words import (
     asserted,
@@ -78,6 +78,11 @@ class TruthRuleJudge:
     def __init__(self, declines: Declines = declines) -> None:
         """`declines` tells which answers are missing."""
         self._declines = declines
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the reading of what declines."""
+        return " | ".join(said for said in DECLINING if self._declines(said))
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """One verdict for each row of answers."""

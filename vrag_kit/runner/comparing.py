@@ -146,7 +146,10 @@ def _judges(differences: pd.DataFrame) -> str:
         names = [name for name in differences["judge_a"].unique() if name]
         return f"Scored by {', '.join(names)}, A and B alike." if names else ""
     both = differences.loc[apart, ["judge_a", "judge_b"]].drop_duplicates()
-    names = [f"{a} / {b}" for a, b in both.itertuples(index=False, name=None)]
+    pairs = list(both.itertuples(index=False, name=None))
+    names = [f"{a} / {b}" for a, b in pairs]
+    if any(a != b and a.partition(" (")[0] == b.partition(" (")[0] for a, b in pairs):
+        names.append("of one name, but with another rubric, scale, class or version of a model")
     what = "this compares" if apart.all() else f"{apart.sum()} of the comparisons compare"
     return (
         f"Scored by different judges ({'; '.join(names)}): {what} judges, not answers, and no"
