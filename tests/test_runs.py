@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import make_run, read_qrels, read_run, write_qrels, write_run
+from vrag_kit.runner.cli import app
 
 
 def test_a_run_comes_back_from_its_file_unchanged(tmp_path: Path) -> None:
@@ -116,6 +118,31 @@ def test_the_metrics_command_measures_any_two_files(tmp_path: Path) -> None:
     assert rows["hit", 1] == {"metric": "hit", "k": 1, "value": 0.0, "n": 2}
     assert rows["recall", 5]["value"] == 0.5
     assert "1 queries of the labels have no results" in done.stderr
+
+
+def test_beyond_what_a_run_holds_the_metrics_command_has_no_value(tmp_path: Path) -> None:
+    """Five results of q: whether the sixth is d6 nobody knows, and r ended by itself. Of
+    three documents the pool of s is ranked to its end.
+    """
+    labels = [f"q 0 d{number} 1" for number in range(9)] + ["r 0 a 1", "r 0 b 1"]
+    ranked = [f"q Q0 d{number} 1 {9 - number} t" for number in range(5)] + ["r Q0 a 1 9 t"]
+    (tmp_path / "labels.txt").write_text("\n".join(labels) + "\n", encoding="utf-8")
+    (tmp_path / "x.run").write_text("\n".join(ranked) + "\n", encoding="utf-8")
+    files = [str(tmp_path / "labels.txt"), str(tmp_path / "x.run")]
+    told = CliRunner().invoke(app, ["metrics", *files, "--json"])
+    rows = {(row["metric"], row["k"]): row for row in json.loads(told.stdout)}
+    assert rows["recall", 5]["value"] == pytest.approx((5 / 9 + 1 / 2) / 2)
+    for metric in ("recall", "ndcg", "hit", "hit_count"):
+        assert rows[metric, 5]["n"] == 2
+        for k in (10, 20, 30):
+            assert rows[metric, k] == {"metric": metric, "k": k, "value": None, "n": 0}
+    assert "the run has at most 5 results a query: no value at k = 10, 20, 30" in told.stderr
+    whole = [f"s Q0 d{number} 1 {9 - number} t\n" for number in range(3)]
+    (tmp_path / "x.run").write_text("".join(whole), encoding="utf-8")
+    (tmp_path / "labels.txt").write_text("s 0 d0 0\ns 0 d1 1\ns 0 d2 0\n", encoding="utf-8")
+    told = CliRunner().invoke(app, ["metrics", *files, "--json"])
+    assert {row["n"] for row in json.loads(told.stdout)} == {1}
+    assert "no value" not in told.stderr
 
 
 def test_a_command_that_fails_says_so_in_one_line_and_exits_with_2(tmp_path: Path) -> None:

@@ -89,6 +89,20 @@ def too_shallow(run: pd.DataFrame, qrels: Qrels) -> dict[str, int]:
     }
 
 
+def cut_at(run: pd.DataFrame, qrels: Qrels) -> int | None:
+    """The most results that the run holds for a query, where it may go on behind them, so
+    that nothing is known of a larger k; None without results, and where those queries
+    have pools that are ranked to their end: all documents with a label, also of 0.
+    """
+    held = run["query_id"].value_counts()
+    if held.empty:
+        return None
+    deepest = int(held.max())
+    labels = [qrels.get(str(query_id), {}) for query_id in held.index[held == deepest]]
+    ended = [len(each) <= deepest and min(each.values(), default=1) < 1 for each in labels]
+    return None if all(ended) else deepest
+
+
 def _check(run: pd.DataFrame, qrels: Qrels, cutoffs: Sequence[int]) -> None:
     """Raise `VragError` for what cannot be evaluated."""
     if not cutoffs or min(cutoffs) < 1:

@@ -8,16 +8,20 @@ from collections.abc import Sequence, Sized
 from pathlib import Path
 
 from vrag_kit.retrieval import evaluate, mean_metrics, read_qrels, read_run
-from vrag_kit.retrieval.metrics import BY_DEPTH, DEPTH, too_shallow
+from vrag_kit.retrieval.metrics import BY_DEPTH, DEPTH, cut_at, too_shallow
 
 
 def print_metrics(qrels: Path, run_file: Path, metrics: Sequence[str], *, as_json: bool) -> None:
     """Print the means of a run's metrics, `metrics` of one's own besides; notes of what
-    was left out or counted as 0 go to the error stream. Raises `VragError` for files
-    that cannot be read and for what is no metric.
+    was left out or counted as 0 go to the error stream. Where k is more than the run holds
+    for any query (`cut_at`), there is no value. Raises `VragError` for files that cannot
+    be read and for what is no metric.
     """
     labels, results = read_qrels(qrels), read_run(run_file)
-    table = mean_metrics(evaluate(results, labels, metrics=metrics))
+    per_query = evaluate(results, labels, metrics=metrics)
+    deepest = cut_at(results, labels)
+    beyond = per_query["k"] > (per_query["k"].max() if deepest is None else deepest)
+    table = mean_metrics(per_query.assign(value=per_query["value"].mask(beyond)))
     if as_json:
         rows = json.loads(table.to_json(orient="records", double_precision=15))
         print(json.dumps(rows, indent=1))
@@ -35,6 +39,10 @@ def print_metrics(qrels: Path, run_file: Path, metrics: Sequence[str], *, as_jso
         f"queries have fewer than {DEPTH} results, though more labels: they have no {BY_DEPTH}",
     )
     _note(without_answer, "queries have no relevant document: left out of the means")
+    if beyond.any():
+        ks = ", ".join(map(str, per_query.loc[beyond, "k"].unique()))
+        told = f"the run has at most {deepest} results a query: no value at k = {ks}"
+        print(f"note: {told}", file=sys.stderr)
 
 
 def _note(queries: Sized, what: str) -> None:
