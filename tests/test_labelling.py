@@ -23,6 +23,7 @@ from vrag_kit.judging import (
     LABELS,
     label_of_score,
     labelled,
+    labels_in_hand,
     read_labels,
     sample_to_label,
     write_labels,
@@ -161,6 +162,24 @@ def test_a_label_goes_to_every_drawn_answer_that_says_the_same_and_the_rest_is_t
     ]  # the two stand for all 90 of their arm
     with pytest.raises(VragError, match="the sample has no column 'arm_size'"):
         labelled(sample.drop(columns="arm_size"), labels)
+
+
+def test_labels_of_other_answers_are_left_out_and_that_there_are_none_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    columns = ["query_id", "answer", "label", "labeller"]
+    said = [("q0", "answer 0", "true", "me"), ("q1", "of another model", "false", "me")]
+    labels = pd.DataFrame([*said, ("other", "answer 0", "true", "you")], columns=columns)
+    mine = labels_in_hand(labels, judged())
+    assert mine.to_numpy().tolist() == [["q0", "answer 0", "true", "me"]]
+    told = "1 labels of these answers, by me; 2 of 3 labels are of other answers, and left out\n"
+    assert capsys.readouterr().out == told
+    none = labels_in_hand(labels, judged().assign(answer="else"))
+    assert list(none.columns) == columns
+    assert none.empty
+    told = capsys.readouterr().out
+    assert told.startswith("no label is of these answers; 3 of 3 labels are of other answers.")
+    assert labels_in_hand(labels[:0], judged()).empty
 
 
 @given(

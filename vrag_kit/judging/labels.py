@@ -109,6 +109,25 @@ def read_labels(path: Path | str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
 
 
+def labels_in_hand(labels: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `labels`, as `read_labels` has them, whose answer is among `answers`, to
+    the same query; those of other models or data are not. Prints how many these are and
+    by whom, and what to do where there are none.
+    """
+    there = set(zip(answers["query_id"], answers["answer"], strict=True))
+    pairs = list(zip(labels["query_id"], labels["answer"], strict=True))
+    mine = labels[pd.Series([pair in there for pair in pairs], labels.index, dtype=bool)]
+    others = f"{len(labels) - len(mine):,} of {len(labels):,} labels are of other answers"
+    if mine.empty:
+        told = f"no label is of these answers; {others}. Label some, and set `labels` to your file"
+    else:
+        who = ", ".join(mine["labeller"].unique())
+        told = f"{len(mine):,} labels of these answers, by {who}"
+        told += f"; {others}, and left out" if len(mine) < len(labels) else ""
+    print(told, flush=True)
+    return mine
+
+
 def write_labels(path: Path | str, labels: pd.DataFrame) -> None:
     """Write labels as `read_labels` reads them, replacing the file only once the new
     one is complete. Raises `OSError` when it cannot be written.
