@@ -712,6 +712,19 @@ def test_what_lies_outside_its_range_is_refused_by_check_and_run_in_the_same_wor
     assert told[0].startswith(f"{file}: {words}")
 
 
+def test_without_models_a_notebook_runs_that_shows_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    file = tmp_path / "p.yaml"
+    file.write_text("notebooks: [33, 36, 37]\nmodels: []\n", encoding="utf-8")
+    assert [given["models"] for given in read_plan(file).given.values()] == [[], [], []]
+    file.write_text("notebooks: [37, 14]\nmodels: []\n", encoding="utf-8")
+    words = r"14_error_cases\.ipynb takes one at least, .*: it shows what models answer, and"
+    with pytest.raises(VragError, match=rf"{words} nothing else \(those that need none: 33_mrag"):
+        read_plan(file)
+
+
 def test_a_clue_may_lie_at_any_place_among_the_fewest_images(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,14 +11,23 @@ import pytest
 from mrag_rows import four_questions
 from scipy import stats
 
+from vrag_kit.analysis import save_answers
+from vrag_kit.generation import ask_models
+from vrag_kit.judging import judge_all
 from vrag_kit.papers.mrag_bench import (
+    ChoiceJudge,
+    accuracy_by_scenario,
     found_and_right,
     found_and_right_figure,
+    gains_by_scenario,
     how_they_go_together,
     paper_tables,
+    papers_mix,
     printed_found_and_right,
     retriever_correlations,
     with_found,
+    with_scenarios,
+    wording_of,
 )
 
 PRINTED = printed_found_and_right()
@@ -94,3 +104,20 @@ def test_hits_and_accuracies_meet_by_retriever_and_scenario_and_are_drawn() -> N
 def test_found_says_whether_ground_truth_was_shown() -> None:
     shown = pd.DataFrame({"query_id": ["0", "0", "1"], "doc_ids": [("gt0-3",), ("gt1-0",), ()]})
     assert with_found(shown, four_questions())["found"].tolist() == ["found", "missed", "missed"]
+
+
+def test_without_a_model_the_papers_numbers_are_drawn_alone(tmp_path: Path) -> None:
+    four = four_questions()
+    none = ask_models([], four, [], tmp_path, wording=wording_of("paper")).assign(retriever="mine")
+    judged = with_found(with_scenarios(judge_all(ChoiceJudge(), four, none), four), four)
+    save_answers(judged, four, tmp_path, "33_mine", tmp_path)
+    assert not list(tmp_path.glob("33_*"))  # which nobody could compare
+    results = accuracy_by_scenario(judged, mix=papers_mix(four), by=["model", "retriever"])
+    hits = {"retriever": "mine", "scenario": "overall", "metric": "hit@5", "value": 0.5}
+    found = pd.DataFrame([{**hits, "ci_low": 0.4, "ci_high": 0.6}])
+    both = found_and_right(found, results)
+    assert both.empty
+    assert how_they_go_together(both).empty
+    figure = found_and_right_figure({"mine": both, "as printed": PRINTED})
+    assert [axis.get_title()[:10] for axis in figure.axes] == ["as printed"]
+    assert gains_by_scenario(judged, mix=None, arm="found", baseline="missed").empty

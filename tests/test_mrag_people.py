@@ -5,6 +5,7 @@ hand, the paper and scikit-learn.
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,13 +16,17 @@ from mrag_rows import four_questions
 from vrag_kit.fieldguide.scenarios import EDITIONS
 from vrag_kit.fieldguide.scenarios.edition import plan
 from vrag_kit.fieldguide.traits import stream
-from vrag_kit.generation import read_choices
+from vrag_kit.generation import ask_models, read_choices
+from vrag_kit.judging import judge_all
 from vrag_kit.papers.mrag_bench import (
     QUESTIONS,
+    ChoiceJudge,
     answerers_agree,
     both_means,
     printed_people,
+    scenario_table,
     with_scenarios,
+    wording_of,
 )
 
 FOUR = four_questions()
@@ -48,6 +53,14 @@ def test_the_papers_people_are_printed_as_plain_means_of_nine_scenarios() -> Non
     gains = values["by questions"] - values.loc["no_rag", "by questions"]
     assert gains["gt_rag"] == pytest.approx(37.47, abs=0.011)  # and not the printed 33.16
     assert gains["retrieved_rag"] == pytest.approx(25.64, abs=0.011)
+
+
+def test_where_nobody_answered_every_table_is_empty(tmp_path: Path) -> None:
+    none = ask_models([], FOUR, [], tmp_path, wording=wording_of("paper"))
+    table = with_scenarios(judge_all(ChoiceJudge(), FOUR, none), FOUR)
+    assert both_means(table, FOUR).empty
+    assert answerers_agree(table, FOUR).empty
+    assert scenario_table(both_means(table, FOUR), rows=["weighing"], columns=["model"]).empty
 
 
 def test_a_mean_by_questions_and_a_plain_one_weigh_scenarios_otherwise() -> None:

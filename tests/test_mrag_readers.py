@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from vrag_kit.generation import ask_models
 from vrag_kit.judging import judge_all
 from vrag_kit.papers.mrag_bench import (
     ChoiceJudge,
@@ -16,6 +19,7 @@ from vrag_kit.papers.mrag_bench import (
     readers_on_labelled,
     rules_of,
     with_official,
+    wording_of,
 )
 from vrag_kit.types import Benchmark, Query
 
@@ -139,3 +143,19 @@ def test_the_figure_shows_each_outcome_as_a_share_of_its_answers(read: pd.DataFr
     for y in (0, 1):
         bars = [bar for bar in middle.patches if round(bar.get_y() + bar.get_height() / 2) == y]
         assert sum(bar.get_width() for bar in bars) == pytest.approx(100)
+
+
+def test_without_a_model_the_labelled_answers_are_all_that_is_drawn(
+    lilies: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none = ask_models([], lilies, [], tmp_path, wording=wording_of("paper"))
+    assert "no model is named, so nothing is asked" in capsys.readouterr().out
+    read = with_official(judge_all(ChoiceJudge(), lilies, none), lilies)
+    assert list(rules_of(read).columns) == ["what it says"]
+    assert official_runs(read).empty
+    accuracy = accuracy_by_reading(read, mix=None)
+    assert accuracy.empty
+    figure = readers_figure(readers_on_labelled(), read, accuracy, "lilies")
+    said = [[text.get_text() for text in axis.texts] for axis in figure.axes]
+    assert said[1:] == [["no answers"], ["no answers"]]
+    assert len(said[0]) > 1

@@ -37,7 +37,8 @@ def save_answers(
 
     What stands before the column query_id says how a row was asked: who compares
     matches answers by these columns. Raises `VragError` for a table without verdicts,
-    and when the folder cannot be written. In a forecast nothing is written.
+    and when the folder cannot be written. In a forecast, and of no answers, nothing is
+    written.
     """
     save_suite_answers({"": judged}, {"": benchmark}, folder, name, answers_dir)
 
@@ -54,7 +55,7 @@ def save_suite_answers(
     """
     for table in judged.values():
         JUDGED.check(table, NEEDED, "save_answers")
-    if current_forecast():
+    if current_forecast() or not any(map(len, judged.values())):
         return
     tables = [with_questions(judged[each], suite[each], answers_dir) for each in judged]
     rows = pd.concat(tables, ignore_index=True)

@@ -159,6 +159,7 @@ def ask_conversations(
             if "torch" in sys.modules and not current_forecast():  # weights may have been loaded
                 gc.collect()
     if not tables:
+        print("note: no model is named, so nothing is asked", flush=True)
         return pd.DataFrame(columns=[*COLUMNS, *TALK_COLUMNS])
     return pd.concat(tables, ignore_index=True)
 

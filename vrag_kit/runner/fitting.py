@@ -21,8 +21,12 @@ _FROM_ONE = frozenset(
     )
 )
 """Numbers of which there is one at least; of others, such as questions, 0 may mean all."""
-_ASKED = ("models", "retrievers")
-"""Lists of which a notebook takes one item at least, where it names some itself."""
+_ASKED = {"models": "what models answer", "retrievers": "what retrievers find"}
+"""Lists of which a notebook takes one item at least, where it names some itself → what it
+shows of them.
+"""
+_WITHOUT = ("33_mrag_retrievers", "36_mrag_choice_reader", "37_mrag_human_panel")
+"""Notebooks that show something without `models`: searches, labelled answers, people's."""
 
 
 def misfit(name: str, value: Any, default: Any, notebook: str = "") -> str:
@@ -34,8 +38,12 @@ def misfit(name: str, value: Any, default: Any, notebook: str = "") -> str:
         return "" if _counts(value) else _no_counts(name, value, default)
     if name in _FROM_ONE and type(value) is int and value < 1:
         return f"is {value}; expected a whole number from 1 on."
-    if name in _ASKED and value == [] and default:
-        return f"is [], but {notebook} takes one at least, as in {name} = {default!r}."
+    if name in _ASKED and value == [] and default and not _goes_without(name, notebook):
+        others = f" (those that need none: {', '.join(_WITHOUT)})" if name == "models" else ""
+        return (
+            f"is [], but {notebook} takes one at least, as in {name} = {default!r}: it shows"
+            f" {_ASKED[name]}, and nothing else{others}."
+        )
     if _fits(name, value, default):
         return ""
     who = f"{notebook} expects" if notebook else "expected is"
@@ -51,6 +59,10 @@ def misfit(name: str, value: Any, default: Any, notebook: str = "") -> str:
         f"is {value!r} ({type(value).__name__}), but {who} {type(default).__name__}, as in"
         f" {name} = {default!r}.{list_hint}{mapping_hint}"
     )
+
+
+def _goes_without(name: str, notebook: str) -> bool:
+    return name == "models" and notebook.removesuffix(".ipynb") in _WITHOUT
 
 
 def misplaced_clue(values: Mapping[str, Any]) -> str:

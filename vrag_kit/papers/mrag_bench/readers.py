@@ -65,11 +65,12 @@ def accuracy_by_reading(read: pd.DataFrame, *, mix: Mix | None) -> pd.DataFrame:
     """Accuracy of each model under each of `READINGS` that has scores, in percent, over
     the settings together: model, reading, metric, value, ci_low, ci_high, n, n_failed.
 
-    `read` comes from `with_official`, and may have gone through `with_extracted`; with a
+    Without any score, as of no answers, it is that of ours. `read` comes from
+    `with_official`, and may have gone through `with_extracted`; with a
     `mix` (`papers_mix`) it needs its column.
     """
     scored = [column for column in READINGS if column in read and read[column].notna().any()]
-    means = column_means(read, scored, by=["model"], mix=mix)
+    means = column_means(read, scored or ["score"], by=["model"], mix=mix)
     table = means.assign(reading=means["metric"].map(READINGS), metric="accuracy")
     return in_percent(table)
 

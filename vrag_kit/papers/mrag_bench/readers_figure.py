@@ -41,7 +41,7 @@ def readers_figure(
 ) -> Figure:
     """Left: what both readers make of labelled answers (`readers_on_labelled`).
     Middle: of each model's answers (`with_official`). Right: accuracy under each reading
-    (`accuracy_by_reading`), with 95 % intervals.
+    (`accuracy_by_reading`), with 95 % intervals. Without answers the last two say so.
     """
     models = list(read["model"].unique())
     height = 2.6 + 0.62 * max(3, len(models))
@@ -57,8 +57,16 @@ def _parts(table: pd.DataFrame, column: str) -> dict[str, pd.DataFrame]:
     return {str(name): part for name, part in table.groupby(column, sort=False)}
 
 
+def _nothing(axis: Axes, title: str) -> None:
+    axis.axis("off")
+    axis.set(title=title)
+    axis.text(0.5, 0.5, "no answers", ha="center", va="center", transform=axis.transAxes)
+
+
 def _bars(axis: Axes, parts: Mapping[str, pd.DataFrame], title: str) -> None:
     """Shares of outcomes, one bar a part and reader."""
+    if not parts:
+        return _nothing(axis, title)
     bars = {}
     for (name, part), (column, reader) in product(parts.items(), _READERS.items()):
         told = f"{name.replace('field-guide-', '')} (n = {len(part)})\n{reader}"
@@ -92,6 +100,8 @@ def _bar(axis: Axes, y: int, counts: pd.Series) -> None:
 
 def _accuracy(axis: Axes, accuracy: pd.DataFrame) -> None:
     """The readings side by side, models beside one another."""
+    if accuracy.empty:
+        return _nothing(axis, "Accuracy under each reading")
     colors = colors_of(accuracy["model"])
     readings = [reading for reading in READINGS.values() if reading in set(accuracy["reading"])]
     for shift, (model, color) in zip(apart(len(colors), 0.16), colors.items(), strict=True):
