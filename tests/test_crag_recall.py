@@ -130,7 +130,10 @@ def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_
     assert whole[False, 1] == 50
     assert whole[True, 30] == 51.9
     assert not panels["Whole image, by quality"]["printed"].any()
-    assert np.isclose(paper.recall_numbers(panels)["n"].max(), len(single.queries))
+    numbers = paper.recall_numbers(panels, single.name)
+    assert np.isclose(numbers["n"].max(), len(single.queries))
+    sources = numbers.query("line == @paper.WHOLE and k == 30").set_index("source")["value"]
+    assert sources["CRAG-MM, as printed"].iloc[0] == 51.9
     figure = curves_figure(panels, single, ylabel="recall (%)", xlabel="k", limits={"all": 93.0})
     assert len(figure.axes) == 6
     shares = paper.distribution(single, multi)

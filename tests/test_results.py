@@ -15,7 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis import accuracy, compare, in_percent, load_results, per_query
+from vrag_kit.analysis import (
+    accuracy,
+    compare,
+    in_percent,
+    load_results,
+    per_query,
+    settings_table,
+)
 from vrag_kit.errors import VragError
 from vrag_kit.plotting import save_figure
 
@@ -106,6 +113,22 @@ def test_what_the_demo_left_says_what_each_value_is_and_from_what_it_differs() -
             tested = row.get("p_holm") or row.get("baseline")
             assert row["metric"].startswith("difference in ") == bool(tested), file
             assert bool(row.get("baseline")) == bool(tested), file
+
+
+def test_what_the_demo_left_says_of_which_data_each_value_is() -> None:
+    """By its source, or in papers of several data sets by dataset or benchmark; what is
+    printed has a source of its own.
+    """
+    for file in sorted((ROOT / "figures").rglob("[0-9][0-9]_*.csv")):
+        table = pd.read_csv(file, keep_default_na=False)
+        if {"metric", "value"} <= set(table) and ".table" not in file.suffixes:
+            told = [name for name in ("source", "dataset", "benchmark") if name in table]
+            assert told, file
+            assert (table[told[0]] != "").all(), file
+    for name, whose in (("02_retriever_comparison", "retriever"), ("03_baselines", "model")):
+        table = pd.read_csv(ROOT / f"figures/visual_rag/{name}.csv")
+        theirs = table[table[whose].isin(["CLIP", "GPT-4o"])]
+        assert set(theirs["source"]) == {"Visual-RAG, as printed"}
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -238,3 +261,28 @@ def test_accuracy_is_accuracy_and_what_is_a_difference_says_from_what(tmp_path: 
         ["gt_rag", "", "accuracy", 75.0, "percent", 4],
         ["gt_rag", "no_rag", "difference in accuracy", 50.0, "points", 4],
     ]
+
+
+def test_the_papers_numbers_and_ones_own_have_rows_of_their_own_in_a_settings_table() -> None:
+    """As the demo left 04 and 03, whose files hold both, and the latter strata too."""
+    results = load_results(ROOT / "figures/visual_rag")
+    table = settings_table(results.query("experiment == '04_top_k_vs_one_in_k'"))
+    ours, theirs = table.loc["Field Guide"], table.loc["Visual-RAG, as printed"]
+    assert (ours["GPT-4o"] == "").all()
+    assert ours["field-guide-vlm-few"].str.endswith("n = 81)").all()
+    assert (theirs["field-guide-vlm-few"] == "").all()
+    assert theirs.loc[("zero-shot (no image)", 0), "GPT-4o"].startswith("53.7 [")
+    table = settings_table(results.query("experiment == '03_baselines'"))
+    assert list(table.index.names) == ["source", "setting", "k"]  # the source tells the stratum
+    assert set(table.index.get_level_values("source")) == {
+        *("told in training", "not told", "Field Guide", "Visual-RAG, as printed")
+    }
+    own = settings_table(results.query("experiment == '04_by_stratum'"))
+    assert list(own.index.names) == ["stratum", "setting", "k"]
+
+
+def test_two_numbers_of_one_place_are_refused_and_never_is_one_of_them_hidden() -> None:
+    results = load_results(ROOT / "figures/visual_rag")
+    results = results.query("source == 'Field Guide' and setting == 'one_in_k'")
+    with pytest.raises(VragError, match=r"several numbers of .*model field.*Choose one experiment"):
+        settings_table(results)

@@ -47,8 +47,11 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     below the other; column `experiment` is the file's name, `folder` says where below it
     lies, as in "visual_rag" ("" at the top).
 
-    A row that has a `baseline` is a difference from it, and its metric is called so
-    ("difference in accuracy", in points); without one, `value` is the metric itself.
+    `source` says of which data a row is: a benchmark's name, or "Visual-RAG, as printed";
+    in results of several data sets `dataset` or `benchmark` does. A row that has a
+    `baseline` is a difference from it, and its metric is called so ("difference in
+    accuracy", in points); without one, `value` is the metric itself, but for claims, whose
+    sentence (`says`) tells what is compared.
 
     Rows are as in the files, columns those of any file, `FIRST` first. Counts (k, m,
     draw, n, n_…) are Int64 where all are whole; other numbers are float64; True and

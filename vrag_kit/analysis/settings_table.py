@@ -8,7 +8,10 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.analysis.cells import interval_cell
+from vrag_kit.errors import VragError
 
+_TOLD_BY = ("folder", "experiment", "metric", "retriever", "corpus", "baseline")
+"""What may tell numbers of one place apart, which have no rows of their own."""
 TINY = 1e-9
 """Two means that differ by less are one mean, summed in another order."""
 Row = dict[Hashable, Any]
@@ -39,23 +42,58 @@ def settings_table(
     columns models; our cells read "mean [low, high]", with n where it is not the same in
     all rows, and how many answers are empty or cut off, or failed, where some are.
 
+    Where `results` are of several sources, as of a notebook's file in `load_results`, the
+    source comes first in the rows ("Visual-RAG, as printed"), in place of a stratum that
+    it tells.
+
     Beside that stand the means if all failed answers were wrong, or right, and if those
     that a provider refused were wrong. Both in percent: `results` as
     `in_percent(accuracy(…))` of one metric, `paper` in the same form. The paper's columns
-    hold the same rows; they are marked as on different data, unless `same_data`.
+    hold the same rows; they are marked as on different data, unless `same_data`. Raises
+    `VragError` where two different numbers of `results` would stand in one cell.
     """
-    tables = [_best(results.assign(cell=[_cell(row) for row in results.to_dict("records")]))]
+    apart = _apart(results)
+    ours = results.assign(cell=[_cell(row, apart) for row in results.to_dict("records")])
+    _check_single(ours, apart)
+    tables = [_best(ours)]
     if paper is not None:
         mark = "(paper)" if same_data else "(paper, different data)"
         keys = ["setting", "k", *(["m"] if "m" in results and "m" in paper else [])]
+        there = [*(name for name in apart if name == "source"), *keys]
         cells = paper["value"].map("{:.2f}".format)
         theirs = _best(paper.assign(model=paper["model"] + f" {mark}", cell=cells))
-        tables.append(theirs.merge(tables[0][keys].drop_duplicates(), on=keys))
+        tables.append(theirs.merge(tables[0][there].drop_duplicates(), on=keys))
     both = pd.concat(tables, ignore_index=True)
     both = both.assign(setting=[_name(row) for row in both.to_dict("records")])
-    rows = [*(["stratum"] if "stratum" in results else []), "setting", "k"]
+    both["k"] = both["k"].astype(object).where(both["k"].notna(), "")
+    rows = [*apart, "setting", "k"]
     wide = both.pivot_table(index=rows, columns="model", values="cell", aggfunc="first", sort=False)
     return wide.fillna("")
+
+
+def _apart(results: pd.DataFrame) -> list[str]:
+    """What stands before setting and k in the rows: the source, where there are several,
+    and the stratum, unless the source tells it.
+    """
+    sources = "source" in results and results["source"].nunique() > 1
+    strata = "stratum" in results and results["stratum"].fillna("").ne("").any()
+    if sources and strata:
+        strata = results.groupby("source")["stratum"].nunique().gt(1).any()
+    return [*(["source"] if sources else []), *(["stratum"] if strata else [])]
+
+
+def _check_single(ours: pd.DataFrame, apart: list[str]) -> None:
+    """Raise `VragError` where two different cells have one place."""
+    place = [*apart, *(name for name in ("model", "setting", "k", "m") if name in ours)]
+    alike = ours.duplicated([*place, "cell"], keep=False)
+    twice = ours[ours.duplicated(place, keep=False) & ~alike]
+    if twice.empty:
+        return
+    where = ", ".join(f"{name} {twice[name].iloc[0]}" for name in place)
+    differ = [name for name in _TOLD_BY if name in twice and twice[name].nunique() > 1]
+    found = ", ".join(map(str, twice[differ[0]].unique())) if differ else ""
+    hint = f" Choose one {differ[0]}, of {found}." if differ else ""
+    raise VragError(f"settings_table: found several numbers of {where}; expected one.{hint}")
 
 
 def _best(table: pd.DataFrame) -> pd.DataFrame:
@@ -70,19 +108,26 @@ def _best(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(cell=cells, k=table["k"].astype(object).mask(best, "best"))
 
 
-def _cell(row: Row) -> str:
+def _cell(row: Row, apart: list[str]) -> str:
     cell = interval_cell(row["value"], row["ci_low"], row["ci_high"])
-    silent = {"empty": row.get("n_empty", 0), "cut off": row.get("n_cut_off", 0)}
+    failed = _count(row, "n_failed")
+    silent = {"empty": _count(row, "n_empty"), "cut off": _count(row, "n_cut_off")}
     notes = [f"{count} {name}" for name, count in silent.items() if count]
-    if row["n_failed"] or "stratum" in row:
+    if failed or apart:
         notes.append(f"n = {row['n']}")
-    if row["n_failed"]:
-        notes.append(f"{row['n_failed']} failed")
-    if row["n_failed"] and pd.notna(row.get("if_all_wrong")):
+    if failed:
+        notes.append(f"{failed} failed")
+    if failed and pd.notna(row.get("if_all_wrong")):
         notes.append(f"{row['if_all_wrong']:.1f} to {row['if_all_right']:.1f} with them")
     if row["value"] - row.get("if_refusals_wrong", row["value"]) > TINY:
         notes.append(f"{row['if_refusals_wrong']:.1f} with refusals as wrong")
     return f"{cell} ({', '.join(notes)})" if notes else cell
+
+
+def _count(row: Row, name: str) -> int:
+    """A count of a row; 0 where it has none, as a printed one."""
+    count = row.get(name, 0)
+    return 0 if pd.isna(count) else int(count)
 
 
 def setting_name(setting: str) -> str:

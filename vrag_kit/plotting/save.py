@@ -27,7 +27,7 @@ LAST = (*COLUMNS, *BOUNDS)
 
 
 def tidy(data: pd.DataFrame) -> pd.DataFrame:
-    """The columns in their standard order: those of this figure alone first, then what
+    """The columns in their standard order: source, those of this figure alone, then what
     it has of `LAST`.
 
     A row with a `baseline` is a difference from it (`compare`), and is named what it is:
@@ -37,6 +37,7 @@ def tidy(data: pd.DataFrame) -> pd.DataFrame:
     if {"baseline", "metric"} <= set(data.columns):
         data = _named(data)
     own = [name for name in data.columns if name not in LAST]
+    own.sort(key=lambda name: name != "source")
     return data[[*own, *(name for name in LAST if name in data.columns)]]
 
 

@@ -122,10 +122,15 @@ def recall_panels(images: pd.DataFrame, web: pd.DataFrame) -> dict[str, pd.DataF
     return panels
 
 
-def recall_numbers(panels: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """All lines of `recall_panels` in one table, in percent, with the column panel."""
-    columns = ["line", "printed", "metric", "k", "value", "ci_low", "ci_high", "n"]
-    tables = [lines[columns].assign(panel=title, unit="percent") for title, lines in panels.items()]
+def recall_numbers(panels: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
+    """All lines of `recall_panels` in one table, in percent, with the columns panel and
+    source: the benchmark's `name`, or "CRAG-MM, as printed".
+    """
+    columns = ["line", "metric", "k", "value", "ci_low", "ci_high", "n"]
+    tables = []
+    for title, lines in panels.items():
+        source = np.where(lines["printed"], "CRAG-MM, as printed", name)
+        tables.append(lines[columns].assign(panel=title, unit="percent", source=source))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -53,7 +53,7 @@ def printed(table: pd.DataFrame, *, n: int = PAPER_QUERIES) -> pd.DataFrame:
 
 
 def printed_retrieval() -> pd.DataFrame:
-    """Table 2 as our results are: retriever, metric, k, value, ci_low, ci_high, n.
+    """Table 2 as our results are: retriever, metric, k, value, ci_low, ci_high, n, unit.
 
     Its nDCG stands as `ndcg_visual_rag`, the definition that it fits. Intervals are at
     their widest (`at_most`); a number of images (hit_count) has no bound, and none.
@@ -62,7 +62,8 @@ def printed_retrieval() -> pd.DataFrame:
     shares = at_most(table.assign(n=PAPER_QUERIES))
     count = shares["metric"] == "hit_count"
     ends = shares[["ci_low", "ci_high"]].mask(count)
-    return shares.assign(ci_low=ends["ci_low"], ci_high=ends["ci_high"])
+    units = count.map({True: "images", False: "percent"})
+    return shares.assign(ci_low=ends["ci_low"], ci_high=ends["ci_high"], unit=units)
 
 
 def is_papers_data(benchmark: Benchmark) -> bool:
