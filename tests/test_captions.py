@@ -18,7 +18,8 @@ from tiny_retrievers import QUESTIONS, embed, entry, queries
 
 from vrag_kit.benchmarks.webqa import captions_only, load_webqa
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.captions import VIEWS, Item, caption_of, plan_items, write_captions
+from vrag_kit.fieldguide.captioned import write_captions
+from vrag_kit.fieldguide.captions import VIEWS, Item, caption_of, plan_items
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.pages import EDITIONS, Page
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, spellings

@@ -4,7 +4,6 @@ that `vrag_kit.benchmarks.webqa` reads.
     <guide>/webqa/WebQA_train_val.json    the guide's questions, each with one or two of
                                           its clues and 10 to 16 other images
     <guide>/webqa/imgs.tsv, imgs.lineidx  those images
-    <guide>/webqa/captions.json           which guide and which code it was written from
 
 A caption tells what people write below such a picture, as on Wikimedia Commons: the two
 names, a place, a year, half of the time the view or the part that it shows, and never
@@ -24,12 +23,10 @@ from typing import TypeVar
 import numpy as np
 
 from vrag_kit.benchmarks.webqa_images import LINES
-from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.pages import EDITIONS, Edition, Page, plan_page, slots
+from vrag_kit.fieldguide.pages import Edition, Page, plan_page, slots
 from vrag_kit.fieldguide.questions import Question
 from vrag_kit.fieldguide.traits import stream
-from vrag_kit.files import one_at_a_time, write_file
-from vrag_kit.plain import Json
+from vrag_kit.files import write_file
 from vrag_kit.progress import track
 
 VIEWS = {  # pose → what a caption says of it
@@ -101,49 +98,6 @@ class Item:
     negatives: tuple[Picture, ...]
 
 
-def write_captions(edition: str, folder: Path | str) -> Path:
-    """Write the WebQA of the guide drawn in `folder`, unless it is there already;
-    returns the folder "webqa" in it.
-
-    Raises `VragError` for an unknown edition, a guide that is not drawn or is another
-    edition, and a folder that cannot be written.
-    """
-    folder = Path(folder)
-    target = folder / "webqa"
-    if edition not in EDITIONS:
-        raise VragError(
-            f"unknown edition {edition!r} of the Field Guide; expected one of"
-            f" {', '.join(map(repr, EDITIONS))}."
-        )
-    guide = _read(folder / "guide.json")
-    complete = bool(guide.get("complete"))
-    if guide.get("edition") != edition or not complete:
-        found = f"the {guide['edition']} Field Guide" if complete else "no complete Field Guide"
-        raise VragError(
-            f"{folder}: holds {found}, expected the {edition} one. Draw it first, by"
-            f" draw_field_guide({edition!r}, …)."
-        )
-    wanted = {
-        "guide": guide,
-        "written_by": hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16],
-    }
-    if _read(target / "captions.json") == wanted:
-        return target
-    try:
-        with one_at_a_time(target, "writing the captions"):
-            if _read(target / "captions.json") != wanted:
-                (target / "captions.json").unlink(missing_ok=True)
-                _write(EDITIONS[edition], folder / "images", target)
-                write_file(target / "captions.json", json.dumps(wanted, indent=2))
-    except OSError as error:
-        raise VragError(
-            f"{error.filename or target}: the captions cannot be written"
-            f" ({error.strerror or error}). Choose a folder with write access and 20 MB free, with"
-            " all images of the guide."
-        ) from error
-    return target
-
-
 def plan_items(edition: Edition) -> tuple[list[Page], list[Item]]:
     """The pages of a guide, and every question with its images; draws nothing.
 
@@ -208,7 +162,10 @@ def caption_of(page: Page, number: int, seed: str) -> tuple[str, str]:
     return title, f"{title} {str(rng.choice(_SENTENCES)).format(**words)}"
 
 
-def _write(edition: Edition, images: Path, target: Path) -> None:
+def write_webqa(edition: Edition, images: Path, target: Path) -> None:
+    """Write the questions and the images of an edition, whose photographs are in `images`,
+    into `target`.
+    """
     pages, items = plan_items(edition)
     used: set[Picture] = set()
     for item in items:
@@ -263,10 +220,3 @@ def _row(item: Item, facts: dict[Picture, dict[str, object]]) -> dict[str, objec
 
 def _shuffled(items: list[Thing], *names: object) -> list[Thing]:
     return [items[i] for i in stream(*names).permutation(len(items))]
-
-
-def _read(path: Path) -> Json:
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
-        return {}

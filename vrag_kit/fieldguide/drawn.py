@@ -4,7 +4,6 @@ that drew it, says how it is drawn again, and is complete once all is written.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import multiprocessing
 import shutil
@@ -13,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.pages import hash_of_modules
 from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.forecast import before_drawing
 from vrag_kit.plain import Json
@@ -100,14 +98,6 @@ def make_room(folder: Path, rooms: Sequence[Path], note: Json) -> None:
         for room in there:
             shutil.rmtree(room)
     write_file(folder / NOTE, json.dumps(begun, indent=1))
-
-
-def drawn_by(modules: Sequence[str], own: Sequence[Path]) -> str:
-    """Changes with the code that draws: these modules of the guide, all organisms, and the
-    files `own`.
-    """
-    sources = b"".join(path.read_bytes() for path in own)
-    return f"{hash_of_modules(modules)}-{hashlib.sha256(sources).hexdigest()[:16]}"
 
 
 def _read(folder: Path) -> Json:

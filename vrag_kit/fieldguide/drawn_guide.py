@@ -8,7 +8,7 @@ from pathlib import Path
 from vrag_kit.cores import cores
 from vrag_kit.fieldguide.companions import companions_are_there
 from vrag_kit.fieldguide.guide import DRAWN_BY, draw_field_guide
-from vrag_kit.fieldguide.pages import hash_of_modules
+from vrag_kit.fieldguide.stamps import drawn_by
 from vrag_kit.forecast import before_drawing
 
 MEGABYTES = {"full": 300, "small": 10}
@@ -33,4 +33,4 @@ def _is_there(edition: str, folder: Path) -> bool:
         done = bool(told["complete"]) and (told["edition"], told["drawn_by"])
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return done == (edition, hash_of_modules(DRAWN_BY)) and companions_are_there(edition, folder)
+    return done == (edition, drawn_by(DRAWN_BY)) and companions_are_there(edition, folder)

@@ -9,8 +9,8 @@
                                     what `companions` adds: a second corpus, and texts
 
 The same edition and seed give the same bytes. Drawing goes species by species: an
-interrupted guide goes on where it stopped, and a guide drawn by older code is drawn
-again.
+interrupted guide goes on where it stopped, and a guide that other code drew is drawn
+again (`stamps`).
 """
 
 from __future__ import annotations
@@ -25,23 +25,16 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.companions import companions_are_there, draw_companions
-from vrag_kit.fieldguide.pages import (
-    EDITIONS,
-    Edition,
-    annotation_rows,
-    hash_of_modules,
-    plan_page,
-    slots,
-)
-from vrag_kit.fieldguide.views import photograph
+from vrag_kit.fieldguide.page_drawing import draw_page
+from vrag_kit.fieldguide.pages import EDITIONS, slots
+from vrag_kit.fieldguide.stamps import drawn_by
 from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.plain import Json
 from vrag_kit.processes import new_workers
 from vrag_kit.progress import track
 
-_QUALITY = 88  # of the JPEG files
-DRAWN_BY = ("shapes", "traits", "views", "questions", "album", "pages", "guide")
-"""The modules that decide what a guide looks like, beside the organisms."""
+DRAWN_BY = "page_drawing"
+"""The module that decides, with all that it imports, what a guide looks like."""
 
 
 def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:
@@ -61,7 +54,7 @@ def draw_field_guide(edition: str, folder: Path | str, *, workers: int | None = 
     wanted = {
         "edition": edition,
         **json.loads(json.dumps(asdict(EDITIONS[edition]))),
-        "drawn_by": hash_of_modules(DRAWN_BY),
+        "drawn_by": drawn_by(DRAWN_BY),
     }
     if _read_note(folder) == {**wanted, "complete": True} and companions_are_there(edition, folder):
         return folder
@@ -97,28 +90,12 @@ def _draw(edition: str, folder: Path, wanted: Json, workers: int) -> None:
     write_file(folder / "guide.json", json.dumps(wanted, indent=2))
     (folder / "images").mkdir(exist_ok=True)
     found = slots(EDITIONS[edition])
-    draw_page = partial(_draw_page, EDITIONS[edition], folder / "images")
-    rows = []
+    draw = partial(draw_page, EDITIONS[edition], folder / "images")
     with new_workers(workers) as pool:
-        drawn = pool.map(draw_page, range(len(found)), found)
-        for page in track(drawn, f"drawing the Field Guide ({edition})", len(found), "species"):
-            rows += page
-    write_file(folder / "annotations.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        drawn = pool.map(draw, range(len(found)), found)
+        rows = list(track(drawn, f"drawing the Field Guide ({edition})", len(found), "species"))
+    write_file(folder / "annotations.jsonl", "".join(rows))
     write_file(folder / "guide.json", json.dumps({**wanted, "complete": True}, indent=2))
-
-
-def _draw_page(edition: Edition, images: Path, index: int, slot: tuple[str, int]) -> list[Json]:
-    """Draw one species unless it is there, and return its annotation rows."""
-    page = plan_page(edition, index, *slot)
-    target, part = images / page.folder, images / f".{page.folder}.part"
-    if not target.exists():
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
-        for photo, name in zip(page.photos, page.files, strict=True):
-            picture = photograph(page.species, photo.view, edition.size)
-            picture.save(part / name, quality=_QUALITY, subsampling=0)
-        part.rename(target)
-    return annotation_rows(page)
 
 
 def _read_note(folder: Path) -> Json:

@@ -4,11 +4,8 @@ photographs.
 
 from __future__ import annotations
 
-import hashlib
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from vrag_kit.fieldguide.album import Photo, album, invent_named
 from vrag_kit.fieldguide.organisms import KINDS
@@ -95,13 +92,3 @@ def annotation_rows(page: Page) -> list[Json]:
             }
         )
     return rows
-
-
-def hash_of_modules(names: Sequence[str]) -> str:
-    """16 hexadecimal digits of the source of these modules and of all organisms: what
-    was drawn or written by other code has another one.
-    """
-    here = Path(__file__).parent
-    sources = [here / f"{name}.py" for name in names]
-    sources += sorted((here / "organisms").glob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]

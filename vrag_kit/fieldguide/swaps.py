@@ -20,8 +20,9 @@ from vrag_kit.benchmarks import decode
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.opening import DRAWN, Source
 from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.pages import EDITIONS, Page, hash_of_modules, plan_page, slots
+from vrag_kit.fieldguide.pages import EDITIONS, Page, plan_page, slots
 from vrag_kit.fieldguide.questions import Question, ask
+from vrag_kit.fieldguide.stamps import drawn_by
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Look, Species, stream
 from vrag_kit.fieldguide.views import View, photograph
 from vrag_kit.generation import gt_clue
@@ -29,7 +30,6 @@ from vrag_kit.generation.company import CONTRADICTION, Others
 from vrag_kit.types import Benchmark, Context, Evidence, Query
 
 _QUALITY = 88  # of the guide's own JPEG files
-_DRAWN_BY = ("shapes", "traits", "views")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ class DrawnAgain:
     @property
     def stamp(self) -> str:
         """Changes with the species, the view, and the code that draws them."""
-        drawn = repr((self.species, self.view, self.size, hash_of_modules(_DRAWN_BY)))
+        drawn = repr((self.species, self.view, self.size, drawn_by("views")))
         return hashlib.sha256(drawn.encode()).hexdigest()
 
     def data(self) -> bytes:

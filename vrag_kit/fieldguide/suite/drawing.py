@@ -22,44 +22,18 @@ from functools import partial
 from pathlib import Path
 
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.drawn import Drawing, check_edition, draw_once, drawn_by, make_room
-from vrag_kit.fieldguide.suite.charts import write_charts
-from vrag_kit.fieldguide.suite.counts import plan_counts
+from vrag_kit.fieldguide.drawn import Drawing, check_edition, draw_once, make_room
+from vrag_kit.fieldguide.stamps import drawn_by
+from vrag_kit.fieldguide.suite.data_sets import CHARTS, WEBQA, write_data_set
 from vrag_kit.fieldguide.suite.edition import EDITIONS, Edition
 from vrag_kit.fieldguide.suite.printed import PAGE_SETS
-from vrag_kit.fieldguide.suite.sheets import write_pages
-from vrag_kit.fieldguide.suite.truth import Shown, write_truth
-from vrag_kit.fieldguide.suite.webqa import write_webqa
-from vrag_kit.fieldguide.suite.world import Life, lives
+from vrag_kit.fieldguide.suite.truth import write_truth
+from vrag_kit.fieldguide.suite.world import lives
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
-WEBQA = "WebQA"
-CHARTS = "Chart-MRAG"
-_DRAWN_BY = (
-    "parquet",
-    "shapes",
-    "traits",
-    "views",
-    "album",
-    "plates",
-    "pages",
-    "articles",
-    "captions",
-)
-_WRITTEN_BY = (
-    "charts",
-    "counts",
-    "drawing",
-    "edition",
-    "facts",
-    "paper",
-    "printed",
-    "sheets",
-    "truth",
-    "webqa",
-    "world",
-)
+_DRAWN_BY = ("suite/data_sets", "suite/truth", "suite/world")
+"""The modules that decide, with all that they import, what is drawn; besides the guide."""
 
 
 def draw_suite(edition: str, folder: Path | str, guide: Path | str) -> Path:
@@ -77,9 +51,7 @@ def draw_suite(edition: str, folder: Path | str, guide: Path | str) -> Path:
             f"{guide}: not the complete {size.guide} Field Guide, which this edition is drawn"
             " from. Draw it by draw_field_guide."
         )
-    own = [Path(__file__).parent / f"{name}.py" for name in _WRITTEN_BY]
-    by = drawn_by(_DRAWN_BY, own)
-    note = {"edition": edition, **asdict(size), "drawn_by": by, "guide": told}
+    note = {"edition": edition, **asdict(size), "drawn_by": drawn_by(*_DRAWN_BY), "guide": told}
     drawing = Drawing(what="the suite", by="draw_suite", megabytes=40)
     return draw_once(folder, note, partial(_draw, size, guide), drawing)
 
@@ -99,19 +71,8 @@ def _draw(edition: Edition, guide: Path, folder: Path, note: Json) -> None:
     make_room(folder, [folder / folder_of(name) for name in (*names, "truth")], note)
     known = lives(edition.guide, edition.others)
     for name in track(names, f"drawing the suite ({edition.seed})", len(names), "data sets"):
-        write_truth(_draw_one(name, edition, known, folder, guide), truth_file(folder, name))
-
-
-def _draw_one(
-    name: str, edition: Edition, known: tuple[Life, ...], folder: Path, guide: Path
-) -> Shown:
-    seed = f"{edition.seed}/{name}"
-    room = folder / folder_of(name)
-    if name == WEBQA:
-        return write_webqa(guide, known, room, seed)
-    if name == CHARTS:
-        return write_charts(*plan_counts(known, edition.counts, seed), room)
-    return write_pages(PAGE_SETS[name](known, edition.pages, seed), room)
+        shown = write_data_set(name, edition, known, folder / folder_of(name), guide)
+        write_truth(shown, truth_file(folder, name))
 
 
 def _told_by(guide: Path) -> Json:

@@ -15,7 +15,8 @@ from vrag_kit.fieldguide.drawn_guide import drawn_guide
 from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
 from vrag_kit.fieldguide.suite.asking import trait_questions
 from vrag_kit.fieldguide.suite.charts import CHART_TEXTS, ROWS, SENTENCES
-from vrag_kit.fieldguide.suite.drawing import CHARTS, WEBQA, draw_suite, folder_of, truth_file
+from vrag_kit.fieldguide.suite.data_sets import CHARTS, WEBQA
+from vrag_kit.fieldguide.suite.drawing import draw_suite, folder_of, truth_file
 from vrag_kit.fieldguide.suite.edition import EDITIONS
 from vrag_kit.fieldguide.suite.language import Language
 from vrag_kit.fieldguide.suite.printed import PAGE_SETS

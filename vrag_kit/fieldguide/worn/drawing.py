@@ -19,20 +19,17 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from vrag_kit.benchmarks.crag_mm_marks import MARKS, write_marks
-from vrag_kit.fieldguide.drawn import Drawing, check_edition, draw_once, drawn_by, make_room
-from vrag_kit.fieldguide.worn.edition import EDITIONS, Edition, plan
-from vrag_kit.fieldguide.worn.indexes import index_folders, write_indexes
-from vrag_kit.fieldguide.worn.sessions import (
-    MULTI_TURN,
-    SINGLE_TURN,
-    session_folders,
-    write_sessions,
-)
+from vrag_kit.fieldguide.drawn import Drawing, check_edition, draw_once, make_room
+from vrag_kit.fieldguide.stamps import drawn_by
+from vrag_kit.fieldguide.worn.edition import EDITIONS, Edition
+from vrag_kit.fieldguide.worn.indexes import index_folders
+from vrag_kit.fieldguide.worn.sessions import session_folders
+from vrag_kit.fieldguide.worn.splits import write_splits
 from vrag_kit.plain import Json
 from vrag_kit.processes import new_workers
 
-_DRAWN_BY = ("parquet", "shapes", "traits", "views", "scenarios/painting")
+_DRAWN_BY = "worn/splits"
+"""The module that decides, with all that it imports, what is drawn."""
 
 
 def draw_crag_mm(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:
@@ -44,8 +41,7 @@ def draw_crag_mm(edition: str, folder: Path | str, *, workers: int | None = None
     script that draws without `if __name__ == "__main__":`.
     """
     check_edition(edition, EDITIONS, "the drawn CRAG-MM")
-    own = sorted(Path(__file__).parent.glob("*.py"))
-    told = {"edition": edition, **asdict(EDITIONS[edition]), "drawn_by": drawn_by(_DRAWN_BY, own)}
+    told = {"edition": edition, **asdict(EDITIONS[edition]), "drawn_by": drawn_by(_DRAWN_BY)}
     draw = partial(_draw, EDITIONS[edition], workers or os.cpu_count() or 1)
     drawing = Drawing(what="CRAG-MM", by="draw_crag_mm", megabytes=60)
     return draw_once(folder, told, draw, drawing)
@@ -56,15 +52,8 @@ def _draw(edition: Edition, workers: int, folder: Path, note: Json) -> None:
     for split in edition.splits:
         rooms += index_folders(folder, split)
     make_room(folder, rooms, note)
-    splits = plan(edition)
     with _pool(workers) as pool:
-        for drawn in splits:
-            write_indexes(edition, drawn, folder, pool)
-        for kind in (SINGLE_TURN, MULTI_TURN):
-            marks: dict[str, Json] = {}
-            for drawn in splits:
-                marks |= write_sessions(edition, drawn, kind, folder, pool)
-            write_marks(folder / kind / MARKS, marks)
+        write_splits(edition, folder, pool)
 
 
 def _pool(workers: int) -> Executor:

@@ -1,0 +1,93 @@
+"""A guide is drawn again when code that decides its bytes has changed, and only then."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from vrag_kit.fieldguide.stamps import drawn_by, needed, stamp
+
+FIRST = "from __future__ import annotations\n"
+GUIDE = ROOT / "vrag_kit" / "fieldguide"
+DRAWING = {
+    "guide": ("page_drawing",),
+    "plates": ("plate_drawing",),
+    "texts": ("species_texts", "captions", "page_drawing"),
+    "mrag": tuple(f"scenarios/{name}" for name in ("topic_drawing", "edition", "rows", "texts")),
+    "suite": ("suite/data_sets", "suite/truth", "suite/world"),
+    "worn": ("worn/splits",),
+}
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """The source of the guide, to be changed."""
+    for file in GUIDE.rglob("*.py"):
+        (tmp_path / file.relative_to(GUIDE)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, tmp_path / file.relative_to(GUIDE))
+    return tmp_path
+
+
+def stamps(folder: Path) -> dict[str, str]:
+    return {name: stamp(folder, modules) for name, modules in DRAWING.items()}
+
+
+def changed(folder: Path, file: str, old: str, new: str) -> set[str]:
+    """Which stamps change when text of a module does, and nothing else."""
+    before = stamps(folder)
+    text = (folder / file).read_text(encoding="utf-8")
+    assert old in text
+    (folder / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    return {name for name, each in stamps(folder).items() if each != before[name]}
+
+
+def test_the_stamps_of_the_kit_are_those_of_its_source() -> None:
+    assert {name: drawn_by(*modules) for name, modules in DRAWING.items()} == stamps(GUIDE)
+    assert all(re.fullmatch("[0-9a-f]{16}", each) for each in stamps(GUIDE).values())
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "drawn_again"),
+    [
+        ("shapes.py", FIRST, f"{FIRST}\nX = 1", set(DRAWING)),
+        ("organisms/bird.py", '"""', '"""Another word. ', set()),
+        ("views.py", "import numpy as np\n", "# of arrays\nimport  numpy as np\n", set()),
+        ("guide.py", "cannot be drawn there", "cannot be written there", set()),
+        ("drawn.py", "cannot be drawn there", "cannot be written there", set()),
+        ("opening.py", "unknown key", "strange key", set()),
+        ("worn/opening.py", FIRST, f"{FIRST}\nX = 1", set()),
+        ("page_drawing.py", "_QUALITY = 88", "_QUALITY = 89", {"guide", "texts"}),
+        ("plate_drawing.py", "quality=88", "quality=89", {"plates", "texts"}),
+        ("species_texts.py", "indent=1", "indent=2", {"texts"}),
+        ("scenarios/topic_drawing.py", "N_RETRIEVED = 5", "N_RETRIEVED = 6", {"mrag"}),
+        ("scenarios/passages.py", FIRST, f"{FIRST}\nX = 1", {"mrag"}),
+        ("suite/sheets.py", FIRST, f"{FIRST}\nX = 1", {"suite"}),
+        ("worn/pages.py", FIRST, f"{FIRST}\nX = 1", {"worn"}),
+    ],
+)
+def test_only_what_a_change_can_alter_is_drawn_again(
+    copied: Path, file: str, old: str, new: str, drawn_again: set[str]
+) -> None:
+    assert changed(copied, file, old, new) == drawn_again
+
+
+@pytest.mark.parametrize("modules", DRAWING.values(), ids=DRAWING)
+def test_no_module_that_is_imported_is_left_out(modules: tuple[str, ...]) -> None:
+    files = needed(GUIDE, modules)
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith(
+                "vrag_kit.fieldguide"
+            ):
+                module = GUIDE.joinpath(*str(node.module).split(".")[2:])
+                places = [module.with_suffix(".py"), module / "__init__.py"]
+                places += [module / f"{each.name}.py" for each in node.names]
+                assert set(places) & set(files), node.module
+            elif isinstance(node, ast.Import):
+                assert not any("vrag_kit.fieldguide" in each.name for each in node.names)
+    assert not {"guide.py", "drawn.py", "opening.py"} & {file.name for file in files}
