@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import dask
 import psutil
 import pytest
 from sleeping_encoder import COUNT, P, searching
@@ -22,6 +23,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.retrieval.embedding import SHARD
 from vrag_kit.runner.embedding import embed_parameters, read_part
 from vrag_kit.runner.embedding_elsewhere import embed_elsewhere
+from vrag_kit.runner.run_commands import embed
 
 
 @pytest.fixture
@@ -68,6 +70,18 @@ def test_a_worker_that_is_killed_costs_what_it_was_at_and_the_bytes_are_the_same
     embed_parameters(Path(P), read_part(""), ())
     assert shards(project / "kept") == shards(project / "here")
     assert len(shards(project / "here")) == 2 * 3
+
+
+def test_the_cluster_of_a_parameter_file_is_asked_unless_a_part_is_told(project: Path) -> None:
+    (project / P).write_text("cluster: tcp://localhost:1\n", encoding="utf-8")
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(VragError, match="tcp://localhost:1: no scheduler of Dask answers there"),
+    ):
+        embed([Path(P)])
+    assert not shards(project / "kept")
+    embed([Path(P)], part="1/3")
+    assert len(shards(project / "kept")) == 2
 
 
 def test_any_executor_will_do_and_a_part_that_fails_is_named_when_others_are_made(

@@ -47,7 +47,8 @@ def test_a_full_disk_fails_notebooks_and_not_the_run(project: Path, disk: Path) 
     assert done.returncode == 1, done.stdout + done.stderr
     for name, line in zip(("01_one", "02_two"), done.stdout.splitlines()[-2:], strict=True):
         assert f"guide/{name}  failed" in line, done.stdout
-        assert "No space left on device" in line
+        file = "log" if name == "01_one" else "parameters.yaml"
+        assert f"{name}.{file}: No space left on device" in line
         assert "Free space, and run the same command again" in line
     assert mount("-o", "remount,size=9m", str(disk))
     again = vrag(project, "run", P, "--jobs", "1")

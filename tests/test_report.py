@@ -135,7 +135,7 @@ class Page(HTMLParser):
 
 
 def report(stem: str = "p") -> tuple[str, Page]:
-    page, _ = write_report([Path("params/guide") / f"{stem}.yaml"])
+    page = write_report([Path("params/guide") / f"{stem}.yaml"]).place
     html = page.read_text(encoding="utf-8")
     return html, Page(html)
 
@@ -272,7 +272,7 @@ def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> 
         '{"cells": [', encoding="utf-8"
     )
     (project / "runs" / "guide" / "p" / "guide" / "03_dying.ipynb").unlink()
-    _, chapters = write_report([Path("params/guide/p.yaml")])
+    chapters = write_report([Path("params/guide/p.yaml")]).chapters
     assert [chapter.state for chapter in chapters] == [
         "older than the notebook",
         "not readable",
@@ -300,7 +300,7 @@ def test_two_papers_stand_on_one_page_each_with_its_data_and_what_it_says(
     table = pd.DataFrame([{**gain, "ci_low": 5, "ci_high": 13}])
     mrag_claims("31", table, "mrag-drawn", project / "figures")
     plans = [Path("params/guide/p.yaml"), Path("params/mrag_bench/p.yaml")]
-    html = write_report(plans)[0].read_text(encoding="utf-8")
+    html = write_report(plans).place.read_text(encoding="utf-8")
     assert "<h1>Visual RAG: Little guide, mrag-drawn</h1>" in html
     assert "all models improve with ground-truth examples" in html
     assert "own: 9.00 [5.00, 13.00] supported" in html
@@ -320,8 +320,8 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
     ]
     columns = ["model", "setting", "k", "draw", "query_id", "group", "score", "abstained"]
     claims_on("03", pd.DataFrame(rows, columns=columns), "Guide", project / "figures")
-    written, _ = write_report([Path("params/visual_rag/p.yaml")])
-    html = written.read_text(encoding="utf-8")
+    written = write_report([Path("params/visual_rag/p.yaml")])
+    html = written.place.read_text(encoding="utf-8")
     head = html.split('<nav id="contents"')[0]
     assert head.count("What the paper says, on these results") == 1  # for three notebooks
     cells = re.findall(r"<tr><td>(.*?)</td>.*?>([^<]+)</td><td>(.*?)</td>", head)
@@ -334,7 +334,61 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
 
 
 def test_the_same_runs_give_the_same_bytes(project: Path) -> None:
-    assert report()[0] == report()[0]
+    before, _ = report()
+    (project / "runs/guide/p/report.html").unlink()
+    assert report()[0] == before
+
+
+PAGE = "runs/guide/p/report.html"
+
+
+def change(file: str, old: str, new: str) -> None:
+    """Replace text in a file of the project, the first time that it is there."""
+    text = Path(file).read_text(encoding="utf-8")
+    assert old in text
+    Path(file).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_a_page_of_the_same_runs_is_left_as_it_is(project: Path) -> None:
+    command = [sys.executable, "-m", "vrag_kit.runner", "report", "params/guide/p.yaml"]
+    first = subprocess.run(command, capture_output=True, text=True, check=True)
+    written = Path(PAGE).stat().st_mtime_ns
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert again.stdout == f"{first.stdout[:-1]}, unchanged since it was written\n"
+    assert "guide/02_bad: Failed: ZeroDivisionError" in again.stdout
+    assert Path(PAGE).stat().st_mtime_ns == written
+
+
+CHANGES = {
+    "cut short": lambda: Path(PAGE).write_bytes(Path(PAGE).read_bytes()[:-3000]),
+    "edited": lambda: change(PAGE, "A thing.", "Another thing."),
+    "its last line edited": lambda: change(PAGE, '"page": "', '"page": "0'),
+    "gone": lambda: Path(PAGE).unlink(),
+    "a copy": lambda: change("runs/guide/p/guide/01_good.ipynb", "A thing.", "No thing."),
+    "a notebook": lambda: change("notebooks/guide/01_good.ipynb", "A thing.", "No thing."),
+    "a note": lambda: Path("runs/guide/p/guide/01_good.json").unlink(),
+    "parameters": lambda: change("params/guide/p.yaml", "k: 20", "k: 3"),
+    "a new table": lambda: shutil.copy("figures/guide/01_good.csv", "figures/guide/04_more.csv"),
+    "told of answers": lambda: Path("runs/guide/p/guide/01_good.tally.jsonl").write_text(
+        '{"model": "m", "asked": 1, "failed": 1, "example": "no"}\n', encoding="utf-8"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_page_that_is_not_whole_or_not_of_these_runs_is_written_again(
+    project: Path, what: str
+) -> None:
+    files = [Path("params/guide/p.yaml")]
+    assert not write_report(files).unchanged
+    assert write_report(files).unchanged
+    CHANGES[what]()
+    again = write_report(files)
+    assert not again.unchanged
+    written = again.place.read_bytes()
+    again.place.unlink()
+    assert write_report(files).place.read_bytes() == written
+    assert write_report(files) == again._replace(unchanged=True)
 
 
 def test_the_command_writes_where_it_is_told_and_says_what_is_on_the_page(project: Path) -> None:
@@ -363,7 +417,7 @@ def test_a_notebook_that_two_files_ran_stands_on_the_page_twice(project: Path) -
     shutil.copytree(runs / "p", runs / "q")
     shutil.copy(project / "params/guide/p.yaml", project / "params/guide/q.yaml")
     files = [Path("params/guide/p.yaml"), Path("params/guide/q.yaml")]
-    place, chapters = write_report(files)
+    place, chapters, _ = write_report(files)
     assert place == project / "runs" / "report.html"
     assert len({chapter.anchor for chapter in chapters}) == len(chapters) == 6
     page = Page(place.read_text(encoding="utf-8"))

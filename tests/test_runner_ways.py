@@ -115,10 +115,74 @@ def test_the_run_and_the_report_agree_on_a_copy_that_was_cut_short(
     vrag(project, "run", P, "--only", "01")
     copy = project / "runs/guide/p/guide/01_one.ipynb"
     copy.write_bytes(copy.read_bytes()[:200])
-    assert write_report([Path(P)])[1][0].state == "not readable"
+    assert write_report([Path(P)]).chapters[0].state == "not readable"
     again = vrag(project, "run", P, "--only", "01")
     assert "[guide/01_one] done" in again.stdout
-    assert write_report([Path(P)])[1][0].state == "done"
+    assert write_report([Path(P)]).chapters[0].state == "done"
+
+
+UNCHANGED = """import sys
+from vrag_kit.runner.cli import app
+for command in ("run", "report"):
+    app([command, "params/guide/p.yaml"], standalone_mode=False)
+print("imported:", sorted({*sys.argv[1:]} & set(sys.modules)))"""
+HEAVY = ("jsonschema", "matplotlib", "nbconvert", "nbformat", "numpy", "pandas", "papermill")
+
+
+def test_what_is_unchanged_is_known_at_once_without_a_heavy_import(project: Path) -> None:
+    vrag(project, "run", P)
+    written = vrag(project, "report", P)
+    assert written.returncode == 0, written.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", UNCHANGED, *HEAVY],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.count("unchanged since its last run: skipped") == 2, done.stderr
+    assert "report.html, unchanged since it was written" in done.stdout
+    assert done.stdout.splitlines()[-1] == "imported: []"
+
+
+MEETS = """import pathlib, time
+pathlib.Path("here-is-{}").touch()
+deadline = time.monotonic() + 60
+while not pathlib.Path("here-is-{}").exists() and time.monotonic() < deadline:
+    time.sleep(0.05)
+print("met:", time.monotonic() < deadline)"""
+
+
+def test_the_next_files_notebooks_begin_while_the_last_of_the_first_still_runs(
+    project: Path,
+) -> None:
+    for name in ("notebooks", "params"):
+        (project / name / "other").mkdir()
+    one, three = (project / "notebooks" / name for name in ("guide/01_one", "other/03_three"))
+    notebook(one.with_suffix(".ipynb"), "k = 1", MEETS.format("one", "three"))
+    notebook(three.with_suffix(".ipynb"), "k = 1", MEETS.format("three", "one"))
+    (project / "params" / "other" / "p.yaml").write_text("k: 5\n", encoding="utf-8")
+    files = (P, "params/other/p.yaml")
+    done = vrag(project, "run", *files, "--jobs", "2", "--only", "01,03")
+    assert done.stdout.count("met: True") == 2, done.stdout
+    assert done.stdout.count("] done in") == 2
+
+
+def test_a_notebook_of_two_files_runs_for_one_after_the_other(project: Path) -> None:
+    """Both would write the same figures; those of the last file are there in the end."""
+    counts = """import pathlib, time
+place = pathlib.Path("at-work")
+place.touch(exist_ok=False)
+time.sleep(0.5)
+place.unlink()
+pathlib.Path(figures_dir, "guide/01_one.csv").write_text(str(k))"""
+    figures = str(project / "figures")
+    one = project / "notebooks" / "guide" / "01_one.ipynb"
+    notebook(one, f"figures_dir = {figures!r}\nk = 1", counts)
+    (project / "params" / "guide" / "q.yaml").write_text("k: 7\n", encoding="utf-8")
+    done = vrag(project, "run", P, "params/guide/q.yaml", "--jobs", "2", "--only", "01")
+    assert done.stdout.count("] done in") == 2, done.stdout
+    assert (project / "figures/guide/01_one.csv").read_text(encoding="utf-8") == "7"
 
 
 ASKING = """from vrag_kit.generation import AnswerStore, ask_prompts, load_generator

@@ -4,7 +4,6 @@ tables and figures.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
-from nbformat import NotebookNode
-from papermill import inspect_notebook
 
-from vrag_kit.runner.copies import ADDED, ended_well, read_copy, tags, what_is_wrong
+from vrag_kit.runner.books import Book, parameters_of, read_book
+from vrag_kit.runner.copies import ADDED, ended_well, read_copy, what_is_wrong
 from vrag_kit.runner.execution import tally_of
-from vrag_kit.runner.plan import name_of, read_notebook
+from vrag_kit.runner.plan import name_of
 from vrag_kit.runner.shown import opening, shown
 from vrag_kit.tally import all_failed
 
@@ -51,7 +49,7 @@ class Chapter:
 
 def chapter_of(notebook: Path, given: Mapping[str, Any], folder: Path, anchor: str) -> Chapter:
     """What the page tells of one notebook, from its executed copy in `folder`."""
-    name, source = name_of(notebook), read_notebook(notebook)
+    name, source = name_of(notebook), read_book(notebook)
     copy = folder / f"{name}.ipynb"
     title = opening(source).title or name
     wrong = what_is_wrong(copy, notebook, given) | _unanswered(copy)
@@ -69,7 +67,7 @@ def chapter_of(notebook: Path, given: Mapping[str, Any], folder: Path, anchor: s
         finished=_minute(run.get("end_time")),
         seconds=run.get("duration") or 0.0,
         python=book.metadata.get("language_info", {}).get("version", ""),
-        settings=_settings(copy, run.get("parameters", {})),
+        settings=_settings(book, run.get("parameters", {})),
         body=shown(book, copy.stem, stops=not ended_well(copy)),
         code="\n\n\n".join(_code(book)),
     )
@@ -82,21 +80,20 @@ def _unanswered(copy: Path) -> dict[str, str]:
     return {"a model without answers": " ".join(said)} if said else {}
 
 
-def _code(book: NotebookNode) -> list[str]:
+def _code(book: Book) -> list[str]:
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
-    return [cell.source for cell in cells if not tags(cell) & ADDED]
+    return [cell.source for cell in cells if not cell.tags & ADDED]
 
 
 def _minute(time: str | None) -> str:
     return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M} UTC" if time else ""
 
 
-def _settings(copy: Path, given: Mapping[str, Any]) -> tuple[Setting, ...]:
+def _settings(book: Book, given: Mapping[str, Any]) -> tuple[Setting, ...]:
     """The parameters in the order of the notebook, with the values of this run."""
     settings = []
-    for name, about in inspect_notebook(str(copy)).items():
-        value = given[name] if name in given else ast.literal_eval(about["default"])
-        settings.append(
-            Setting(name=name, value=repr(value), given=name in given, meaning=about["help"])
-        )
+    for each in parameters_of(book):
+        value = repr(given.get(each.name, each.default))
+        there = each.name in given
+        settings.append(Setting(name=each.name, value=value, given=there, meaning=each.meaning))
     return tuple(settings)

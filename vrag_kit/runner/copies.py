@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbformat import NotebookNode
-
-from vrag_kit.runner.plan import read_notebook
+from vrag_kit.runner.books import Book, read_book
 
 ADDED = {"parameters", "injected-parameters", "papermill-error-cell-tag"}
 """Tags of cells that are no part of a notebook's text."""
@@ -23,16 +20,11 @@ _OLDER = "This run is older than the notebook, which has changed since. Run it a
 _OTHER = "This run was made with other parameters than the parameter file now gives. Run it again."
 
 
-def tags(cell: NotebookNode) -> set[str]:
-    """The tags of a cell."""
-    return set(cell.metadata.get("tags", []))
-
-
-def read_copy(copy: Path) -> NotebookNode | None:
+def read_copy(copy: Path) -> Book | None:
     """An executed copy; None for one that is not there, damaged, or half written."""
     try:
-        return read_notebook(copy)
-    except (OSError, ValueError, nbformat.ValidationError, AttributeError):
+        return read_book(copy)
+    except (OSError, ValueError):
         return None
 
 
@@ -55,22 +47,22 @@ def what_is_wrong(copy: Path, notebook: Path, given: Mapping[str, Any]) -> dict[
         wrong["failed"] = f"Failed: {failure}"
     elif not ended_well(copy):
         wrong["not finished"] = _STOPPED.format(copy.stem)
-    if _sources(book) != _sources(read_notebook(notebook)):
+    if _sources(book) != _sources(read_book(notebook)):
         wrong["older than the notebook"] = _OLDER
     if book.metadata.get("papermill", {}).get("parameters", given) != given:
         wrong["other parameters"] = _OTHER
     return wrong
 
 
-def _failure(book: NotebookNode) -> str:
+def _failure(book: Book) -> str:
     for cell in book.cells:
-        for output in cell.get("outputs", []):
-            if output.output_type == "error":
-                return f"{output.ename}: {output.evalue}"
+        for output in cell.outputs:
+            if output["output_type"] == "error":
+                return f"{output['ename']}: {output['evalue']}"
     return ""
 
 
-def _sources(book: NotebookNode) -> list[tuple[str, str]]:
+def _sources(book: Book) -> list[tuple[str, str]]:
     """The cells as they were written, without what papermill adds."""
     added = ADDED - {"parameters"}
-    return [(cell.cell_type, cell.source) for cell in book.cells if not tags(cell) & added]
+    return [(cell.cell_type, cell.source) for cell in book.cells if not cell.tags & added]

@@ -7,8 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import psutil
 import yaml
 
+from vrag_kit.files import write_file
 from vrag_kit.runner.failures import memory_kills
 from vrag_kit.tally import PLACE
 from vrag_kit.workspace import project_root
@@ -100,7 +101,7 @@ def execute(notebook: Path, output: Path, parameters: Mapping[str, Any], crew: C
     """Execute a notebook; returns papermill's exit status, as `attend`."""
     name = notebook.relative_to(crew.root / "notebooks").with_suffix("").as_posix()
     given = output.with_suffix(".parameters.yaml")
-    given.write_text(yaml.safe_dump(dict(parameters), sort_keys=False), encoding="utf-8")
+    write_file(given, yaml.safe_dump(dict(parameters), sort_keys=False))
     options = ["--no-progress-bar", "--stdout-file", "-", "--stderr-file", "-"]
     options += ["--cwd", str(crew.root), "--start-timeout", "300"]
     command = [sys.executable, "-c", _FIRST_TO_GO, str(notebook), str(output), "-f", str(given)]
@@ -116,7 +117,8 @@ def attend(command: Sequence[str], name: str, output: Path, crew: Crew) -> int:
     whatever ends that.
     """
     tally_of(output).unlink(missing_ok=True)
-    with output.with_suffix(".log").open("w", encoding="utf-8", buffering=1) as log:
+    file = output.with_suffix(".log")
+    with _naming(file), file.open("w", encoding="utf-8", buffering=1) as log:
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,  # nothing is written: it is closed when we end
@@ -144,6 +146,16 @@ def attend(command: Sequence[str], name: str, output: Path, crew: Crew) -> int:
             crew.processes.discard(process)
 
 
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """An error of the disk in the block names a file: of a full one Python names none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(file)
+        raise
+
+
 def _end_the_rest(process: subprocess.Popen[str], tally: Path) -> None:
     """When papermill has ended, end what its kernel has started and left: it would keep
     memory, and our pipe open. It is known by a variable that it has inherited.
@@ -168,6 +180,9 @@ def papermill(arguments: list[str]) -> None:
     runner ends, whatever ends it, so do this process and all that it started.
     """
     go_first()
+    # jsonschema imports it if it can, for addresses that notebooks' schema has none of: it
+    # builds a grammar then, which takes as long as all the rest
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     from papermill.cli import papermill as command
 
     for start in range(1, _STARTS + 1):

@@ -7,10 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from signal import strsignal
 
-import nbformat
-from nbformat import NotebookNode
-
-from vrag_kit.runner.plan import read_notebook
+from vrag_kit.runner.books import Cell, read_book
 
 _ADDED = {"injected-parameters", "papermill-error-cell-tag"}
 """Tags of cells that papermill adds."""
@@ -41,12 +38,12 @@ def why_it_failed(output: Path, status: int, *, starved: bool) -> str:
     ended = f"{killed or _last_words(log) or f'papermill ended with status {status}'}; see {log}"
     died = f"the kernel died, {memory}"
     try:
-        book = read_notebook(output)
-    except (OSError, ValueError, nbformat.ValidationError, AttributeError):
+        book = read_book(output)
+    except (OSError, ValueError):
         return ended  # nothing was written yet, or only half of it
     number = 0
     for cell in book.cells:
-        if _ADDED & set(cell.metadata.get("tags", [])):
+        if _ADDED & cell.tags:
             continue
         number += 1
         if fault := _fault(cell, died):
@@ -74,11 +71,11 @@ def _last_words(log: Path) -> str:
     return found[1] if found else ""
 
 
-def _fault(cell: NotebookNode, died: str) -> str:
+def _fault(cell: Cell, died: str) -> str:
     """What went wrong in a cell, `died` where its kernel did; "" when nothing did."""
-    for result in cell.get("outputs", []):
-        if result.output_type == "error":
-            return f"{result.ename}: {result.evalue}"
+    for result in cell.outputs:
+        if result["output_type"] == "error":
+            return f"{result['ename']}: {result['evalue']}"
     started = cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
     if started and "shell.execute_reply" not in cell.metadata.get("execution", {}):
         return died

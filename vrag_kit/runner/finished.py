@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.own_modules import own_file
-from vrag_kit.runner.plan import name_of, read_notebook
+from vrag_kit.runner.books import read_book
+from vrag_kit.runner.copies import what_is_wrong
+from vrag_kit.runner.parameters import RUN_WITH
+from vrag_kit.runner.plan import name_of
 from vrag_kit.workspace import path as project_path
 
 _PACKAGE = Path(__file__).parents[1]
@@ -33,16 +36,32 @@ def ingredients(
     }
 
 
+def is_finished(
+    notebook: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any], copy: Path
+) -> bool:
+    """Whether a run that left `copy` ended well, nothing has changed since, and the copy
+    is as it was left; one that is to ask again what failed never is.
+    """
+    if settings.get(RUN_WITH, {}).get("retry_failures") or not copy.is_file():
+        return False
+    try:
+        note = json.loads(copy.with_suffix(".json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return False
+    same = note == ingredients(notebook, parameters, settings)
+    return same and not what_is_wrong(copy, notebook, parameters)
+
+
 def figures_of(notebook: Path, settings: Mapping[str, Any]) -> dict[str, str]:
     """Hash of every file in the notebook's folder of figures that has its number."""
     root = project_path(settings.get("figures_dir", "figures"))
     folder = (root / name_of(notebook)).parent
     files = sorted(folder.glob(f"{notebook.stem[:2]}_*"))
-    return {file.name: _file_key(file) for file in files if file.is_file()}
+    return {file.name: file_key(file) for file in files if file.is_file()}
 
 
 def _code_key(notebook: Path, parameters: Mapping[str, Any]) -> str:
-    cells = [(cell.cell_type, cell.source) for cell in read_notebook(notebook).cells]
+    cells = [(cell.cell_type, cell.source) for cell in read_book(notebook).cells]
     all_of_it = [cells, parameters, _kit_key()]
     return hashlib.sha256(json.dumps(all_of_it, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -94,7 +113,7 @@ def _path_key(path: Path) -> str:
     overwritten in place deeper down goes unnoticed.
     """
     if path.is_file():
-        return _file_key(path)
+        return file_key(path)
     entries = []
     for entry in sorted(path.iterdir()):
         if not entry.name.startswith("."):
@@ -103,7 +122,8 @@ def _path_key(path: Path) -> str:
     return hashlib.sha256(repr(entries).encode()).hexdigest()
 
 
-def _file_key(file: Path) -> str:
+def file_key(file: Path) -> str:
+    """Hash of a file; of a large one its size and time."""
     state = file.stat()
     if state.st_size > _SMALL:
         return f"{state.st_size} bytes of {state.st_mtime_ns}"

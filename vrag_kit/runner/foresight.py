@@ -29,8 +29,9 @@ from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.generator import Forecast
 from vrag_kit.generation.stand_in import StandIn
 from vrag_kit.generation.store_copies import copy_store
+from vrag_kit.runner.books import read_book
 from vrag_kit.runner.parameters import BY_KEY, RUN_WITH, declared
-from vrag_kit.runner.plan import Plan, name_of, read_notebook
+from vrag_kit.runner.plan import Plan, name_of
 from vrag_kit.workspace import path as project_path
 
 _READ_ALSO = ("answers_dir", "building_dir")
@@ -179,7 +180,7 @@ def executed(
     settings; what they ask is noted in `models`.
     """
     space: dict[str, Any] = {"__name__": "__main__", "display": lambda *_: None}
-    cells = [cell for cell in read_notebook(notebook).cells if cell.cell_type == "code"]
+    cells = [cell for cell in read_book(notebook).cells if cell.cell_type == "code"]
     before = _prompts(models)
     fault, behind = None, False
     silence = io.StringIO()
@@ -191,7 +192,7 @@ def executed(
     ):
         warnings.simplefilter("ignore")
         for number, cell in enumerate(cells, start=1):
-            if "parameters" in cell.metadata.get("tags", []):
+            if "parameters" in cell.tags:
                 space.update(settings)
                 continue
             error, until = _run_cell(cell.source, space)

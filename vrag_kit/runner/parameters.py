@@ -4,16 +4,15 @@ of the declared type.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import yaml
-from papermill import inspect_notebook
 
 from vrag_kit.errors import VragError
+from vrag_kit.runner.books import names_kernel, parameters_of, read_book
 from vrag_kit.runner.fitting import ENTRIES, misfit, misplaced_clue
 from vrag_kit.runner.former_names import former_names
 
@@ -78,12 +77,15 @@ def read_parameters(path: Path) -> dict[str, Any]:
 def declared(notebook: Path) -> dict[str, Any]:
     """The parameters a notebook declares in its `parameters` cell, with their defaults."""
     try:
-        found = inspect_notebook(str(notebook))
+        book = read_book(notebook)
+        found = {each.name: each.default for each in parameters_of(book)}
     except ValueError as error:
+        raise VragError(f"{notebook}: cannot be run as it is ({error}).") from error
+    if not names_kernel(book.metadata):
         raise VragError(
             f"{notebook}: its metadata names no kernel. Open it in JupyterLab once and save it."
-        ) from error
-    return {name: ast.literal_eval(about["default"]) for name, about in found.items()}
+        )
+    return found
 
 
 def subsets(

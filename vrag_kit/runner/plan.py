@@ -13,9 +13,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbformat import NotebookNode
-
 from vrag_kit.errors import VragError
 from vrag_kit.runner.clusters import CLUSTER, read_cluster
 from vrag_kit.runner.parameters import SERVES, read_parameters, subsets
@@ -59,14 +56,7 @@ def all_notebooks() -> list[Path]:
     return sorted(found, key=name_of)
 
 
-def read_notebook(path: Path) -> NotebookNode:
-    """A notebook as it is on the disk; raises what nbformat does for one that is none."""
-    # nbformat has no types here
-    book: NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    return book
-
-
-def read_plan(parameter_file: Path) -> Plan:
+def read_plan(parameter_file: Path, *, data: bool = True) -> Plan:
     """The plan of a parameter file.
 
     Its line `notebooks:` names the notebooks that it is for, by a name, its beginning or
@@ -75,13 +65,13 @@ def read_plan(parameter_file: Path) -> Plan:
     save its figures are left out, and told; `cluster:` names who executes them. Raises
     `VragError`, a line for each fault, for a file that is neither, for a notebook that does
     not exist, and for parameters that no notebook could run with (see `read_parameters`
-    and `subsets`), mistyped names of drawn data among them.
+    and `subsets`), mistyped names of drawn data among them. Without `data` such names
+    alone are no fault, which spares what is finished the import of all that draws.
     """
     values = read_parameters(parameter_file)
     wanted = values.pop(SERVES, None)
     told = values.pop(CLUSTER, None)
     cluster = read_cluster(told, f"{parameter_file}: {CLUSTER}") if told else ""
-    faults = _wrong_names(values, parameter_file)
     params = project_root() / "params"
     below = parameter_file.absolute().resolve()
     inside = below.is_relative_to(params.resolve())
@@ -89,11 +79,14 @@ def read_plan(parameter_file: Path) -> Plan:
     if wanted is None and len(place.parts) > 1:
         wanted = [place.parent.as_posix()]
     given: Mapping[Path, dict[str, Any]] = {}
+    faults = []
     try:
         notebooks = _notebooks(wanted, values, parameter_file)
         given = subsets(notebooks, values, parameter_file)
     except VragError as error:
         faults.append(str(error))
+    if data or faults:
+        faults = _wrong_names(values, parameter_file) + faults
     if faults:
         raise VragError("\n".join(faults))
     return Plan(
@@ -104,10 +97,17 @@ def read_plan(parameter_file: Path) -> Plan:
     )
 
 
-def _wrong_names(values: Mapping[str, Any], where: Path) -> list[str]:
+def wrong_names(plan: Plan) -> list[str]:
     """Names of data that is not drawn, told before a notebook runs into them; what a built
     benchmark has not got, only those notebooks miss that need it.
     """
+    values: dict[str, Any] = {}
+    for given in plan.given.values():
+        values |= given
+    return _wrong_names(values, plan.file)
+
+
+def _wrong_names(values: Mapping[str, Any], where: Path) -> list[str]:
     from vrag_kit.fieldguide.checking import check_source  # heavy: it can draw
 
     faults = []

@@ -1,121 +1,157 @@
-"""One HTML page of executed notebooks, all tables and figures; opens offline."""
+"""One HTML page of executed notebooks, all tables and figures; opens offline.
+
+Its last line tells what it was made of, by which the same command leaves it as it is:
+nothing that takes long to import is imported before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from importlib import import_module
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-import jinja2
-
-from vrag_kit import papers
-from vrag_kit.analysis.results import result_files
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.opening import title_of
 from vrag_kit.files import write_file
-from vrag_kit.runner.chapters import Chapter, chapter_of
+from vrag_kit.runner.copies import ended_well
+from vrag_kit.runner.execution import tally_of
+from vrag_kit.runner.finished import file_key, kit_key
 from vrag_kit.runner.parameters import declared
-from vrag_kit.runner.plan import Plan, name_of, read_plan
+from vrag_kit.runner.plan import Plan, name_of, read_plan, wrong_names
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
+_LIBRARIES = ("vrag_kit", "torch", "transformers", "nbconvert", "bleach", "jinja2", "pandas")
+"""Those whose versions stand on the page, and those that draw it."""
+_LAST = "\n<!-- "
+"""What the last line begins with."""
 
-def write_report(
-    parameter_files: Sequence[Path], to: Path | None = None
-) -> tuple[Path, list[Chapter]]:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What is told of a notebook on the page."""
+
+    name: str  # "visual_rag/03_baselines"
+    anchor: str  # its name on the page
+    state: str  # "done", or in a few words what is wrong
+    words: str  # the same, in sentences where something is wrong
+
+
+class Report(NamedTuple):
+    """A page."""
+
+    place: Path
+    chapters: list[Told]
+    unchanged: bool  # it was there, and is as it was left
+
+
+def write_report(parameter_files: Sequence[Path], to: Path | None = None) -> Report:
     """Write the page of the notebooks that `vrag run` left for some parameter files: to
     `to`, or else beside the copies of one file, and for several to runs/report.html.
+    Nothing is written where it is there, made of the same runs by the same kit.
 
-    Returns where it is, and what is on it. The same runs give the same bytes. Raises
-    `VragError` when none of the notebooks was run with a parameter file yet, for a
+    Raises `VragError` when none of the notebooks was run with a parameter file yet, for a
     parameter file that no notebook could run with, and when the page cannot be written.
     """
-    plans = [read_plan(file) for file in parameter_files]
-    chapters: list[Chapter] = []
+    plans = [read_plan(file, data=False) for file in parameter_files]
     for plan in plans:
-        chapters += _chapters(plan, alone=len(plans) == 1)
-    page = _page(plans, chapters)
+        if not any(copy.is_file() for _, copy in _copies(plan)):
+            _refuse([plan])
+            raise VragError(
+                f"{plan.folder}: holds no executed notebook yet. Run `vrag run {plan.file}` first."
+            )
     beside = plans[0].folder if len(plans) == 1 else project_root() / "runs"
     to = to or beside / "report.html"
+    made_of = _made_of(plans)
+    there = _there(to, made_of)
+    if there is not None:
+        return Report(to, there, unchanged=True)
+    _refuse(plans)
+    from vrag_kit.runner.report_page import page_of  # heavy: it draws cells and tables
+
+    page, chapters = page_of(plans)
+    told = [
+        Told(
+            name=each.name,
+            anchor=each.anchor,
+            state=each.state,
+            words=" ".join(each.notes) or each.state,
+        )
+        for each in chapters
+    ]
     try:
-        write_file(to, page)
+        write_file(to, page + _last_line(page, made_of, told))
     except OSError as error:
         raise VragError(
             f"{to}: the report cannot be written ({error.strerror}). Name another file by --to, or"
             " free space."
         ) from error
-    return to, chapters
+    return Report(to, told, unchanged=False)
 
 
-def _chapters(plan: Plan, *, alone: bool) -> list[Chapter]:
-    copies = [plan.folder / f"{name_of(notebook)}.ipynb" for notebook in plan.given]
-    if not any(copy.is_file() for copy in copies):
-        raise VragError(
-            f"{plan.folder}: holds no executed notebook yet. Run `vrag run {plan.file}` first."
-        )
-    # a notebook may stand on the page twice, run with two files
-    before = "" if alone else f"{plan.folder.relative_to(project_root() / 'runs').as_posix()}/"
-    return [
-        chapter_of(notebook, given, plan.folder, f"{before}{name_of(notebook)}")
-        for notebook, given in plan.given.items()
-    ]
-
-
-def _page(plans: Sequence[Plan], chapters: Sequence[Chapter]) -> str:
-    benchmarks: dict[str, None] = {}
-    results: dict[str, list[str]] = {}
-    claims: dict[str, Rows] = {}
+def _refuse(plans: Sequence[Plan]) -> None:
+    refused: list[str] = []
     for plan in plans:
-        for notebook, given in plan.given.items():
-            settings = {**declared(notebook), **given}
-            for name in _DATA:
-                if name in settings:
-                    benchmarks[title_of(settings[name])] = None
-            if "figures_dir" in settings:
-                figures = settings["figures_dir"]
-                paper = name_of(notebook).partition("/")[0]
-                title = f"{paper}, {figures}"
-                if figures not in results:
-                    results[figures] = _results(project_path(figures))
-                if title not in claims:
-                    claims[title] = _claims(paper, project_path(figures))
-    template = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    ).get_template("report.html")
-    return template.render(
-        chapters=chapters,
-        parameter_file=" ".join(str(plan.file) for plan in plans),
-        benchmarks=list(benchmarks),
-        pythons=sorted({chapter.python for chapter in chapters} - {""}),
-        versions={name: version(name) for name in ("vrag_kit", "torch", "transformers")},
-        results=results,
-        claims={title: rows for title, rows in claims.items() if rows},
-    )
+        refused += wrong_names(plan)
+    if refused:
+        raise VragError("\n".join(refused))
 
 
-_DATA = ("data", "mrag_rows")
-"""Parameters that name the benchmark of a notebook."""
-Rows = list[dict[Hashable, Any]]
-"""The rows of a table: cells of any kind by their columns."""
+def _copies(plan: Plan) -> Iterator[tuple[Path, Path]]:
+    """Each notebook with its executed copy."""
+    for notebook in plan.given:
+        yield notebook, plan.folder / f"{name_of(notebook)}.ipynb"
 
 
-def _claims(paper: str, figures: Path) -> Rows:
-    """What a paper says, on the results below a folder of figures: the rows of the
-    `claims_table` that the module claims in its folder may offer, with the columns says,
-    section, verdict, numbers, source and printed.
+def _made_of(plans: Sequence[Plan]) -> str:
+    """Hash of all that decides what is on the page: the kit, the parameters, notebooks and
+    their copies, and the tables below the folders of figures.
     """
-    if not (Path(papers.__path__[0]) / paper / "claims.py").is_file():
-        return []
-    table = import_module(f"{papers.__name__}.{paper}.claims").claims_table(figures)
-    rows: Rows = table.to_dict("records")
-    return rows
+    runs: list[object] = []
+    folders: set[Path] = set()
+    for plan in plans:
+        for notebook, copy in _copies(plan):
+            given = plan.given[notebook]
+            files = [_key(file) for file in (notebook, copy, tally_of(copy))]
+            runs.append([str(plan.file), given, ended_well(copy), *files])
+            settings = {**declared(notebook), **given}
+            if "figures_dir" in settings:
+                folders.add(project_path(settings["figures_dir"]))
+    tables: dict[str, str] = {}
+    for folder in folders:
+        tables |= {str(file): _key(file) for file in folder.rglob("*.csv")}
+    libraries = [version(name) for name in _LIBRARIES]
+    everything = json.dumps([kit_key(), libraries, runs, tables], sort_keys=True, default=str)
+    return hashlib.sha256(everything.encode()).hexdigest()
 
 
-def _results(folder: Path) -> list[str]:
-    """The tables below a folder of figures."""
-    return [file.relative_to(folder).as_posix() for file in result_files(folder)]
+def _key(file: Path) -> str:
+    return file_key(file) if file.is_file() else ""
+
+
+def _last_line(page: str, made_of: str, told: Sequence[Told]) -> str:
+    """What a page was made of, a hash of it, and what it tells, as a comment."""
+    whole = hashlib.sha256(page.encode()).hexdigest()
+    said = {"made of": made_of, "page": whole, "told": [asdict(each) for each in told]}
+    words = json.dumps(said).replace("-", "\\u002d")  # two of them would end the comment
+    return f"{_LAST}{words} -->\n"
+
+
+def _there(place: Path, made_of: str) -> list[Told] | None:
+    """What the page there tells; None where it is made of something else, cut short or
+    edited, and where there is none.
+    """
+    try:
+        text = place.read_bytes().decode()
+        page = text.rpartition(_LAST)[0]
+        last = text.removeprefix(page + _LAST)
+        said = json.loads(last.removesuffix(" -->\n"))
+        told = [Told(**each) for each in said["told"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    same = said.get("made of") == made_of and last.endswith(" -->\n")
+    whole = said.get("page") == hashlib.sha256(page.encode()).hexdigest()
+    return told if same and whole else None

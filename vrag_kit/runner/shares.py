@@ -41,7 +41,7 @@ def shares(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -> Sh
     whose size nobody knows.
     """
     if jobs is None:
-        here = all(_all_here(each) for each in settings)
+        here = all(all_here(each) for each in settings)
         jobs = min(cores(), _room(settings)) if here else 1
     jobs = max(1, min(jobs, len(settings)))
     all_of_them = jobs == 1 and cores() == os.cpu_count()
@@ -64,7 +64,7 @@ def _size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.glob("**/*.safetensors"))
 
 
-def _all_here(settings: Mapping[str, Any]) -> bool:
+def all_here(settings: Mapping[str, Any]) -> bool:
     """Whether all models run on the processor, from folders that are here."""
     if settings.get(RUN_WITH, {}).get("device", "cpu") != "cpu":
         return False

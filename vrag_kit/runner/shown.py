@@ -15,8 +15,10 @@ from markupsafe import Markup
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
+from vrag_kit.plain import Json
+from vrag_kit.runner.books import Book, Cell
 from vrag_kit.runner.cleaning import clean
-from vrag_kit.runner.copies import ADDED, tags
+from vrag_kit.runner.copies import ADDED
 
 _SAVED = re.compile(r'save_figure\(\s*(\w+).*?"((?:\w+/)*\d\d_\w+)"', re.DOTALL)
 _KINDS = ("image/png", "image/jpeg", "image/svg+xml", "text/html", "text/markdown", "text/plain")
@@ -32,7 +34,7 @@ class Opening:
     cell: int = -1  # in which both stand
 
 
-def opening(book: NotebookNode) -> Opening:
+def opening(book: Book) -> Opening:
     """A notebook's title and the text below it; empty where it has none."""
     for number, cell in enumerate(book.cells):
         if cell.cell_type == "markdown" and cell.source.startswith("# "):
@@ -41,7 +43,7 @@ def opening(book: NotebookNode) -> Opening:
     return Opening()
 
 
-def shown(book: NotebookNode, stem: str, *, stops: bool) -> Markup:
+def shown(book: Book, stem: str, *, stops: bool) -> Markup:
     """Text, tables and figures in order, without headings that nothing stands below; of
     a run that `stops`, all up to the cell that did not end well.
     """
@@ -62,13 +64,13 @@ def _exporter() -> HTMLExporter:
     )
 
 
-def _cells(book: NotebookNode, stem: str, stops: bool) -> Iterator[NotebookNode]:
+def _cells(book: Book, stem: str, stops: bool) -> Iterator[NotebookNode]:
     """The cells of a notebook as they are shown."""
     begins = opening(book)
     section = stem
     heading = ""
     for number, cell in enumerate(book.cells):
-        if tags(cell) & ADDED or cell.cell_type == "raw":
+        if cell.tags & ADDED or cell.cell_type == "raw":
             continue
         if cell.cell_type == "markdown":
             section = _heading(cell.source) or section
@@ -110,7 +112,7 @@ def _heading(source: str) -> str:
     return headings[0] if headings else ""
 
 
-def _ended_well(cell: NotebookNode) -> bool:
+def _ended_well(cell: Cell) -> bool:
     """Whether a code cell was run, its kernel lived to tell, and it raised no error; so
     did one without code.
     """
@@ -119,22 +121,23 @@ def _ended_well(cell: NotebookNode) -> bool:
     return not cell.source.strip() or (status == "completed" and answered)
 
 
-def _outputs(cell: NotebookNode, section: str, figure: str) -> Iterator[NotebookNode]:
+def _outputs(cell: Cell, section: str, figure: str) -> Iterator[NotebookNode]:
     """What a cell put out, in the form that is shown; what its author prints is, what the
     package tells of its progress is not.
     """
     prints = "print(" in cell.source
     for output in cell.outputs:
-        if output.output_type == "stream":
-            if prints and output.name == "stdout":
-                yield _node(output_type="stream", name="stdout", text=output.text.strip())
-        elif output.output_type == "error":
-            yield output
+        kind = output["output_type"]
+        if kind == "stream":
+            if prints and output["name"] == "stdout":
+                yield _node(output_type="stream", name="stdout", text=output["text"].strip())
+        elif kind == "error":
+            yield _node(**output)
         else:
-            yield from _displays(output.data, section, figure)
+            yield from _displays(output["data"], section, figure)
 
 
-def _displays(data: dict[str, Any], section: str, figure: str) -> Iterator[NotebookNode]:
+def _displays(data: Json, section: str, figure: str) -> Iterator[NotebookNode]:
     """An output in one form, a picture with its description and its name."""
     if any("widget" in kind for kind in data):
         words = "An interactive part stands here; open the notebook in JupyterLab to use it."
@@ -158,7 +161,7 @@ def _display(kind: str, content: Any) -> NotebookNode:
     return _node(output_type="display_data", data=data, metadata=_node())
 
 
-def _figure_name(cells: list[NotebookNode], number: int) -> str:
+def _figure_name(cells: list[Cell], number: int) -> str:
     """The name under which the figure that a cell shows is saved: in it or above it, or
     else below it; "" when it is not saved.
     """

@@ -1,0 +1,122 @@
+"""Notebooks as they lie on the disk: read as the JSON that they are, which takes no time.
+
+nbformat holds each against a schema, by libraries that take seconds to import.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vrag_kit.plain import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell."""
+
+    cell_type: str  # "code", "markdown" or "raw"
+    source: str
+    metadata: Json
+    outputs: list[Json]  # as nbformat 4 has them, each text in one piece
+    execution_count: int | None  # the number in brackets, of one that was run
+
+    @property
+    def tags(self) -> set[str]:
+        """Its tags."""
+        return set(self.metadata.get("tags", []))
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A notebook."""
+
+    cells: list[Cell]
+    metadata: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A line of a notebook's parameters."""
+
+    name: str
+    default: Any  # parameters are of any type
+    meaning: str  # the comment behind it
+
+
+def read_book(path: Path) -> Book:
+    """A notebook; raises `OSError`, and `ValueError` for what is no notebook of the format
+    that JupyterLab writes (4).
+    """
+    told = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(told, dict) or told.get("nbformat") != 4:
+        raise ValueError(f"{path}: no notebook of format 4; save it in JupyterLab")
+    try:
+        return Book([_cell(each) for each in told["cells"]], told["metadata"])
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: a notebook without its {error}") from error
+
+
+def _cell(told: Json) -> Cell:
+    outputs = [_joined(each) for each in told.get("outputs", [])]
+    count = told.get("execution_count")
+    return Cell(told["cell_type"], _text(told["source"]), told["metadata"], outputs, count)
+
+
+def _joined(output: Json) -> Json:
+    """An output with its texts in one piece."""
+    output = {**output, "output_type": output["output_type"]}
+    if "text" in output:
+        output["text"] = _text(output["text"])
+    if "data" in output:
+        output["data"] = {kind: _in_kind(kind, each) for kind, each in output["data"].items()}
+    return output
+
+
+def _in_kind(kind: str, content: object) -> object:
+    return content if kind.endswith("json") else _text(content)
+
+
+def _text(lines: Any) -> Any:  # of lines, or as it is
+    return "".join(lines) if isinstance(lines, list) else lines
+
+
+def parameters_of(book: Book) -> Iterator[Parameter]:
+    """What the first cell with the tag "parameters" assigns, in its order; nothing where
+    there is none. Raises `ValueError` for what is no plain value, and for no Python.
+    """
+    source = next((cell.source for cell in book.cells if "parameters" in cell.tags), "")
+    lines = source.split("\n")
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError as error:
+        raise ValueError(f"its parameters, line {error.lineno}: {error.msg}") from error
+    for each in statements:
+        targets = each.targets if isinstance(each, ast.Assign) else []
+        if isinstance(each, ast.AnnAssign):
+            targets = [each.target]
+        value = each.value if isinstance(each, ast.Assign | ast.AnnAssign) else None
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        if value is None or not names:
+            continue
+        try:
+            default = ast.literal_eval(value)
+        except ValueError as error:
+            found = ast.unparse(value)
+            words = f"its parameter {names[0]} is {found}; expected a plain value, such as 3"
+            raise ValueError(words) from error
+        behind = lines[(each.end_lineno or 1) - 1].encode()[each.end_col_offset :].decode()
+        meaning = behind.partition("#")[2].strip()
+        for name in names:
+            yield Parameter(name, default, meaning)
+
+
+def names_kernel(metadata: Mapping[str, Any]) -> bool:
+    """Whether a notebook's metadata tell its kernel, and the language of it."""
+    kernel = metadata.get("kernelspec", {})
+    language = metadata.get("language_info", {}).get("name") or kernel.get("language")
+    return bool(kernel.get("name") and language)

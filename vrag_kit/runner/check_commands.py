@@ -1,0 +1,82 @@
+"""`vrag check` and `forecast`: what is missing or wrong, and what would be asked, before it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vrag_kit.errors import VragError
+from vrag_kit.workspace import enter_project
+
+
+def check(
+    target: Annotated[
+        Path,
+        typer.Argument(
+            help=(
+                "a parameter file (.yaml); or an annotation file (JSON Lines); or a folder of"
+                " annotations and images, of MRAG-Bench's shards, of CRAG-MM, or of MRAG-Suite's"
+                " pages, charts and WebQA"
+            )
+        ),
+    ],
+    image_root: Annotated[
+        Path | None,
+        typer.Argument(help="with an annotation file: the folder that holds the species folders"),
+    ] = None,
+    before: Annotated[
+        Path | None, typer.Option(help="an older annotation file (v1): show what changed since")
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            help=(
+                "write every finding to this file, and what changed to <name>_changes.csv and"
+                " <name>_image_changes.csv"
+            )
+        ),
+    ] = None,
+) -> None:
+    """Of a parameter file: count the calls and list what is missing, without asking
+    anything. Of a benchmark: bad rows, images missing, damaged or odd, label changes.
+    """
+    if target.suffix in (".yaml", ".yml"):
+        if image_root or before or csv:
+            raise VragError(
+                f"{target} is a parameter file, which is checked alone: an image folder, --before"
+                " and --csv go with annotations."
+            )
+        raise typer.Exit(int(_print_check(*enter_project([target]))))
+    from vrag_kit.fetching.check_data import check_data
+
+    raise typer.Exit(int(check_data(target, image_root, before=before, csv=csv)))
+
+
+def forecast(
+    parameters: Annotated[
+        list[Path],
+        typer.Argument(help="YAML files of parameters, such as params/visual_rag/paper.yaml"),
+    ],
+) -> None:
+    """What the notebooks of parameter files would ask: calls, images, tokens, money, and
+    what is stored already. Nothing is asked or fetched; exits with 0 whatever it finds.
+    """
+    for file in enter_project(parameters):
+        _print_check(file)
+
+
+def _print_check(file: Path) -> bool:
+    """Print what a parameter file asks and lacks; returns whether something is missing."""
+    # read when the hub's library is imported, which is below: a check fetches nothing
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    from vrag_kit.runner.check import BUT, check_parameters
+
+    found, missing = check_parameters(file)
+    for line in [*found, *(f"missing: {line}" for line in missing)]:
+        print(line)
+    if not missing and not found[-1].startswith(BUT):
+        print("nothing is missing")
+    return bool(missing)

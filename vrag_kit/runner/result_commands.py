@@ -1,0 +1,108 @@
+"""`vrag compare`, `metrics` and `claims`: what is read out of results, and other people's files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def compare(
+    a: Annotated[
+        Path, typer.Argument(help="a `figures_dir` of results, or one *.answers.jsonl.gz in it")
+    ],
+    b: Annotated[
+        Path | None, typer.Argument(help="another one; the same where two of its arms are compared")
+    ] = None,
+    choose_a: Annotated[
+        list[str] | None,
+        typer.Option("--a", help="what of A: column=value, as in model=mine; several times"),
+    ] = None,
+    choose_b: Annotated[list[str] | None, typer.Option("--b", help="what of B")] = None,
+    only: Annotated[
+        str, typer.Option(help="experiments whose name contains this, such as visual_rag/03")
+    ] = "",
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            help="the folder for the page and its tables; else one below runs/compare, named by"
+            " what is compared"
+        ),
+    ] = None,
+) -> None:
+    """Two runs, or two arms of one: what changed, in which direction, with the pictures
+    of each prompt; whether it is a difference, and which one could have been seen.
+    Writes compare.html, compare.csv, compare.tex and flips.csv.
+    """
+    from vrag_kit.runner.comparing import Sides, compare_runs
+
+    chosen = {"choose_a": choose_a or (), "choose_b": choose_b or ()}
+    sides = Sides(a=a, b=b or a, only=only, **chosen)
+    there = to or Path("runs/compare") / sides.folder()
+    found = compare_runs(sides, there)
+    print(found.table.to_string(index=False))
+    for line in found.left_out:
+        print(f"not compared, {line}")
+    if found.judges:
+        print(found.judges)
+    if (found.table["changed (of n)"] == "+0 −0").all():
+        same = "no answer of B scores otherwise than A's"
+        print(f"{same}, of those compared" if found.left_out else f"{same}: are both the same?")
+    print(f"the page is {there / 'compare.html'}")
+
+
+def metrics(
+    qrels: Annotated[Path, typer.Argument(help="TREC relevance labels: query_id 0 doc_id label")],
+    run_file: Annotated[
+        Path, typer.Argument(metavar="RUN", help="TREC run: query_id Q0 doc_id rank score tag")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of rows")] = False,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="a function of your own, besides: my_metrics:rbp; repeatable"),
+    ] = None,
+) -> None:
+    """Retrieval metrics of a TREC run: rows metric, k, value in [0, 1] (hit_count:
+    images), n.
+    """
+    from vrag_kit.runner.metrics import print_metrics
+
+    print_metrics(qrels, run_file, metric or (), as_json=as_json)
+
+
+def claims(
+    file: Annotated[
+        Path, typer.Argument(help="RAGChecker's JSON, its input or its output, or in between")
+    ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print one JSON object: answers, ragchecker, rows")
+    ] = False,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="write the file anew with claims, labels and RAGChecker's metrics"),
+    ] = None,
+    extractor: Annotated[
+        str, typer.Option(help="the model that takes answers apart, where the file has no claims")
+    ] = "",
+    checker: Annotated[
+        str, typer.Option(help="the model that checks claims; the extractor's unless given")
+    ] = "",
+    answers_dir: Annotated[
+        Path, typer.Option(help="where the models' words are kept; nothing is asked twice")
+    ] = Path("runs/answers"),
+    device: Annotated[str, typer.Option(help="where a model runs that runs here")] = "cpu",
+    only_forecast: Annotated[
+        bool, typer.Option("--forecast", help="say what would be asked, and ask nothing")
+    ] = False,
+) -> None:
+    """Claim diagnostics of RAGChecker's files: its own metrics, and MM-RAGChecker's by
+    modality, from the same verdicts. A file without claims needs --extractor.
+    """
+    from vrag_kit.runner.claims import Readers, print_claims, print_forecast
+
+    readers = Readers(extractor=extractor, checker=checker, answers_dir=answers_dir, device=device)
+    if only_forecast:
+        print_forecast(file, readers)
+    else:
+        print_claims(file, readers, as_json=as_json, to=to)

@@ -1,0 +1,116 @@
+"""`vrag run`, `embed` and `report`: what is made of parameter files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vrag_kit.errors import VragError
+from vrag_kit.workspace import enter_project, shown
+
+
+def run(
+    parameters: Annotated[
+        list[Path],
+        typer.Argument(help="YAML files of parameters, such as params/visual_rag/demo.yaml"),
+    ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=(
+                "run the notebooks whose name contains this, such as visual_rag/02; may be given"
+                " several times, or as 02,04"
+            )
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="notebooks to run at once; else as many as keep the cores busy"),
+    ] = None,
+    cluster: Annotated[
+        str, typer.Option(help="workers to run them: a Dask scheduler's address, or local:2")
+    ] = "",
+) -> None:
+    """Run the notebooks by papermill; skips what is finished and unchanged, exits with
+    1 when one failed.
+    """
+    from vrag_kit.runner.notebooks import run_notebooks, summary
+
+    wanted = [part.strip() for part in ",".join(only or ()).split(",") if part.strip()]
+    try:
+        files = enter_project(parameters)
+        outcomes = run_notebooks(files, only=wanted, jobs=jobs, cluster=cluster)
+    except KeyboardInterrupt:
+        print("interrupted: run the same command again to go on", file=sys.stderr)
+        raise typer.Exit(130) from None
+    print(f"\n{summary(outcomes)}", flush=True)
+    raise typer.Exit(int(any(outcome.status == "failed" for outcome in outcomes)))
+
+
+def embed(
+    parameters: Annotated[
+        list[Path],
+        typer.Argument(help="YAML files of parameters, such as params/visual_rag/paper.yaml"),
+    ],
+    part: Annotated[
+        str,
+        typer.Option(help="i/n: every n-th shard alone, from the i-th; as one of a job array"),
+    ] = "",
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="notebooks whose name contains this, such as visual_rag/02"),
+    ] = None,
+    status: Annotated[
+        bool, typer.Option("--status", help="say what is there, and embed nothing")
+    ] = False,
+    cluster: Annotated[
+        str, typer.Option(help="workers to share it: a Dask scheduler's address, or local:2")
+    ] = "",
+) -> None:
+    """Embed what the notebooks search by vectors, before they run. Parts may run at once,
+    overlap, die and be repeated.
+    """
+    from vrag_kit.runner.embedding import (
+        corpora_of,
+        embed_parameters,
+        embedding_status,
+        read_part,
+    )
+    from vrag_kit.runner.embedding_elsewhere import embed_elsewhere
+    from vrag_kit.runner.plan import read_plan
+
+    share = read_part(part)
+    if cluster and (part or status):
+        raise VragError("--cluster embeds all parts: leave out --part and --status.")
+    for file in enter_project(parameters):
+        workers = cluster or ("" if part else read_plan(file).cluster)
+        if status:
+            print(*embedding_status(corpora_of(file, only or ())), sep="\n")
+        elif workers:
+            embed_elsewhere(file, workers, only=only or ())
+        else:
+            embed_parameters(file, share, only or ())
+
+
+def report(
+    parameters: Annotated[
+        list[Path], typer.Argument(help="the parameter files that the notebooks were run with")
+    ],
+    to: Annotated[
+        Path | None, typer.Option(help="the page to write; else report.html beside the copies")
+    ] = None,
+) -> None:
+    """Write one HTML page with all tables and figures of the executed notebooks; it
+    opens offline. Leaves the one that is there, made of the same runs.
+    """
+    from vrag_kit.runner.report import write_report
+
+    to = to and to.absolute()
+    written = write_report(enter_project(parameters), to)
+    for told in written.chapters:
+        print(f"{told.name}: {told.words}")
+    unchanged = ", unchanged since it was written" if written.unchanged else ""
+    print(f"the report is in {shown(written.place)}{unchanged}")
