@@ -164,6 +164,28 @@ def test_two_answers_that_should_be_the_same_are_shown_and_nothing_is_merged(
     assert found["x"].raw == "Answer: red"
 
 
+def test_a_refused_merge_leaves_no_target_that_was_not_there(tmp_path: Path) -> None:
+    a = store(tmp_path / "a.sqlite", said("x", "Answer: red"))
+    b = store(tmp_path / "b.sqlite", said("x", "Answer: blue"))
+    with pytest.raises(VragError, match="two answers to one question"):
+        merge_answers([a, b], to=tmp_path / "c.sqlite")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.sqlite", "b.sqlite"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_store_into_itself_is_refused_and_stays_as_it_is(times: int, tmp_path: Path) -> None:
+    a = store(tmp_path / "a.sqlite", said("x"))
+    before = a.read_bytes()
+    other_name = tmp_path / "linked.sqlite"
+    other_name.symlink_to(a)
+    command = ["answers", "merge", *[str(a)] * times, "--to", str(other_name)]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code
+    assert "linked.sqlite: this is the store to merge into" in str(done.exception)
+    assert "Nothing was merged; name the stores" in str(done.exception)
+    assert a.read_bytes() == before
+
+
 @pytest.mark.parametrize("sent", [SAMPLED, SERVED])
 def test_of_answers_that_are_drawn_the_first_stands(
     sent: Mapping[str, Any], tmp_path: Path

@@ -10,7 +10,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -103,24 +103,55 @@ def merge_answers(
     time (sampled, or behind an endpoint), and everywhere with `keep_first`. What is just
     being asked stays with who asks it. All is merged in one step, or nothing; merging
     again changes nothing. The stores themselves stay as they are, but that those of an
-    earlier version are brought up to date.
+    earlier version are brought up to date. The target may be among them, and is passed
+    over. Where nothing is merged, no target is left that was not there.
 
-    Raises `VragError` for a file that is no store, or is damaged, and for two answers to
-    one question that should be the same.
+    Raises `VragError` for a file that is no store, or is damaged, where the target alone
+    is named, and for two answers to one question that should be the same.
     """
     target = Path(to)
     paths = [Path(store) for store in stores]
+    others = [path for path in paths if not _is_same(path, target)]
+    if not others:
+        raise VragError(
+            f"{target}: this is the store to merge into, and no other is named. Nothing was merged;"
+            " name the stores whose answers it lacks, as in `vrag answers merge node1.sqlite"
+            f" node2.sqlite --to {target}`."
+        )
+    was_there = target.exists()
+    try:
+        return _merged(others, target, keep_first)
+    except BaseException:
+        if not was_there and target.is_file():
+            with suppress(VragError):  # what went wrong is told already
+                _remove_empty(target)
+        raise
+
+
+def _merged(paths: Sequence[Path], target: Path, keep_first: bool) -> list[Merged]:
+    """All stores at `paths` in the one at `target`, in one step."""
     with ExitStack() as stack:
         sources = [stack.enter_context(closing(_opened(path))) for path in paths]
         into = stack.enter_context(closing(AnswerFile(target)))
         outcomes = []
         with into.writing() as db:
             for place, source in enumerate(sources):
-                if source.path.samefile(target):
-                    continue
                 merge = _Merge(source, into, sources[:place], keep_first)
                 outcomes.append(merge.all(db))
     return outcomes
+
+
+def _remove_empty(target: Path) -> None:
+    """Take away the store that a merge has made, unless somebody has written to it since."""
+    with closing(AnswerFile(target)) as made, made.writing() as db:
+        tables = ("answers", "claims", "pictures", "spending")
+        if not any(db.execute(f"SELECT 1 FROM {each} LIMIT 1").fetchone() for each in tables):
+            target.unlink()
+
+
+def _is_same(path: Path, target: Path) -> bool:
+    """Whether both are one file, by whatever names."""
+    return path.exists() and target.exists() and path.samefile(target)
 
 
 def _opened(path: Path) -> AnswerFile:
