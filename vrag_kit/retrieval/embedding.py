@@ -107,6 +107,7 @@ class _Documents:
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self.label = f"embedding with {encoder.name}"
+        self.unit = "documents"
 
     def doc_id(self, document: Evidence) -> str:
         return document.doc_id

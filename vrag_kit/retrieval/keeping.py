@@ -89,7 +89,7 @@ def keep(source: Source[Thing], things: Collection[Thing], folder: Path, pace: P
     found = kept.find(columns.doc_ids, columns.stamps)
     if len(gone := np.flatnonzero(found < 0)):
         raise VragError(
-            f"{len(gone):,} documents changed before they could be embedded, the first is"
+            f"{len(gone):,} {source.unit} changed before they could be embedded, the first is"
             f" {columns.ids[gone[0]]!r}. Search again."
         )
     return Found(ids=columns.ids, places=kept.places.of(found), dim=kept.dim, new=new)
@@ -117,7 +117,7 @@ def embed_missing(
             return 0
         work = Work(source, folder, kept, pace)
         work.embed(compress(things, missing), int(missing.sum()))
-    _tell_changed(work.changed)
+    _tell_changed(work.changed, source.unit)
     return work.new
 
 
@@ -133,10 +133,10 @@ def storing(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _tell_changed(changed: Sequence[str]) -> None:
+def _tell_changed(changed: Sequence[str], unit: str) -> None:
     if changed:
         print(
-            f"{len(changed):,} documents changed while they were embedded, the first is"
+            f"{len(changed):,} {unit} changed while they were embedded, the first is"
             f" {changed[0]!r}; they are embedded again next time. Search again before you use"
             " these results.",
             flush=True,

@@ -39,7 +39,8 @@ class _Questions:
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self.label = f"embedding questions with {encoder.name}"
+        self.label = f"embedding with {encoder.name}"
+        self.unit = "questions"
 
     def doc_id(self, query: Query) -> str:
         return query.query_id

@@ -31,7 +31,11 @@ class Source(Protocol[_Contra]):
 
     @property
     def label(self) -> str:
-        """What is done, as progress says it."""
+        """What is done, as progress says it …"""
+
+    @property
+    def unit(self) -> str:
+        """… and what is counted, as in "documents"."""
 
     def doc_id(self, thing: _Contra) -> str:
         """What its vector is found by."""
@@ -138,7 +142,7 @@ class Work(Generic[Thing]):
         label = self._source.label
         try:
             for _, ready in track(
-                batches, label, total, "documents", size=lambda each: len(each[1])
+                batches, label, total, self._source.unit, size=lambda each: len(each[1])
             ):
                 unit = begun[0]
                 unit.vectors.append(self._encoded(ready))
