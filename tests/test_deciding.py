@@ -13,24 +13,27 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from PIL import Image
 from sklearn.metrics import cohen_kappa_score
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.building.agreement import annotator_agreement, find_disputes, read_logs
 from vrag_kit.building.deciding import decide, write_benchmark
 from vrag_kit.building.folders import SpeciesFolder, read_folders
-from vrag_kit.building.log import AnnotationLog, LogFile, read_log
+from vrag_kit.building.log import EVENTS, AnnotationLog, LogFile, read_log
 from vrag_kit.building.overview import (
     decisions_table,
     filter_beside_annotators,
     funnel,
     suggestions,
 )
+from vrag_kit.building.questions import read_questions
 from vrag_kit.errors import VragError
 from vrag_kit.runner.parameters import declared
 from vrag_kit.runner.plan import read_plan
 
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 Say = Callable[..., None]
 
 
@@ -105,6 +108,44 @@ def asked(*ids: str, **changes: object) -> pd.DataFrame:
 
 def letters(doc_ids: Sequence[str]) -> str:
     return "".join(Path(doc_id).stem for doc_id in doc_ids)
+
+
+def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path: Path) -> None:
+    images = [tmp_path / f"things/mug/IMG_{number}.jpg" for number in range(1, 5)]
+    images[0].parent.mkdir(parents=True)
+    for number, image in enumerate(images):
+        Image.new("RGB", (8, 8), (0, 0, 60 * number)).save(image)
+    shown = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
+    (log,) = [block for block in shown if "annotation log" in block]
+    (tmp_path / "ada.jsonl").write_text(log, encoding="utf-8")
+    (tmp_path / "questions.csv").write_text(
+        "species,question,feature,writer\nmug,What color is the bottom of the mug?,bottom,ada\n",
+        encoding="utf-8",
+    )
+    folders = read_folders(tmp_path / "things")
+    questions = read_questions(tmp_path / "questions.csv", folders)
+    logs = read_logs([tmp_path / "ada.jsonl"], questions, folders)
+    decisions = decide(questions.assign(rate=np.nan, judged=0, unjudged=0), logs)
+    written = write_benchmark(tmp_path / "built", decisions, tmp_path / "things", "Mugs")
+    benchmark = load_visual_rag(written, tmp_path / "things")
+    (query,) = benchmark.queries.values()
+    assert (query.text, query.answers) == ("What color is the bottom of the mug?", ("blue",))
+    assert benchmark.relevant(query.query_id) == ("mug/IMG_2.jpg",)
+    assert len(benchmark.candidates(query.query_id) or ()) == 4
+
+
+def test_the_readme_names_every_event_of_the_ticks_and_what_its_line_holds() -> None:
+    rows = re.findall(
+        r"^\| (`.*?) \| (.*?) ?\| .* \|$", README.partition("`event`")[2], re.MULTILINE
+    )
+    told = {
+        event: set(re.findall(r"`(\w+)`", beside))
+        for events, beside in rows
+        for event in re.findall(r"`(\w+)`", events)
+    }
+    assert {event: told.get(event) for event in EVENTS} == {
+        event: set(fields) for event, fields in EVENTS.items()
+    }
 
 
 def test_one_annotator_makes_a_benchmark_that_the_loader_reads(
