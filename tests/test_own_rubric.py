@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
-from own_project import shown
+import yaml
+from own_project import README, ROOT, Checked, Write, shown
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging import SHARES, Rubric, Scale, Verdict, judge_all, load_judge, scale_of
+from vrag_kit.judging import (
+    SHARES,
+    Rubric,
+    Scale,
+    Verdict,
+    judge_all,
+    judge_some,
+    load_judge,
+    scale_of,
+)
+from vrag_kit.runner.foresight import Foresight
+from vrag_kit.runner.plan import read_plan
 from vrag_kit.types import Benchmark, Message, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?", answers=("red",))
@@ -159,3 +174,106 @@ def test_a_rubric_that_wants_more_of_a_question_than_words_is_still_a_judge(
     rows = pd.DataFrame({"query_id": "q", "answer": ["red"], "status": "ok", "detail": ""})
     table = judge_all(load_judge(Says("1"), tmp_path, rubric=rubric), one, rows)
     assert list(table["score"]) == [1.0]
+
+
+SPEAKER = """
+heard = []
+
+
+class Speaker:
+    def generate(self, prompts):
+        heard.extend(part for prompt in prompts for part in prompt[-1].parts)
+        return ["{reply}" for _ in prompts]
+
+
+class Scorer:
+    def score(self, query, answer):
+        return 1.0
+"""
+
+
+def in_the_readmes_words(model: str) -> dict[str, Any]:
+    """The entry that the README shows in a parameter file, of this model."""
+    (block,) = [
+        code for code in re.findall(r"```yaml\n(.*?)```", README, re.S) if "rubric:" in code
+    ]
+    return {**yaml.safe_load(block)["judge"], "model": model}
+
+
+@pytest.mark.parametrize(
+    ("reply", "scale", "score"),
+    [
+        ("Nearly.\\nScore: 0.75", Scale(0, 1), 0.75),
+        ("**1**", Scale(0, 1), 1.0),
+        (".5", Scale(0, 1), 0.5),
+        ("-1", Scale(-1, 1), -1.0),
+        ("-1", Scale(0, 1), math.nan),
+        ("a 1, I think", Scale(0, 1), math.nan),
+    ],
+)
+def test_a_rubric_in_the_words_of_a_parameter_file_is_asked_and_its_last_line_is_the_score(
+    reply: str, scale: Scale, score: float, mine: Write, tmp_path: Path
+) -> None:
+    mine(SPEAKER.replace("{reply}", reply))
+    protocol = replace(readmes(), scale=scale)
+    judge = load_judge(in_the_readmes_words("mine:Speaker"), tmp_path, rubric=protocol)
+    rows = pd.DataFrame({"query_id": "q", "answer": ["{question}"], "status": "ok", "detail": ""})
+    query = replace(QUERY, answers=("red", "crimson"))
+    table = judge_some(judge, replace(ONE, queries={"q": query}), rows)
+    assert table["score"][0] == pytest.approx(score, nan_ok=True)
+    first, *again = sys.modules["mine"].heard
+    assert first.startswith(
+        "Question: Which colour?\nAccepted: red | crimson\nAnswer: {question}\nHow well does"
+    )
+    assert bool(again) == math.isnan(score)
+    assert again[1:] == []
+    assert all(f"Reply with a number from {scale.worst:g} to 1 alone." in each for each in again)
+
+
+def test_other_words_are_another_judge(mine: Write, tmp_path: Path) -> None:
+    mine(SPEAKER)
+    words = in_the_readmes_words("mine:Speaker")
+    entries = ["mine:Speaker", words, {**words, "rubric": "{answer}?"}]
+    names = [load_judge(entry, tmp_path, rubric=readmes()).name for entry in entries]
+    assert names[0] == "Speaker"
+    assert all(re.fullmatch(r"Speaker, own rubric [0-9a-f]{4}", name) for name in names[1:])
+    assert len(set(names)) == 3
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"model": "gpt-4o@openai", "rubric": "Is it right?"}, "in which {answer} stands"),
+        ({"model": "gpt-4o@openai", "rubric": {"prompt": "{answer}"}}, "in which {answer} stands"),
+        ("You are a judge. Score {answer} from 0 to 1.", "judge: {model: <model>, rubric: <words>"),
+    ],
+)
+def test_words_that_are_no_rubric_are_told_what_to_write_by_check_and_run_alike(
+    entry: object,
+    words: str,
+    tmp_path: Path,
+    guide_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(VragError, match=re.escape(words)) as refused:
+        load_judge(entry, tmp_path, rubric=readmes())
+    monkeypatch.chdir(ROOT)
+    nothing = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
+    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: nothing)
+    _, missing = Checked(tmp_path, guide_folder).check("visual_rag/13_rouge", judge=entry)
+    assert str(refused.value) in missing
+
+
+def test_a_class_that_scores_takes_no_words_beside_it(mine: Write, tmp_path: Path) -> None:
+    mine(SPEAKER)
+    with pytest.raises(VragError, match="'Scorer' scores by itself; expected no rubric beside it"):
+        load_judge(in_the_readmes_words("mine:Scorer"), tmp_path, rubric=readmes())
+
+
+def test_a_rubric_that_stands_alone_in_a_parameter_file_is_told_where_it_belongs(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text("notebooks: [visual_rag]\nrubric: Score {answer}.\n", encoding="utf-8")
+    with pytest.raises(VragError, match=re.escape("judge: {model: <model>, rubric: <words>}")):
+        read_plan(file)

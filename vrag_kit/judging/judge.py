@@ -22,6 +22,7 @@ from vrag_kit.judging.own_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.judging.rubric import Rubric
 from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale
+from vrag_kit.judging.told_rubric import in_words, name_of, without_rubric, words_of
 from vrag_kit.judging.truth_rules import TruthRuleJudge
 from vrag_kit.options import Entry, check_word
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
@@ -69,7 +70,8 @@ def load_judge(
 ) -> Judge:
     """The judge that a parameter names: one of `JUDGES`, a class of one's own
     (`JudgeClass`) or an object of it, or any model that `load_generator` takes, with the
-    `rubric` of a paper.
+    `rubric` of a paper; in other words where the entry has the option "rubric" (see
+    `told_rubric`), which its name then says.
     Scores of a class are brought to [0, 1], unless the rubric is of truthfulness: then
     its scale must go from below 0 to as much above, and they are brought to [−1, 1].
 
@@ -77,17 +79,23 @@ def load_judge(
     verdicts are kept in `answers_dir`, as answers are. `samples` repeats every verdict.
     Of `run_with`, which says how the answerers are run, device, batch_size and
     retry_failures count here too. Raises `VragError` for a model without a rubric, for
-    another scale where the rubric is of truthfulness, and as `load_generator` does.
+    another scale where the rubric is of truthfulness, for words that are no rubric, and
+    as `load_generator` does.
     """
     if rubric is not None and not isinstance(rubric, Rubric):
         raise VragError(f"load_judge: rubric is {rubric!r}; expected a vrag_kit.judging.Rubric.")
     signed = rubric is not None and rubric.scale.signed
+    words = words_of(entry)
+    if words:
+        entry = without_rubric(cast(Entry, entry))
     if isinstance(entry, str) and entry in JUDGES:
         judge = JUDGES[entry]()
         if signed:
             check_signed(judge.scale, f"judge {entry!r}")
         return judge
     if (own := own_judge(entry, signed=signed)) is not None:
+        if words:
+            raise VragError(f"judge {own.name!r} scores by itself; expected no rubric beside it.")
         return own
     check_word(entry, JUDGES, "judge")
     if rubric is None:
@@ -106,7 +114,11 @@ def load_judge(
         max_new_tokens=how.max_new_tokens,
         concurrency=how.batch_size,
     )
-    return LLMJudge(generator, rubric, answers_dir, how=how)
+    rubric = in_words(rubric, words) if words else rubric
+    asked = LLMJudge(generator, rubric, answers_dir, how=how)
+    if words:
+        asked.name = name_of(generator.name, words)
+    return asked
 
 
 def judge_all(

@@ -17,6 +17,7 @@ from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
 from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.judging.own_judge import own_judge
+from vrag_kit.judging.told_rubric import without_rubric
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.at_hand import not_here, of_open_clip, pictures_problem, retriever_problem
@@ -181,7 +182,8 @@ def _check_one(name: str, entry: Entry, how: Mapping[str, Any], report: _Report)
     try:
         if name == "judge" and own_judge(entry) is not None:
             return
-        here = _opened(entry, name, how, report) is not None
+        model = without_rubric(entry) if name == "judge" else entry
+        here = _opened(model, name, how, report) is not None
     except VragError as error:
         _once(report.missing, str(error))
         here = False

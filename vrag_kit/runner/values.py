@@ -15,6 +15,7 @@ from vrag_kit.generation.remote.endpoints import find_endpoints
 from vrag_kit.judging import JUDGES
 from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.judging.own_judge import check_scale, check_signed
+from vrag_kit.judging.told_rubric import without_rubric
 from vrag_kit.options import Entry, check_word, read_entry
 from vrag_kit.own_modules import own_spec
 from vrag_kit.plain import JsonView
@@ -122,6 +123,8 @@ def model_refusal(entry: Entry, name: str, how: JsonView) -> str:
     if name in ("models", "answerer"):
         told = {key: how[key] for key in ("decoding", "max_new_tokens") if key in how}
     try:
+        if name == "judge":
+            entry = without_rubric(entry)
         if own_spec(entry) is None:
             spec, options = read_model(entry, **told)
             if "@" in spec and not project_path(spec).is_dir():
