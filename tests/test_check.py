@@ -431,7 +431,7 @@ def test_what_is_larger_than_a_pool_is_told_for_each_notebook(
     parameters: Callable[..., Path],
 ) -> None:
     notebook = "visual_rag/19_abstention_as_detection"
-    few = {"models": ["field-guide-vlm-few"], "evidence_ks": [1, 999]}
+    few = {"models": ["field-guide-vlm-few"], "evidence": {"ks": [1, 999]}}
     found, missing = check_parameters(parameters(notebooks=[notebook], **few))
     (told,) = [line for line in found if " is cut to " in line]
     assert re.fullmatch(rf"{notebook}: k = 999 is cut to \d+: query .* that are no clue", told)
@@ -662,7 +662,7 @@ def test_a_store_whose_writer_was_killed_is_forecast_without_what_was_half_writt
 def test_one_k_alone_is_as_good_as_a_curve(parameters, tmp_path: Path) -> None:
     names = ("04_top_k_vs_one_in_k", "05_gcue_curves", "07_easy_negatives", "15_error_budget")
     books = [SEARCHING, *(f"visual_rag/{name}" for name in names)]
-    one = {"ks": [5], "cutoffs": [5], "position_ks": [5], "draws": 1, "position_draws": 1}
+    one = {"ks": [5], "cutoffs": [5], "draws": 1, "positions": {"ks": [5], "draws": 1}}
     cache = str(tmp_path / "embeddings")
     found, missing = check_parameters(parameters(notebooks=books, **one, cache_dir=cache))
     assert missing == []

@@ -13,6 +13,7 @@ from talks import make_talks, page
 
 from vrag_kit.analysis import interval_table
 from vrag_kit.errors import VragError
+from vrag_kit.fieldguide import worn
 from vrag_kit.fieldguide.worn import Services, open_arms, open_talk
 from vrag_kit.papers.crag_mm import (
     before_and_after,
@@ -26,6 +27,8 @@ from vrag_kit.papers.crag_mm import (
 )
 from vrag_kit.plotting import differences_figure
 from vrag_kit.retrieval import text_service
+from vrag_kit.runner.parameters import declared
+from vrag_kit.runner.plan import all_notebooks
 from vrag_kit.types import Benchmark
 
 SEARCH = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "given"}
@@ -83,6 +86,15 @@ def test_some_conversations_are_taken_whole(talks: Benchmark) -> None:
 def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:
     with pytest.raises(VragError, match="no other shows another entity"):
         with_other_pictures(make_talks(tmp_path, {"a": 2}))
+
+
+@pytest.mark.parametrize("number", ["52", "53", "54", "55", "56", "58"])
+def test_the_notebooks_ask_the_drawn_editions_as_60_does(number: str) -> None:
+    (book,) = [book for book in all_notebooks() if book.name.startswith(number)]
+    names = declared(book)
+    search = names["graph"] | names["web"]
+    assert {key: search[key] for key in worn.SEARCH} == worn.SEARCH
+    assert (names["prompts"], names["talk"]) == (worn.PROMPTS, worn.TALK)
 
 
 def test_parameters_name_arms_and_talks(talks: Benchmark, tmp_path: Path) -> None:

@@ -26,6 +26,11 @@ FORMER = {
     "swept_questions: 7": ("mrag_suite/46", "sweep: {questions: 7}"),
     "filter_model: ''": ("building/20", "coarse_filter: {filter_model: ''}"),
     "filter_wording: yes_no": ("building/20", "coarse_filter: {wording: yes_no}"),
+    "position_ks: [5]\nposition_draws: 2": ("visual_rag/15", "positions: {ks: [5], draws: 2}"),
+    "evidence_ks: [1, 5]\nevidence_draws: 2": (
+        "visual_rag/19",
+        "evidence: {ks: [1, 5], draws: 2}",
+    ),
     "largest_description: 0.4\nlargest_clue_rate: 0.2": (
         "building/20",
         "largest: {description: 0.4, clue_rate: 0.2}",
@@ -57,6 +62,16 @@ def test_a_former_name_is_refused_with_what_to_write_and_that_is_taken(
     assert given[mapping] == {**declared(whole)[mapping], **values}  # the others stay
 
 
+def test_a_parameter_that_is_gone_is_told_with_what_there_is_instead(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text("notebooks: [crag_mm]\nabstention: kit\n", encoding="utf-8")
+    with pytest.raises(VragError) as refused:
+        read_plan(file)
+    (told,) = str(refused.value).splitlines()
+    assert "abstention is no parameter any more" in told
+    assert "52 and 56 show the other readings" in told
+
+
 def test_what_was_mistyped_is_told_beside_a_former_name(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     text = "notebooks: [mrag_suite/43_evidence_modes]\nk_images: 5\ndataset: []\nquestions: 24\n"
@@ -70,9 +85,11 @@ def test_what_was_mistyped_is_told_beside_a_former_name(tmp_path: Path) -> None:
     assert number.endswith("In YAML: questions: {a data set: …}.")
 
 
-@pytest.mark.parametrize("count", ["k: {image: 0}", "rules: {votes: 0}"])
+@pytest.mark.parametrize(
+    "count", ["k: {image: 0}", "rules: {votes: 0}", "positions: {draws: 0}", "evidence: {draws: 0}"]
+)
 def test_a_number_within_a_mapping_is_one_at_least(count: str, tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
-    file.write_text(f"notebooks: [mrag_suite]\n{count}\n", encoding="utf-8")
+    file.write_text(f"notebooks: [mrag_suite, visual_rag]\n{count}\n", encoding="utf-8")
     with pytest.raises(VragError, match="is 0; expected a whole number from 1 on"):
         read_plan(file)

@@ -21,7 +21,7 @@ from vrag_kit.building import ask_presence, read_folders, write_questions
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.suite import detect_all
 from vrag_kit.fieldguide.suite.long_answers import open_readers
-from vrag_kit.fieldguide.worn import Services, open_arms, open_services
+from vrag_kit.fieldguide.worn import PROMPTS, SEARCH, Services, arms_over, open_arms
 from vrag_kit.judging import Checking, Said, load_checker, load_extractor, refuse_own_eyes
 from vrag_kit.papers.mrag_bench import with_extracted
 from vrag_kit.runner.check import check_parameters
@@ -127,7 +127,11 @@ def test_both_searches(mine: Write, tree: Path, tmp_path: Path) -> None:
     benchmark = Benchmark(
         name="some", fingerprint="", queries={"q": query}, corpus=corpus, qrels={}
     )
-    found = open_services(benchmark, "mine:Brightness", "mine:Letters", tmp_path)
+    search = {"image_service": "mine:Brightness", "web_service": "mine:Letters", "rewriter": ""}
+    search |= {**SEARCH, "rewrite": "none"}
+    kept = {"answers_dir": tmp_path, "cache_dir": tmp_path, "run_with": {"device": "cpu"}}
+    found = arms_over(benchmark, search, PROMPTS, **kept)
+    assert (found.image_k, found.web_k, found.threshold) == (10, 5, 0.85)
     assert found.images is not None
     assert found.web is not None
     seen = {each: np.asarray(corpus[each].image.open()).mean() for each in corpus if each[0] == "p"}

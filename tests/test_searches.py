@@ -16,7 +16,7 @@ import tiny_retrievers as tiny
 from tiny_retrievers import entry
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import embed_documents, load_encoder, search_all
+from vrag_kit.retrieval import embed_documents, load_encoder, search_all, search_one
 from vrag_kit.types import Benchmark, Evidence, Query
 
 SHIPPED = "vrag_kit/fieldguide/weights/field-guide-clip-32"
@@ -107,6 +107,16 @@ def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
             assert reads(capsys) == again
     for before, after in zip(runs[: len(changed)], runs[len(changed) :], strict=True):
         assert before.equals(after)
+
+
+def test_the_run_of_one_retriever_is_that_of_several(
+    asked: Benchmark, retrievers_made: Path, tmp_path: Path
+) -> None:
+    one = entry(retrievers_made, "clip")
+    both = search_all(asked, [one, entry(retrievers_made, "siglip")], k=2, cache_dir=tmp_path)
+    run, other = both.values()
+    assert search_one(asked, one, k=2, cache_dir=tmp_path / "new").equals(run)
+    assert not run.equals(other)
 
 
 @pytest.mark.parametrize("family", ["clip", "open_clip", "qwen2_vl"])

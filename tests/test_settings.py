@@ -18,6 +18,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     ONE_IN_K,
     TOP_K,
+    baselines,
     clue_moved,
     enough_clues,
     first_clue,
@@ -109,6 +110,18 @@ def test_adding_a_query_or_a_document_or_a_k_moves_nothing_else() -> None:
         b, pools={q: tuple(d for d in docs if d != unused) for q, docs in b.pools.items()}
     )
     assert by_draw(one_in_k(smaller)) == before
+
+
+def test_the_baselines_show_no_image_a_clue_and_an_image_that_is_none() -> None:
+    shown = [
+        (context.query_id, context.setting, context.draw, "".join(context.doc_ids)[:1])
+        for context in baselines(benchmark(clues=3, others=4), draws=2, seed=1)
+    ]
+    assert shown == [
+        *[(query_id, "zero_shot", 0, "") for query_id in ("q1", "q2")],
+        *[(query_id, "gt_clue", draw, "c") for query_id in ("q1", "q2") for draw in (0, 1)],
+        *[(query_id, "non_clue", draw, "n") for query_id in ("q1", "q2") for draw in (0, 1)],
+    ]
 
 
 def test_draws_and_seeds_differ() -> None:

@@ -3,6 +3,7 @@ answers, and where answers are kept.
 """
 
 from vrag_kit.generation.answers import AnswerStore
+from vrag_kit.generation.arms import baselines, gcue_arms
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.company import clue_among, company, with_blanks
@@ -14,7 +15,6 @@ from vrag_kit.generation.contexts import (
     clue_moved,
     enough_clues,
     first_clue,
-    gcue_arms,
     gt_clue,
     m_gt,
     m_in_k,
@@ -73,6 +73,7 @@ __all__ = [
     "ask_conversations",
     "ask_models",
     "ask_prompts",
+    "baselines",
     "clue_among",
     "clue_moved",
     "company",

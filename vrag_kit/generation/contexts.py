@@ -150,18 +150,6 @@ def one_in_k(
     return contexts
 
 
-def gcue_arms(benchmark: Benchmark, run: pd.DataFrame, *, k: int, seed: int = 0) -> list[Context]:
-    """Every query once in each arm of gCUE at k, and with the first k of a run: the
-    contexts of `zero_shot`, `gt_clue`, `non_clue`, `one_in_k` and `top_k`, one draw each.
-
-    Raises as they do.
-    """
-    arms = zero_shot(benchmark) + gt_clue(benchmark, draws=1, seed=seed)
-    arms += non_clue(benchmark, draws=1, seed=seed)
-    arms += one_in_k(benchmark, ks=[k], draws=1, seed=seed)
-    return arms + top_k(benchmark, run, ks=[k])
-
-
 def one_in_k_easy(
     benchmark: Benchmark, *, ks: Sequence[int] = ONE_IN_K, draws: int = DRAWS, seed: int = 0
 ) -> list[Context]:

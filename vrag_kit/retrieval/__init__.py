@@ -3,7 +3,14 @@
 from vrag_kit.retrieval.again import search_again
 from vrag_kit.retrieval.bm25 import bm25_run
 from vrag_kit.retrieval.by_modality import BM25, FUSED, score_each, search_each
-from vrag_kit.retrieval.comparison import PERFECT, RANDOM, score_runs, search_all, write_runs
+from vrag_kit.retrieval.comparison import (
+    PERFECT,
+    RANDOM,
+    score_runs,
+    search_all,
+    search_one,
+    write_runs,
+)
 from vrag_kit.retrieval.converted import converted_service
 from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.embeddings import Embeddings
@@ -72,6 +79,7 @@ __all__ = [
     "search_again",
     "search_all",
     "search_each",
+    "search_one",
     "search_recall",
     "text_service",
     "threshold_curve",

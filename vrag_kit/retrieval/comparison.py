@@ -69,6 +69,20 @@ def search_all(
     return runs
 
 
+def search_one(
+    benchmark: Benchmark,
+    retriever: Entry | EncoderClass,
+    *,
+    k: int,
+    cache_dir: Path | str,
+    device: str = "cpu",
+) -> pd.DataFrame:
+    """The run of one retriever alone; everything else as in `search_all`."""
+    runs = search_all(benchmark, [retriever], k=k, cache_dir=cache_dir, device=device)
+    (run,) = runs.values()
+    return run
+
+
 def _check_new(name: str, runs: Collection[str]) -> None:
     if name in runs:
         raise VragError(

@@ -15,7 +15,7 @@ _SOURCES = ("articles", "data", "other_corpus", "pictures", "suite", "webqa")
 """Parameters that name data, and so may be a mapping of files, or of data sets."""
 _FROM_ONE = frozenset(
     (
-        *("draws", "evidence_draws", "example_draws", "position_draws", "swap_draws"),
+        *("draws", "example_draws", "swap_draws"),
         *("batch_size", "chunk_tokens", "image", "image_k", "judge_samples", "max_new_tokens"),
         *("most_clues", "samples", "text", "votes", "web_k"),
     )

@@ -125,8 +125,8 @@ def subsets(
 RUN_WITH = "run_with"
 """The parameter that says how a notebook is run."""
 BY_KEY = (
-    *("assess", "coarse_filter", "crag_mm", "graph", "k", "labelling", "largest", "oracles"),
-    *("prompts", "questions", "rules", RUN_WITH, "search", "sweep", "talk", "web"),
+    *("assess", "coarse_filter", "crag_mm", "evidence", "graph", "k", "labelling", "largest"),
+    *("oracles", "positions", "prompts", "questions", "rules", RUN_WITH, "sweep", "talk", "web"),
 )
 """Parameters that are mappings of what goes together, of which a file may give a part."""
 WITHIN = {

@@ -7,15 +7,19 @@ from vrag_kit.fieldguide.worn.edition import EDITIONS
 from vrag_kit.fieldguide.worn.opening import DRAWN_WORN, open_multi_turn, open_single_turn
 from vrag_kit.fieldguide.worn.scenes import Scene, fresh_scene
 from vrag_kit.fieldguide.worn.searching import Services, open_services
-from vrag_kit.fieldguide.worn.talking import open_arms, open_talk
+from vrag_kit.fieldguide.worn.talking import PROMPTS, SEARCH, TALK, arms_over, open_arms, open_talk
 from vrag_kit.fieldguide.worn.taught import Shown, chain, rewriting
 
 __all__ = [
     "DRAWN_WORN",
     "EDITIONS",
+    "PROMPTS",
+    "SEARCH",
+    "TALK",
     "Scene",
     "Services",
     "Shown",
+    "arms_over",
     "chain",
     "draw_crag_mm",
     "fresh_scene",

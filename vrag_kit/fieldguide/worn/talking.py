@@ -1,4 +1,6 @@
-"""The arms and the talks of CRAG-MM as a notebook's parameters name them."""
+"""The arms and the talks of CRAG-MM as a notebook's parameters name them, and what the
+drawn editions are asked with.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,47 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.fieldguide.worn.searching import Services
+from vrag_kit.fieldguide.worn.searching import Services, open_services
 from vrag_kit.generation import Cut, EarlyStop, Talk, load_rewriter
 from vrag_kit.options import Entry
 from vrag_kit.papers.crag_mm import Arms, rewriting_wording, wording_of
+from vrag_kit.types import Benchmark
 
 Parameter = Mapping[str, Any]  # Any: a notebook's parameters have values of any type
+SEARCH = {"image_k": 10, "similarity_threshold": 0.85, "web_k": 5, "rewrite": "found"}
+"""How deep the drawn editions are searched …"""
+PROMPTS = {"layout": "paper", "image_context_chars": 1600, "web_context_chars": 3600}
+"""… how much of what was found is shown …"""
+TALK = {"history": "own", "stop_early": False, "answer_tokens": 75, "answer_tokenizer": ""}
+"""… and how their conversations are held."""
+
+
+def arms_over(
+    benchmark: Benchmark,
+    search: Parameter,
+    prompts: Parameter,
+    *,
+    answers_dir: Path | str,
+    cache_dir: Path | str,
+    run_with: Parameter,
+    indexes: str = "",
+) -> Arms:
+    """The arms over a benchmark's own documents: `search` names both searches,
+    image_service and web_service, and the rewriter, and has the keys that `open_arms`
+    takes; `indexes` and `cache_dir` are as `open_services` takes them. Raises as both do.
+    """
+    images, web = search["image_service"], search["web_service"]
+    services = open_services(
+        benchmark, images, web, cache_dir, indexes=indexes, device=run_with["device"]
+    )
+    return open_arms(
+        services,
+        search,
+        prompts,
+        rewriter=search["rewriter"],
+        answers_dir=answers_dir,
+        run_with=run_with,
+    )
 
 
 def open_arms(
