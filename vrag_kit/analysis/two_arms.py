@@ -121,7 +121,7 @@ def judges_differ(pairs: pd.DataFrame) -> pd.Series:
     for name in ("judged_by", "judge_key"):
         if {f"{name}_a", f"{name}_b"} <= set(pairs):
             a, b = pairs[f"{name}_a"], pairs[f"{name}_b"]
-            apart |= a.notna() & b.notna() & (a != b)
+            apart |= a.fillna("").ne("") & b.fillna("").ne("") & (a != b)
     return apart
 
 

@@ -192,9 +192,14 @@ def judge_some(
 
 
 def _key(judge: Judge, shown: Scale) -> str:
-    """Twelve letters that differ where the verdicts of two judges may."""
+    """Twelve letters that differ where the verdicts of two judges may; "" of an object of
+    one's own without a fingerprint, of which that is not known.
+    """
+    fingerprint = getattr(judge, "fingerprint", judge.name)
+    if not fingerprint:
+        return ""
     ends = (judge.scale.worst, judge.scale.best, shown.worst, shown.best)
-    told = (judge.name, getattr(judge, "fingerprint", ""), *map(float, ends))
+    told = (judge.name, fingerprint, *map(float, ends))
     return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
 
 

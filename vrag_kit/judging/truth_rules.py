@@ -82,7 +82,7 @@ class TruthRuleJudge:
     @property
     def fingerprint(self) -> str:
         """Changes with the reading of what declines."""
-        return " | ".join(said for said in DECLINING if self._declines(said))
+        return repr([said for said in DECLINING if self._declines(said)])
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """One verdict for each row of answers."""
