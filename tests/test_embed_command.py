@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT
 from typer.testing import CliRunner
 
+from vrag_kit.benchmarks.visual_rag_rows import Row, parse_row
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import embed_documents, load_encoder
 from vrag_kit.runner.cli import app
@@ -53,6 +54,31 @@ def test_parts_fill_what_the_status_tells(file: Path, monkeypatch: pytest.Monkey
         assert counted(done) == (there, total, 0, 0)
     assert "fingerprint" in done
     assert " 0 new" in embed(file)
+
+
+def test_a_part_beyond_the_last_shard_says_that_it_has_nothing_to_do(file: Path) -> None:
+    total = len(embedded(file))
+    assert total < 2048
+    said = " ".join(embed(file, "--part", "2/3").split())
+    assert f"part 2/3: nothing to do; {total} documents are cut into shards of 2,048" in said
+    assert "of which there are 1, one for each of the first 1 parts" in said
+    assert "nothing to do" not in embed(file, "--part", "1/3")
+
+
+def test_what_notebooks_share_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = file.read_text(encoding="utf-8")
+    both = "02_retriever_comparison, visual_rag/04_top_k_vs_one_in_k"
+    text = text.replace("02_retriever_comparison", both)
+    file.write_text(f"{text}\nretriever: field-guide-clip-32", encoding="utf-8")
+    rows: list[str] = []
+
+    def parse(line: str, where: str) -> Row:
+        rows.append(where)
+        return parse_row(line, where)
+
+    monkeypatch.setattr("vrag_kit.benchmarks.visual_rag.parse_row", parse)
+    assert len(list(corpora_of(file, ()))) == 2
+    assert len(rows) == len(set(rows)) > 0
 
 
 def test_stale_vectors_and_those_of_others_are_told_apart(file: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ and line.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import tracemalloc
@@ -15,7 +16,6 @@ import pytest
 from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
-from vrag_kit.benchmarks.visual_rag import photograph
 from vrag_kit.errors import VragError
 from vrag_kit.papers.visual_rag import organism_category, question_kind, statistics
 from vrag_kit.types import Benchmark
@@ -203,13 +203,53 @@ def test_a_picture_is_its_path_also_in_another_process(tmp_path: Path) -> None:
     assert ImageFile("b.png").where == "b.png"
 
 
-def test_a_photograph_takes_less_than_half_a_kilobyte_of_memory() -> None:
-    doc_ids = [f"{GOOSE}/{number:032x}.jpg" for number in range(2000)]
+def test_a_photograph_takes_a_tenth_of_a_kilobyte_of_memory(
+    write_annotations: Write, tmp_path: Path
+) -> None:
+    rows = []
+    for species in range(20):
+        folder = GOOSE.replace("00001", f"{species:05d}")
+        names = [f"{folder}/{number:032x}.jpg" for number in range(250)]
+        (tmp_path / "many" / folder).mkdir(parents=True)
+        for name in names:
+            (tmp_path / "many" / name).touch()
+        rows.append({"images": dict.fromkeys(names, 1), "question": f"{species}?"})
+    path = write_annotations(*rows)
+    del rows, names
+    load_visual_rag(path, tmp_path / "many")  # what is loaded once is loaded
     tracemalloc.start()
-    corpus = {doc_id: photograph(doc_id, Path("/data/inat2021/train")) for doc_id in doc_ids}
+    benchmark = load_visual_rag(path, tmp_path / "many")
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert taken < 300 * len(corpus)  # and its id 135
+    assert len(benchmark.corpus) == 20 * 250
+    assert taken < 100 * len(benchmark.corpus)
+
+
+def test_the_corpus_holds_each_image_of_the_rows_once_in_their_order(
+    write_annotations: Write, tree: Path
+) -> None:
+    def images(names: str) -> dict[str, int]:
+        return {f"{GOOSE}/{name}.jpg": int(name == "a") for name in names}
+
+    shown = [images("ca"), images("abd"), images("ad")]
+    path = write_annotations(
+        *({"images": each, "question": f"{n}?"} for n, each in enumerate(shown))
+    )
+    benchmark = load_visual_rag(path, tree)
+    doc_ids = [f"{GOOSE}/{name}.jpg" for name in "cabd"]
+    assert list(benchmark.corpus) == doc_ids
+    for doc_id, document in benchmark.corpus.items():
+        assert document == benchmark.corpus[doc_id]
+        assert document.image == ImageFile(tree / doc_id)
+        assert (document.doc_id, document.metadata) == (doc_id, {"folder": GOOSE})
+    assert list(benchmark.qrels.values()) == shown
+    assert list(benchmark.pools.values()) == [tuple(each) for each in shown]
+    assert f"{GOOSE}/e.jpg" not in benchmark.corpus
+    told = [
+        [query.text, query.answers, query.entity, sorted(each.items())]
+        for query, each in zip(benchmark.queries.values(), shown, strict=True)
+    ]
+    assert benchmark.fingerprint == hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def test_statistics_agree_with_a_count_of_the_raw_rows(

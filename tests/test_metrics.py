@@ -205,6 +205,12 @@ def test_the_random_reference_for_a_large_pool_agrees_with_sampling() -> None:
         ), key
 
 
+def test_a_perfect_run_of_k_is_the_head_of_the_whole_one(guide: Benchmark) -> None:
+    whole = perfect_run(guide.qrels)
+    head = whole[whole["rank"] <= 3].reset_index(drop=True)
+    pd.testing.assert_frame_equal(perfect_run(guide.qrels, 3), head)
+
+
 def test_the_random_reference_refuses_graded_labels() -> None:
     with pytest.raises(VragError, match="graded labels"):
         random_reference({"q": {"a": 2}}, {"q": 5})

@@ -23,6 +23,7 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
+from vrag_kit.names import Names
 from vrag_kit.retrieval import Embeddings, FlatRetriever, embed_documents
 from vrag_kit.retrieval import nearest as nearest_module
 from vrag_kit.retrieval import vectors as vectors_module
@@ -360,7 +361,7 @@ def on_disk(folder: str, names: Sequence[str], rows: np.ndarray, size: int) -> E
         whose = Rows.of(part, [""] * len(part), [""] * len(part))
         shards.append(write_shard(Path(folder), whose, rows[start : start + size]))
     places = Places(tuple(shards), np.arange(len(names)) // size, np.arange(len(names)) % size)
-    return Embeddings(Path(folder), np.array(names, np.dtypes.StringDType()), places, rows.shape[1])
+    return Embeddings(Path(folder), Names(names), places, rows.shape[1])
 
 
 def obvious(vectors: np.ndarray, names: Sequence[str], rows: np.ndarray, k: int) -> Hits:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 
-def write_file(path: Path, content: str | bytes) -> None:
-    """Put `content` (text as UTF-8) at `path`; the folder is made.
+def write_file(path: Path, content: str | bytes | Iterable[str]) -> None:
+    """Put `content` (text as UTF-8, or pieces of text) at `path`; the folder is made.
 
     An older file is replaced only once the new one is on the disk. Of several writers at
     once, threads, processes or machines that share the folder, one wins, whole. Raises
@@ -26,7 +26,8 @@ def write_file(path: Path, content: str | bytes) -> None:
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         with part.open("xb") as file:
-            file.write(content if isinstance(content, bytes) else content.encode("utf-8"))
+            for piece in [content] if isinstance(content, str | bytes) else content:
+                file.write(piece if isinstance(piece, bytes) else piece.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)

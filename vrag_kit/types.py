@@ -15,6 +15,7 @@ from typing import Protocol
 from PIL import Image
 
 from vrag_kit.errors import VragError
+from vrag_kit.made import Made
 from vrag_kit.outcomes import Failure as Failure  # words of the kit as well
 from vrag_kit.outcomes import Status as Status
 from vrag_kit.plain import JsonView
@@ -172,15 +173,15 @@ class Benchmark:
                 f" {', '.join(list(self.queries)[:3])}, …."
             )
         wanted = set(query_ids)
-        kept = [query_id for query_id in self.queries if query_id in wanted]
+        kept = {query_id: None for query_id in self.queries if query_id in wanted}
         named = "\n".join([self.fingerprint, *kept])
         pools, left_out = self.pools, self.left_out
         return replace(
             self,
             fingerprint=hashlib.sha256(named.encode()).hexdigest(),
             queries={query_id: self.queries[query_id] for query_id in kept},
-            qrels={query_id: self.qrels[query_id] for query_id in kept},
-            pools=None if pools is None else {query_id: pools[query_id] for query_id in kept},
+            qrels=Made(kept, self.qrels.__getitem__),
+            pools=None if pools is None else Made(kept, pools.__getitem__),
             left_out={query_id: left_out[query_id] for query_id in kept if query_id in left_out},
         )
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vrag_kit.names import Names
 from vrag_kit.retrieval.bm25 import Bm25Index
 from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.nearest import nearest
@@ -148,7 +149,7 @@ def blocks(count: int) -> range:
 
 def store(folder: Path, parts: Iterator[np.ndarray]) -> Embeddings:
     """Vectors on disk, as embeddings are kept."""
-    ids: list[np.ndarray] = []
+    ids: list[str] = []
     shards: list[str] = []
     counts: list[int] = []
     dim = 0
@@ -156,12 +157,12 @@ def store(folder: Path, parts: Iterator[np.ndarray]) -> Embeddings:
         names = [f"p{number:06d}" for number in range(sum(counts), sum(counts) + len(rows))]
         unknown = [""] * len(rows)
         shards.append(write_shard(folder, Rows.of(names, unknown, unknown), rows))
-        ids.append(np.array(names, np.dtypes.StringDType()))
+        ids += names
         counts.append(len(rows))
         dim = rows.shape[1]
     shard = np.repeat(np.arange(len(shards), dtype=np.int32), counts)
     row = np.concatenate([np.arange(count, dtype=np.int32) for count in counts])
-    return Embeddings(folder, np.concatenate(ids), Places(tuple(shards), shard, row), dim)
+    return Embeddings(folder, Names(ids), Places(tuple(shards), shard, row), dim)
 
 
 def seconds(task: object) -> float:

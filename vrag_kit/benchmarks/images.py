@@ -33,8 +33,8 @@ def list_images(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class ImageFile:
-    """A picture in a file; implements `LazyImage`. Millions are held in memory: those of
-    one folder share its name.
+    """A picture in a file; implements `LazyImage`. Those of one folder share its name in
+    memory.
     """
 
     _folder: str
@@ -44,6 +44,14 @@ class ImageFile:
         folder, name = os.path.split(Path(path))
         object.__setattr__(self, "_folder", sys.intern(folder))
         object.__setattr__(self, "_name", name)
+
+    @classmethod
+    def inside(cls, folder: str, name: str) -> ImageFile:
+        """A file in a folder, whose path is written as `Path` writes it; for millions."""
+        image = cls.__new__(cls)
+        object.__setattr__(image, "_folder", folder)
+        object.__setattr__(image, "_name", name)
+        return image
 
     @property
     def path(self) -> Path:
@@ -62,7 +70,7 @@ class ImageFile:
     def stamp(self) -> str:
         """Size and modification time in nanoseconds: a replaced file gets a new stamp."""
         try:
-            stat = self.path.stat()
+            stat = os.stat(self.where)
         except OSError as error:
             raise _unreadable(self.path, error) from error
         return f"{stat.st_size}-{stat.st_mtime_ns}"

@@ -6,13 +6,16 @@ Such as iNaturalist 2024 (Visual-RAG, Table 5).
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
+import numpy as np
+
 from vrag_kit.benchmarks.images import list_images
-from vrag_kit.benchmarks.visual_rag import photograph
+from vrag_kit.benchmarks.photographs import photographs, pools_of
 from vrag_kit.errors import VragError
+from vrag_kit.names import Names
 from vrag_kit.types import Benchmark
 
 
@@ -33,12 +36,23 @@ def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str
             " folders (for iNaturalist archives usually 'train')."
         )
     folders = _folders(root)
-    documents: dict[str, tuple[str, ...]] = {}
-    for species in sorted({query.entity for query in benchmark.queries.values()} & folders.keys()):
-        folder = folders[species]
-        documents[species] = tuple(f"{folder.name}/{path.name}" for path in list_images(folder))
+    species = sorted({query.entity for query in benchmark.queries.values()} & folders.keys())
+    counts: list[int] = []
+
+    def files() -> Iterator[str]:
+        for each in species:
+            folder = folders[each]
+            images = list_images(folder)
+            counts.append(len(images))
+            yield from (f"{folder.name}/{path.name}" for path in images)
+
+    names = Names(files())
+    numbers = np.split(np.arange(len(names), dtype=np.int32), np.cumsum(counts)[:-1])
+    documents = dict(zip(species, numbers, strict=False))
     kept = [
-        query_id for query_id, query in benchmark.queries.items() if documents.get(query.entity)
+        query_id
+        for query_id, query in benchmark.queries.items()
+        if len(documents.get(query.entity, ()))
     ]
     if not kept:
         raise VragError(
@@ -46,16 +60,18 @@ def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str
             f" {next(iter(benchmark.queries.values())).entity!r}. Expected folders like"
             " 'NNNNN_…_Genus_species'; is this the folder that holds them?"
         )
-    corpus = {doc_id: photograph(doc_id, root) for doc_id in chain(*documents.values())}
     part = benchmark.subset(kept)
-    digest = hashlib.sha256("\n".join([part.fingerprint, *corpus]).encode())
+    digest = hashlib.sha256(part.fingerprint.encode())
+    for doc_id in names:
+        digest.update(f"\n{doc_id}".encode())
+    pools = {query_id: documents[query.entity] for query_id, query in part.queries.items()}
     return replace(
         part,
         name=name,
         fingerprint=digest.hexdigest(),
-        corpus=corpus,
+        corpus=photographs(names, root),
         qrels={query_id: {} for query_id in part.queries},
-        pools={query_id: documents[query.entity] for query_id, query in part.queries.items()},
+        pools=pools_of(names, pools),
     )
 
 

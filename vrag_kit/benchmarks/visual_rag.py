@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
+import numpy as np
+
 from vrag_kit.benchmarks.again import get_again
-from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.json_lines import read_lines
+from vrag_kit.benchmarks.photographs import labels_of, photographs, pools_of
 from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, no_rows, parse_row
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import read_once
-from vrag_kit.plain import JsonView
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.names import Names
+from vrag_kit.types import Benchmark, Query
 
-Folders = dict[str, frozenset[str] | None]
-"""Species folder → the names in it; None where there is no such folder."""
+Listing = Callable[[str], frozenset[str] | None]
+"""The names in a species folder; None where there is no such folder."""
+_LISTED = 256
+"""Folders whose names are in memory at most."""
 
 
 def load_visual_rag(
@@ -46,28 +51,35 @@ def load_visual_rag(
 
 
 def _read(annotations: Path, image_root: Path, name: str) -> Benchmark:
-    folders: Folders = {}
+    listing = listing_of(image_root)
     queries: dict[str, Query] = {}
-    corpus: dict[str, Evidence] = {}
-    qrels: dict[str, Mapping[str, int]] = {}
-    for where, line in read_lines(annotations):
-        row = parse_row(line, where)
-        _check_images(row["images"], image_root, folders, where)
-        query = _query(row, where, queries)
-        queries[query.query_id] = query
-        qrels[query.query_id] = row["images"]
-        for doc_id in row["images"]:
-            if doc_id not in corpus:
-                corpus[doc_id] = photograph(doc_id, image_root)
+    labels: dict[str, np.ndarray] = {}
+    told = hashlib.sha256(b"[")
+
+    def images() -> Iterator[str]:
+        for where, line in read_lines(annotations):
+            row = parse_row(line, where)
+            _check_images(row["images"], image_root, listing, where)
+            query = _query(row, where, queries)
+            told.update(_told(query, row, first=not queries))
+            queries[query.query_id] = query
+            labels[query.query_id] = np.array(list(row["images"].values()), np.int8)
+            yield from row["images"]
+
+    names, numbers = Names(images()).once()
     if not queries:
         raise no_rows(annotations)
+    ends = np.cumsum([len(each) for each in labels.values()])
+    own = np.split(numbers.astype(np.int32), ends[:-1])
+    pools = pools_of(names, dict(zip(queries, own, strict=True)))
+    told.update(b"]")
     return Benchmark(
         name=name,
-        fingerprint=_fingerprint(queries.values(), qrels),
+        fingerprint=told.hexdigest(),
         queries=queries,
-        corpus=corpus,
-        qrels=qrels,
-        pools={query_id: tuple(labels) for query_id, labels in qrels.items()},
+        corpus=photographs(names, image_root),
+        qrels=labels_of(pools, labels),
+        pools=pools,
         groups_are="species",
     )
 
@@ -93,24 +105,23 @@ def name_problem(name: str, root: Path) -> str:
     return ""
 
 
-def file_names(folder: str, root: Path, known: Folders) -> frozenset[str] | None:
-    """The names in a species folder, None when there is no such folder; each is listed
-    once and kept in `known`.
-    """
-    if folder not in known:
+def listing_of(root: Path) -> Listing:
+    """Lists species folders below `root`; those asked for last, only once."""
+
+    def listed(folder: str) -> frozenset[str] | None:
         place = root / folder
-        names = place.iterdir() if place.is_dir() else None
-        known[folder] = None if names is None else frozenset(path.name for path in names)
-    return known[folder]
+        return frozenset(os.listdir(place)) if place.is_dir() else None
+
+    return lru_cache(_LISTED)(listed)
 
 
-def _check_images(names: Iterable[str], root: Path, folders: Folders, where: str) -> None:
+def _check_images(names: Iterable[str], root: Path, listing: Listing, where: str) -> None:
     """Raise `VragError` at an image that does not lie below `root`."""
     for name in names:
         if problem := name_problem(name, root):
             raise VragError(f"{where}: {problem}")
         folder, file = name.rsplit("/", 1)
-        there = file_names(folder, root, folders)
+        there = listing(folder)
         if there is None:
             raise VragError(
                 f"{where}: no species folder {folder!r} in {root}. Check `image_root`: it must be"
@@ -123,18 +134,6 @@ def _check_images(names: Iterable[str], root: Path, folders: Folders, where: str
                 f"{where}: image {file!r} is not in {root / folder} ({len(there)} files there)."
                 f" {get_again(root / name, fetch)}"
             )
-
-
-def photograph(doc_id: str, image_root: Path) -> Evidence:
-    """The document of a file in a species' folder."""
-    folder = doc_id.partition("/")[0]
-    return Evidence(doc_id=doc_id, image=ImageFile(image_root / doc_id), metadata=_told(folder))
-
-
-@cache
-def _told(folder: str) -> JsonView:
-    """What its pictures have in common, once for all of them."""
-    return {"folder": folder}
 
 
 def _query(row: Row, where: str, others: Mapping[str, Query]) -> Query:
@@ -159,9 +158,8 @@ def _free_id(stem: str, taken: Mapping[str, Query]) -> str:
     return next(f"{stem}-{number}" for number in count(2) if f"{stem}-{number}" not in taken)
 
 
-def _fingerprint(queries: Iterable[Query], qrels: Mapping[str, Mapping[str, int]]) -> str:
-    rows = [
-        [query.text, query.answers, query.entity, sorted(qrels[query.query_id].items())]
-        for query in queries
-    ]
-    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+def _told(query: Query, row: Row, *, first: bool) -> bytes:
+    """What of a query counts for the fingerprint: an element of a JSON list."""
+    told = [query.text, query.answers, query.entity, sorted(row["images"].items())]
+    before = "" if first else ", "
+    return f"{before}{json.dumps(told)}".encode()

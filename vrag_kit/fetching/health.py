@@ -9,7 +9,7 @@ from typing import TypeGuard
 import pandas as pd
 
 from vrag_kit.benchmarks.json_lines import read_lines
-from vrag_kit.benchmarks.visual_rag import Folders, file_names, name_problem
+from vrag_kit.benchmarks.visual_rag import Listing, listing_of, name_problem
 from vrag_kit.benchmarks.visual_rag_rows import CHANGES_V2, Row, no_rows, parse_row
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.pictures import examine
@@ -55,11 +55,11 @@ def check_visual_rag(
         )
     found, lines = _read(annotations)
     present: dict[str, str] = {}
-    folders: Folders = {}
+    listing = listing_of(root)
     for name, where in lines.items():
         if problem := name_problem(name, root):
             found.append(("row", where, name, problem))
-        elif problem := _absence(name, root, folders):
+        elif problem := _absence(name, listing):
             found.append(("missing", where, name, problem))
         else:
             present[name] = where
@@ -142,10 +142,10 @@ def _oddities(row: Row) -> list[str]:
     return problems + claim_problems(row["images"], row)
 
 
-def _absence(name: str, root: Path, folders: Folders) -> str:
+def _absence(name: str, listing: Listing) -> str:
     """What is there in place of an image; "" when it is there."""
     path = PurePosixPath(name)
-    there = file_names(str(path.parent), root, folders)
+    there = listing(str(path.parent))
     if there is None:
         return "no such species folder"
     if path.name in there:

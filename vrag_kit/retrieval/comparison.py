@@ -196,7 +196,7 @@ def score_runs(
         for name, run in runs.items()
     }
     tables[RANDOM] = random_reference(benchmark.qrels, sizes, cutoffs=cutoffs)
-    best = perfect_run(benchmark.qrels)
+    best = perfect_run(benchmark.qrels, max(DEPTH, *cutoffs))
     tables[PERFECT] = evaluate(best, benchmark.qrels, cutoffs=cutoffs, metrics=metrics)
     named = [table.assign(retriever=name) for name, table in tables.items()]
     scores = pd.concat(named, ignore_index=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import current_forecast
+from vrag_kit.names import Names
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.finding import OPTIONS
@@ -161,7 +162,7 @@ def _embeddings(index: _Converted) -> Embeddings:
         shard=np.repeat(np.arange(len(counts)), counts),
         row=np.concatenate(row),
     )
-    return Embeddings(index.folder, np.array(pieces, np.dtypes.StringDType()), places, index.dim)
+    return Embeddings(index.folder, Names(pieces), places, index.dim)
 
 
 def _damaged(path: Path, found: str) -> VragError:

@@ -67,11 +67,20 @@ def embed_part(
     is one shard. Raises as `embed_documents`.
     """
     folder = _folder(encoder, documents, root)
+    mine = int(((np.arange(len(documents)) // SHARD) % part.of == part.number - 1).sum())
+    if not mine:
+        shards = -(-len(documents) // SHARD)
+        print(
+            f"embeddings of {encoder.name}{part}: nothing to do; {len(documents):,} documents are"
+            f" cut into shards of {SHARD:,}, of which there are {shards:,}, one for each of the"
+            f" first {shards:,} parts",
+            flush=True,
+        )
+        return
     columns = columns_of(encoder, documents)
     pace = _pace(batch_size, workers)
     new = embed_missing(_Documents(encoder), documents, columns, folder, pace, part)
-    mine = (np.arange(len(documents)) // SHARD) % part.of == part.number - 1
-    _tell(f"{encoder.name}{part}", int(mine.sum()) - new, new)
+    _tell(f"{encoder.name}{part}", mine - new, new)
 
 
 def columns_of(encoder: Encoder, documents: Collection[Evidence]) -> Columns:

@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.names import Names
 from vrag_kit.retrieval.vectors import Places, Vectors
 
 
 class Embeddings(Vectors):
     """Vectors of a corpus: in memory are ids and places."""
 
-    def __init__(self, folder: Path, doc_ids: np.ndarray, places: Places, dim: int) -> None:
-        """`doc_ids`: of numpy's `StringDType`, shape (n,), in the order of the corpus;
-        `places`: where in `folder` the vector of each is; `dim`: its number of components.
-        Raises `VragError` where two have the same id.
+    def __init__(self, folder: Path, doc_ids: Names, places: Places, dim: int) -> None:
+        """`doc_ids`: in the order of the corpus; `places`: where in `folder` the vector of
+        each is; `dim`: its number of components. Raises `VragError` where two have the
+        same id.
         """
         super().__init__(folder, places, dim)
         self._ids = doc_ids
-        self._index = _numbers(doc_ids)
-        if not self._index.is_unique:
-            twice = doc_ids[self._index.duplicated()][0]
+        again = np.flatnonzero(doc_ids.firsts() != np.arange(len(doc_ids)))
+        if len(again):
+            twice = doc_ids.at(again[:1])[0]
             raise VragError(f"two documents are called {twice!r}. Give each its own `doc_id`.")
 
     @property
     def doc_ids(self) -> tuple[str, ...]:
         """All documents."""
-        return tuple(self._ids.tolist())
+        return tuple(self._ids)
 
     def names(self, positions: np.ndarray) -> list[str]:
         """The documents at some positions in the corpus."""
-        names: list[str] = self._ids[positions].tolist()
-        return names
+        return self._ids.at(positions)
 
     def positions(self, doc_ids: Sequence[str]) -> np.ndarray:
         """Where documents are in the corpus, int64, shape (n,).
 
         Raises `VragError` for a document that was not embedded.
         """
-        found = self._index.get_indexer(_numbers(doc_ids))
+        found = self._ids.numbers(doc_ids)
         if len(missing := np.flatnonzero(found < 0)):
             raise VragError(
                 f"{len(missing)} documents were not embedded, the first is"
@@ -60,11 +59,3 @@ class Embeddings(Vectors):
 
     def __repr__(self) -> str:
         return f"Embeddings({len(self):,} documents in {self.folder.name})"
-
-
-def _numbers(texts: Iterable[str]) -> pd.Index:
-    """A number for each text, the same in this process: a table of numbers finds them in
-    a fraction of the memory and time of a table of texts. Of 5 million, two are the same
-    once in a million processes.
-    """
-    return pd.Index(np.fromiter(map(hash, texts), np.int64))

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from vrag_kit.errors import VragError
+from vrag_kit.names import Names
 from vrag_kit.retrieval.ahead import cut
 from vrag_kit.retrieval.kept import read_kept
 from vrag_kit.retrieval.lookup import hashes
@@ -37,12 +38,11 @@ WHOLE = Part(1, 1)
 
 
 class Columns(NamedTuple):
-    """What things are known by; shape (n,) each."""
+    """What things are known by."""
 
-    ids: np.ndarray
-    """Of numpy's `StringDType`."""
+    ids: Names
     doc_ids: np.ndarray
-    """Hashes of them …"""
+    """Hashes of them, uint64, shape (n,) …"""
     stamps: np.ndarray
     """… and of what changes with the things."""
 
@@ -55,8 +55,7 @@ class Columns(NamedTuple):
 class Found:
     """Where the vectors of things are, and what it took."""
 
-    ids: np.ndarray
-    """Of numpy's `StringDType`, shape (n,)."""
+    ids: Names
     places: Places
     dim: int
     new: int
@@ -65,17 +64,19 @@ class Found:
 
 def columns_of(source: Source[Thing], things: Collection[Thing]) -> Columns:
     """What things are known by."""
-    ids = np.empty(len(things), np.dtypes.StringDType())
     doc_ids = np.empty(len(things), np.uint64)
     stamps = np.empty(len(things), np.uint64)
-    start = 0
-    for block in cut(things, _BLOCK):
-        here = slice(start, start := start + len(block))
-        names = [source.doc_id(thing) for thing in block]
-        ids[here] = names
-        doc_ids[here] = hashes(names)
-        stamps[here] = hashes(source.stamp(thing) for thing in block)
-    return Columns(ids, doc_ids, stamps)
+
+    def named() -> Iterator[str]:
+        start = 0
+        for block in cut(things, _BLOCK):
+            here = slice(start, start := start + len(block))
+            names = [source.doc_id(thing) for thing in block]
+            doc_ids[here] = hashes(names)
+            stamps[here] = hashes(source.stamp(thing) for thing in block)
+            yield from names
+
+    return Columns(Names(named()), doc_ids, stamps)
 
 
 def keep(source: Source[Thing], things: Collection[Thing], folder: Path, pace: Pace) -> Found:
@@ -90,7 +91,7 @@ def keep(source: Source[Thing], things: Collection[Thing], folder: Path, pace: P
     if len(gone := np.flatnonzero(found < 0)):
         raise VragError(
             f"{len(gone):,} {source.unit} changed before they could be embedded, the first is"
-            f" {columns.ids[gone[0]]!r}. Search again."
+            f" {columns.ids.at(gone[:1])[0]!r}. Search again."
         )
     return Found(ids=columns.ids, places=kept.places.of(found), dim=kept.dim, new=new)
 

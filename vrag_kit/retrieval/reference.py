@@ -82,11 +82,12 @@ def any_order(benchmark: Benchmark, k: int) -> pd.DataFrame:
     return make_run(rows)
 
 
-def perfect_run(qrels: Qrels) -> pd.DataFrame:
+def perfect_run(qrels: Qrels, k: int | None = None) -> pd.DataFrame:
     """The run that ranks every judged document by its label: the best any retriever can
-    do.
+    do; the first `k` of each query, by default all.
     """
     rows: list[tuple[str, str, float]] = []
     for query_id, labels in qrels.items():
-        rows += [(query_id, doc_id, float(label)) for doc_id, label in labels.items()]
+        best = sorted(((label, doc_id) for doc_id, label in labels.items()), reverse=True)[:k]
+        rows += [(query_id, doc_id, float(label)) for label, doc_id in best]
     return make_run(rows)

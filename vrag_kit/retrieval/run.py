@@ -12,7 +12,7 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -100,10 +100,12 @@ def write_run(run: pd.DataFrame, path: Path | str, tag: str) -> None:
 
 def write_qrels(qrels: Qrels, path: Path | str) -> None:
     """Write a TREC qrels file: query_id 0 doc_id label."""
-    lines: list[str] = []
-    for query_id, labels in qrels.items():
-        lines += [f"{query_id} 0 {doc_id} {label}\n" for doc_id, label in labels.items()]
-    write_file(Path(path), "".join(lines))
+
+    def lines() -> Iterator[str]:
+        for query_id, labels in qrels.items():
+            yield "".join(f"{query_id} 0 {doc_id} {label}\n" for doc_id, label in labels.items())
+
+    write_file(Path(path), lines())
 
 
 class RunRow(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.retrieval.ahead import cut
 from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.manifests import embeddings_folder
@@ -18,6 +19,9 @@ from vrag_kit.retrieval.nearest import Hit, nearest
 from vrag_kit.retrieval.query_vectors import query_vectors
 from vrag_kit.retrieval.run import make_run
 from vrag_kit.types import Query
+
+_TOGETHER = 512
+"""Queries whose candidates are looked up at once."""
 
 
 class FlatRetriever:
@@ -66,15 +70,14 @@ class FlatRetriever:
                 f" {self._embeddings.folder} {self._embeddings.dim}; expected as many. Let a class"
                 " of your own give both alike; else another encoder made them: name that one."
             )
-        pools: dict[tuple[str, ...] | None, list[int]] = defaultdict(list)
-        for position, query in enumerate(queries):
-            pools[self._candidates(query.query_id)].append(position)
+        pools: dict[bytes | None, list[int]] = defaultdict(list)
+        for position, pool in enumerate(self._pools(queries)):
+            pools[pool].append(position)
         found: dict[int, list[Hit]] = {}
-        places = self._places([pool for pool in pools if pool is not None])
         for pool, positions in pools.items():
             out = [self._out(queries[position]) for position in positions]
             deeper = k + max(len(each) for each in out)
-            within = None if pool is None else places[pool]
+            within = None if pool is None else np.frombuffer(pool, np.int64)
             hits = nearest(vectors[positions], self._embeddings, deeper, within)
             for position, each, own in zip(positions, hits, out, strict=True):
                 found[position] = [hit for hit in each if hit[1] not in own][:k]
@@ -88,11 +91,15 @@ class FlatRetriever:
         }
         return make_run(pd.DataFrame(columns))
 
-    def _places(self, pools: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], np.ndarray]:
-        """The positions of each pool's documents."""
-        all_of_them = self._embeddings.positions(list(chain.from_iterable(pools)))
-        ends = np.cumsum([len(pool) for pool in pools])
-        return dict(zip(pools, np.split(all_of_them, ends[:-1]), strict=True)) if pools else {}
+    def _pools(self, queries: Sequence[Query]) -> Iterator[bytes | None]:
+        """The positions of each query's candidates, int64; None for all documents."""
+        for some in cut(queries, _TOGETHER):
+            pools = [self._candidates(query.query_id) for query in some]
+            given = [pool for pool in pools if pool is not None]
+            places = self._embeddings.positions(list(chain.from_iterable(given)))
+            ends = np.cumsum([len(pool) for pool in given])
+            each = iter(np.split(places, ends[:-1]))
+            yield from (None if pool is None else next(each).tobytes() for pool in pools)
 
     def _out(self, query: Query) -> frozenset[str]:
         return self._left_out.get(query.query_id, frozenset())

@@ -78,6 +78,7 @@ def corpora_of(file: Path, only: Sequence[str]) -> Iterator[Corpus]:
     """What the notebooks of a file search by vectors, notebook by notebook."""
     any_found = False
     why = ""
+    read: dict[tuple[object, ...], object] = {}
     for notebook, given in read_plan(file).given.items():
         settings = {**declared(notebook), **given}
         wanted = not only or any(part in name_of(notebook) for part in only)
@@ -85,6 +86,7 @@ def corpora_of(file: Path, only: Sequence[str]) -> Iterator[Corpus]:
             continue
         with tempfile.TemporaryDirectory() as scratch, forecasting(Path(scratch)) as forecast:
             forecast.asks = False
+            forecast.files = read
             told = harmless(settings, Path(scratch))
             if RUN_WITH in settings:
                 told[RUN_WITH] = settings[RUN_WITH]

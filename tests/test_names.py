@@ -1,0 +1,85 @@
+"""Names in columns are a list of texts and a dictionary of their numbers, in less memory."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from vrag_kit.made import Made
+from vrag_kit.names import Names
+
+WORDS = ["", "a", "b.jpg", "ä/ö ü.png", "/", "a/", "/a", "a/b", "a//b", "x/y/z", "\udcff/\udc80"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, 10_000])
+def test_names_are_found_by_number_and_by_name(count: int) -> None:
+    drawn = random.Random(count)
+    given = [f"{drawn.choice(WORDS)}{drawn.choice(WORDS)}{n % 100}" for n in range(count)]
+    names = Names(iter(given))
+    assert list(names) == given
+    assert len(names) == count
+    some = [drawn.randrange(count) for _ in range(5)] if count else []
+    assert names.at(np.array(some, int)) == [given[each] for each in some]
+    asked = [*given, "elsewhere", ""]
+    first = {name: given.index(name) for name in set(given)}
+    assert names.numbers(asked).tolist() == [first.get(name, -1) for name in asked]
+    assert [name in names for name in asked] == [name in first for name in asked]
+    assert None not in names
+    once, numbers = names.once()
+    assert list(once) == list(dict.fromkeys(given))
+    assert once.at(numbers) == given
+
+
+def test_a_name_takes_its_bytes_behind_the_folder_and_24_more() -> None:
+    given = [f"{'a long folder ' * 5}{n // 100}/{n:032x}.jpg" for n in range(20_000)]
+    tracemalloc.start()
+    names = Names(given)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert list(names) == given
+    assert taken < (36 + 24 + 4) * len(given)  # 4 for the folders' names
+
+
+def test_names_and_what_is_made_of_them_are_the_same_in_another_process() -> None:
+    """There the hashes of texts are others."""
+    there = (
+        "import pickle, sys; made = pickle.load(sys.stdin.buffer); print(made['c/7'], len(made))"
+    )
+    lengths = Made(Names(f"c/{number}" for number in range(1000)), len)
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", there],
+            input=pickle.dumps(lengths),
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        )
+        assert done.stdout.split() == [b"3", b"1000"]
+
+
+def test_what_is_made_is_a_mapping_and_only_the_last_are_kept() -> None:
+    made: list[str] = []
+
+    def double(name: str) -> str:
+        made.append(name)
+        return 2 * name
+
+    names = [str(number) for number in range(2000)]
+    doubles = Made(Names(names), double)
+    assert doubles == {name: 2 * name for name in names}
+    assert (list(doubles), len(doubles)) == (names, 2000)
+    assert "5" in doubles
+    assert "x" not in doubles
+    with pytest.raises(KeyError, match="x"):
+        doubles["x"]
+    assert doubles.get("x") is None
+    made.clear()
+    assert [doubles["1999"], doubles["0"], doubles["0"]] == ["19991999", "00", "00"]
+    assert made == ["0"]

@@ -1,0 +1,94 @@
+"""Millions of names in columns: found by number, and by name."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import numpy as np
+
+_BLOCK = 4096
+_ANY = "surrogatepass"  # names of files may hold what is no text
+
+
+class Names(Collection[str]):
+    """Names in the order in which they come; they cannot be changed.
+
+    In memory are the bytes behind the last "/" of each, and 24 more: what stands before
+    it is there once. They are found by hashes of 64 bits, of which two of 5 million are
+    the same once in a million processes.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """A name may come several times."""
+        folders: dict[str, int] = {}
+        folder, hashes = array("i"), array("q")
+        ends, text = array("q", [0]), bytearray()
+        for name in names:
+            own = name.rfind("/") + 1
+            folder.append(folders.setdefault(name[:own], len(folders)))
+            text += name[own:].encode(errors=_ANY)
+            ends.append(len(text))
+            hashes.append(hash(name))
+        self._folders = list(folders)
+        self._folder = np.array(folder, np.int32)
+        self._ends = np.array(ends, np.int64)
+        self._text = bytes(text)
+        order = np.argsort(hashes, kind="stable")
+        self._hashes = np.array(hashes, np.int64)[order]
+        self._order = order.astype(np.int32)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self), _BLOCK):
+            yield from self.at(np.arange(start, min(start + _BLOCK, len(self))))
+
+    def __contains__(self, name: object) -> bool:
+        wanted = hash(name)
+        place = int(self._hashes.searchsorted(wanted))
+        return place < len(self) and int(self._hashes[place]) == wanted
+
+    def __reduce__(self) -> tuple[type[Names], tuple[list[str]]]:
+        return Names, (list(self),)  # in another process the same name has another hash
+
+    def at(self, numbers: np.ndarray) -> list[str]:
+        """Those of some numbers, from 0."""
+        columns = (self._folder[numbers], self._ends[numbers], self._ends[numbers + 1])
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        folders, text = self._folders, self._text
+        return [folders[at] + text[start:end].decode(errors=_ANY) for at, start, end in rows]
+
+    def numbers(self, names: Sequence[str]) -> np.ndarray:
+        """The number of each of some names, int64, shape (m,): the first where it comes
+        several times; −1 for one that is not there.
+        """
+        wanted = np.fromiter(map(hash, names), np.int64, len(names))
+        if not len(self):
+            return np.full(len(names), -1)
+        places = np.minimum(np.searchsorted(self._hashes, wanted), len(self) - 1)
+        found = self._order[places].astype(np.int64)
+        return np.where(self._hashes[places] == wanted, found, -1)
+
+    def firsts(self) -> np.ndarray:
+        """The number at which each name comes first, int32, shape (n,)."""
+        new = np.ones(len(self), bool)
+        new[1:] = self._hashes[1:] != self._hashes[:-1]
+        found = np.empty(len(self), np.int32)
+        found[self._order] = self._order[new][np.cumsum(new) - 1]
+        return found
+
+    def once(self) -> tuple[Names, np.ndarray]:
+        """(each name once, the number among these of every name here): in the order in
+        which they come first; int64, shape (n,).
+        """
+        firsts = self.firsts()
+        kept = np.unique(firsts)
+        if len(kept) == len(self):
+            return self, kept
+        return Names(self._some(kept)), np.searchsorted(kept, firsts)
+
+    def _some(self, numbers: np.ndarray) -> Iterator[str]:
+        for start in range(0, len(numbers), _BLOCK):
+            yield from self.at(numbers[start : start + _BLOCK])
