@@ -34,6 +34,8 @@ SIZES = (10_000, 100_000, 1_000_000)
 RECKONED, AIM = 5_000_000, 2_000
 """Photographs, and MB."""
 POOL, DIM = 265, 64
+QUESTIONS = 374
+"""Of Visual-RAG: what is found for each takes memory of its own."""
 
 
 def photographs(species: int) -> Iterator[tuple[str, int]]:
@@ -105,8 +107,8 @@ def work(place: Path, root: Path, count: int) -> list[Step]:
     known = embed_documents(encoder, benchmark.corpus.values(), root)
     done("embedded")
     retriever = FlatRetriever(encoder, known, benchmark.candidates)
-    retriever.search(benchmark.queries.values(), 30)
-    done("each pool searched")
+    retriever.search(list(benchmark.queries.values())[:QUESTIONS], 30)
+    done(f"{QUESTIONS} pools searched")
     nearest(encoder.table[:64], known, 30)
     done("64 queries in all")
     return steps
