@@ -18,14 +18,23 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import ROOT, WEIGHTS
+from own_project import Checked
 from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting, stand_in_words
-from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
+from vrag_kit.forecast import Same, forecasting, once, stand_in_words
+from vrag_kit.generation import (
+    AnswerStore,
+    ask_models,
+    ask_prompts,
+    gt_clue,
+    load_generator,
+    zero_shot,
+)
+from vrag_kit.generation.wording import Wording
 from vrag_kit.judging import load_judge
-from vrag_kit.papers.visual_rag import RUBRIC
+from vrag_kit.papers.visual_rag import RUBRIC, WORDING
 from vrag_kit.retrieval import perfect_run, write_run
 from vrag_kit.runner.at_hand import not_here, open_clip_models
 from vrag_kit.runner.check import check_parameters
@@ -797,3 +806,158 @@ def test_a_filter_that_nobody_asked_drops_no_question_and_so_annotating_is_check
     assert missing == []
     assert not [line for line in found if "counted without" in line]
     assert forecast_calls(found) > 0
+
+
+def test_what_two_notebooks_ask_alike_is_one_question_and_another_wording_another(
+    guide: Benchmark, tmp_path: Path
+) -> None:
+    contexts = gt_clue(guide, draws=1)
+    few = [str(WEIGHTS / "field-guide-vlm-few")]
+    with forecasting(tmp_path) as forecast:
+
+        def ask(wording: Wording) -> pd.DataFrame:
+            return ask_models(few, guide, contexts, tmp_path, wording=wording)
+
+        first, again, other = ask(WORDING), ask(WORDING), ask(WORDING.only("several_images"))
+        alike = forecast.models[:2]
+    pd.testing.assert_frame_equal(first, again)
+    assert [len(model.prompts) for model in alike] == [len(contexts), 0]
+    assert not set(first["answer_id"]) & set(other["answer_id"])
+    assert set(other["template"]) == {"several_images"}
+
+
+def test_what_a_forecast_makes_once_is_of_the_very_same_thing_and_a_run_makes_it_anew(
+    tmp_path: Path,
+) -> None:
+    made: list[int] = []
+
+    def make() -> int:
+        made.append(len(made))
+        return made[-1]
+
+    one, equal = [1], [1]
+    with forecasting(tmp_path):
+        things = [once(make, Same(one)), once(make, Same(one)), once(make, Same(equal))]
+        assert things == [0, 0, 1]
+    assert [once(make, Same(one)), once(make, Same(one))] == [2, 3]
+
+
+def test_a_notebook_that_changes_declares_other_parameters_and_nobody_changes_them_by_mistake(
+    tmp_path: Path,
+) -> None:
+    source = ROOT / "notebooks" / "visual_rag" / "04_top_k_vs_one_in_k.ipynb"
+    mine = tmp_path / "mine.ipynb"
+    shutil.copy(source, mine)
+    declared(mine)["ks"].append(99)
+    assert declared(mine) == declared(source)
+    mine.write_text(source.read_text(encoding="utf-8").replace("draws = 5", "draws = 11"))
+    assert declared(mine) == {**declared(source), "draws": 11}
+
+
+@pytest.fixture
+def empty_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with the kit's notebooks in which nothing was drawn yet; the current one."""
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    (tmp_path / "params").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_the_run_draws_itself_is_told_with_what_it_takes_and_is_nothing_missing(
+    empty_project: Path,
+) -> None:
+    file = empty_project / "p.yaml"
+    values = {"notebooks": ["03", "04", "14", "16"], "data": "field-guide"}
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    ended = CliRunner().invoke(app, ["check", str(file)])
+    *_, told, last = ended.output.splitlines()
+    assert (ended.exit_code, last) == (0, "nothing is missing")
+    names = ", ".join(
+        f"visual_rag/{name}" for name in ("03_baselines", "04_top_k_vs_one_in_k", "14_error_cases")
+    )
+    words = r"data/field-guide is not drawn yet, .*\(\d+ MB; minutes .*The run draws it; `vrag draw"
+    assert re.match(f"{names}: {words}", told)
+    assert "no model is asked anything" not in ended.output  # that is not known
+    assert not (empty_project / "data").exists()
+
+
+def test_beside_what_the_run_draws_all_else_that_is_missing_is_missing(
+    empty_project: Path,
+) -> None:
+    file = empty_project / "p.yaml"
+    values = {"notebooks": ["03"], "data": "field-guide", "models": ["./nowhere"]}
+    file.write_text(yaml.safe_dump(values), encoding="utf-8")
+    found, (told,) = check_parameters(file)
+    assert "./nowhere" in told
+    assert any("The run draws it" in line for line in found)
+
+
+def test_how_many_answers_of_ones_own_class_were_made_by_other_code_is_told_in_one_line(
+    checked: Checked, guide: Benchmark
+) -> None:
+    module = checked.folder / "my_model.py"
+    module.write_text(SAYS_RED, encoding="utf-8")
+    how = {"answers_dir": str(checked.folder), "models": ["my_model:Says"]}
+    contexts = zero_shot(guide) + gt_clue(guide, draws=1)
+    ask_models(how["models"], guide, contexts, checked.folder, wording=WORDING)
+
+    def told() -> list[str]:
+        found, missing = checked.check("visual_rag/03_baselines", **how)
+        assert missing == []
+        return [line for line in found if "by other code" in line]
+
+    assert told() == []
+    module.write_text(SAYS_RED + "# and a remark\n", encoding="utf-8")
+    (line,) = told()
+    assert line.startswith(f"model 'Says': to {len(contexts)} of these calls there are answers")
+    assert "`fingerprint`" in line
+    module.write_text(SAYS_RED.replace("    def", '    name = "other"\n    def'), encoding="utf-8")
+    assert told() == []  # of another model
+
+
+SAYS_RED = """
+class Says:
+    def generate(self, prompts):
+        return ["Answer: red" for _ in prompts]
+"""
+
+
+ASKING_ONE = """import pandas as pd
+from pathlib import Path
+from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
+from vrag_kit.types import Message
+with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
+    prompts = [(Message(role="user", parts=(words,)),)]
+    answers = ask_prompts(load_generator("mine:Says"), prompts, store)
+table = pd.DataFrame({"answer_id": [answer.answer_id for answer in answers]})"""
+
+
+def test_of_a_notebook_that_the_run_would_skip_only_what_asks_is_rehearsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("notebooks/mine", "params/mine"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(SAYS_RED, encoding="utf-8")
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    book = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
+    seen = tmp_path / "seen"
+    cells = [
+        'words = "a"\nanswers_dir = "answers"',
+        ASKING_ONE,
+        f"open({str(seen)!r}, 'a').write('x')",
+    ]
+    book.cells = [nbformat.v4.new_code_cell(cell) for cell in cells]
+    book.cells[0].metadata["tags"] = ["parameters"]
+    nbformat.write(book, tmp_path / "notebooks" / "mine" / "01_asks.ipynb")
+    file = tmp_path / "params" / "mine" / "p.yaml"
+    file.write_text("words: b\n", encoding="utf-8")
+    (outcome,) = run_notebooks([file])
+    assert (outcome.status, seen.read_text(encoding="utf-8")) == ("done", "x"), outcome.detail
+    finished = foresee(read_plan(file), {})
+    assert (finished.stored, finished.models, finished.failed) == (1, [], {})
+    assert seen.read_text(encoding="utf-8") == "x"
+    file.write_text("words: c\n", encoding="utf-8")
+    (asked,) = foresee(read_plan(file), {}).models
+    assert asked.forecast.calls == 1
+    assert seen.read_text(encoding="utf-8") == "xx"

@@ -5,6 +5,7 @@ answers differ with it.
 from __future__ import annotations
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -50,9 +51,9 @@ def test_with_its_own_values_a_clue_is_drawn_to_the_byte_as_the_guide_has_it(
     from vrag_kit.fieldguide.swaps import _found
 
     for query_id, query in guide.queries.items():
-        page, _ = _found("small", query)
+        species, _ = _found("small", query)
         (own, *_), (again, *_) = guide.relevant(query_id), pictures(world, query_id)
-        assert replace(again, species=page.species).data() == guide.corpus[own].image.data()
+        assert replace(again, species=species).data() == guide.corpus[own].image.data()
 
 
 def test_only_the_asked_parts_pixels_differ(guide: Benchmark, world: Benchmark) -> None:
@@ -60,9 +61,9 @@ def test_only_the_asked_parts_pixels_differ(guide: Benchmark, world: Benchmark) 
 
     compared = 0
     for query_id, query in guide.queries.items():
-        page, question = _found("small", query)
+        species, question = _found("small", query)
         for drawn in pictures(world, query_id)[:3]:
-            before = np.asarray(photograph(page.species, drawn.view, drawn.size)).astype(int)
+            before = np.asarray(photograph(species, drawn.view, drawn.size)).astype(int)
             after = np.asarray(photograph(drawn.species, drawn.view, drawn.size)).astype(int)
             differs = np.abs(after - before).max(axis=2) > 0
             mask = mask_of(drawn, question.part)
@@ -130,6 +131,21 @@ def test_a_part_of_the_guide_swaps_as_the_whole(guide: Benchmark, world: Benchma
     assert {name: query.answers for name, query in part.queries.items()} == {
         name: world.queries[name].answers for name in some
     }
+
+
+def test_a_page_is_planned_when_a_picture_of_it_is_drawn_and_once_by_all_threads(
+    guide: Benchmark,
+) -> None:
+    from vrag_kit.fieldguide.swaps import _views
+
+    _views.cache_clear()
+    drawn = pictures(swapped_world(SMALL, guide), next(iter(guide.queries)))
+    assert len({each.stamp for each in drawn}) == len(drawn) > 1
+    assert _views.cache_info().misses == 0
+    with ThreadPoolExecutor(4) as pool:
+        views = list(pool.map(lambda each: each.view, drawn))
+    assert len(set(views)) == len(drawn)
+    assert _views.cache_info().misses == 1
 
 
 def test_what_was_not_drawn_cannot_be_drawn_again(guide: Benchmark) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vrag_kit.forecast import note
+from vrag_kit.tally import note
 from vrag_kit.types import Benchmark, QueryId
 
 

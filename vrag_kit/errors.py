@@ -17,6 +17,10 @@ class CertainError(VragError):
     """One that is met whatever models answer: where nobody is asked, it counts as well."""
 
 
+class NotDrawnError(VragError):
+    """Data that a run draws itself, and that a forecast does not: it takes minutes."""
+
+
 def short(value: object) -> str:
     """A value as a message quotes it: as Python writes it, 60 characters at most."""
     text = repr(value)

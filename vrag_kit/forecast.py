@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar, cast
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import NotDrawnError
 from vrag_kit.workspace import shown
 
 STAND_IN = "stand_in"
@@ -20,7 +20,7 @@ STAND_IN = "stand_in"
 _WORDS = "nobody was asked, these words take the place of an answer and are about as long as one"
 _NUMBER = re.compile(rf"(?<={_WORDS}) \(\d+\)$")
 
-Read = TypeVar("Read")
+Made = TypeVar("Made")
 
 
 @dataclass(slots=True)
@@ -43,8 +43,26 @@ class Forecast:
     """Whether models may be opened, to note what they would be asked."""
     cut: list[str] = field(default_factory=list)
     """Which numbers of documents were cut to what there is, and other notes, in words."""
-    files: dict[tuple[object, ...], object] = field(default_factory=dict)
-    """What was read from files; see `read_once`."""
+    known: dict[tuple[object, ...], object] = field(default_factory=dict)
+    """What was made so far; see `once`."""
+
+    def note(self, line: str) -> None:
+        """Note a line in `cut`, once."""
+        if line not in self.cut:
+            self.cut.append(line)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Same:
+    """Stands in a key for a thing itself, not for all that equal it."""
+
+    thing: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.thing is other.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
 
 
 _now: list[Forecast] = []
@@ -85,40 +103,39 @@ def without_number(words: str) -> str:
     return words if current_forecast() is None else _NUMBER.sub("", words)
 
 
-def read_once(read: Callable[[], Read], file: Path, *key: object) -> Read:
-    """What `read` reads from a file; in a forecast, whose notebooks read the same files,
-    only once for each `key`, as long as the file stays as it is.
+def once(make: Callable[[], Made], *key: object) -> Made:
+    """What `make` makes; in a forecast, whose notebooks do much alike, only once for each
+    `key`. Nobody may change it.
     """
     forecast = current_forecast()
-    if forecast is None or not file.is_file():
+    if forecast is None:
+        return make()
+    if key not in forecast.known:
+        forecast.known[key] = make()
+    return cast(Made, forecast.known[key])
+
+
+def read_once(read: Callable[[], Made], file: Path, *key: object) -> Made:
+    """What `read` reads from a file; in a forecast, only once for each `key`, as long as
+    the file stays as it is.
+    """
+    if current_forecast() is None or not file.is_file():
         return read()
     stat = file.stat()
-    whole = (str(file), stat.st_size, stat.st_mtime_ns, *key)
-    if whole not in forecast.files:
-        forecast.files[whole] = read()
-    return cast(Read, forecast.files[whole])
+    return once(read, str(file), stat.st_size, stat.st_mtime_ns, *key)
 
 
 def before_drawing(folder: Path, edition: str, megabytes: int, command: str) -> None:
-    """In a forecast of what is asked, raise `VragError` instead of drawing for minutes
+    """In a forecast of what is asked, raise `NotDrawnError` instead of drawing for minutes
     (the edition "full"), and note that a smaller one is drawn.
     """
     forecast = current_forecast()
     if forecast is None or not forecast.asks:
         return
     if edition == "full":
-        raise VragError(
+        raise NotDrawnError(
             f"{shown(folder)} is not drawn yet, or by older code ({megabytes} MB; minutes of work"
             f" for all cores). The run draws it; `{command} {shown(folder)}` does now, and then"
             " what is asked can be counted."
         )
-    note(f"{shown(folder)} was not drawn yet, and is now ({megabytes} MB)")
-
-
-def note(line: str) -> None:
-    """Print a line, or note it once where there is only a forecast."""
-    forecast = current_forecast()
-    if forecast is None:
-        print(line, flush=True)
-    elif line not in forecast.cut:
-        forecast.cut.append(line)
+    forecast.note(f"{shown(folder)} was not drawn yet, and is now ({megabytes} MB)")

@@ -1,14 +1,18 @@
-"""What rounds of questions came to, told to the runner of a notebook where there is one."""
+"""What rounds of questions came to, and which cells asked or noted something, told to the
+runner of a notebook where there is one.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from vrag_kit.forecast import current_forecast
 from vrag_kit.outcomes import Failure
+from vrag_kit.plain import JsonView
 
 PLACE = "VRAG_TALLY"
 """The variable by which the runner names the file to tell it in."""
@@ -16,13 +20,40 @@ PLACE = "VRAG_TALLY"
 
 def tell(model: str, asked: int, failures: Sequence[Failure]) -> None:
     """Note a round in which a model was asked `asked` questions."""
-    place = os.environ.get(PLACE)
-    if not place or current_forecast() is not None:
-        return
     example = str(failures[0]) if failures else ""
-    line = {"model": model, "asked": asked, "failed": len(failures), "example": example}
-    with Path(place).open("a", encoding="utf-8") as file:
-        file.write(f"{json.dumps(line)}\n")
+    _write({"model": model, "asked": asked, "failed": len(failures), "example": example})
+
+
+def note(line: str) -> None:
+    """Print a line, or note it once where there is only a forecast, which looks for it."""
+    forecast = current_forecast()
+    if forecast is not None:
+        forecast.note(line)
+        return
+    print(line, flush=True)
+    _write({"note": line})
+
+
+def _write(line: JsonView) -> None:
+    place = os.environ.get(PLACE)
+    if place and current_forecast() is None:
+        with Path(place).open("a", encoding="utf-8") as file:
+            file.write(f"{json.dumps({**line, 'cell': _cell()})}\n")
+
+
+def _cell() -> int:
+    """The number in brackets of the cell that is being executed; 0 outside of a kernel."""
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()  # type: ignore[no-untyped-call]
+    return 0 if shell is None else len(shell.user_ns["In"]) - 1
+
+
+def last_cell(place: Path) -> int:
+    """The number of the last cell that told anything in `place`, by asking or noting; 0
+    where none did.
+    """
+    return max((int(told["cell"]) for told in _told(place)), default=0)
 
 
 def all_failed(place: Path) -> dict[str, str]:
@@ -32,11 +63,17 @@ def all_failed(place: Path) -> dict[str, str]:
     asked: dict[str, int] = {}
     failed: dict[str, int] = {}
     examples: dict[str, str] = {}
-    lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
-    for told in map(json.loads, lines):
+    for told in _told(place):
+        if "model" not in told:
+            continue
         model = told["model"]
         asked[model] = asked.get(model, 0) + told["asked"]
         failed[model] = failed.get(model, 0) + told["failed"]
         examples.setdefault(model, told["example"])
     lost = [model for model in asked if asked[model] and asked[model] == failed[model]]
     return {model: f"{asked[model]:,} times, as by {examples[model]}" for model in lost}
+
+
+def _told(place: Path) -> Iterator[dict[str, Any]]:  # Any: what JSON holds
+    lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
+    yield from map(json.loads, lines)

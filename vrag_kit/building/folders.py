@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.images import SUFFIXES, list_images
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import note
+from vrag_kit.tally import note
 
 # NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species
 _INATURALIST = re.compile(r"\d+_(?:[A-Z][^_]*_){6}[^_].*")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -18,10 +19,11 @@ from PIL import Image
 
 from vrag_kit.benchmarks import decode
 from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.album import invent_named
 from vrag_kit.fieldguide.opening import DRAWN, Source
 from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.pages import EDITIONS, Page, plan_page, slots
-from vrag_kit.fieldguide.questions import Question, ask
+from vrag_kit.fieldguide.pages import EDITIONS, plan_page, slots
+from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
 from vrag_kit.fieldguide.stamps import drawn_by
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Look, Species, stream
 from vrag_kit.fieldguide.views import View, photograph
@@ -30,23 +32,47 @@ from vrag_kit.generation.company import CONTRADICTION, Others
 from vrag_kit.types import Benchmark, Context, Evidence, Query
 
 _QUALITY = 88  # of the guide's own JPEG files
+_PLANNING = threading.Lock()
+"""Held while a page is planned, so that threads that draw its pictures plan it once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnAgain:
     """A photograph that is drawn when someone looks at it, encoded as the guide's are;
-    implements `LazyImage`.
+    implements `LazyImage`. Its page is planned then too: that takes longer than drawing.
     """
 
     where: str
     species: Species
-    view: View
-    size: int  # side, pixels
+    edition: str  # of the guide, which has the photograph of the species as it is
+    photo: str  # "<species folder>/<file>", its name there
+
+    @property
+    def size(self) -> int:
+        """Its side, pixels."""
+        return EDITIONS[self.edition].size
+
+    @property
+    def view(self) -> View:
+        """That of the guide's photograph; raises `VragError` where the guide has none of
+        that name.
+        """
+        folder, _, file = self.photo.partition("/")
+        with _PLANNING:
+            views = _views(self.edition, int(folder[:5]))
+        if file not in views:
+            raise VragError(
+                f"{self.where}: the {self.edition} Field Guide has no photograph {self.photo!r}, so"
+                " it cannot be drawn again. Open the guide as it was drawn."
+            )
+        return views[file]
 
     @property
     def stamp(self) -> str:
-        """Changes with the species, the view, and the code that draws them."""
-        drawn = repr((self.species, self.view, self.size, drawn_by("views")))
+        """Changes with the species, the photograph, and the code that plans and draws
+        them.
+        """
+        drawn = repr((self.species, self.edition, self.photo, drawn_by("views", "pages")))
         return hashlib.sha256(drawn.encode()).hexdigest()
 
     def data(self) -> bytes:
@@ -81,11 +107,11 @@ def swapped_world(guide: Source, benchmark: Benchmark, *, seed: int = 0) -> Benc
     queries, qrels = dict(benchmark.queries), dict(benchmark.qrels)
     drawn: dict[str, Evidence] = {}
     for query_id, query in benchmark.queries.items():
-        page, question = _found(edition, query)
-        species = _otherwise(page.species, question, stream("swap", seed, query_id))
+        own, question = _found(edition, query)
+        species = _otherwise(own, question, stream("swap", seed, query_id))
         part = next(p for p in KINDS[species.kind].hidden if p.name == question.part)
         queries[query_id] = replace(query, answers=ask(species, part, question.asks).answers)
-        again = _clues_again(benchmark, query_id, page, species, EDITIONS[edition].size)
+        again = _clues_again(benchmark, query_id, species, edition)
         drawn |= {document.doc_id: document for document in again.values()}
         names = {old: document.doc_id for old, document in again.items()}
         labels = benchmark.qrels[query_id]
@@ -141,25 +167,35 @@ def with_look_alikes(
 
 
 @lru_cache(maxsize=256)
-def _page(edition: str, folder: str) -> Page | None:
-    """The page of a species folder, as it was planned; None when there is none."""
-    index = int(folder[:5]) if folder[:5].isdigit() else -1
-    every = slots(EDITIONS[edition])
-    page = plan_page(EDITIONS[edition], index, *every[index]) if 0 <= index < len(every) else None
-    return page if page is not None and page.folder == folder else None
+def _views(edition: str, index: int) -> Mapping[str, View]:
+    """File → view of the photographs of the species with this index."""
+    page = plan_page(EDITIONS[edition], index, *slots(EDITIONS[edition])[index])
+    return {file: photo.view for file, photo in zip(page.files, page.photos, strict=True)}
 
 
-def _found(edition: str, query: Query) -> tuple[Page, Question]:
-    """The page that a query is from, and its question there."""
-    page = _page(edition, str(query.metadata.get("folder", "")))
-    questions = page.questions if page else ()
-    same = [question for question in questions if question.text == query.text]
-    if page is None or not same:
-        raise VragError(
-            f"query {query.query_id!r} is none of the {edition} Field Guide; its clues cannot be"
-            " drawn again. Open the guide that the questions are from, by its name."
-        )
-    return page, same[0]
+def _found(edition: str, query: Query) -> tuple[Species, Question]:
+    """The species that a query asks about, and its question."""
+    folder = str(query.metadata.get("folder", ""))
+    for index, slot in enumerate(slots(EDITIONS[edition])):
+        if not folder.startswith(f"{index:05d}_"):
+            continue
+        species = invent_named(EDITIONS[edition].seed, *slot)
+        if not folder.endswith(f"_{species.genus}_{species.epithet}"):
+            continue
+        for question in _questions(species):
+            if question.text == query.text:
+                return species, question
+    raise VragError(
+        f"query {query.query_id!r} is none of the {edition} Field Guide; its clues cannot be"
+        " drawn again. Open the guide that the questions are from, by its name."
+    )
+
+
+def _questions(species: Species) -> Iterator[Question]:
+    """All that can be asked about a species."""
+    for part in hidden_parts(species):
+        for asks in askable(species, part):
+            yield ask(species, part, asks)
 
 
 def _otherwise(species: Species, question: Question, rng: np.random.Generator) -> Species:
@@ -182,14 +218,13 @@ def _other(values: Iterable[str], taken: Sequence[str], rng: np.random.Generator
 
 
 def _clues_again(
-    benchmark: Benchmark, query_id: str, page: Page, species: Species, size: int
+    benchmark: Benchmark, query_id: str, species: Species, edition: str
 ) -> dict[str, Evidence]:
     """doc_id of each clue → the same view of `species`."""
-    views = {name: photo.view for photo, name in zip(page.photos, page.files, strict=True)}
     again = {}
     for doc_id in benchmark.relevant(query_id):
         name = swapped_id(doc_id, query_id)
-        image = DrawnAgain(f"drawn again: {name}", species, views[doc_id.split("/")[1]], size)
+        image = DrawnAgain(f"drawn again: {name}", species, edition, doc_id)
         metadata = benchmark.corpus[doc_id].metadata
         again[doc_id] = Evidence(doc_id=name, image=image, metadata=metadata)
     return again

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN, current_forecast
+from vrag_kit.forecast import STAND_IN, current_forecast, once
 
 VERSION = 4
 """Of the layout; `earlier_stores` tells what others were before."""
@@ -112,6 +112,10 @@ class AnswerFile:
         if version != VERSION:
             with self.writing() as db:
                 self._bring_up_to_date(db)
+        once(self._check, "quick_check", str(path))
+
+    def _check(self) -> None:
+        """Raise `VragError` for a damaged file; it is read as a whole."""
         with self.reading() as db:
             found = db.execute("PRAGMA quick_check").fetchone()[0]
             if found != "ok":

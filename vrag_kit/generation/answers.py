@@ -18,12 +18,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN, may_keep_stand_ins
+from vrag_kit.forecast import STAND_IN, current_forecast, may_keep_stand_ins, once
 from vrag_kit.generation.answer_file import AnswerFile, Row, answers_table
 from vrag_kit.generation.keys import Picture, StoredPrompt
 from vrag_kit.generation.store_copies import place_of_store
@@ -39,6 +40,20 @@ _SPEND = (
     " dollars = dollars + excluded.dollars"
 )
 """Each opening of a store counts what it spends, so that sums of stores can be merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A picture that this process has looked at."""
+
+    image: LazyImage
+    stamp: str
+    """What it had then."""
+    picture: Picture
+
+    def stands(self, image: LazyImage) -> bool:
+        """Whether it is known without another look: in a forecast, which takes seconds."""
+        return self.image is image and current_forecast() is not None
 
 
 class AnswerStore:
@@ -60,7 +75,7 @@ class AnswerStore:
         self._writer = secrets.token_hex(8)
         self.owner = f"{this_process()} {self._writer}"
         self._file = AnswerFile(self.path)
-        self._seen: dict[str, tuple[str, Picture]] = {}  # where → its stamp then, what it was
+        self._seen: dict[str, _Seen] = once(dict, "pictures", str(self.path))  # by `where`
 
     def close(self) -> None:
         """Give back what this process has claimed and close the file."""
@@ -91,9 +106,9 @@ class AnswerStore:
             where = image.where
             if where in known or where in unseen:
                 continue
-            stamp, picture = self._seen.get(where, ("", None))
-            if picture is not None and stamp == image.stamp:
-                known[where] = picture
+            seen = self._seen.get(where)
+            if seen is not None and (seen.stands(image) or seen.stamp == image.stamp):
+                known[where] = seen.picture
             else:
                 unseen[where] = image
         if unseen:
@@ -110,7 +125,8 @@ class AnswerStore:
                 found[place] = Picture(pixels, (size[0], size[1]))
         if new := [image for where, image in images.items() if where not in found]:
             found |= self._look_at(new)
-        self._seen.update((where, (stamps[where], picture)) for where, picture in found.items())
+        for where, picture in found.items():
+            self._seen[where] = _Seen(images[where], stamps[where], picture)
         return found
 
     def _look_at(self, images: Sequence[LazyImage]) -> dict[str, Picture]:
@@ -147,6 +163,22 @@ class AnswerStore:
         parsed: dict[str, Any] = {}
         rows = self._file.rows(_COLUMNS, answers_table(), answer_ids)
         return {row[0]: _answer(row, parsed) for row in rows}
+
+    def answered_otherwise(self, model: str) -> int:
+        """To how many questions that a forecast would ask a model this store holds an
+        answer of it, under another key: by other code, for instance. Only looks for the
+        same prompt, with pictures in the same places.
+        """
+        forecast = current_forecast()
+        mark = f"json_extract(fields, '$.{STAND_IN}')"
+        query = (
+            f"SELECT COUNT(*) FROM answers WHERE model = :model AND {mark} = :mark"
+            " AND (sample, prompt) IN (SELECT sample, prompt FROM answers"
+            f" WHERE model = :model AND status = 'ok' AND {mark} IS NULL)"
+        )
+        with self._file.reading() as db:
+            told = {"model": model, "mark": forecast.mark if forecast else ""}
+            return int(db.execute(query, told).fetchone()[0])
 
     def prompt(self, answer_id: str) -> StoredPrompt:
         """What was asked: messages with role and parts, pictures as {"image": where,

@@ -17,6 +17,7 @@ import pandas as pd
 
 from vrag_kit.depths import cut_to, held
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import Same, once
 from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark, Context
 
@@ -320,7 +321,8 @@ def _non_clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count:
             " asked for. Ask for a smaller k, or leave the query out with"
             " `benchmark.subset(query_ids)`."
         )
-    return ordered(others, seed, query_id, "non-clue", draw)[:count]
+    what = ("non-clue", Same(benchmark), query_id, draw, seed, count)
+    return once(lambda: ordered(others, seed, query_id, "non-clue", draw)[:count], *what)
 
 
 def _all_non_clues(benchmark: Benchmark, query_id: str) -> list[str]:

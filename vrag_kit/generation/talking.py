@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN
+from vrag_kit.forecast import STAND_IN, Same, once
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.asking_options import Asking, Round
@@ -54,6 +54,10 @@ TALK_COLUMNS = (
 where answers are cut (missing and "" where they are not), and whether this one was, or is
 as long.
 """
+
+
+_Known = tuple[Found, tuple[DocId, ...]]
+"""What was found for a turn, and the documents that its prompt shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +106,36 @@ class _Turns:
 
     inquiry: Inquiry
     sample: int
-    known: dict[Context, tuple[Found, tuple[DocId, ...]]] = field(default_factory=dict)
+    known: dict[Context, _Known] = field(default_factory=dict)
     """What was found for a turn, and the documents that its prompt shows."""
     scores: dict[Thread | None, tuple[float, ...]] = field(default_factory=dict)
 
     def ask(self, contexts: Sequence[Context], histories: Sequence[History]) -> list[Answer]:
-        """Search for some turns, and ask at once those for which nothing failed."""
+        """Search for some turns, and ask at once those for which nothing failed; what an
+        earlier notebook of a forecast has asked is known.
+        """
+        if self.inquiry.talk.search is not None or any(histories):
+            return self._ask(contexts, histories)
+        before, wording = self._before(), self.inquiry.talk.wording
+        keys = [(context, wording.template_of(context).name) for context in contexts]
+        new = [context for context, name in keys if (context, name) not in before]
+        for context, answer in zip(new, self._ask(new, [()] * len(new)), strict=True):
+            before[context, wording.template_of(context).name] = self.known[context], answer
+        self.known.update((key[0], before[key][0]) for key in keys)
+        return [before[key][1] for key in keys]
+
+    def _before(self) -> dict[tuple[Context, str], tuple[_Known, Answer]]:
+        """Context and template → what it was asked with, and the answer; empty but in a
+        forecast.
+        """
+        inquiry, generator = self.inquiry, self.inquiry.generator
+        model = (generator.name, generator.fingerprint, repr(sorted(generator.decoding.items())))
+        wording = inquiry.talk.wording
+        how = (self.sample, inquiry.how.retry_failures, Same(wording.read), Same(inquiry.talk.cut))
+        what = (Same(inquiry.benchmark), Same(wording.templates), str(inquiry.store.path))
+        return once(dict, "turns", *model, *how, *what)
+
+    def _ask(self, contexts: Sequence[Context], histories: Sequence[History]) -> list[Answer]:
         found = self._searched(contexts, histories)
         turns = zip(contexts, found, histories, strict=True)
         worded = [None if each[1].failure else self._worded(*each) for each in turns]

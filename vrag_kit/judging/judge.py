@@ -49,6 +49,8 @@ class Judge(Protocol):
         """
 
 
+_JUDGED_BY = ["query_id", "status", "answer", "detail"]
+"""The columns of answers that tell what becomes of them."""
 SILENCE = {Status.EMPTY: "empty", Status.TRUNCATED: "cut off"}
 """How an answer is marked that the model left empty, or that was cut off."""
 JUDGES: dict[str, Callable[[], Judge]] = {
@@ -171,19 +173,22 @@ def judge_some(
     found = judge.judge(benchmark, good)
     shown = getattr(judge, "shown", TRUTH if judge.scale.signed else SHARES)
     _note_lost(judge.name, found)
-    verdicts_of = dict(zip(zip(good["query_id"], good["answer"], strict=True), found, strict=True))
+    pairs = zip(good["query_id"], good["answer"], strict=True)
+    cells = {
+        pair: _cells(verdicts, pair[1], judge.scale, shown)
+        for pair, verdicts in zip(pairs, found, strict=True)
+    }
     rows = []
-    for row in answers.to_dict("records"):
+    for row in answers[answers.columns.intersection(_JUDGED_BY)].to_dict("records"):
         if row["status"] == "ok":
-            verdicts = verdicts_of[row["query_id"], row["answer"]]
-            rows.append(_cells(verdicts, row["answer"], judge.scale, shown))
+            rows.append(cells[row["query_id"], row["answer"]])
         else:
             failure = Failure(Status(row["status"]), row["detail"])
             known = bool(benchmark.queries[row["query_id"]].answers)
             rows.append(_without_verdict(failure, shown if known else None))
     columns = pd.DataFrame(rows, columns=list(_NOTHING), index=answers.index)
     return answers.assign(
-        **{str(name): cells for name, cells in columns.items()},
+        **{str(name): column for name, column in columns.items()},
         worst=shown.worst,
         best=shown.best,
         judged_by=judge.name,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -89,23 +90,28 @@ class RuleJudge:
         """
         if not query.answers:
             return hidden(query)
-        said = _words(_without_names(answer, query))
-        if first := re.search(r"\b(?:yes|no)\b", answer.lower()):
-            said = said - {"yes", "no"} | {first[0]}
-        lower_case = " ".join(re.findall(r"\b[a-z]+\b", query.text))  # names are capitalised
-        asked = _words(lower_case)
-        if declines(answer) and not any(word in _TRAIT_WORDS for word in said - asked):
-            return _verdict(0.0, frozenset({"abstention"}))
-        verdicts = [_against(reference, said, asked) for reference in query.answers]
-        score, marks = max(verdicts, key=lambda verdict: (verdict[0], -len(verdict[1])))
-        return _verdict(score, marks)
+        return _verdict_on(answer, query.text, query.entity, tuple(query.answers))
 
 
-def _without_names(answer: str, query: Query) -> str:
+@lru_cache(maxsize=2**16)
+def _verdict_on(answer: str, question: str, entity: str, accepted: tuple[str, ...]) -> Judgment:
+    said = _words(_without_names(answer, question, entity))
+    if first := re.search(r"\b(?:yes|no)\b", answer.lower()):
+        said = said - {"yes", "no"} | {first[0]}
+    lower_case = " ".join(re.findall(r"\b[a-z]+\b", question))  # names are capitalised
+    asked = _words(lower_case)
+    if declines(answer) and not any(word in _TRAIT_WORDS for word in said - asked):
+        return _verdict(0.0, frozenset({"abstention"}))
+    verdicts = [_against(reference, said, asked) for reference in accepted]
+    score, marks = max(verdicts, key=lambda verdict: (verdict[0], -len(verdict[1])))
+    return _verdict(score, marks)
+
+
+def _without_names(answer: str, question: str, entity: str) -> str:
     """The answer without the subject's name: names of two and more words, which stand
     capitalised in the question, may hold words such as "red".
     """
-    names = [query.entity, *re.findall(r"(?<!^)(?:\b[A-Z][\w'’-]*[ -]?){2,}", query.text)]
+    names = [entity, *re.findall(r"(?<!^)(?:\b[A-Z][\w'’-]*[ -]?){2,}", question)]
     for name in names:
         if len(name.split()) > 1:
             answer = re.sub(re.escape(name.strip()), " ", answer, flags=re.IGNORECASE)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from vrag_kit.depths import cut_to, held
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import Forecast, current_forecast, note
+from vrag_kit.forecast import Forecast, Same, current_forecast, once
 from vrag_kit.options import Entry, check_list
 from vrag_kit.retrieval.corpora import note_corpus
 from vrag_kit.retrieval.embedding import embed_documents
@@ -27,6 +27,7 @@ from vrag_kit.retrieval.reference import any_order, perfect_run, random_referenc
 from vrag_kit.retrieval.run import write_qrels, write_run
 from vrag_kit.retrieval.search import FlatRetriever
 from vrag_kit.retrieval.searches import read_search, search_key, write_search
+from vrag_kit.tally import note
 from vrag_kit.types import Benchmark
 
 RANDOM, PERFECT = "random order", "perfect order"
@@ -124,7 +125,7 @@ def _foreseen(
         encoder = known_encoder(entry, cache_dir)
         if encoder is not None:
             name, folder = encoder.name, embeddings_folder(encoder, cache_dir)
-            run = read_search(folder, search_key(benchmark, encoder, k))
+            run = _found_before(benchmark, encoder, k, folder)
             if run is not None:
                 return name, run
     run = any_order(benchmark, k)
@@ -133,6 +134,15 @@ def _foreseen(
         encoder.check_one(benchmark.queries[first], benchmark.corpus[found])
     forecast.any_order.add(name)
     return name, run
+
+
+def _found_before(
+    benchmark: Benchmark, encoder: Encoder, k: int, folder: Path
+) -> pd.DataFrame | None:
+    """The run of a search that was made; a forecast looks at all documents once."""
+    what = (Same(benchmark), encoder.fingerprint, encoder.shown, k)
+    key = once(lambda: search_key(benchmark, encoder, k), "search", *what)
+    return read_search(folder, key)
 
 
 def _free_memory() -> None:

@@ -242,11 +242,15 @@ def _opened(entry: Entry, name: str, how: Mapping[str, Any], report: _Report) ->
 
 
 def _tell(foresight: Foresight, report: _Report) -> None:
-    report.found.append(f"{foresight.stored:,} answers that the notebooks use are stored already")
+    counted = foresight.models or foresight.stored or not foresight.undrawn
+    if counted:
+        stored = f"{foresight.stored:,} answers that the notebooks use are stored already"
+        report.found.append(stored)
     for asked in foresight.models:
         _tell_model(asked, report)
-    if not foresight.models:
+    if counted and not foresight.models:
         report.found.append("no model is asked anything")
+    report.found += _by_words((words, name) for name, words in foresight.undrawn.items())
     total = sum(asked.forecast.cost or 0.0 for asked in foresight.models)
     if total:
         report.found.append(f"all models together: about {total:,.2f} US dollars")
@@ -295,6 +299,12 @@ def _with_books(words: str, names: Sequence[str]) -> str:
 def _tell_model(asked: Asked, report: _Report) -> None:
     forecast = asked.forecast
     report.found.append(f"{asked.name}\n  {forecast}")
+    if asked.before:
+        report.found.append(
+            f"model {asked.name!r}: to {asked.before:,} of these calls there are answers by other"
+            " code of its module, or with other options. Both are in an answer's key, but where its"
+            " class has an attribute `fingerprint`: then that is, and the code is not"
+        )
     if forecast.misfits:
         report.missing.append(
             f"model {asked.name!r}: {forecast.misfits:,} prompts will not fit; see its forecast"

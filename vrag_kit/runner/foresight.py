@@ -14,7 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,21 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 
-from vrag_kit.errors import CertainError, VragError
+from vrag_kit.errors import CertainError, NotDrawnError, VragError
 from vrag_kit.forecast import STAND_IN, forecasting
 from vrag_kit.forecast import Forecast as Ongoing
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.generator import Forecast
+from vrag_kit.generation.own_answerer import OwnAnswerer
 from vrag_kit.generation.stand_in import StandIn
 from vrag_kit.generation.store_copies import copy_store
 from vrag_kit.runner.books import read_book
+from vrag_kit.runner.copies import ADDED
+from vrag_kit.runner.execution import tally_of
+from vrag_kit.runner.finished import is_finished
 from vrag_kit.runner.parameters import BY_KEY, RUN_WITH, declared
 from vrag_kit.runner.plan import Plan, name_of
+from vrag_kit.tally import last_cell
 from vrag_kit.workspace import path as project_path
 
 _READ_ALSO = ("answers_dir", "building_dir")
@@ -48,6 +53,8 @@ class Asked:
     forecast: Forecast
     max_cost: float | None  # US dollars
     spent: float  # US dollars, on what is stored
+    before: int
+    """Of a class of one's own: calls that are answered, but by other code or options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +72,8 @@ class Foresight:
     """Notebook → the cell that fails after others asked, whose questions are not counted."""
     cut: dict[str, list[str]]
     """Notebook → which numbers of documents are cut to what there is."""
+    undrawn: dict[str, str] = field(default_factory=dict)
+    """Notebook → which data the run draws first, so that what it asks is not counted."""
 
 
 def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
@@ -76,6 +85,7 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
     failed: dict[str, str] = {}
     partly: dict[str, str] = {}
     cut: dict[str, list[str]] = {}
+    undrawn: dict[str, str] = {}
     shown: set[str] = set()
     with tempfile.TemporaryDirectory() as scratch, forecasting(Path(scratch)) as forecast:
         for notebook, own in settings.items():
@@ -83,7 +93,8 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
             for mapping in chosen.keys() & set(BY_KEY):
                 chosen[mapping] = {**own[mapping], **chosen[mapping]}
             given = harmless({**own, **chosen}, Path(scratch))
-            space, fault = executed(notebook, given, forecast.models)
+            most = None if chosen else _cells_that_told(plan, notebook, own)
+            space, fault = executed(notebook, given, forecast.models, most)
             if forecast.cut:
                 cut[name_of(notebook)] = list(forecast.cut)
                 forecast.cut.clear()
@@ -91,7 +102,9 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
             if fault is None or (space.get("models") == [] and fault.behind_models):
                 continue
             words = in_own_folders(fault.words, own, Path(scratch))
-            if fault.asked and not fault.certain:
+            if fault.undrawn:
+                undrawn[name_of(notebook)] = words
+            elif fault.asked and not fault.certain:
                 partly[name_of(notebook)] = f"code cell {fault.cell} fails there: {words}"
             else:
                 failed[name_of(notebook)] = words
@@ -105,7 +118,25 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
                 failed=failed,
                 partly=partly,
                 cut=cut,
+                undrawn=undrawn,
             )
+
+
+def _cells_that_told(plan: Plan, notebook: Path, settings: Mapping[str, Any]) -> int | None:
+    """Of a notebook that a run would skip, as it is finished and nothing has changed: how
+    many code cells there are up to the last that asked. What stands behind it asked
+    nothing and went well. None for every other notebook.
+    """
+    copy = plan.folder / f"{name_of(notebook)}.ipynb"
+    if not is_finished(notebook, plan.given[notebook], settings, copy):
+        return None
+    last = last_cell(tally_of(copy))
+    counts = [
+        cell.execution_count or 0
+        for cell in read_book(copy).cells
+        if cell.cell_type == "code" and not cell.tags & (ADDED - {"parameters"})
+    ]
+    return sum(count <= last for count in counts) if last else 0
 
 
 def would_ask(forecast: Ongoing, stores: Sequence[AnswerStore]) -> list[Asked]:
@@ -171,13 +202,17 @@ class Fault:
     asked: bool  # whether questions or answers had been come upon by then
     certain: bool  # whether it comes whatever is answered
     behind_models: bool  # whether it may come of there being none
+    undrawn: bool  # whether it comes of data that the run draws itself
 
 
 def executed(
-    notebook: Path, settings: Mapping[str, Any], models: Sequence[object]
+    notebook: Path,
+    settings: Mapping[str, Any],
+    models: Sequence[object],
+    most: int | None = None,
 ) -> tuple[dict[str, Any], Fault | None]:
-    """(variables at the end, first error) of a notebook's cells, all run with these
-    settings; what they ask is noted in `models`.
+    """(variables at the end, first error) of a notebook's code cells, all, or the first
+    `most`, run with these settings; what they ask is noted in `models`.
     """
     space: dict[str, Any] = {"__name__": "__main__", "display": lambda *_: None}
     cells = [cell for cell in read_book(notebook).cells if cell.cell_type == "code"]
@@ -191,7 +226,7 @@ def executed(
         mpl.rc_context(),
     ):
         warnings.simplefilter("ignore")
-        for number, cell in enumerate(cells, start=1):
+        for number, cell in enumerate(cells[:most], start=1):
             if "parameters" in cell.tags:
                 space.update(settings)
                 continue
@@ -200,7 +235,8 @@ def executed(
             if error is not None and fault is None:
                 asked = _prompts(models) > before or bool(_answer_ids(space))
                 certain = isinstance(error, CertainError)
-                fault = Fault(number, _words(error), asked, certain, behind)
+                undrawn = isinstance(error, NotDrawnError)
+                fault = Fault(number, _words(error), asked, certain, behind, undrawn)
     return space, fault
 
 
@@ -264,9 +300,11 @@ def _together(models: list[StandIn], stores: Sequence[AnswerStore]) -> Asked:
     for other in models[1:]:
         whole.prompts += other.prompts
         whole.sizes.update(other.sizes)
+    own = isinstance(whole.model, OwnAnswerer)
     return Asked(
         name=whole.name,
         forecast=whole.whole_forecast(),
         max_cost=whole.model.max_cost,
         spent=sum(store.spent(whole.name) for store in stores),
+        before=sum(store.answered_otherwise(whole.name) for store in stores) if own else 0,
     )

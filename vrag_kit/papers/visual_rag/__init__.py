@@ -9,6 +9,7 @@ from vrag_kit.papers.visual_rag.audit_figure import audit_figure
 from vrag_kit.papers.visual_rag.audit_runs import run_statistics
 from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
 from vrag_kit.papers.visual_rag.claims import claims_on, claims_table
+from vrag_kit.papers.visual_rag.clip_tokens import clip_length
 from vrag_kit.papers.visual_rag.derived import (
     change_printed,
     gains_beside_bias,
@@ -38,7 +39,6 @@ from vrag_kit.papers.visual_rag.replication_retrieval import (
 )
 from vrag_kit.papers.visual_rag.rubric import PAPER_JUDGE, RUBRIC, judge_prompt
 from vrag_kit.papers.visual_rag.statistics import (
-    clip_length,
     distribution,
     organism_category,
     printed_statistics,

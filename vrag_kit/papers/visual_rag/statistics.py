@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from functools import cache
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from vrag_kit.papers.visual_rag.clip_tokens import CLIP_TOKENS, clip_length
 from vrag_kit.types import Benchmark, Query
-
-if TYPE_CHECKING:
-    from open_clip.tokenizer import SimpleTokenizer
-
-CLIP_TOKENS = 77
 
 _CATEGORIES = {  # third rank where it tells more, else the first
     "Aves": "birds",
@@ -68,18 +62,6 @@ def question_kind(question: str) -> str:
             if re.search(words, part):
                 return kind
     return "other"
-
-
-@cache
-def _clip_tokenizer() -> SimpleTokenizer:
-    from open_clip.tokenizer import SimpleTokenizer
-
-    return SimpleTokenizer()
-
-
-def clip_length(text: str) -> int:
-    """Number of CLIP tokens of a text, start and end included; CLIP reads the first 77."""
-    return len(_clip_tokenizer().encode(text)) + 2
 
 
 def query_table(benchmark: Benchmark) -> pd.DataFrame:
