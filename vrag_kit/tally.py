@@ -45,7 +45,7 @@ def _cell() -> int:
     """The number in brackets of the cell that is being executed; 0 outside of a kernel."""
     from IPython.core.getipython import get_ipython
 
-    shell = get_ipython()  # type: ignore[no-untyped-call]
+    shell = get_ipython()
     return 0 if shell is None else len(shell.user_ns["In"]) - 1
 
 

@@ -57,7 +57,7 @@ class DrawnAgain:
         """That of the guide's photograph; raises `VragError` where the guide has none of
         that name.
         """
-        folder, _, file = self.photo.partition("/")
+        folder, file = self.photo.split("/", 1)
         with _PLANNING:
             views = _views(self.edition, int(folder[:5]))
         if file not in views:

@@ -14,7 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -111,15 +111,15 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
         with ExitStack() as opened:
             places = sorted(forecast.stores)
             stores = [opened.enter_context(AnswerStore(place)) for place in places]
-            return Foresight(
+            counted = Foresight(
                 models=would_ask(forecast, stores),
                 stored=len(_stored(shown, stores)),
                 any_order=sorted(forecast.any_order),
                 failed=failed,
                 partly=partly,
                 cut=cut,
-                undrawn=undrawn,
             )
+            return replace(counted, undrawn=undrawn)
 
 
 def _cells_that_told(plan: Plan, notebook: Path, settings: Mapping[str, Any]) -> int | None:
