@@ -124,8 +124,8 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
 
 def _cells_that_told(plan: Plan, notebook: Path, settings: Mapping[str, Any]) -> int | None:
     """Of a notebook that a run would skip, as it is finished and nothing has changed: how
-    many code cells there are up to the last that asked. What stands behind it asked
-    nothing and went well. None for every other notebook.
+    many code cells there are up to the last that asked, or noted what is cut. What stands
+    behind it did neither, and went well. None for every other notebook.
     """
     copy = plan.folder / f"{name_of(notebook)}.ipynb"
     if not is_finished(notebook, plan.given[notebook], settings, copy):
