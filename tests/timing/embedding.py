@@ -115,8 +115,8 @@ def work(place: Path, root: Path, count: int) -> list[Step]:
 
 
 def measure(place: Path, root: Path, count: int, what: str) -> None:
-    """Print time and memory of all of it. A search in all documents works on blocks of a
-    fixed size, which are not reckoned up.
+    """Print time and memory of all of it. A search works on blocks of a fixed size, and
+    holds what is found of so many questions: that is not reckoned up.
     """
     with tempfile.TemporaryDirectory() as scratch:  # so that what is loaded is loaded
         work(place, Path(scratch), SIZES[0])
@@ -125,8 +125,8 @@ def measure(place: Path, root: Path, count: int, what: str) -> None:
     steps = work(place, root, count)
     for name, seconds, peak in steps:
         print(f"  {name}: {1e6 * seconds / count:.1f} µs each, {peak - before:,.0f} MB at most")
-    held = steps[-2].peak - before
-    reckoned = before + held * RECKONED / count + steps[-1].peak - steps[-2].peak
+    held = steps[1].peak - before
+    reckoned = before + held * RECKONED / count + steps[-1].peak - steps[1].peak
     print(
         f"  {held * 2**20 / count:,.0f} bytes each: of {RECKONED:,} {reckoned:,.0f} MB in all (aim"
         f" below {AIM:,})",
