@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,11 +17,11 @@ from worded import worded
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.generation import LocalGenerator, load_generator
 from vrag_kit.generation.batching import Owned, batches
+from vrag_kit.generation.generator import images_of
 from vrag_kit.generation.local.prefixes import Row, nested
 from vrag_kit.types import Prompt
 
 KS = (3, 5, 7, 10)
-NESTING = [family for family in FAMILIES if family not in ("mllama", "phi4_multimodal")]
 IMAGE = 9
 
 
@@ -51,14 +52,27 @@ def curves(tmp_path: Path) -> list[Prompt]:
     return prompts
 
 
-def first_logits(model: LocalGenerator, prompts: list[Prompt]) -> torch.Tensor:
-    """Logits of the first token of each answer, as `generate` computes them."""
+def last_logits(model: LocalGenerator, prompts: list[Prompt]) -> list[torch.Tensor]:
+    """Logits (rows × words) behind the last token, of each time that some are computed."""
     captured: list[torch.Tensor] = []
     head = model._model.lm_head
     hook = head.register_forward_hook(lambda _m, _i, out: captured.append(out[:, -1]))
     model.generate(prompts)
     hook.remove()
-    return next(each for each in captured if len(each) == len(prompts))
+    return captured
+
+
+def first_logits(model: LocalGenerator, prompts: list[Prompt]) -> torch.Tensor:
+    """Logits of the first token of each answer, as `generate` computes them."""
+    return next(each for each in last_logits(model, prompts) if len(each) == len(prompts))
+
+
+def of_family(curves: list[Prompt], family: str) -> list[Prompt]:
+    """The curves; of a family whose pictures are large their ends at k = 1 and 2."""
+    if family != "phi4_multimodal":
+        return curves
+    pictures = [images_of(curve) for curve in (curves[0], curves[-1])]
+    return [worded("several_images", "Which?", each[:k]) for each in pictures for k in (1, 2)]
 
 
 def tokens_read(model: LocalGenerator, prompts: list[Prompt]) -> int:
@@ -75,7 +89,7 @@ def tokens_read(model: LocalGenerator, prompts: list[Prompt]) -> int:
     return sum(counted)
 
 
-@pytest.mark.parametrize("family", NESTING)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
     family: str, load, curves: list[Prompt]
 ) -> None:
@@ -83,7 +97,9 @@ def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
     model.prepare()
     assert model.nests
     model._model.double()  # so that rounding cannot be taken for a difference, or the reverse
-    longest_first = [curves[i] for i in (3, 2, 1, 0, 7, 6, 5, 4)]  # as rows are ordered
+    curves = of_family(curves, family)
+    half = len(curves) // 2
+    longest_first = [*curves[:half][::-1], *curves[half:][::-1]]  # as rows are ordered
     together = first_logits(model, longest_first)
     model.nests = False
     apart = first_logits(model, longest_first)
@@ -91,15 +107,18 @@ def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
     torch.testing.assert_close(together, apart, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("family", NESTING)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_replies_come_in_the_order_of_the_prompts_with_the_same_counts(
     family: str, load, curves: list[Prompt]
 ) -> None:
-    model = load(family)
+    model, curves = load(family), of_family(curves, family)
     alone = [model.generate([prompt])[0] for prompt in curves]
     mixed = [*curves[::2], worded("no_image", "What?"), *curves[1::2]]
     replies = model.generate(mixed)
-    replies = [reply for pair in zip(replies[:4], replies[5:], strict=True) for reply in pair]
+    half = len(curves) // 2
+    replies = [
+        each for pair in zip(replies[:half], replies[half + 1 :], strict=True) for each in pair
+    ]
     for together, one in zip(replies, alone, strict=True):
         assert together.fields["images"] == one.fields["images"]
         assert together.tokens == one.tokens
@@ -118,14 +137,54 @@ def test_a_curve_costs_little_more_than_its_largest_k(load, curves: list[Prompt]
     assert apart > 2 * shared
 
 
-@pytest.mark.parametrize("family", ["mllama", "phi4_multimodal"])
-def test_a_family_that_cannot_is_read_whole_and_says_why(
-    family: str, load, capsys: pytest.CaptureFixture[str]
+def test_a_short_prompt_is_answered_as_if_alone_beside_one_of_far_positions(
+    tmp_path: Path, curves: list[Prompt]
 ) -> None:
-    model = load(family)
+    """Phi-4 tells all positions of a batch otherwise where one prompt is long."""
+    folder, near = build("phi4_multimodal", tmp_path / "phi4"), 1_000
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    factors = {"short_factor": [1.0] * 8, "long_factor": [16.0] * 8}
+    config["rope_parameters"] |= {"rope_type": "longrope", **factors}
+    config["rope_parameters"]["original_max_position_embeddings"] = near
+    config["original_max_position_embeddings"] = near
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    model = load_generator(str(folder), decoding="greedy", max_new_tokens=1)
+    pictures = images_of(curves[0])
+    short, long = (worded("several_images", "Which?", pictures[:k]) for k in (1, 2))
+    (alone,) = last_logits(model, [short])
+    beside, far = last_logits(model, [long, short])  # apart, the short one first
+    torch.testing.assert_close(beside, alone)
+    assert not torch.allclose(far, alone, atol=1e-3)
+    model._opened.near = 1 << 30
+    *_, together = last_logits(model, [long, short])  # read together, or nested
+    assert not torch.allclose(together[1:], alone, atol=1e-3)
+
+
+def test_a_model_that_cannot_reads_all_and_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = build("llava", tmp_path / "llava")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["image_token_index"] -= 1  # a token that stands for no picture
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    model = load_generator(str(folder), decoding="greedy", max_new_tokens=2)
     model.prepare()
     assert not model.nests
     assert "what prompts share is read for each, because" in capsys.readouterr().out
+
+
+def test_llama_looks_once_at_the_pictures_of_a_curve(load, curves: list[Prompt]) -> None:
+    model = load("mllama")
+    model.prepare()
+    looked: list[int] = []
+    model._model.model.vision_model.register_forward_hook(
+        lambda _m, _given, out: looked.append(out.last_hidden_state.shape[:2].numel())
+    )
+    model.generate(curves[: len(KS)])
+    assert looked == [max(KS)]
+    model.nests = False
+    model.generate(curves[: len(KS)])
+    assert looked[1:] == [max(KS) * len(KS)]  # padding included
 
 
 def test_sampled_answers_are_each_read_whole(tmp_path: Path) -> None:

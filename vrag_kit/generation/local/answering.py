@@ -15,6 +15,7 @@ from PIL import Image
 from vrag_kit.benchmarks.images import pixel_hash, shrink
 from vrag_kit.checkpoints import Made, Options
 from vrag_kit.generation.generator import PROBABILITY, Reply, all_images, images_before_text
+from vrag_kit.generation.local.beside import looked_once, looks_beside
 from vrag_kit.generation.local.opened import Asked, Opened, Pictures, key_of
 from vrag_kit.generation.local.prefixes import Nested, Row, nested, went_on
 from vrag_kit.generation.local.ruler import Inputs, processed
@@ -40,6 +41,7 @@ class Answering:
         stops = self.model.generation_config.eos_token_id
         self._stops = frozenset([stops] if isinstance(stops, int) else stops or ())
         self.takes = frozenset(inspect.signature(self.model.forward).parameters)
+        self.beside = looks_beside(self.takes)
         self.eyes: Eyes | None = self._new_eyes()
         reason = why_not_reused(self)
         self.eyes = None if reason else self._new_eyes()
@@ -49,7 +51,7 @@ class Answering:
                 flush=True,
             )
         self.nests = False
-        """Whether prompts that begin alike are read together."""
+        """Whether prompts that begin alike are read together, or look together."""
         if self._greedy:
             reason = why_not_nested(self)
             self.nests = not reason
@@ -140,6 +142,11 @@ class Answering:
             pixels = []
             if self._decoding.get("do_sample"):
                 pixels = [_pixels(pictures[key]) for key in batch[0].images]
+            near = [length <= self.opened.near for length in lengths]
+            if any(near) and not all(near):
+                return self._by_length(batch, near, pictures, sample)
+            if self.nests and self.beside:
+                return self._decode(batch, self._looked(batch, inputs), lengths, [sample, []])
             if self.nests and (plan := self.nested(batch, inputs)).chains:
                 return self._nestwise(batch, plan, pictures, sample)
             return self._decode(batch, inputs, lengths, [sample, pixels])
@@ -152,6 +159,24 @@ class Answering:
                 replies[asked.number] = self._too_long(asked, length)
         return {**replies, **self._answer(fitting, pictures, sample)}
 
+    def _by_length(
+        self, batch: list[Asked], near: list[bool], pictures: Pictures, sample: int
+    ) -> dict[int, Reply]:
+        """Answer the short prompts of a batch and the long ones apart, so that no answer
+        depends on its company.
+        """
+        replies: dict[int, Reply] = {}
+        for side in (True, False):
+            part = [asked for asked, each in zip(batch, near, strict=True) if each is side]
+            replies.update(self._answer(part, pictures, sample))
+        return replies
+
+    @torch.inference_mode()
+    def _looked(self, batch: list[Asked], inputs: Inputs) -> Inputs:
+        """Inputs for which all pictures were looked at, each once."""
+        images = [asked.images for asked in batch]
+        return looked_once(self.model, inputs, images)
+
     def nested(self, batch: list[Asked], inputs: Inputs) -> Nested:
         """Which prompts begin alike."""
         ids = inputs["input_ids"].tolist()
@@ -160,7 +185,7 @@ class Answering:
             Row(tuple(each[-length:]), tuple(asked.images))
             for asked, each, length in zip(batch, ids, lengths, strict=True)
         ]
-        return nested(rows, self.opened.config.image_token_id)
+        return nested(rows, self.opened.image_token)
 
     def _nestwise(
         self, batch: list[Asked], plan: Nested, pictures: Pictures, sample: int

@@ -95,8 +95,8 @@ class LocalGenerator:
 
     @property
     def nests(self) -> bool:
-        """Whether what prompts begin alike with is read once: greedily, and where the
-        family allows it.
+        """Whether what prompts begin alike with is read once, or looked at: greedily, and
+        where the family allows it.
         """
         return self._ready().nests
 

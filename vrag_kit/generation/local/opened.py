@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from PIL import Image
 
 from vrag_kit.benchmarks.images import shrunk
+from vrag_kit.checkpoints import Made
 from vrag_kit.generation.generator import Forecast, Size, images_of, text_of
 from vrag_kit.generation.local.checkpoint import Checkpoint
 from vrag_kit.generation.local.families import budget_of
@@ -65,6 +66,12 @@ class Opened:
         text = self.config.get_text_config()
         self.context = int(getattr(text, "max_position_embeddings", None) or 1 << 30)
         """Tokens of prompt and answer together that the model can hold."""
+        self.near = _near(text)
+        """Longest prompt whose positions are told finely; in a batch with a longer one they
+        are told coarsely, too.
+        """
+        self.image_token = _image_token(self.config)
+        """Id of the token that stands for pictures; None where the config names none."""
         special = {getattr(self.processor, "image_token", None)}
         special.update(self.processor.tokenizer.all_special_tokens)
         self._control: list[str] = sorted(token for token in special if token)
@@ -136,6 +143,24 @@ class Opened:
 def key_of(image: LazyImage) -> str:
     """What a picture is remembered under: where it lies, and its state."""
     return f"{image.where} {image.stamp}"
+
+
+def _near(text: Made) -> int:
+    """Tokens up to which a model of two ways to tell positions takes the first, by the
+    config of its text part; endless where it has one way.
+    """
+    rope = getattr(text, "rope_parameters", None) or {}
+    if rope.get("rope_type") != "longrope":
+        return 1 << 30
+    return int(rope["original_max_position_embeddings"])
+
+
+def _image_token(config: Made) -> int | None:
+    """The token by the config, or by its part of vision (Phi-4)."""
+    for part in (config, getattr(config, "vision_config", None)):
+        if (token := getattr(part, "image_token_id", None)) is not None:
+            return int(token)
+    return None
 
 
 def _misfit_note(misfits: Sequence[int]) -> str:

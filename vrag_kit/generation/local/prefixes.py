@@ -18,7 +18,9 @@ from vrag_kit.checkpoints import Made
 from vrag_kit.generation.local.ruler import Inputs
 
 _SEEN = ("pixel_values", "mm_encoder_outputs")
-"""Inputs that stand for pictures, which what is remembered holds already."""
+"""Inputs that stand for pictures, which what is remembered holds already. Phi-4's stay: it
+forgets what it read where an answer grows past its near positions, and looks again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Nested:
         return list(chain.from_iterable(self.chains))
 
 
-def nested(rows: Sequence[Row], image_token: int) -> Nested:
+def nested(rows: Sequence[Row], image_token: int | None) -> Nested:
     """The rows that are, but for their last tokens, the beginning of a longer one of
     the batch, with the same pictures.
 
@@ -82,7 +84,7 @@ def nested(rows: Sequence[Row], image_token: int) -> Nested:
     return Nested(kept, [each for each in range(len(rows)) if each not in together], tail)
 
 
-def _tail(row: Row, longer: Row, image_token: int) -> int | None:
+def _tail(row: Row, longer: Row, image_token: int | None) -> int | None:
     """How many of a row's last tokens are its own, at least one; None where it is not
     nested in a longer one.
     """

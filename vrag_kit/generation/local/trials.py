@@ -10,6 +10,7 @@ import torch
 from PIL import Image
 
 from vrag_kit.checkpoints import Made
+from vrag_kit.generation.local.beside import looked_once
 from vrag_kit.generation.local.opened import Asked, Pictures
 from vrag_kit.generation.local.prefixes import went_on
 from vrag_kit.generation.local.ruler import Inputs, content
@@ -22,6 +23,9 @@ _TRIAL: Pictures = {
     "b": Image.new("RGB", (40, 96), (20, 110, 190)),
     "c": Image.new("RGB", (64, 48), (90, 160, 40)),  # may be stacked with the first
 }
+
+
+_OTHERWISE = "going on from what prompts share answers otherwise"
 
 
 @torch.inference_mode()
@@ -47,11 +51,15 @@ def why_not_nested(answering: Answering) -> str:
     """Why what prompts share cannot be read once; "" when pictures, and the first of
     them alone, give the same logits from one beginning as read apart.
     """
-    if not hasattr(answering.opened.config, "image_token_id"):
+    if answering.opened.image_token is None:
         return "its config names no image token"
     batch = [_asked(answering, keys) for keys in ("abc", "a", "ba", "b")]  # two beginnings
     try:
         inputs = answering.inputs(batch, dict(_TRIAL))
+        if answering.beside:
+            once = looked_once(answering.model, inputs, [asked.images for asked in batch])
+            together, apart = (_logits(answering.model, each) for each in (once, inputs))
+            return "" if _alike(together, apart) else _OTHERWISE
         plan = answering.nested(batch, inputs)
         if len(plan.rows) < len(batch):
             return "a prompt with one picture does not begin that with more"
@@ -61,7 +69,7 @@ def why_not_nested(answering: Answering) -> str:
         apart = _logits(answering.model, inputs)
     except Exception as error:  # whatever a family's code raises: it works another way
         return f"it {_another_way(error)}"
-    return "" if _alike(together, apart) else "going on from a common beginning answers otherwise"
+    return "" if _alike(together, apart) else _OTHERWISE
 
 
 def _asked(answering: Answering, keys: str) -> Asked:
