@@ -126,6 +126,20 @@ def test_a_judge_is_asked_about_every_answer_and_every_wording_counts(
     assert any("all models together: about" in line for line in found)
 
 
+def test_hours_are_forecast_of_as_many_calls_at_once_as_the_run_will_make(
+    parameters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    models = ["gpt-4o@openai", {"model": "gpt-4.1@openai", "concurrency": 1}]
+    found = "\n".join(check_parameters(parameters(notebooks=ONE, models=models))[0])
+    assert "if a call takes 5 seconds, 32 at once" in found  # the notebook's batch size
+    assert "if a call takes 5 seconds, 1 at once" in found
+    calls = forecast_calls([found])
+    minutes = round(calls * 5 / 60 * (1 / 32 + 1))
+    assert minutes >= 10
+    assert f"one after another, {minutes} min" in found
+
+
 def test_what_a_search_will_find_is_marked_as_an_estimate(parameters, tmp_path: Path) -> None:
     nothing_searched = str(tmp_path / "embeddings")
     file = parameters(notebooks=["visual_rag/08_inat24_corpus"], cache_dir=nothing_searched)

@@ -629,6 +629,17 @@ def test_a_forecast_tells_what_nested_prompts_cost_at_the_least(tmp_path: Path) 
     assert "at the least" not in str(alone)
 
 
+def test_a_forecast_tells_hours_by_the_calls_at_once_and_tokens_of_answers() -> None:
+    model = load_generator({"model": "gpt-4o@openai", "concurrency": 4})
+    forecast = model.forecast([question("what?")] * 7_200, {})
+    assert forecast.hours == 7_200 * 5 / 4 / 3_600
+    assert "about 2 h 30 min if a call takes 5 seconds, 4 at once" in str(forecast)
+    assert forecast.answer_tokens == 7_200 * 64
+    assert "and 460,800 of answers" in str(forecast)
+    thinking = load_generator("o4-mini@openai").forecast([question("what?")], {})
+    assert thinking.answer_tokens == 64 + 500
+
+
 def test_a_cap_needs_an_endpoint_that_counts(tmp_path: Path) -> None:
     with (
         StrangeServer({"Reply with the word": ["unmetered"]}) as server,

@@ -36,7 +36,7 @@ class Progress:
         rate = (done - self._start) / (now - self._began)
         parts = [f"{done:,} of {self.total:,} {self.unit}", f"{rate:,.{int(rate < 10)}f}/s"]
         if rate:
-            parts.append(f"about {_duration((self.total - done) / rate)} left")
+            parts.append(f"about {duration((self.total - done) / rate)} left")
         end = f"; {note}" if note else ""
         print(f"{self.label}: {', '.join(parts)}{end}", flush=True)
         self._said = now
@@ -70,7 +70,7 @@ def track(
     progress.end()
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Seconds, from ten minutes on minutes, from an hour on hours and minutes."""
     if seconds < 600:
         return f"{seconds:,.0f} s"

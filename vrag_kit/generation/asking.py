@@ -101,7 +101,7 @@ class _Asker:
         """
         self._forecast()
         self._generator.prepare()
-        size = batch_size if self._generator.batched else 1
+        size = getattr(self._generator, "at_once", batch_size) if self._generator.batched else 1
         label = f"{self._this} of {self._generator.name}"
         progress = Progress(label, len(self._todo), "prompts")
         new = done = 0

@@ -46,13 +46,18 @@ class Forecast:
     """Prompts that the model cannot hold."""
     cost: float | None = None
     """About so many US dollars; None where no price is known."""
+    answer_tokens: int = 0
+    """Of all answers together, as long as they are expected; 0 where that is not told."""
+    hours: float = 0.0
+    """About so many; 0 where how long a call takes is not told."""
 
     def __str__(self) -> str:
+        answers = f" and {self.answer_tokens:,} of answers" if self.answer_tokens else ""
         return "\n  ".join(
             [
                 (
                     f"forecast: {self.calls:,} calls, {self.images:,} images, about {self.tokens:,}"
-                    " tokens of prompt"
+                    f" tokens of prompt{answers}"
                 ),
                 *self.notes,
             ]
@@ -62,8 +67,9 @@ class Forecast:
 class Generator(Protocol):
     """A multimodal model that answers prompts.
 
-    Optional is `nests`, told after `prepare`: whether of prompts that come together and
-    begin alike, such as 1-in-k's, the common beginning is read once.
+    Optional are `nests`, told after `prepare`: whether of prompts that come together and
+    begin alike, such as 1-in-k's, the common beginning is read once; and `at_once`: how many
+    prompts it is handed at once, whatever the batch size.
     """
 
     name: str

@@ -32,6 +32,7 @@ class StandIn:
         self.sent = model.sent
         self.deterministic = model.deterministic
         self.batched = True
+        self.at_once = 2000
         self.concurrency = 1
         self.max_cost: float | None = None  # the sum is held against it in the end
 

@@ -19,6 +19,7 @@ from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.judging.own_judge import own_judge
 from vrag_kit.judging.told_rubric import without_rubric
 from vrag_kit.options import Entry
+from vrag_kit.progress import duration
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.at_hand import not_here, of_open_clip, pictures_problem, retriever_problem
 from vrag_kit.runner.foresight import Asked, Foresight, foresee
@@ -253,7 +254,11 @@ def _tell(foresight: Foresight, report: _Report) -> None:
     report.found += _by_words((words, name) for name, words in foresight.undrawn.items())
     total = sum(asked.forecast.cost or 0.0 for asked in foresight.models)
     if total:
-        report.found.append(f"all models together: about {total:,.2f} US dollars")
+        hours = sum(asked.forecast.hours for asked in foresight.models)
+        report.found.append(
+            f"all models together: about {total:,.2f} US dollars and, one after another,"
+            f" {duration(3600 * hours)}"
+        )
     unsearched = list(foresight.any_order)
     if report.unsearched or report.refused:
         others = [name for name in unsearched if not name.startswith(_ANY_RETRIEVER)]

@@ -61,8 +61,8 @@ def forecast(
         typer.Argument(help="YAML files of parameters, such as params/visual_rag/paper.yaml"),
     ],
 ) -> None:
-    """What the notebooks of parameter files would ask: calls, images, tokens, money, and
-    what is stored already. Nothing is asked or fetched; exits with 0 whatever it finds.
+    """What the notebooks of parameter files would ask: calls, images, tokens, money, hours,
+    and what is stored already. Nothing is asked or fetched; exits with 0 whatever it finds.
     """
     for file in enter_project(parameters):
         _print_check(file)

@@ -41,8 +41,6 @@ from vrag_kit.workspace import path as project_path
 
 _READ_ALSO = ("answers_dir", "building_dir")
 """Folders that notebooks write and read, so that a copy of them is written."""
-_AT_ONCE = 2000
-"""Prompts a batch, where nobody is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +159,7 @@ def _prompts(models: Iterable[object]) -> int:
 
 
 def harmless(settings: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
-    """The settings with folders to write to below `scratch`, and larger batches."""
+    """The settings with folders to write to below `scratch`, and no GPU."""
     changed = dict(settings)
     for name, value in settings.items():
         if name.endswith("_dir") and name != "cache_dir":
@@ -172,7 +170,7 @@ def harmless(settings: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
                     _copy_files(project_path(value), there)
             changed[name] = str(there)
     if "batch_size" in settings.get(RUN_WITH, {}):
-        changed[RUN_WITH] = {**settings[RUN_WITH], "batch_size": _AT_ONCE, "device": "cpu"}
+        changed[RUN_WITH] = {**settings[RUN_WITH], "device": "cpu"}
     return changed
 
 

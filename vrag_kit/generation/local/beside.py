@@ -48,9 +48,9 @@ def looked_once(model: Made, inputs: Inputs, images: Sequence[Sequence[str]]) ->
         if (attention := getattr(layer, "cross_attn", None)) is None:
             continue
         shape = (*seen.shape[:2], attention.num_key_value_heads, attention.head_dim)
-        keys = attention.k_norm(attention.k_proj(seen).view(shape))
+        states = attention.k_norm(attention.k_proj(seen).view(shape))
         values = attention.v_proj(seen).view(shape)
-        remembered.update(_laid(keys, order), _laid(values, order), number)
+        remembered.update(_laid(states, order), _laid(values, order), number)
     rest = {name: value for name, value in inputs.items() if name not in _PIXELS}
     return {**rest, "past_key_values": remembered}
 

@@ -11,19 +11,15 @@ import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vrag_kit.benchmarks.images import shrunk
 from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import (
     Forecast,
     Reply,
     Size,
-    all_images,
     images_before_text,
-    text_of,
 )
 from vrag_kit.generation.remote.completions import NOT_ANSWERED
 from vrag_kit.generation.remote.data_url import data_url
@@ -32,9 +28,8 @@ from vrag_kit.generation.remote.endpoints import (
     Fields,
     decoding_of,
     find_endpoints,
-    image_tokens,
 )
-from vrag_kit.generation.remote.shared import least_words, shared_tokens
+from vrag_kit.generation.remote.foretelling import Calling, endpoint_forecast
 from vrag_kit.types import Failure, LazyImage, Message, Prompt
 
 if TYPE_CHECKING:
@@ -62,26 +57,10 @@ MAX_COST = 25.0
 """US dollars that a model with a known price may cost in one store, unless its entry
 says otherwise.
 """
-EXPECTED = 64
-"""Tokens of an answer, as forecasts count them."""
 _GIVE_UP = 10
 """Calls that may fail in a row before the run is stopped: the endpoint is gone, and
 going on would only mark everything as failed.
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calling:
-    """How an endpoint is called; answers do not depend on it."""
-
-    concurrency: int = 8
-    """Calls at once."""
-    timeout: float = 300.0
-    """Seconds until a whole answer must be there."""
-    retries: int = 4
-    """Attempts after the first."""
-    max_cost: float | None = None
-    """US dollars; None for no cap."""
 
 
 class EndpointGenerator:
@@ -148,45 +127,16 @@ class EndpointGenerator:
         return prices.cost(tokens) if prices else 0.0
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
-        """Calls, images, tokens (pictures by the endpoint's rule, words at four letters
-        a token) and, where prices are known, what this may cost.
-        """
-        images = list(all_images(prompts))
-        tokens = sum(len(text_of(prompt)) // 4 + 8 for prompt in prompts)
-        notes = []
-        if self._endpoint.image_tokens:
-            tokens += sum(self._tokens_of(image, sizes) for image in images)
-        elif images:
-            notes.append(
-                "tokens are those of the words alone: how this endpoint counts pictures is not"
-                " known here"
-            )
-        cost = None
-        if self._endpoint.prices:
-            limit = self.decoding[self._endpoint.limit]
-            answer = min(limit, EXPECTED + self._endpoint.thinking)
-            likely = {"prompt": tokens, "completion": len(prompts) * answer}
-            cost = self.cost(likely)
-            most = self.cost({**likely, "completion": len(prompts) * limit})
-            notes.append(self._endpoint.prices.told(cost, most, self.max_cost))
-            sent = [images_before_text(each) if self._images_first else each for each in prompts]
-            shared = shared_tokens(sent, lambda part: self._tokens_of(part, sizes))
-            least = self.cost({**likely, "cached": shared})
-            notes += [least_words(shared, least)] if least < cost else []
-        elif self._endpoint.key:
-            notes.append(
-                "no price is known for this model: nothing is said about money, and no max_cost"
-                " stops it. Add `prices` to its entry"
-            )
-        return Forecast(
-            calls=len(prompts), images=len(images), tokens=tokens, notes=tuple(notes), cost=cost
+        """Calls, images, tokens, hours, and what this may cost; see `endpoint_forecast`."""
+        sent = [images_before_text(each) if self._images_first else each for each in prompts]
+        return endpoint_forecast(
+            sent,
+            sizes,
+            self._endpoint,
+            limit=self.decoding[self._endpoint.limit],
+            calling=self._calling,
+            max_image_side=self._side,
         )
-
-    def _tokens_of(self, part: str | LazyImage, sizes: Mapping[str, Size]) -> int:
-        if isinstance(part, str):
-            return len(part) // 4
-        rule = self._endpoint.image_tokens
-        return image_tokens(rule, shrunk(sizes[part.where], self._side)) if rule else 0
 
     def missing(self) -> str:
         """What this machine lacks to ask the model; "" when nothing."""

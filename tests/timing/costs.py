@@ -1,0 +1,201 @@
+"""What the papers' main experiments take, by the forecast: `python -m tests.timing.costs`.
+
+Each paper's own file, params/<paper>/paper.yaml, is forecast on a few questions of each
+kind in the data's own layout (`paper_data`), and multiplied by the published number of
+such questions. In the place of its models stand two whose prices the kit knows, and one of
+them where a local model writes queries; eight calls run at once. A test holds the README's
+table to this one.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import chdir
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vrag_kit.generation.generator import Forecast
+from vrag_kit.papers.mrag_suite.printed import DATASETS
+from vrag_kit.runner.foresight import foresee
+from vrag_kit.runner.parameters import declared
+from vrag_kit.runner.plan import read_plan
+from vrag_kit.workspace import project_root
+
+from . import paper_data
+
+ANSWERERS = ("gpt-4o@openai", "gemini-2.5-flash@gemini")
+NUMBERS = ("calls", "images", "tokens", "answer_tokens", "cost", "hours")
+ROOT = Path(__file__).parents[2]
+QUESTIONS = 8
+"""Of a kind that are written and forecast."""
+TURNS = [5] * 9 + [4]
+"""Of ten conversations, 4.9 on the average."""
+NOT_SEARCHED = {
+    "graph": {"image_service": "field-guide-clip-64"},
+    "web": {"web_service": "field-guide-clip-64"},
+}
+"""Stands for encoders that are not here, as in `vrag check`; nothing is searched."""
+Values = dict[str, Any]  # a parameter file's, of any type
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Questions of a paper's main experiment that are alike."""
+
+    notebook: str
+    times: float
+    """As many times as are written, so many there are."""
+    data: Callable[[Path, Values], Values]
+    """Writes some into a folder; the parameters that name them, given the file's own."""
+
+
+def _visual_rag(folder: Path, values: Values) -> Values:
+    return {"data": {**values["data"], **paper_data.visual_rag(folder, QUESTIONS)}}
+
+
+def _mrag(scenario: str) -> Callable[[Path, Values], Values]:
+    def data(folder: Path, _: Values) -> Values:
+        rows = paper_data.mrag_bench(folder, QUESTIONS, scenario)
+        return {"mrag_rows": rows, "mrag_corpus": ""}
+
+    return data
+
+
+def _crag(parameter: str, turns: list[int]) -> Callable[[Path, Values], Values]:
+    def data(folder: Path, values: Values) -> Values:
+        encoders = values["graph"]["image_service"], values["web"]["web_service"]["model"]
+        indexes = paper_data.crag_indexes(folder / "indexes", *encoders)
+        return {
+            parameter: paper_data.crag_mm(folder / "rows", turns),
+            "crag_mm": {**values["crag_mm"], "indexes": indexes},
+            "talk": {**values["talk"], "answer_tokenizer": ""},
+        }
+
+    return data
+
+
+def _suite(name: str) -> Callable[[Path, Values], Values]:
+    def data(folder: Path, values: Values) -> Values:
+        entry = paper_data.suite_entry(name, values["suite"][name], folder, QUESTIONS)
+        return {"suite": {name: entry}}
+
+    return data
+
+
+PAPERS: dict[str, list[Part]] = {
+    "Visual-RAG": [Part("visual_rag/04_top_k_vs_one_in_k", 374 / QUESTIONS, _visual_rag)],
+    "MRAG-Bench": [
+        Part("mrag_bench/31_mrag_main", 1_251 / QUESTIONS, _mrag("Angle")),
+        Part("mrag_bench/31_mrag_main", 102 / QUESTIONS, _mrag("Incomplete")),
+    ],
+    "CRAG-MM": [
+        Part(
+            "crag_mm/52_crag_mm_single_turn",
+            1_938 / QUESTIONS,
+            _crag("crag_mm_single", [1] * QUESTIONS),
+        ),
+        Part("crag_mm/53_crag_mm_multi_turn", 586 / len(TURNS), _crag("crag_mm_multi", TURNS)),
+    ],
+    "MRAG-Suite": [
+        Part(
+            "mrag_suite/41_difficulty_filter",
+            paper_data.printed(name)["n_full"] / QUESTIONS,
+            _suite(name),
+        )
+        for name in DATASETS
+    ],
+}
+"""What Tables 3, 3, 8 and 9, and 2 print, as its notebooks ask it: with another question's
+examples in MRAG-Bench, and another's picture in CRAG-MM, beside the paper's own settings.
+"""
+
+
+def costs(paper: str, folder: Path) -> dict[str, Forecast]:
+    """Who is asked → what it takes; `folder` is empty, and becomes a project."""
+    for name in ("notebooks", "params"):  # what is read on the way is kept in this project
+        (folder / name).symlink_to(ROOT / name)
+    sums: dict[str, Counter[str]] = {}
+    with chdir(folder):
+        for number, part in enumerate(PAPERS[paper]):
+            for name, forecast in _foreseen(part, folder / str(number)).items():
+                told = sums.setdefault(name, Counter())
+                for key in NUMBERS:
+                    told[key] += part.times * getattr(forecast, key)
+    return {name: Forecast(**told) for name, told in sums.items()}
+
+
+def _foreseen(part: Part, folder: Path) -> dict[str, Forecast]:
+    """Who is asked → what the written questions take; of verdicts, on both models, half."""
+    notebook = project_root() / "notebooks" / f"{part.notebook}.ipynb"
+    paper = part.notebook.partition("/")[0]
+    text = (ROOT / "params" / paper / "paper.yaml").read_text(encoding="utf-8")
+    values = yaml.safe_load(text)
+    values = {**values, **part.data(folder, values), **_models(values)}
+    for name in ("answers_dir", "cache_dir", "figures_dir"):
+        values[name] = str(folder / name)
+    names = declared(notebook)
+    chosen = {name: value for name, value in values.items() if name in names}
+    file = folder / "p.yaml"
+    file.write_text(yaml.safe_dump({"notebooks": [part.notebook], **chosen}), encoding="utf-8")
+    foresight = foresee(read_plan(file), NOT_SEARCHED)
+    if fault := {**foresight.failed, **foresight.partly}:
+        raise RuntimeError(str(fault))
+    found = {each.name: each.forecast for each in foresight.models}
+    return {name: _half(each) if "verdicts" in name else each for name, each in found.items()}
+
+
+def _models(values: Mapping[str, Any]) -> Values:
+    """Those who are asked, each named by what for."""
+    asked: Values = {"models": [_named(each, "answers") for each in ANSWERERS]}
+    if "judge" in values:
+        asked["judge"] = _named(values["judge"], "half of the verdicts")
+    if "web" in values:
+        asked["web"] = {**values["web"], "rewriter": _named(ANSWERERS[0], "queries")}
+    if "filter_models" in values:
+        asked["filter_models"] = [_named(each, "closed book") for each in values["filter_models"]]
+    return asked
+
+
+def _named(entry: str | Mapping[str, Any], what: str) -> Values:
+    entry = {"model": entry} if isinstance(entry, str) else dict(entry)
+    name = f"{what}: {entry['model'].partition('@')[0]}"
+    return {**entry, "name": name, "concurrency": 8}
+
+
+def _half(forecast: Forecast) -> Forecast:
+    return Forecast(**{key: getattr(forecast, key) / len(ANSWERERS) for key in NUMBERS})
+
+
+def line(paper: str, name: str, forecast: Forecast) -> str:
+    """A line of the README's table."""
+    cells = (
+        f"{paper}'s {name}",
+        f"{forecast.calls:,.0f}",
+        f"{forecast.images:,.0f}",
+        f"{forecast.tokens / 1e6:,.1f}",
+        f"{forecast.answer_tokens / 1e6:,.1f}",
+        f"{forecast.cost:,.0f}",
+        f"{forecast.hours:,.1f}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    print("| by the forecast | calls | pictures | million tokens | of answers | dollars | hours |")
+    print("|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as made:
+        for number, paper in enumerate(sys.argv[1:] or PAPERS):
+            folder = Path(made) / str(number)
+            folder.mkdir()
+            for name, forecast in costs(paper, folder).items():
+                print(line(paper, name, forecast), flush=True)
+
+
+if __name__ == "__main__":
+    main()
