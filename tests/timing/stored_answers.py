@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
+import sqlite3
 import sys
 import tempfile
 import time
@@ -100,6 +102,14 @@ def pools() -> Benchmark:
     )
 
 
+def bare(store: Path) -> int:
+    """Read all rows and what they hold, by SQLite and JSON alone."""
+    columns = "answer_id, status, detail, sample, raw, fields, sent, tokens"
+    with contextlib.closing(sqlite3.connect(store)) as db:
+        rows = db.execute(f"SELECT {columns} FROM answers").fetchall()
+    return len([[json.loads(text) for text in row[5:]] for row in rows])
+
+
 def main(answers: int) -> None:
     """Ask models once, and read all their answers again."""
     benchmark = pools()
@@ -126,6 +136,12 @@ def main(answers: int) -> None:
                 f" {size / 2**20:,.0f} MB (aim: 100,000 read in under 3 s)",
                 flush=True,
             )
+        began = time.perf_counter()
+        count = bare(Path(folder) / "answers.sqlite")
+        print(
+            f"{count:,} rows and what they hold, by SQLite and JSON alone:"
+            f" {time.perf_counter() - began:.1f} s"
+        )
 
 
 if __name__ == "__main__":
