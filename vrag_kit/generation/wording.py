@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +35,18 @@ class Template:
 
     name: str
     slots: tuple[Slot, ...]
+    asks: bool = field(init=False, compare=False)
+    """Whether the question is in it, in words or as a picture."""
 
-    @property
-    def asks(self) -> bool:
-        """Whether the question is in it, in words or as a picture."""
-        return any(
+    def __post_init__(self) -> None:
+        """Look for the question once; every prompt and row wants to know."""
+        asks = any(
             (slot.kind == "question" and "{question}" in slot.item)
             or slot.kind == "query_image"
             or (slot.kind != "text" and "{question}" in slot.header + slot.footer)
             for slot in all_slots(self.slots)
         )
+        object.__setattr__(self, "asks", asks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
