@@ -30,4 +30,15 @@ def test_the_readmes_costs_are_those_of_the_papers_own_files(paper: str, tmp_pat
         assert told == [pytest.approx(calls)] * len(told)
         assert told
     for name, forecast in found.items():
-        assert line(paper, name, forecast) in README
+        told = cells(line(paper, name, forecast))
+        (printed,) = (each for each in map(cells, README.splitlines()) if each[:1] == told[:1])
+        # a stand-in's words have a number in them, which may have a digit more
+        assert numbers(printed) == pytest.approx(numbers(told), rel=0.01, abs=0.11)
+
+
+def cells(row: str) -> list[str]:
+    return [each.strip() for each in row.strip("|").split("|")]
+
+
+def numbers(row: list[str]) -> list[float]:
+    return [float(each.replace(",", "")) for each in row[1:]]
