@@ -131,3 +131,14 @@ def test_it_is_on_the_scale_of_the_scores_and_larger_where_groups_move_together(
         smallest_difference(values[::5], ALONE[:20], SHARES)
     )
     assert math.isnan(smallest_difference(np.zeros(3), ALONE[:3], SHARES))
+
+
+@pytest.mark.parametrize("groups", [2, 4, 5, 6, 8, 9])
+@pytest.mark.parametrize("level", [0.05, 0.05 / 10])
+def test_where_even_all_groups_in_one_direction_are_no_surprise_none_is_large_enough(
+    groups: int, level: float
+) -> None:
+    member = np.arange(10 * groups) % groups
+    gained = np.ones(10 * groups)
+    reachable = sign_flip_p(gained, member) <= level
+    assert math.isnan(smallest_difference(gained, member, SHARES, level=level)) is not reachable

@@ -68,14 +68,17 @@ def smallest_difference(
     the scale. δ cannot be larger than ψ: where so few flip that none would be found,
     ψ = δ, the smallest δ of flips in one direction alone. n is divided by the design
     effect Σ (sum of a group)² / Σ difference² where that is above 1; without any
-    difference, n is the number of groups. NaN where no difference could be found (n
-    below 4).
+    difference, n is the number of groups. NaN where no difference could be found: n
+    below 4, or so few groups that even all signs alike, one of 2^(groups − 1) equally
+    likely ways, are no surprise at `level`.
 
     Connor (1987), "Sample size for testing differences in proportions for the
     paired-sample design", Biometrics 43(1); Kish (1965), Survey Sampling, section 8.2.
     """
     flips = float(np.mean((differences / scale.width) ** 2))
     sums = _sums(differences / scale.width, groups)
+    if 2.0 ** (1 - len(sums)) > level:
+        return math.nan
     n = float(len(sums))
     if flips > 0:
         n = len(differences) / max(1.0, float((sums**2).sum()) / (flips * len(differences)))
