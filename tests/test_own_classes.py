@@ -20,7 +20,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.generation import ask_models, load_generator, told_facts, zero_shot
 from vrag_kit.judging import SHARES, TRUTH, Rubric, judge_all, load_judge, scale_of
-from vrag_kit.own_modules import own_file, own_spec
+from vrag_kit.own_modules import own_file, own_files, own_spec
 from vrag_kit.papers import mrag_bench
 from vrag_kit.papers.crag_mm.judges import load_truth_judge
 from vrag_kit.papers.visual_rag import WORDING
@@ -355,6 +355,20 @@ def test_a_rerun_sees_that_the_classs_file_changed(mine: Write) -> None:
     assert before == ingredients(notebook, {}, settings)["data"]
     file.write_text(f"{LETTERS}\n# another", encoding="utf-8")
     assert before != ingredients(notebook, {}, settings)["data"]
+
+
+def test_a_rerun_sees_that_a_module_changed_which_the_classs_file_imports(mine: Write) -> None:
+    file = mine(f"import json\n\nfrom halves import HALF\n{LETTERS}")
+    helper = file.with_name("halves.py")
+    helper.write_text("from vrag_kit.types import Query\n\nHALF = 0.5", encoding="utf-8")
+    assert own_files("mine:Letters") == sorted([file, helper])
+    notebook = Path("notebooks", "own.ipynb").absolute()
+    nbformat.write(nbformat.v4.new_notebook(), notebook)
+    before = ingredients(notebook, {}, {"metrics": ["mine:Letters"]})["data"]
+    helper.write_text("HALF = 0.25", encoding="utf-8")
+    assert before != ingredients(notebook, {}, {"metrics": ["mine:Letters"]})["data"]
+    file.write_text("def broken(:", encoding="utf-8")
+    assert own_files("mine:Letters") == [file]
 
 
 @pytest.mark.parametrize(

@@ -264,6 +264,18 @@ def test_words_that_are_no_rubric_are_told_what_to_write_by_check_and_run_alike(
     assert str(refused.value) in missing
 
 
+def test_check_takes_words_beside_a_class_that_answers(
+    checked: Checked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (checked.folder / "my_speaker.py").write_text(SPEAKER, encoding="utf-8")
+    nothing = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
+    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: nothing)
+    judge = in_the_readmes_words("my_speaker:Speaker")
+    assert checked.check("visual_rag/13_rouge", judge=judge)[1] == []
+    _, missing = checked.check("visual_rag/13_rouge", judge={**judge, "rubric": "{anser}"})
+    assert any("in which {answer} stands" in line for line in missing), missing
+
+
 def test_a_class_that_scores_takes_no_words_beside_it(mine: Write, tmp_path: Path) -> None:
     mine(SPEAKER)
     with pytest.raises(VragError, match="'Scorer' scores by itself; expected no rubric beside it"):

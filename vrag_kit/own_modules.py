@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
+from modulefinder import ModuleFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -47,6 +48,22 @@ def own_file(entry: object) -> Path | None:
     except Exception:  # looking for it imports the packages above, whose code raises what it likes
         return None
     return Path(found.origin) if found is not None and found.origin else None
+
+
+def own_files(entry: object) -> list[Path]:
+    """That file, and those below the project's root that it imports, directly or not, but
+    for the kit's; none where there is no such file.
+    """
+    file, spec = own_file(entry), own_spec(entry)
+    if file is None or spec is None:
+        return []
+    finder = ModuleFinder([str(project_root())], excludes=["vrag_kit"])
+    try:
+        finder.import_hook(spec.partition(":")[0])
+    except (ImportError, SyntaxError, UnicodeError):  # installed, or wrong: said when it is opened
+        return [file]
+    imported = {Path(each.__file__) for each in finder.modules.values() if each.__file__}
+    return sorted(imported | {file})
 
 
 def open_class(spec: str, owner: str) -> tuple[type, str]:

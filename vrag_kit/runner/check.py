@@ -181,9 +181,9 @@ def _check_models(values: Mapping[str, Any], how: Mapping[str, Any], report: _Re
 
 def _check_one(name: str, entry: Entry, how: Mapping[str, Any], report: _Report) -> None:
     try:
-        if name == "judge" and own_judge(entry) is not None:
-            return
         model = without_rubric(entry) if name == "judge" else entry
+        if name == "judge" and own_judge(model) is not None:
+            return
         here = _opened(model, name, how, report) is not None
     except VragError as error:
         _once(report.missing, str(error))

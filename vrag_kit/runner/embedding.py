@@ -86,7 +86,7 @@ def corpora_of(file: Path, only: Sequence[str]) -> Iterator[Corpus]:
             continue
         with tempfile.TemporaryDirectory() as scratch, forecasting(Path(scratch)) as forecast:
             forecast.asks = False
-            forecast.files = read
+            forecast.known = read
             told = harmless(settings, Path(scratch))
             if RUN_WITH in settings:
                 told[RUN_WITH] = settings[RUN_WITH]

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.own_modules import own_file
+from vrag_kit.own_modules import own_files
 from vrag_kit.runner.books import read_book
 from vrag_kit.runner.copies import what_is_wrong
 from vrag_kit.runner.parameters import RUN_WITH
@@ -81,17 +81,17 @@ _kit_key = cache(kit_key)
 
 
 def _data_key(settings: Mapping[str, Any]) -> dict[str, str]:
-    """What the files and folders that parameters name hold; by convention a name that
-    ends in `_dir` is written, not read.
+    """What the files and folders that parameters name hold, and the modules with what they
+    import of the project's; by convention a name that ends in `_dir` is written, not read.
     """
     keys = {}
     for name, value in settings.items():
         if name.endswith("_dir"):
             continue
         for text in _texts(value):
-            path = own_file(text) or project_path(text)
-            if text and path.exists():
-                keys[f"{name}: {text}"] = _path_key(path)
+            paths = [path for path in own_files(text) or [project_path(text)] if path.exists()]
+            if text and paths:
+                keys[f"{name}: {text}"] = " ".join(_path_key(path) for path in paths)
     return keys
 
 
