@@ -147,6 +147,16 @@ def test_one_that_is_killed_in_the_middle_loses_nothing_and_joins_when_it_is_bac
     assert url in {each.fields["endpoint"] for each in answers}
 
 
+def test_where_one_has_died_an_error_of_the_other_is_tried_again_there(tmp_path: Path) -> None:
+    hiccups = {f"number {n}?": ["status 500 oh no"] * 2 + ["good"] for n in range(20, 40)}
+    with StrangeServer(hiccups, seconds=0.05) as stays, server_process(0.05) as (dies, url):
+        model = connect(url, stays.url)
+        assert all_good(ask(model, tmp_path, PROMPTS[:20]))
+        dies.kill()
+        dies.wait()
+        assert all_good(ask(model, tmp_path, PROMPTS[20:]))
+
+
 def test_one_that_is_not_there_at_the_beginning_is_done_without(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,6 +42,8 @@ class _Server:
     """Whether it is being made out just now."""
     rests_until: float = 0.0
     """When it is tried again, by the monotonic clock; 0 while all is well."""
+    answered: float = 0.0
+    """When it last answered, by that clock."""
     rest: float = 0.0
     """How long it rests when it fails next, in seconds; 0 for the shortest."""
     problem: VragError | None = None
@@ -55,8 +57,8 @@ class SeveralCalls:
     several threads.
 
     A server that failed where another answered rests, and is then met again beside the
-    work; it joins when it answers and serves the same model. Where all fail, one is
-    asked as patiently as if it were alone.
+    work; it joins when it answers and serves the same model. Where all fail, each
+    is asked as patiently as if it were alone, first the one that answered last.
     """
 
     def __init__(self, servers: Sequence[Calls], owner: str) -> None:
@@ -115,8 +117,12 @@ class SeveralCalls:
                 f"{self._owner}: none of its servers serves the same model any more. Start them as"
                 " they were, and run again; answers so far are kept."
             )
-        patient = min(failed, key=lambda server: server.under_way)
-        return self._ask(patient, messages, fields, limit, patient=True)
+        for server in sorted(failed, key=lambda each: each.answered, reverse=True):
+            reply, own_fault = self._ask(server, messages, fields, limit, patient=True)
+            failure = reply.failure
+            if own_fault or failure is None or failure.kind not in NOT_ANSWERED:
+                break
+        return reply, own_fault
 
     def _ask(
         self,
@@ -153,6 +159,7 @@ class SeveralCalls:
     def _blame(self, failed: Sequence[_Server], answered: _Server) -> None:
         """Let servers rest that failed where another one answered."""
         with self._changed:
+            answered.answered = time.monotonic()
             for server in failed:
                 if not server.rests_until:
                     self._put_to_rest(server)
