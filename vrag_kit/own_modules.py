@@ -62,8 +62,8 @@ def own_files(entry: object) -> list[Path]:
         finder.import_hook(spec.partition(":")[0])
     except (ImportError, SyntaxError, UnicodeError):  # installed, or wrong: said when it is opened
         return [file]
-    imported = {Path(each.__file__) for each in finder.modules.values() if each.__file__}
-    return sorted(imported | {file})
+    places = [getattr(each, "__file__", None) for each in finder.modules.values()]
+    return sorted({file, *(Path(place) for place in places if place)})
 
 
 def open_class(spec: str, owner: str) -> tuple[type, str]:
