@@ -133,7 +133,7 @@ def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_
     numbers = paper.recall_numbers(panels, single.name)
     assert np.isclose(numbers["n"].max(), len(single.queries))
     sources = numbers.query("line == @paper.WHOLE and k == 30").set_index("source")["value"]
-    assert sources["CRAG-MM, as printed"].iloc[0] == 51.9
+    assert sources["CRAG-MM, as printed"] == 51.9
     figure = curves_figure(panels, single, ylabel="recall (%)", xlabel="k", limits={"all": 93.0})
     assert len(figure.axes) == 6
     shares = paper.distribution(single, multi)

@@ -115,7 +115,7 @@ def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path: Path) -> Non
     images[0].parent.mkdir(parents=True)
     for number, image in enumerate(images):
         Image.new("RGB", (8, 8), (0, 0, 60 * number)).save(image)
-    shown = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
+    shown = re.findall(r"```jsonl\n(.*?)```", README, re.DOTALL)
     (log,) = [block for block in shown if "annotation log" in block]
     (tmp_path / "ada.jsonl").write_text(log, encoding="utf-8")
     (tmp_path / "questions.csv").write_text(
