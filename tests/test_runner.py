@@ -281,13 +281,13 @@ def test_a_file_of_many_gigabytes_is_not_read_to_tell_whether_it_changed(project
 @pytest.fixture
 def mappings(project: Path) -> Path:
     """A notebook with two mappings; its parameter file."""
-    how = "run_with = {'device': 'cpu', 'batch_size': 32}\nsearch = {'image_k': 30, 'web_k': 50}"
-    notebook(project / "notebooks" / "guide" / "01_one.ipynb", how, "print(run_with, search)")
+    how = "run_with = {'device': 'cpu', 'batch_size': 32}\nweb = {'image_k': 30, 'web_k': 50}"
+    notebook(project / "notebooks" / "guide" / "01_one.ipynb", how, "print(run_with, web)")
     return project / "params" / "guide" / "p.yaml"
 
 
 def test_what_a_file_gives_of_a_mapping_leaves_the_rest(project: Path, mappings: Path) -> None:
-    given = "run_with: {batch_size: 2, retry_failures: false}\nsearch: {web_k: 5}\n"
+    given = "run_with: {batch_size: 2, retry_failures: false}\nweb: {web_k: 5}\n"
     mappings.write_text(given, encoding="utf-8")
     done = vrag(project, "run", "params/guide/p.yaml", "--only", "01")
     assert "{'device': 'cpu', 'batch_size': 2, 'retry_failures': False}" in done.stdout
@@ -300,7 +300,7 @@ def test_what_a_file_gives_of_a_mapping_leaves_the_rest(project: Path, mappings:
         ("run_with: {device: cpu, batch: 2}", ["declares 'batch' in its run_with"]),
         ("run_with: {batch_size: many}", ["run_with: batch_size is 'many' (str)", "int"]),
         ("run_with: 3", ["run_with is 3 (int)", "In YAML: run_with: {device: …}"]),
-        ("search: {image_kk: 1}", ["declares 'image_kk' in its search. Did you mean 'image_k'?"]),
+        ("web: {image_kk: 1}", ["declares 'image_kk' in its web. Did you mean 'image_k'?"]),
     ],
 )
 def test_a_mapping_of_what_goes_together_is_checked_key_by_key(
