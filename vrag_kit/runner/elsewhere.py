@@ -161,7 +161,10 @@ def _own_environment() -> dict[str, str]:
     if "distributed" in sys.modules:
         import dask
 
-        for name, value in dask.config.get("distributed.nanny.pre-spawn-environ").items():
+        set_by_dask = (
+            "distributed.nanny.pre-spawn-environ"  # not there while another thread loads it
+        )
+        for name, value in dask.config.get(set_by_dask, {}).items():
             with suppress(KeyError):
                 if own[name] == str(value):
                     del own[name]
