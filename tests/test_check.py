@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import ROOT, WEIGHTS
-from own_project import Checked
+from own_project import Checked, Write
 from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_visual_rag
@@ -947,12 +947,11 @@ table = pd.DataFrame({"answer_id": [answer.answer_id for answer in answers]})"""
 
 
 def test_of_a_notebook_that_the_run_would_skip_only_what_asks_is_rehearsed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mine: Write, tmp_path: Path
 ) -> None:
     for folder in ("notebooks/mine", "params/mine"):
-        (tmp_path / folder).mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(SAYS_RED, encoding="utf-8")
+        (tmp_path / folder).mkdir()
+    mine(SAYS_RED)
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     book = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
     seen = tmp_path / "seen"
