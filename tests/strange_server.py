@@ -183,6 +183,8 @@ class _Handler(BaseHTTPRequestHandler):
             )
         answers = {
             "choiceless": {**completion("x"), "choices": []},
+            "hollow": {},  # as a proxy says that starts up
+            "messageless": {**completion("x"), "choices": [{}]},
             "cached": {
                 **completion(good_words(body)),
                 "usage": {

@@ -18,7 +18,7 @@ from vrag_kit.generation.remote.completions import (
     read_completion,
     storable,
 )
-from vrag_kit.generation.remote.deadline import DeadlineClient
+from vrag_kit.generation.remote.deadline import DeadlineClient, ForeignReplyError
 from vrag_kit.generation.remote.endpoints import Endpoint
 from vrag_kit.types import Failure, Status
 
@@ -153,10 +153,15 @@ class Calls:
         more = {name: value for name, value in fields.items() if name not in _KNOWN}
         more |= self._endpoint.body
         create: Any = client.chat.completions.create  # typed for OpenAI's own fields alone
-        completion = create(
-            model=self._endpoint.model, messages=messages, **known, extra_body=more or None
-        )
-        if not hasattr(completion, "choices"):
+        try:
+            completion = create(
+                model=self._endpoint.model, messages=messages, **known, extra_body=more or None
+            )
+        except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, ForeignReplyError):
+                raise ValueError(self._hide(str(error.__cause__))) from None
+            raise
+        if not hasattr(completion, "choices"):  # JSON that is called something else
             raise ValueError(f"it sent {' '.join(str(completion).split())[:60]!r}")
         return completion
 

@@ -1,15 +1,28 @@
-"""An HTTP client whose answers must be complete within a time: a server that drips a
-byte now and then cannot hold a call for ever.
+"""An HTTP client whose answers must be complete within a time, and be an endpoint's: a
+server that drips a byte now and then cannot hold a call for ever, and what no endpoint
+sends is asked for again.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx2
 from openai import DefaultHttpxClient
+
+_CALLS = "/chat/completions"
+"""How the address of a question ends."""
+_SHOWN = 100
+"""Letters that are shown of what is no completion."""
+
+
+class ForeignReplyError(httpx2.TransportError):
+    """What came, as if all were well, is no endpoint's: a page, or an object without a
+    choice, as a proxy sends it that starts up. The client tries such a call again.
+    """
 
 
 class _Watched(httpx2.SyncByteStream):
@@ -39,7 +52,8 @@ class _Watched(httpx2.SyncByteStream):
 
 class DeadlineClient(DefaultHttpxClient):
     """For `openai.OpenAI(http_client=…)`: each attempt ends within about `seconds`, as
-    httpx's own time-outs are for single reads. The rest is the default client's.
+    httpx's own time-outs are for single reads, and in a `ForeignReplyError` where what
+    answers a question is no completion. The rest is the default client's.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -62,4 +76,29 @@ class DeadlineClient(DefaultHttpxClient):
                 response.read()
             finally:
                 response.close()
+            _check_form(request, response)
         return response
+
+
+def _check_form(request: httpx2.Request, response: httpx2.Response) -> None:
+    """Raise `ForeignReplyError` for an answer to a question that is no completion. One
+    without a choice that counts its tokens is a model's, and may be paid: it stands.
+    """
+    if not response.is_success or not request.url.path.endswith(_CALLS):
+        return
+    try:
+        told = json.loads(response.content)
+    except ValueError:
+        told = None
+    if isinstance(told, dict):
+        choices = told.get("choices")
+        if _is_choice(choices) or (not choices and told.get("usage")):
+            return
+    words = " ".join(response.text.split())[:_SHOWN]
+    raise ForeignReplyError(f"it sent {words!r}", request=request)
+
+
+def _is_choice(choices: object) -> bool:
+    """Whether there is a message in the first of a completion's choices."""
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return isinstance(first, dict) and isinstance(first.get("message"), dict)
