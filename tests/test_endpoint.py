@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub import constants as hub_constants
 from PIL import Image
 from strange_server import StrangeServer, good_words, images_in, text_in
 from worded import worded
@@ -99,8 +100,11 @@ def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
             1,
         ),
         (["status 413 too large"], "error: HTTP 413: too large", 1),
-        (["garbage"], "error: the endpoint's reply cannot be read", 1),
-        (["page"], "error: the endpoint's reply cannot be read (it sent ", 1),
+        (["garbage"], "error: the endpoint's reply cannot be read", 3),
+        (["page"], "error: the endpoint's reply cannot be read (it sent ", 3),
+        (["page", "hollow", "good"], "ok", 3),
+        (["hollow"], "error: the endpoint's reply cannot be read (it sent '{}')", 3),
+        (["messageless"], "error: the endpoint's reply cannot be read (it sent '{", 3),
         (["unmetered"], "ok", 1),
         (["parts"], "ok", 1),
         (["number"], "error: the endpoint's reply cannot be read", 1),
@@ -214,15 +218,18 @@ def test_a_key_that_is_revoked_under_way_stops_the_run_and_loses_nothing(tmp_pat
         ]
 
 
+@pytest.mark.parametrize(
+    ("plan", "words"), [("status 500 gone", "HTTP 500: gone"), ("hollow", "the endpoint's reply")]
+)
 def test_an_endpoint_that_is_gone_stops_the_run_instead_of_failing_every_question(
-    tmp_path: Path,
+    plan: str, words: str, tmp_path: Path
 ) -> None:
     with (
-        StrangeServer({"number": ["status 500 gone"]}) as server,
+        StrangeServer({"number": [plan]}) as server,
         AnswerStore(tmp_path / "a.sqlite") as store,
     ):
         with pytest.raises(
-            VragError, match='11 calls in a row have failed, the last with "error: HTTP 500: gone"'
+            VragError, match=f'11 calls in a row have failed, the last with "error: {words}'
         ):
             ask_prompts(
                 connect(server, retries=0), [question(f"number {n}?") for n in range(100)], store
@@ -433,6 +440,43 @@ def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Pat
             match=r"its defaults are not known here, .* Set `decoding` in its entry to greedy",
         ):
             load_generator({"model": f"{tmp_path / 'nowhere'}@{server.url}"}, decoding="checkpoint")
+
+
+def test_the_hub_is_asked_once_for_a_served_models_defaults_and_never_for_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+
+    class Busy(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            looked.append(self.path)
+            self.send_error(503)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Busy) as hub, StrangeServer() as server:
+        threading.Thread(target=hub.serve_forever, args=(0.02,), daemon=True).start()
+        template = f"http://127.0.0.1:{hub.server_address[1]}/{{repo_id}}/{{filename}}"
+        monkeypatch.setattr(hub_constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(hub_constants, "HF_HUB_CACHE", str(tmp_path))
+        entry = {"model": f"somebody/model@{server.url}", "server": "vllm"}
+        load_generator(entry, decoding="greedy")
+        load_generator({**entry, "decoding": {"temperature": 0.7}})
+        assert looked == []
+        for name, asks in (("model", 0), ("somebody/model", 1)):
+            with pytest.raises(VragError, match="its defaults are not known here"):
+                load_generator({**entry, "model": f"{name}@{server.url}"})
+            assert looked == ["/somebody/model/generation_config.json"] * asks
+        cached = tmp_path / "models--somebody--model"
+        (cached / "refs").mkdir(parents=True)
+        (cached / "refs" / "main").write_text("f" * 40)
+        (cached / "snapshots" / ("f" * 40)).mkdir(parents=True)
+        config = json.dumps({"do_sample": True, "temperature": 0.6})
+        (cached / "snapshots" / ("f" * 40) / "generation_config.json").write_text(config)
+        assert load_generator(entry).decoding["temperature"] == 0.6
+        hub.shutdown()
+    assert len(looked) == 1
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ Fields = dict[str, Any]  # Any: what JSON holds
 _DATA = json.loads((Path(__file__).parent / "endpoints.json").read_text(encoding="utf-8"))
 ENDPOINTS, SERVERS = _DATA["endpoints"], _DATA["servers"]
 _URL = r"https?://[^\s?#]+"
+_HUB_ANSWERS_IN = 3.0
+"""Seconds until a hub that says nothing is taken as not there."""
 _OURS = (
     "model",
     "messages",
@@ -221,12 +223,33 @@ def _checkpoint_defaults(owner: str, model: str) -> Fields:
 
 def _generation_config(model: str) -> Fields:
     """A checkpoint's generation_config.json; raises OSError or ValueError without one."""
-    path = Path(model) / "generation_config.json"
-    if not path.parent.is_dir():
-        from huggingface_hub import hf_hub_download
-
-        path = Path(hf_hub_download(model, path.name))
+    name = "generation_config.json"
+    path = Path(model) / name if Path(model).is_dir() else _fetched(model, name)
     return dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def _fetched(model: str, name: str) -> Path:
+    """A small file of a model on the hub. What was fetched before is not asked for again,
+    and a hub that does not answer is asked once: the client alone would try for half a
+    minute, and only a served model's defaults are wanted. Raises OSError or ValueError.
+    """
+    if model.count("/") != 1:
+        raise ValueError("no name on the hub, which is <owner>/<name>")
+    import httpx2
+    from huggingface_hub import (
+        get_hf_file_metadata,
+        hf_hub_download,
+        hf_hub_url,
+        try_to_load_from_cache,
+    )
+
+    if (there := try_to_load_from_cache(model, name)) is not None:
+        return Path(str(there))  # also where it is known that there is none: no such file
+    try:
+        get_hf_file_metadata(hf_hub_url(model, name), timeout=_HUB_ANSWERS_IN)
+    except httpx2.HTTPError as error:
+        raise OSError(f"the hub does not give it ({error})") from error
+    return Path(hf_hub_download(model, name))
 
 
 def image_tokens(rule: str, size: Size) -> int:
