@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from vrag_kit.benchmarks.images import shrunk
 from vrag_kit.generation.generator import Forecast, Size, all_images, text_of
@@ -16,6 +17,13 @@ EXPECTED = 64
 """Tokens of an answer, as forecasts count them."""
 SECONDS = 5
 """That a call is taken to last, in forecasts."""
+_WORDS_ALONE = (
+    "tokens are those of the words alone: how this endpoint counts pictures is not known here"
+)
+_NO_PRICE = (
+    "no price is known for this model: nothing is said about money, and no max_cost stops it."
+    " Add `prices` to its entry"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,25 +53,15 @@ def endpoint_forecast(
     token; of an answer `EXPECTED` and what is thought, at most `limit`), hours if a call
     takes `SECONDS`, and, where prices are known, what this may cost.
     """
-    rule = endpoint.image_tokens
-
-    def tokens_of(part: str | LazyImage) -> int:
-        if isinstance(part, str):
-            return len(part) // 4
-        return image_tokens(rule, shrunk(sizes[part.where], max_image_side)) if rule else 0
-
+    tokens_of = partial(_tokens_of, rule=endpoint.image_tokens, sizes=sizes, side=max_image_side)
     images = list(all_images(prompts))
-    tokens = sum(len(text_of(prompt)) // 4 + 8 for prompt in prompts)
-    tokens += sum(map(tokens_of, images))
+    tokens = sum(len(text_of(prompt)) // 4 + 8 for prompt in prompts) + sum(map(tokens_of, images))
     answers = len(prompts) * min(limit, EXPECTED + endpoint.thinking)
     hours = len(prompts) * SECONDS / calling.concurrency / 3600
-    notes = []
-    if images and not rule:
-        notes.append(
-            "tokens are those of the words alone: how this endpoint counts pictures is not known"
-            " here"
-        )
     cost = None
+    notes = []
+    if images and not endpoint.image_tokens:
+        notes.append(_WORDS_ALONE)
     if endpoint.prices:
         likely = {"prompt": tokens, "completion": answers}
         cost = endpoint.prices.cost(likely)
@@ -73,13 +71,17 @@ def endpoint_forecast(
         least = endpoint.prices.cost({**likely, "cached": shared})
         notes += [least_words(shared, least)] if least < cost else []
     elif endpoint.key:
-        notes.append(
-            "no price is known for this model: nothing is said about money, and no max_cost stops"
-            " it. Add `prices` to its entry"
-        )
-    notes.append(
-        f"about {duration(3600 * hours)} if a call takes {SECONDS} seconds,"
-        f" {calling.concurrency} at once"
-    )
+        notes.append(_NO_PRICE)
+    about = f"about {duration(3600 * hours)} if a call takes {SECONDS} seconds"
+    notes.append(f"{about}, {calling.concurrency} at once")
     counts = {"calls": len(prompts), "images": len(images), "tokens": tokens}
     return Forecast(**counts, notes=tuple(notes), cost=cost, answer_tokens=answers, hours=hours)
+
+
+def _tokens_of(
+    part: str | LazyImage, *, rule: str | None, sizes: Mapping[str, Size], side: int | None
+) -> int:
+    """Tokens of words, or of a picture by the endpoint's rule; 0 of one without a rule."""
+    if isinstance(part, str):
+        return len(part) // 4
+    return image_tokens(rule, shrunk(sizes[part.where], side)) if rule else 0
