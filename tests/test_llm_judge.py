@@ -7,23 +7,28 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import os
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import WEIGHTS
 from hypothesis import given
 from hypothesis import strategies as st
+from own_project import Write
 from strange_server import StrangeServer, text_in
 from tiny_models import build
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore
+from vrag_kit.generation import AnswerStore, ask_models, gt_clue, zero_shot
 from vrag_kit.judging import Judge, RuleJudge, Unreadable, Verdict, judge_all, load_judge
-from vrag_kit.papers.visual_rag import PAPER_JUDGE, RUBRIC, judge_prompt, read_verdict
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.papers.visual_rag import PAPER_JUDGE, RUBRIC, WORDING, judge_prompt, read_verdict
+from vrag_kit.types import Benchmark, Context, Query
 
 LABELLED = list(
     csv.DictReader(
@@ -211,8 +216,9 @@ def test_an_unreadable_verdict_is_asked_for_once_more_and_then_stays_unreadable(
             "3 could not be read and were asked for once more, 1 of them remain unreadable" in out
         )
         assert (
-            'judge judge: 2 verdicts are missing, such as "unreadable: “high” is no score from 0'
-            ' to 1"' in out
+            'judge judge: 2 of 4 verdicts are missing, such as "unreadable: “high” is no score'
+            ' from 0 to 1"; they are left out of means. Calls that failed are asked again with'
+            in out
         )
         before = len(server.requests)
         pd.testing.assert_frame_equal(
@@ -305,3 +311,53 @@ def test_no_answers_need_no_judge(benchmark: Benchmark, tmp_path: Path) -> None:
         )
         assert judged.empty
         assert server.requests == []
+
+
+SAYS = """
+asked = []
+class Says:
+    def generate(self, prompts):
+        asked.extend(prompts)
+        return ["Answer: black" for _ in prompts]
+"""
+
+
+def test_a_judge_without_its_key_stops_models_before_their_first_call_and_no_stored_answer(
+    benchmark: Benchmark, mine: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    mine(SAYS)
+
+    def answers(*contexts: Context) -> pd.DataFrame:
+        return ask_models(["mine:Says"], benchmark, contexts, tmp_path, wording=WORDING)
+
+    judge = load_judge("gpt-4o@openai", tmp_path, rubric=RUBRIC)
+    first, second = zero_shot(benchmark), gt_clue(benchmark, draws=1)
+    refused = r"'gpt-4o' is to be asked for verdicts next, and cannot be: the key for .*"
+    with pytest.raises(VragError, match=rf"{refused}export OPENAI_API_KEY=….*asked of 'Says'"):
+        answers(*first)
+    assert sys.modules["mine"].asked == []
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    answers(*first)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert answers(*first)["status"].tolist() == ["ok"]  # nothing new is to be judged
+    with pytest.raises(VragError, match=refused):
+        answers(*first, *second)
+    judge = load_judge("rule")  # another one in its place
+    assert judge_all(judge, benchmark, answers(*first, *second))["score"].tolist() == [1.0, 1.0]
+    assert len(sys.modules["mine"].asked) == 2
+
+
+def test_a_judge_whose_weights_are_cut_off_stops_models_and_reads_none(
+    benchmark: Benchmark, mine: Write, tmp_path: Path
+) -> None:
+    mine(SAYS)
+    folder = tmp_path / "judge"
+    shutil.copytree(WEIGHTS / "field-guide-vlm-few", folder)
+    (weights,) = folder.glob("*.safetensors")
+    os.truncate(weights, weights.stat().st_size - 1)
+    judge = load_judge(str(folder), tmp_path, rubric=RUBRIC)
+    with pytest.raises(VragError, match="'judge' is to be asked for verdicts next, and cannot be"):
+        ask_models(["mine:Says"], benchmark, zero_shot(benchmark), tmp_path, wording=WORDING)
+    assert sys.modules["mine"].asked == []
+    assert judge.name == "judge"

@@ -80,6 +80,30 @@ def test_data_are_opened_by_one_call(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_the_judge_that_a_parameter_names_is_opened_before_any_model_is_asked(path: Path) -> None:
+    """What is wrong with it is then said before hours of answers, and not behind them."""
+    opened, asked = [], []
+    for number, cell in enumerate(code_cells(path)):
+        for call in ast.walk(ast.parse(cell.source)):
+            if isinstance(call, ast.Call):
+                name = ast.unparse(call.func).rpartition(".")[2]
+                at = (number, call.lineno)
+                opens = name in ("load_judge", "load_truth_judge", "open_readers")
+                if opens and not isinstance(call.args[0], ast.Constant):
+                    opened.append(at)
+                if name.startswith("ask") or name in (
+                    "detect_all",
+                    "say_anew",
+                    "judge_on_labelled",
+                ):
+                    asked.append(at)
+    named = re.search(r"^(?:judge|extractor) = ", code_cells(path)[0].source, re.M)
+    if named and path.stem != "36_mrag_choice_reader":  # its extractor reads what no rule can
+        assert opened
+    assert max(opened, default=(0, 0)) < min(asked, default=(99, 0))
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
 def test_a_notebook_is_committed_stripped(path: Path) -> None:
     assert stripped(nbformat.read(path, as_version=4)) == nbformat.read(path, as_version=4)
     assert any("NBVAL_CHECK_OUTPUT" in cell.source and cell.outputs for cell in code_cells(path))

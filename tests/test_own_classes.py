@@ -402,6 +402,24 @@ def test_the_readmes_model_is_asked_once_and_the_readmes_judge_reads_it(
         assert row.score == any(each.lower() in row.answer.lower() for each in accepted)
 
 
+def test_who_changes_a_class_is_told_why_it_is_asked_again(
+    mine: Write, guide: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = [{"model": "mine:Says", "word": "red"}]
+    mine(SAYS)
+    asked(models, guide, tmp_path)
+    asked(models, guide, tmp_path)
+    assert "by other code" not in capsys.readouterr().out
+    mine(SAYS + "# and a remark\n")
+    asked(models, guide, tmp_path)
+    told = [line for line in capsys.readouterr().out.splitlines() if "by other code" in line]
+    (line,) = told
+    assert line.startswith(f"note: model 'Says': to {len(guide.queries)} of these calls there are")
+    assert line.endswith("They are asked again")
+    asked(models, guide, tmp_path)
+    assert "by other code" not in capsys.readouterr().out
+
+
 def test_the_readmes_model_chooses_an_option_where_there_are_some_and_what_cannot_be_read_is_said(
     mine: Write, drawn: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging import (
     SHARES,
     Rubric,
+    RuleJudge,
     Scale,
     Verdict,
     judge_all,
@@ -246,6 +247,11 @@ def test_other_words_are_another_judge(mine: Write, tmp_path: Path) -> None:
         ({"model": "gpt-4o@openai", "rubric": "Is it right?"}, "in which {answer} stands"),
         ({"model": "gpt-4o@openai", "rubric": {"prompt": "{answer}"}}, "in which {answer} stands"),
         ("You are a judge. Score {answer} from 0 to 1.", "judge: {model: <model>, rubric: <words>"),
+        (
+            {"model": "rule", "rubric": "Is {answer} right?"},
+            "it reads no rubric. Type `judge: rule`",
+        ),
+        ({"model": "rule", "decoding": "greedy"}, "unknown option 'decoding'; expected no options"),
     ],
 )
 def test_words_that_are_no_rubric_are_told_what_to_write_by_check_and_run_alike(
@@ -262,6 +268,20 @@ def test_words_that_are_no_rubric_are_told_what_to_write_by_check_and_run_alike(
     monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: nothing)
     _, missing = Checked(tmp_path, guide_folder).check("visual_rag/13_rouge", judge=entry)
     assert str(refused.value) in missing
+
+
+@pytest.mark.parametrize("entry", [{}, {"rubric": "Is {answer} right?"}])
+def test_a_mapping_that_names_no_judge_is_told_what_to_name(
+    entry: dict[str, Any], checked: Checked
+) -> None:
+    with pytest.raises(VragError, match=r"which names none; expected one of rule, .*, a model, or"):
+        load_judge(entry, checked.folder, rubric=readmes())
+    with pytest.raises(VragError, match="which names no model; expected a name, as in judge = "):
+        checked.check("visual_rag/13_rouge", judge=entry)
+
+
+def test_a_judge_without_a_model_may_stand_in_a_mapping_too(tmp_path: Path) -> None:
+    assert isinstance(load_judge({"model": "rule"}, tmp_path, rubric=readmes()), RuleJudge)
 
 
 def test_check_takes_words_beside_a_class_that_answers(

@@ -192,14 +192,24 @@ with AnswerStore("answers.sqlite") as store:
         entry = {"model": f"{name}@{url}", "retries": 0, "name": name}
         prompts = [(Message(role="user", parts=(f"{name} {n}?",)),) for n in range(3)]
         ask_prompts(load_generator(entry, decoding="greedy"), prompts, store)"""
+JUDGING = """import pandas as pd
+from vrag_kit.judging import judge_all, load_judge
+from vrag_kit.papers.visual_rag import RUBRIC
+from vrag_kit.types import Benchmark, Query
+query = Query(query_id="q", text="Which colour?", answers=("red",))
+one = Benchmark(name="b", fingerprint="f", queries={"q": query}, corpus={}, qrels={})
+said = {"query_id": "q", "answer": ["zinnober", "karmin"], "status": "ok", "detail": ""}
+entry = {"model": f"strict@{url}", "retries": 0, "decoding": "greedy"}
+judged = judge_all(load_judge(entry, ".", rubric=RUBRIC), one, pd.DataFrame(said))"""
 
 
-def test_a_model_that_answered_nothing_is_named_in_the_summary_and_on_the_page(
+def test_a_model_that_answered_nothing_and_verdicts_that_failed_are_told_by_summary_and_page(
     project: Path,
 ) -> None:
-    with StrangeServer({"bad": ["status 500 broken"]}) as server:
+    plans = {"zinnober": ["say Score: 1"], "karmin": ["status 503 busy"]}
+    with StrangeServer({**plans, "bad": ["status 500 broken"]}) as server:
         book = project / "notebooks" / "guide" / "01_one.ipynb"
-        notebook(book, f"url = {server.url!r}\nk = 1", ASKING)
+        notebook(book, f"url = {server.url!r}\nk = 1", ASKING, JUDGING)
         done = vrag(project, "run", P, "--only", "01")
         again = vrag(project, "run", P, "--only", "01")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -207,14 +217,22 @@ def test_a_model_that_answered_nothing_is_named_in_the_summary_and_on_the_page(
         line = said.stdout.splitlines()[-1]
         assert f"guide/01_one  {state}" in line, said.stdout
         assert "EVERY ANSWER OF 'bad' FAILED, 3 times, as by error: HTTP 500: broken" in line
+        assert f"VERDICTS OF 'strict' FAILED, {UNJUDGED}" in line
         assert "'good'" not in line
     reported = vrag(project, "report", P)
     page = (project / "runs" / "guide" / "p" / "report.html").read_text(encoding="utf-8")
     note = "Every answer of 'bad' failed, 3 times, as by error: HTTP 500: broken."
     assert f"guide/01_one: {note}" in reported.stdout, reported.stdout + reported.stderr
+    assert f"Verdicts of 'strict' failed, {UNJUDGED}." in reported.stdout
     assert f'<p class="note">{note}</p>' in unescape(page)
     assert '<td class="state a model without answers">' in page
     assert "'good'" not in unescape(page).split("<summary>Code")[0]
+
+
+UNJUDGED = (
+    "1 of 2 times, as by error: HTTP 503: busy. Calls that failed are asked again with"
+    " `run_with: {retry_failures: true}`"
+)
 
 
 LONG = """import pathlib, subprocess, sys, time

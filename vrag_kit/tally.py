@@ -24,6 +24,15 @@ def tell(model: str, asked: int, failures: Sequence[Failure]) -> None:
     _write({"model": model, "asked": asked, "failed": len(failures), "example": example})
 
 
+def tell_verdicts(judge: str, given: int, failures: Sequence[Failure], again: str) -> None:
+    """Note how many verdicts a judge gave, those that failed among them, and what to do to
+    have these, `again`.
+    """
+    example = str(failures[0]) if failures else ""
+    counts = {"given": given, "failed": len(failures)}
+    _write({"judge": judge, **counts, "example": example, "again": again if failures else ""})
+
+
 def note(line: str) -> None:
     """Print a line, or note it once where there is only a forecast, which looks for it."""
     forecast = current_forecast()
@@ -53,7 +62,7 @@ def last_cell(place: Path) -> int:
     """The number of the last cell that told anything in `place`, by asking or noting; 0
     where none did.
     """
-    return max((int(told["cell"]) for told in _told(place)), default=0)
+    return max((int(told["cell"]) for told in _told(place) if "judge" not in told), default=0)
 
 
 def all_failed(place: Path) -> dict[str, str]:
@@ -72,6 +81,26 @@ def all_failed(place: Path) -> dict[str, str]:
         examples.setdefault(model, told["example"])
     lost = [model for model in asked if asked[model] and asked[model] == failed[model]]
     return {model: f"{asked[model]:,} times, as by {examples[model]}" for model in lost}
+
+
+def lost_verdicts(place: Path) -> dict[str, str]:
+    """Judge → how many of its verdicts told in `place` failed, why the first did, and what
+    to do to have them; of the judges of which some failed.
+    """
+    totals: dict[str, list[int]] = {}
+    words: dict[str, str] = {}
+    for told in _told(place):
+        if "judge" not in told:
+            continue
+        counts = totals.setdefault(told["judge"], [0, 0])
+        counts[0] += told["failed"]
+        counts[1] += told["given"]
+        if told["failed"]:
+            words.setdefault(told["judge"], f"as by {told['example']}. {told['again']}")
+    return {
+        judge: f"{totals[judge][0]:,} of {totals[judge][1]:,} times, {said}"
+        for judge, said in words.items()
+    }
 
 
 def _told(place: Path) -> Iterator[dict[str, Any]]:  # Any: what JSON holds

@@ -175,6 +175,28 @@ class AnswerFile:
                 found += db.execute(query, part).fetchall()
         return found
 
+    def answered_before(self, model: str, sample: int, prompts: Collection[str]) -> int:
+        """How many of these prompts, as they are stored, have an answer of a model."""
+        query = (
+            f"SELECT DISTINCT prompt FROM {answers_table()}"
+            " WHERE model = ? AND sample = ? AND status = 'ok'"
+        )
+        with self.reading() as db:
+            return sum(prompt in prompts for (prompt,) in db.execute(query, (model, sample)))
+
+    def answered_otherwise(self, model: str) -> int:
+        """How many prompts of the forecast's stand-ins have an answer of a model, too."""
+        forecast = current_forecast()
+        mark = f"json_extract(fields, '$.{STAND_IN}')"
+        query = (
+            f"SELECT COUNT(*) FROM answers WHERE model = :model AND {mark} = :mark"
+            " AND (sample, prompt) IN (SELECT sample, prompt FROM answers"
+            f" WHERE model = :model AND status = 'ok' AND {mark} IS NULL)"
+        )
+        with self.reading() as db:
+            told = {"model": model, "mark": forecast.mark if forecast else ""}
+            return int(db.execute(query, told).fetchone()[0])
+
     @contextmanager
     def _clearly(self) -> Iterator[None]:
         """SQLite's and the disk's errors as one clear message."""

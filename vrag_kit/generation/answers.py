@@ -169,16 +169,14 @@ class AnswerStore:
         answer of it, under another key: by other code, for instance. Only looks for the
         same prompt, with pictures in the same places.
         """
-        forecast = current_forecast()
-        mark = f"json_extract(fields, '$.{STAND_IN}')"
-        query = (
-            f"SELECT COUNT(*) FROM answers WHERE model = :model AND {mark} = :mark"
-            " AND (sample, prompt) IN (SELECT sample, prompt FROM answers"
-            f" WHERE model = :model AND status = 'ok' AND {mark} IS NULL)"
-        )
-        with self._file.reading() as db:
-            told = {"model": model, "mark": forecast.mark if forecast else ""}
-            return int(db.execute(query, told).fetchone()[0])
+        return self._file.answered_otherwise(model)
+
+    def answered_before(self, model: str, sample: int, prompts: Iterable[StoredPrompt]) -> int:
+        """To how many of these prompts this store holds an answer of a model, under
+        whatever key.
+        """
+        texts = {json.dumps(prompt) for prompt in prompts}
+        return self._file.answered_before(model, sample, texts)
 
     def prompt(self, answer_id: str) -> StoredPrompt:
         """What was asked: messages with role and parts, pictures as {"image": where,

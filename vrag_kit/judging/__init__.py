@@ -21,7 +21,7 @@ from vrag_kit.judging.claims import (
 )
 from vrag_kit.judging.claims_by_model import load_checker, load_extractor, refuse_own_eyes
 from vrag_kit.judging.claims_by_rule import Grammar, RuleChecker, RuleExtractor, Sentences
-from vrag_kit.judging.judge import JUDGES, Judge, judge_all, judge_some, load_judge
+from vrag_kit.judging.judge import Judge, judge_all, judge_some
 from vrag_kit.judging.keypoints import keypoint_coverage
 from vrag_kit.judging.labels import (
     LABELS,
@@ -34,6 +34,7 @@ from vrag_kit.judging.labels import (
     write_labels,
 )
 from vrag_kit.judging.llm_judge import LLMJudge
+from vrag_kit.judging.loading import JUDGES, load_judge
 from vrag_kit.judging.own_judge import JudgeClass
 from vrag_kit.judging.own_metrics import (
     OWN_METRICS,

@@ -1,12 +1,11 @@
-"""The protocol `Judge`, the table `JUDGES`, and `judge_all`: answers get verdicts."""
+"""The protocol `Judge`, and `judge_all`: answers get verdicts."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from typing import Any, Protocol, cast
+from collections.abc import Mapping, Sequence
+from itertools import chain, compress
+from typing import Protocol, cast
 
 import numpy as np
 import pandas as pd
@@ -17,20 +16,15 @@ from vrag_kit.frames import ANSWERS
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.answered import answered
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.judging.own_judge import JudgeClass, check_signed, own_judge
-from vrag_kit.judging.own_metrics import OWN_METRICS, MetricJudge
-from vrag_kit.judging.rubric import Rubric
-from vrag_kit.judging.rule_judge import RuleJudge
+from vrag_kit.judging.own_judge import JudgeClass, own_judge
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale
-from vrag_kit.judging.told_rubric import in_words, name_of, without_rubric, words_of
-from vrag_kit.judging.truth_rules import TruthRuleJudge
-from vrag_kit.options import Entry, check_word
+from vrag_kit.tally import tell_verdicts
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
 
+_AGAIN = "Calls that failed are asked again with `run_with: {retry_failures: true}`"
+_NOT_READ = "What could not be read twice stays so: take a stronger judge, or a plainer rubric"
 _NEARLY_ALL = 0.9
 """The share of unreadable answers from which a model may not have been understood."""
-MOST_TOKENS = 256
-"""Longest verdict."""
 
 
 class Judge(Protocol):
@@ -53,74 +47,6 @@ _JUDGED_BY = ["query_id", "status", "answer", "detail"]
 """The columns of answers that tell what becomes of them."""
 SILENCE = {Status.EMPTY: "empty", Status.TRUNCATED: "cut off"}
 """How an answer is marked that the model left empty, or that was cut off."""
-JUDGES: dict[str, Callable[[], Judge]] = {
-    RuleJudge.name: RuleJudge,
-    TruthRuleJudge.name: TruthRuleJudge,
-    **{name: partial(MetricJudge, name) for name in OWN_METRICS},
-}
-"""The judges that are no models, by the name that a parameter gives them."""
-
-
-def load_judge(
-    entry: Entry | JudgeClass,
-    answers_dir: Path | str = "runs/answers",
-    *,
-    rubric: Rubric | None = None,
-    samples: int = 1,
-    max_new_tokens: int = MOST_TOKENS,
-    run_with: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
-) -> Judge:
-    """The judge that a parameter names: one of `JUDGES`, a class of one's own
-    (`JudgeClass`) or an object of it, or any model that `load_generator` takes, with the
-    `rubric` of a paper; in other words where the entry has the option "rubric" (see
-    `told_rubric`), which its name then says.
-    Scores of a class are brought to [0, 1], unless the rubric is of truthfulness: then
-    its scale must go from below 0 to as much above, and they are brought to [−1, 1].
-
-    The model decodes as its own defaults say, unless its entry says otherwise; its
-    verdicts are kept in `answers_dir`, as answers are. `samples` repeats every verdict.
-    Of `run_with`, which says how the answerers are run, device, batch_size and
-    retry_failures count here too. Raises `VragError` for a model without a rubric, for
-    another scale where the rubric is of truthfulness, for words that are no rubric, and
-    as `load_generator` does.
-    """
-    if rubric is not None and not isinstance(rubric, Rubric):
-        raise VragError(f"load_judge: rubric is {rubric!r}; expected a vrag_kit.judging.Rubric.")
-    signed = rubric is not None and rubric.scale.signed
-    words = words_of(entry)
-    if words:
-        entry = without_rubric(cast(Entry, entry))
-    if isinstance(entry, str) and entry in JUDGES:
-        judge = JUDGES[entry]()
-        if signed:
-            check_signed(judge.scale, f"judge {entry!r}")
-        return judge
-    if (own := own_judge(entry, signed=signed)) is not None:
-        if words:
-            raise VragError(f"judge {own.name!r} scores by itself; expected no rubric beside it.")
-        return own
-    check_word(entry, JUDGES, "judge")
-    if rubric is None:
-        raise VragError(
-            f"judge {entry!r} is a model, and nothing says what it is asked; expected one of"
-            f" {', '.join(JUDGES)}, or rubric=…, such as vrag_kit.papers.visual_rag.RUBRIC."
-        )
-    from vrag_kit.generation.asking_options import Asking
-    from vrag_kit.generation.loading import load_generator
-
-    default = Asking(batch_size=8, max_new_tokens=max_new_tokens, samples=samples)
-    how = Asking.beside_answerers(run_with or {}, default)
-    generator = load_generator(
-        cast(Entry, entry),
-        device=how.device,
-        max_new_tokens=how.max_new_tokens,
-        concurrency=how.batch_size,
-    )
-    rubric = in_words(rubric, words) if words else rubric
-    asked = LLMJudge(generator, rubric, answers_dir, how=how)
-    if words:
-        asked.name = name_of(generator.name, words)
-    return asked
 
 
 def judge_all(
@@ -152,10 +78,11 @@ def judge_all(
     judged = judge_some(judge, benchmark, answers)
     good = judged[judged["status"] == "ok"].drop_duplicates(["query_id", "answer"])
     if len(good) and good["score"].isna().all():
+        again = f" {_AGAIN}." if isinstance(judge, LLMJudge) else ""
         raise VragError(
             f"judge {judge.name!r}: none of {len(good):,} answers got a verdict; the first says"
             f' "{good["verdict"].iloc[0]}". Take a stronger judge, or mend what that says; answers'
-            " and verdicts are kept."
+            f" and verdicts are kept.{again}"
         )
     _note_unread(judged[judged["status"] == "ok"])
     return judged
@@ -172,7 +99,11 @@ def judge_some(
     good = answered(benchmark, answers).drop_duplicates(["query_id", "answer"])
     found = judge.judge(benchmark, good)
     shown = getattr(judge, "shown", TRUTH if judge.scale.signed else SHARES)
-    _note_lost(judge.name, found)
+    comparable = [bool(benchmark.queries[query_id].answers) for query_id in good["query_id"]]
+    if hidden := comparable.count(False):
+        print(f"judge {judge.name}: {hidden:,} answers have none to be held against: no verdict")
+    _note_lost(judge, list(compress(found, comparable)))
+    _note_samples(judge.name, found)
     pairs = zip(good["query_id"], good["answer"], strict=True)
     cells = {
         pair: _cells(verdicts, pair[1], judge.scale, shown)
@@ -295,17 +226,26 @@ def _note_unread(judged: pd.DataFrame) -> None:
             )
 
 
-def _note_lost(name: str, found: Sequence[Sequence[Judgment]]) -> None:
-    """Print what got no verdict, and how far samples differ."""
-    lost: list[Failure] = []
-    for verdicts in found:
-        lost += [verdict.failure for verdict in verdicts if verdict.failure]
+def _note_lost(judge: Judge, found: Sequence[Sequence[Judgment]]) -> None:
+    """Print what got no verdict though it could be judged, and tell the runner."""
+    given = list(chain.from_iterable(found))
+    lost = [verdict.failure for verdict in given if verdict.failure]
+    again = ""
+    if isinstance(judge, LLMJudge):
+        unreadable = all(failure.kind == Status.UNREADABLE for failure in lost)
+        again = _NOT_READ if unreadable else _AGAIN
+    if given:
+        tell_verdicts(judge.name, len(given), lost, again)
     if lost:
         print(
-            f'judge {name}: {len(lost):,} verdicts are missing, such as "{lost[0]}"; they are left'
-            " out of means",
+            f"judge {judge.name}: {len(lost):,} of {len(given):,} verdicts are missing, such as"
+            f' "{lost[0]}"; they are left out of means. {again}'.rstrip(". "),
             flush=True,
         )
+
+
+def _note_samples(name: str, found: Sequence[Sequence[Judgment]]) -> None:
+    """Print how far samples differ."""
     several = [scores for scores in map(_scores, found) if len(scores) > 1]
     if several:
         differ = sum(len(set(scores)) > 1 for scores in several)

@@ -63,6 +63,11 @@ class StrictAsker:
     repair: Callable[[str], str]
     """What is asked once more when a reply cannot be read, for that reason."""
 
+    def __post_init__(self) -> None:
+        from vrag_kit.generation.awaited import await_words
+
+        await_words(self.generator, self.what, self.answers_dir / "answers.sqlite")
+
     def ask(
         self, asked: Sequence[Asked[T]], *, sample: int = 0, samples: int = 1
     ) -> list[Reading[T]]:

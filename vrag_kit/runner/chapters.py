@@ -17,7 +17,7 @@ from vrag_kit.runner.copies import ADDED, ended_well, read_copy, what_is_wrong
 from vrag_kit.runner.execution import tally_of
 from vrag_kit.runner.plan import name_of
 from vrag_kit.runner.shown import opening, shown
-from vrag_kit.tally import all_failed
+from vrag_kit.tally import all_failed, lost_verdicts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +74,12 @@ def chapter_of(notebook: Path, given: Mapping[str, Any], folder: Path, anchor: s
 
 
 def _unanswered(copy: Path) -> dict[str, str]:
-    """State → note of the models of which a run has no answer."""
-    lost = all_failed(tally_of(copy))
-    said = [f"Every answer of {model!r} failed, {how}." for model, how in lost.items()]
-    return {"a model without answers": " ".join(said)} if said else {}
+    """State → note of the models of which a run has no answer, and of failed verdicts."""
+    lost, unjudged = all_failed(tally_of(copy)).items(), lost_verdicts(tally_of(copy)).items()
+    silent = [f"Every answer of {model!r} failed, {how}." for model, how in lost]
+    without = [f"Verdicts of {judge!r} failed, {how}." for judge, how in unjudged]
+    states = {"a model without answers": silent, "answers without verdicts": without}
+    return {state: " ".join(said) for state, said in states.items() if said}
 
 
 def _code(book: Book) -> list[str]:

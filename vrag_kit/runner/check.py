@@ -14,8 +14,10 @@ from vrag_kit.checkpoints import check_device
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
+from vrag_kit.generation.own_answerer import by_other_code
 from vrag_kit.judging import JUDGES, RuleJudge
 from vrag_kit.judging.claims_by_rule import RULE
+from vrag_kit.judging.loading import word_of
 from vrag_kit.judging.own_judge import own_judge
 from vrag_kit.judging.told_rubric import without_rubric
 from vrag_kit.options import Entry
@@ -181,10 +183,11 @@ def _check_models(values: Mapping[str, Any], how: Mapping[str, Any], report: _Re
 
 def _check_one(name: str, entry: Entry, how: Mapping[str, Any], report: _Report) -> None:
     try:
-        model = without_rubric(entry) if name == "judge" else entry
-        if name == "judge" and own_judge(model) is not None:
-            return
-        here = _opened(model, name, how, report) is not None
+        if name == "judge":
+            if word_of(entry) or own_judge(without_rubric(entry)) is not None:
+                return
+            entry = without_rubric(entry)
+        here = _opened(entry, name, how, report) is not None
     except VragError as error:
         _once(report.missing, str(error))
         here = False
@@ -305,11 +308,7 @@ def _tell_model(asked: Asked, report: _Report) -> None:
     forecast = asked.forecast
     report.found.append(f"{asked.name}\n  {forecast}")
     if asked.before:
-        report.found.append(
-            f"model {asked.name!r}: to {asked.before:,} of these calls there are answers by other"
-            " code of its module, or with other options. Both are in an answer's key, but where its"
-            " class has an attribute `fingerprint`: then that is, and the code is not"
-        )
+        report.found.append(by_other_code(asked.name, asked.before))
     if forecast.misfits:
         report.missing.append(
             f"model {asked.name!r}: {forecast.misfits:,} prompts will not fit; see its forecast"

@@ -46,6 +46,11 @@ def misfit(name: str, value: Any, default: Any, notebook: str = "") -> str:
         )
     if _fits(name, value, default):
         return ""
+    if name in ENTRIES and isinstance(value, dict):
+        return (
+            f"is {value!r}, which names no model; expected a name, as in {name} = {default!r}, or"
+            " {model: <name>, <option>: …}."
+        )
     who = f"{notebook} expects" if notebook else "expected is"
     list_hint = (
         " In YAML each item of a list begins with '- '." if isinstance(default, list) else ""

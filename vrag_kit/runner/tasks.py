@@ -16,7 +16,7 @@ from vrag_kit.runner.finished import figures_of, ingredients, is_finished
 from vrag_kit.runner.parameters import declared
 from vrag_kit.runner.plan import Plan, name_of
 from vrag_kit.runner.shares import all_here
-from vrag_kit.tally import all_failed
+from vrag_kit.tally import all_failed, lost_verdicts
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,12 @@ class Task:
         return is_finished(self.notebook, self.given, self.settings, self.output)
 
     def came_of(self) -> str:
-        """What a run wrote, and of which models it has no answer."""
+        """What a run wrote, of which models it has no answer, and which verdicts failed."""
         count = len(figures_of(self.notebook, self.settings))
-        lost = all_failed(tally_of(self.output))
-        said = [f"; EVERY ANSWER OF {model!r} FAILED, {how}" for model, how in lost.items()]
+        tally = tally_of(self.output)
+        lost, unjudged = all_failed(tally).items(), lost_verdicts(tally).items()
+        said = [f"; EVERY ANSWER OF {model!r} FAILED, {how}" for model, how in lost]
+        said += [f"; VERDICTS OF {judge!r} FAILED, {how}" for judge, how in unjudged]
         return f"{count} files in {self.settings.get('figures_dir', '')}{''.join(said)}"
 
 

@@ -14,6 +14,7 @@ from vrag_kit.generation.loading import read_model
 from vrag_kit.generation.remote.endpoints import find_endpoints
 from vrag_kit.judging import JUDGES
 from vrag_kit.judging.claims_by_rule import RULE
+from vrag_kit.judging.loading import word_of
 from vrag_kit.judging.own_judge import check_scale, check_signed
 from vrag_kit.judging.told_rubric import without_rubric
 from vrag_kit.options import Entry, check_word, read_entry
@@ -124,6 +125,8 @@ def model_refusal(entry: Entry, name: str, how: JsonView) -> str:
         told = {key: how[key] for key in ("decoding", "max_new_tokens") if key in how}
     try:
         if name == "judge":
+            if word_of(entry):
+                return ""
             entry = without_rubric(entry)
         if own_spec(entry) is None:
             spec, options = read_model(entry, **told)
@@ -155,10 +158,10 @@ def judge_refusals(plan: Plan) -> list[str]:
 
 
 def _check_scale(entry: Entry, *, signed: bool) -> None:
-    if entry not in list(JUDGES):
+    if (word := word_of(entry)) is None:
         check_scale(entry, signed=signed)
     elif signed:
-        check_signed(JUDGES[str(entry)]().scale, f"judge {entry!r}")
+        check_signed(JUDGES[word]().scale, f"judge {word!r}")
 
 
 def _check_place(spec: str) -> None:

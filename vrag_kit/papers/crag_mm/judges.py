@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.judging import Judge, TruthRuleJudge, judge_all, load_judge
+from vrag_kit.judging.loading import word_of
 from vrag_kit.options import Entry
 from vrag_kit.papers.crag_mm.abstention import READINGS
 from vrag_kit.papers.crag_mm.rubric import truth_rubric
@@ -38,7 +39,7 @@ def load_truth_judge(
     `VragError` for another reading or form.
     """
     rubric = truth_rubric(abstention=abstention, form=form)
-    if entry == TruthRuleJudge.name:
+    if word_of(entry) == TruthRuleJudge.name:
         return TruthRuleJudge(READINGS[abstention])
     return load_judge(
         entry, answers_dir, rubric=rubric, max_new_tokens=MOST_TOKENS, run_with=run_with
