@@ -7,7 +7,9 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from IPython.core.interactiveshell import InteractiveShell
 from statsmodels.stats.contingency_tables import mcnemar
 from strange_server import StrangeServer
 from typer.testing import CliRunner
@@ -34,6 +37,8 @@ from vrag_kit.analysis import (
     save_answers,
     save_suite_answers,
     summarise,
+    what_differs,
+    with_questions,
     with_stratum,
 )
 from vrag_kit.analysis.one_sided import only_one_side
@@ -41,8 +46,9 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.generation import ask_models, gt_clue, non_clue
-from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.judging import RuleJudge, judge_all, load_judge
 from vrag_kit.papers.mrag_suite import ask_with_prompts
+from vrag_kit.papers.visual_rag import RUBRIC
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.plotting import arms_figure
 from vrag_kit.plotting.save import plain_cells
@@ -496,6 +502,108 @@ def test_judge_all_says_who_judged_and_a_comparison_names_that_judge(
     assert set(judged["judged_by"]) == {"rule"}
     printed = compared(tmp_path / "out", str(figures), "--a", "model=goose", "--b", "model=gander")
     assert "Scored by rule, A and B alike." in printed
+
+
+@contextmanager
+def notebook(*cells: str) -> Iterator[None]:
+    """While the block lasts, a notebook is at work here that has run these cells."""
+    main = sys.modules["__main__"]
+    shell = InteractiveShell.instance()
+    try:
+        for cell in cells:
+            assert shell.run_cell(cell, store_history=True).success
+        yield
+    finally:
+        InteractiveShell.clear_instance()
+        sys.modules["__main__"] = main
+
+
+PARAMETERS = """clue_position = 0  # of the clue
+ks = [1, 5]
+seed = 0
+judge = "rule"
+run_with = {"device": "cpu", "max_new_tokens": 16}
+figures_dir = "here"
+"""
+
+
+def test_which_parameters_of_the_notebooks_differ_is_told_and_only_these(
+    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
+) -> None:
+    """The first as its cell of parameters says, the second as papermill puts it below."""
+    given = ['ks = [1, 5]\nclue_position = -1\nrun_with = {"device": "cpu"}', "import math"]
+    for name, cells in (("a", []), ("b", given)):
+        with notebook(PARAMETERS, *cells, "clue_position * 2", "again = math.pi" if cells else ""):
+            for number in ("03", "04"):
+                save_answers(judged, birds, tmp_path / name, f"{number}_birds", store)
+    printed = compared(tmp_path / "out", str(tmp_path / "a"), str(tmp_path / "b"))
+    page = (tmp_path / "out/compare.html").read_text(encoding="utf-8")
+    rows = pd.read_csv(tmp_path / "out/what_differs.csv", dtype=str)
+    assert rows.to_numpy().tolist() == [
+        ["clue_position", "0", "-1"],
+        ["run_with.max_new_tokens", "16", "–"],
+    ]
+    assert re.search(r"clue_position +0 +-1\n", printed)
+    assert re.search(r"clue_position</th><td>0</td><td>-1</td>", page)
+    alike = compared(tmp_path / "same", str(tmp_path / "a"), str(tmp_path / "a"))
+    assert "what differs" not in alike
+    assert "What differs" not in (tmp_path / "same/compare.html").read_text(encoding="utf-8")
+
+
+def test_a_parameter_that_differs_in_one_experiment_alone_names_it(
+    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
+) -> None:
+    for name, number, seed in (("a", "03", 0), ("a", "04", 0), ("b", "03", 0), ("b", "04", 7)):
+        with notebook(f"seed = {seed}"):
+            save_answers(judged, birds, tmp_path / name, f"{number}_birds", store)
+    table = what_differs(load_answers(tmp_path / "a"), load_answers(tmp_path / "b"))
+    assert table.to_numpy().tolist() == [["seed (04_birds)", "0", "7"]]
+
+
+def test_parameters_that_were_not_kept_are_said_to_be_unknown(figures: Path) -> None:
+    answers = load_answers(figures)
+    chosen = {"choose_a": {"model": "goose"}, "choose_b": {"model": "gander"}}
+    model, unknown = what_differs(answers, answers, **chosen).to_numpy().tolist()
+    assert model == ["model", "goose", "gander"]
+    assert unknown[0] == "parameters of the notebook"
+    assert all(side.startswith("not kept") for side in unknown[1:])
+
+
+def test_the_words_of_both_rubrics_are_told_whole_where_they_differ(
+    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path
+) -> None:
+    """A rubric of a parameter file beside the paper's: the page has both to the last word,
+    the terminal their beginning.
+    """
+    mine = "Question: {question}\nAnswer: {answer}\n" + "How well? " * 30 + "<End> of mine."
+    asked = judged[judged["setting"] == "gt_clue"].query("model == 'goose'")
+    with StrangeServer({"e": ["say Score: 1"]}) as server:
+        entry = {"model": f"judge@{server.url}", "decoding": "greedy"}
+        for name, judge in (("a", {**entry, "rubric": mine}), ("b", entry)):
+            scorer = load_judge(judge, tmp_path, rubric=RUBRIC)
+            scored = judge_all(scorer, birds, asked)
+            save_answers(scored, birds, tmp_path / name, "03_birds", tmp_path)
+    printed = compared(tmp_path / "out", str(tmp_path / "a"), str(tmp_path / "b"))
+    page = (tmp_path / "out/compare.html").read_text(encoding="utf-8")
+    assert mine.replace("<End>", "&lt;End&gt;") in page
+    told = pd.read_csv(tmp_path / "out/what_differs.csv").set_index("what differs")
+    words = told.loc["what the judge is asked"]
+    assert words["A"] == mine
+    assert "Likely Hallucination" in words["B"]
+    assert {"{question}", "{references}", "{answer}"} <= set(re.findall(r"{\w+}", words["B"]))
+    assert "Question: {question} Answer: {answer} How well?" in printed
+    assert "of mine." not in printed
+
+
+def test_what_differs_is_told_in_a_notebook_without_saving(
+    birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
+) -> None:
+    with notebook("clue_position = 0"):
+        save_answers(judged, birds, tmp_path, "03_birds", store)
+    with notebook("clue_position = 1"):
+        now = with_questions(judged, birds, store)
+    table = what_differs(load_answers(tmp_path), now)
+    assert table.to_numpy().tolist() == [["clue_position", "0", "1"]]
 
 
 def test_what_only_one_side_has_is_said(tmp_path: Path) -> None:

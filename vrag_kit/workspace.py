@@ -65,3 +65,14 @@ def shown(place: Path) -> str:
     absolute = place.absolute()
     root = project_root()
     return str(absolute.relative_to(root) if absolute.is_relative_to(root) else place)
+
+
+def named_from_project(part: str) -> str:
+    """A path as it is told to others: from the project, or by its file alone; what is no
+    absolute path stays.
+    """
+    place = Path(part)
+    if not place.is_absolute():
+        return part
+    told = shown(place)
+    return place.name if Path(told).is_absolute() else told

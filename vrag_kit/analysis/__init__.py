@@ -74,10 +74,11 @@ from vrag_kit.analysis.saved_answers import (
     with_questions,
 )
 from vrag_kit.analysis.sentences import differences_in_words
-from vrag_kit.analysis.settings_table import settings_table
+from vrag_kit.analysis.settings_table import settings_table, with_clue_place
 from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
 from vrag_kit.analysis.strata import by_stratum, with_strata, with_stratum
 from vrag_kit.analysis.two_arms import flips, paired_answers
+from vrag_kit.analysis.what_differs import what_differs
 
 __all__ = [
     "ACROSS",
@@ -180,8 +181,10 @@ __all__ = [
     "verdict_agreement",
     "verdict_confusion",
     "verdict_pairs",
+    "what_differs",
     "with_caption",
     "with_claims",
+    "with_clue_place",
     "with_evidence",
     "with_metrics",
     "with_questions",

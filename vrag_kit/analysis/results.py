@@ -14,6 +14,7 @@ from vrag_kit.workspace import path as project_path
 COLUMNS = (
     "model",
     "retriever",
+    "judged_by",
     "setting",
     "baseline",
     "k",
@@ -35,8 +36,8 @@ FIRST = ("folder", "experiment", "source", *COLUMNS, "unit")
 TABLE = ".table.csv"
 """How files end that hold a table as it is shown; they are no results."""
 _NAMES = (
-    *("folder", "experiment", "source", "model", "retriever", "setting", "baseline"),
-    *("metric", "unit"),
+    *("folder", "experiment", "source", "model", "retriever", "judged_by"),
+    *("setting", "baseline", "metric", "unit"),
 )
 _COUNTS = ("k", "m", "draw", "n", "n_failed")
 _NUMBERS = (*_COUNTS, "value", "ci_low", "ci_high")
@@ -48,7 +49,9 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     lies, as in "visual_rag" ("" at the top).
 
     `source` says of which data a row is: a benchmark's name, or "Visual-RAG, as printed";
-    in results of several data sets `dataset` or `benchmark` does. A row that has a
+    in results of several data sets `dataset` or `benchmark` does. `retriever` says who
+    found what was shown, `judged_by` who scored the answers, by the names that runs and
+    judges have in tables; "" where nobody did, and for what is printed. A row that has a
     `baseline` is a difference from it, and its metric is called so ("difference in
     accuracy", in points); without one, `value` is the metric itself, but for claims, whose
     sentence (`says`) tells what is compared.

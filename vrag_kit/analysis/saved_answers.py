@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.analysis.notebook_parameters import notebook_parameters
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_forecast
 from vrag_kit.frames import JUDGED
+from vrag_kit.judging.judge import judge_words
 from vrag_kit.plain import Json
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
@@ -21,6 +23,12 @@ from vrag_kit.workspace import shown
 SUFFIX = ".answers.jsonl.gz"
 NEEDED = ["query_id", "group", "doc_ids", "answer", "status", "score"]
 """The columns of judged answers without which they are not saved."""
+HOW = ("parameters", "judge_words")
+"""Columns of saved answers that are long and mostly the same in all rows: the parameters of
+the notebook that saved them (`notebook_parameters`), and what its judge was asked.
+"""
+_ALIKE = "in all rows"
+"""The one name in the first line of a file: column → what all rows have."""
 
 
 def save_answers(
@@ -33,7 +41,8 @@ def save_answers(
     """Write the table of `judge_all` into `folder`, a notebook's `figures_dir`, as
     <name>.answers.jsonl.gz: a row a line, with the question, what is accepted, which
     pictures in its prompt are relevant, and the store in `answers_dir` where the prompt
-    can be read back. The same answers give the same bytes.
+    can be read back; before them a line with the notebook's parameters and what the judge
+    was asked. The same answers and parameters give the same bytes.
 
     What stands before the column query_id says how a row was asked: who compares
     matches answers by these columns. Raises `VragError` for a table without verdicts,
@@ -59,7 +68,9 @@ def save_suite_answers(
         return
     tables = [with_questions(judged[each], suite[each], answers_dir) for each in judged]
     rows = pd.concat(tables, ignore_index=True)
-    lines = rows.astype(object).where(rows.notna(), None).to_dict("records")
+    alike = {name: rows[name].iloc[0] for name in HOW if rows[name].nunique() == 1}
+    rows = rows.drop(columns=list(alike))
+    lines = [{_ALIKE: alike}, *rows.astype(object).where(rows.notna(), None).to_dict("records")]
     text = "".join(f"{json.dumps(line, ensure_ascii=False, default=str)}\n" for line in lines)
     place = Path(folder) / f"{name}{SUFFIX}"
     try:
@@ -77,8 +88,8 @@ def with_questions(
 ) -> pd.DataFrame:
     """The table of `judge_all` with question, references (what is accepted), relevant
     (where those pictures are that it was shown and that answer the question), and
-    store, where its prompts can be read back. The column benchmark says whose the
-    questions are, whatever corpus they were asked over.
+    store, where its prompts can be read back; and `HOW`. The column benchmark says whose
+    the questions are, whatever corpus they were asked over.
     """
     queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
     shown_to = zip(judged["query_id"], judged["doc_ids"], strict=True)
@@ -88,13 +99,15 @@ def with_questions(
         references=[" | ".join(query.answers) for query in queries],
         relevant=pd.Series([_relevant(benchmark, *row) for row in shown_to], judged.index),
         store=shown(Path(answers_dir) / "answers.sqlite"),
+        parameters=notebook_parameters(),
+        judge_words=judged["judge_key"].map(judge_words) if "judge_key" in judged else "",
     )
 
 
 def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
     """The judged answers that notebooks saved in a folder and below it, or in one file:
-    the columns of `judge_all`, question, references, relevant and store, and before them
-    `experiment`, the file's place ("visual_rag/03_baselines").
+    the columns of `judge_all`, question, references, relevant, store and `HOW`, and before
+    them `experiment`, the file's place ("visual_rag/03_baselines").
 
     `only` takes the files whose place contains it. `place` is looked for here and then
     in the project. Raises `VragError` when there is none, and, with file and line, for
@@ -126,7 +139,9 @@ def _relevant(benchmark: Benchmark, query_id: str, doc_ids: Sequence[str] | None
 
 
 def _table(file: Path, name: str) -> pd.DataFrame:
-    table = pd.DataFrame(list(_rows(file)))
+    rows = list(_rows(file))
+    alike = rows.pop(0)[_ALIKE] if rows and _ALIKE in rows[0] else {}
+    table = pd.DataFrame(rows).assign(**alike)
     if missing := [name for name in NEEDED if name not in table]:
         raise VragError(
             f"{file}: has no column {missing[0]!r}; found {', '.join(table.columns) or 'no row'}."

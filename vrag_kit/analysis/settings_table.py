@@ -35,6 +35,10 @@ SETTING_NAMES = {
 }
 
 
+_PLACES = {0: "first", 1: "second", 2: "third", -2: "last but one", -1: "last"}
+"""What `clue_position` is called; others by their number."""
+
+
 def settings_table(
     results: pd.DataFrame, paper: pd.DataFrame | None = None, *, same_data: bool = False
 ) -> pd.DataFrame:
@@ -135,6 +139,15 @@ def setting_name(setting: str) -> str:
     of one's own by its name, "clue_last" as "clue last".
     """
     return SETTING_NAMES.get(setting, setting.replace("_", " "))
+
+
+def with_clue_place(results: pd.DataFrame, clue_position: int) -> pd.DataFrame:
+    """The table with the column clue_place: where in 1-in-k the clue stood, "first" for
+    0, "last" for −1; "" in other settings.
+    """
+    others = f"number {clue_position + 1}" if clue_position > 0 else f"at {clue_position}"
+    place = _PLACES.get(clue_position, others)
+    return results.assign(clue_place=results["setting"].map({"one_in_k": place}).fillna(""))
 
 
 def _name(row: Row) -> str:

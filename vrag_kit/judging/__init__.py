@@ -21,7 +21,7 @@ from vrag_kit.judging.claims import (
 )
 from vrag_kit.judging.claims_by_model import load_checker, load_extractor, refuse_own_eyes
 from vrag_kit.judging.claims_by_rule import Grammar, RuleChecker, RuleExtractor, Sentences
-from vrag_kit.judging.judge import Judge, judge_all, judge_some
+from vrag_kit.judging.judge import Judge, judge_all, judge_some, judge_words
 from vrag_kit.judging.keypoints import keypoint_coverage
 from vrag_kit.judging.labels import (
     LABELS,
@@ -82,6 +82,7 @@ __all__ = [
     "declines",
     "judge_all",
     "judge_some",
+    "judge_words",
     "keypoint_coverage",
     "label_of_score",
     "labelled",

@@ -30,8 +30,9 @@ _NEARLY_ALL = 0.9
 class Judge(Protocol):
     """Says how right answers are.
 
-    Optional are `shown`, the scale that its scores are brought to (see `judge_all`), and
-    `fingerprint`, a text that changes whenever its verdicts may.
+    Optional are `shown`, the scale that its scores are brought to (see `judge_all`),
+    `fingerprint`, a text that changes whenever its verdicts may, and `words`, what it is
+    asked (`judge_words`).
     """
 
     name: str
@@ -47,6 +48,15 @@ _JUDGED_BY = ["query_id", "status", "answer", "detail"]
 """The columns of answers that tell what becomes of them."""
 SILENCE = {Status.EMPTY: "empty", Status.TRUNCATED: "cut off"}
 """How an answer is marked that the model left empty, or that was cut off."""
+_WORDS: dict[str, str] = {}
+"""judge_key → what that judge is asked, of those that judged in this process."""
+
+
+def judge_words(judge_key: str) -> str:
+    """What the judge of this key was asked in this process (`Rubric.words`); "" of one
+    that is no model, and of one that has judged elsewhere.
+    """
+    return _WORDS.get(judge_key, "")
 
 
 def judge_all(
@@ -118,12 +128,15 @@ def judge_some(
             known = bool(benchmark.queries[row["query_id"]].answers)
             rows.append(_without_verdict(failure, shown if known else None))
     columns = pd.DataFrame(rows, columns=list(_NOTHING), index=answers.index)
+    key = _key(judge, shown)
+    if key:
+        _WORDS[key] = getattr(judge, "words", "")
     return answers.assign(
         **{str(name): column for name, column in columns.items()},
         worst=shown.worst,
         best=shown.best,
         judged_by=judge.name,
-        judge_key=_key(judge, shown),
+        judge_key=key,
     )
 
 

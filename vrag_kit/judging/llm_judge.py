@@ -53,6 +53,7 @@ class LLMJudge:
         self.samples = how.samples
         decoding = sorted(generator.decoding.items())
         self.fingerprint = repr((generator.fingerprint, decoding, rubric.fingerprint))
+        self.words = rubric.words
         self._rubric = rubric
         self._asker = StrictAsker(
             generator=generator,

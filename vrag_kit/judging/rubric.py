@@ -18,6 +18,7 @@ _REASON = " It is called with the reason why a verdict cannot be read."
 DECLINING = ("I don't know", "I do not know.", "I cannot tell.")
 """What one reading takes as no answer, and another may not."""
 _PROBE = Query(query_id="probe", text="What is it?", answers=("this",), group="probe")
+_GAPS = Query(query_id="gaps", text="{question}", answers=("{references}",), group="gaps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,21 @@ class Rubric:
             except VragError:  # one's own, which wants more of a question
                 told.append("")
         return hashlib.sha256(repr(told).encode()).hexdigest()
+
+    @property
+    def words(self) -> str:
+        """What is asked, with {question}, {references} and {answer} where these stand; each
+        message below its role where there are several. "" for one that wants more of a
+        question.
+        """
+        try:
+            prompt = self.asked(_GAPS, "{answer}")
+        except VragError:
+            return ""
+        texts = ["\n".join(p if isinstance(p, str) else "{image}" for p in m.parts) for m in prompt]
+        if len(texts) == 1:
+            return texts[0]
+        return "\n\n".join(f"{m.role}:\n{text}" for m, text in zip(prompt, texts, strict=True))
 
     def asked(self, query: Query, answer: str) -> Prompt:
         """`prompt`, a text as a message; raises `VragError` where it fails, or gives

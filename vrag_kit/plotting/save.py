@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import matplotlib as mpl
 import pandas as pd
@@ -16,7 +18,8 @@ from vrag_kit.analysis.results import COLUMNS
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_forecast
-from vrag_kit.workspace import shown
+from vrag_kit.plotting.made_by import Finder, made_by
+from vrag_kit.workspace import named_from_project, shown
 
 _CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">\s*(.*?)\s*</clipPath>', re.DOTALL)
 _PLACE = re.compile(r"(?<![\d.])[1-9]\d*\.\d{5,6}(?!\d)")
@@ -59,17 +62,6 @@ def _plain(cell: object) -> object:
     return " | ".join(named_from_project(str(part)) for part in cell)
 
 
-def named_from_project(part: str) -> str:
-    """A path as it is told to others: from the project, or by its file alone; what is no
-    absolute path stays.
-    """
-    place = Path(part)
-    if not place.is_absolute():
-        return part
-    told = shown(place)
-    return place.name if Path(told).is_absolute() else told
-
-
 def _named(data: pd.DataFrame) -> pd.DataFrame:
     """The table with what is a difference called one."""
     less = data["baseline"].notna() & (data["baseline"] != "")
@@ -80,9 +72,19 @@ def _named(data: pd.DataFrame) -> pd.DataFrame:
     return data
 
 
-def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFrame) -> None:
+def save_figure(
+    figure: Figure,
+    folder: Path | str,
+    name: str,
+    data: pd.DataFrame,
+    *,
+    judged_by: str = "",
+    found_by: Mapping[str, Finder] = MappingProxyType({}),
+) -> None:
     """Write <name>.png, <name>.svg and <name>.csv into `folder`; the same figure gives
-    the same bytes.
+    the same bytes. `judged_by`, the judge's name, and `found_by`, setting → run or
+    retriever, are columns of the CSV (`made_by`): by these results of several runs are
+    told apart.
 
     Each file is replaced only when its new version is complete. Raises `VragError` when
     the folder cannot be written. In a forecast nothing is drawn and written, since it is
@@ -99,7 +101,9 @@ def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFram
         )
     drawn = _steady(drawing.getvalue())
     lines = "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
-    csv = tidy(data).to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    csv = tidy(made_by(data, judged_by, found_by)).to_csv(
+        index=False, float_format="%.6g", lineterminator="\n"
+    )
     try:
         for suffix, content in (
             (".png", picture.getvalue()),
@@ -112,7 +116,7 @@ def save_figure(figure: Figure, folder: Path | str, name: str, data: pd.DataFram
             f"{folder / name}: the figure cannot be saved ({error.strerror}). Choose another"
             " `figures_dir`, or free space; older figures are kept."
         ) from error
-    print(f"saved {name}.png, .svg and .csv in {folder.name}/", flush=True)
+    print(f"saved {name}.png, .svg and .csv in {shown(folder)}/", flush=True)
 
 
 def _steady(svg: str) -> str:

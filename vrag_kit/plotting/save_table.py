@@ -12,6 +12,7 @@ from vrag_kit.errors import VragError, short
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_forecast
 from vrag_kit.plotting.latex import as_latex
+from vrag_kit.workspace import shown as from_project
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -49,4 +50,4 @@ def save_table(
             f"{folder / name}: the table cannot be saved ({error.strerror}). Choose another"
             " folder, or free space."
         ) from error
-    print(f"saved {name}{TABLE} and .tex in {folder.name}/", flush=True)
+    print(f"saved {name}{TABLE} and .tex in {from_project(folder)}/", flush=True)

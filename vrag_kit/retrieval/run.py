@@ -26,6 +26,8 @@ from vrag_kit.types import Query
 
 Qrels = Mapping[str, Mapping[str, int]]
 RUN_COLUMNS = ["query_id", "doc_id", "rank", "score"]
+NAME = "retriever"
+"""In a run's `attrs`: whose it is, as tables of several call it."""
 
 
 def make_run(rows: Iterable[tuple[str, str, float]] | pd.DataFrame) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from vrag_kit.analysis import (
     in_percent,
     load_answers,
     paired_answers,
+    what_differs,
 )
 from vrag_kit.analysis.arm_differences import OTHERWISE
 from vrag_kit.analysis.one_sided import only_one_side
@@ -28,9 +29,9 @@ from vrag_kit.analysis.two_arms import judges_differ, side_name
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.plotting.latex import TOO_WIDE, as_latex
-from vrag_kit.plotting.save import named_from_project, plain_cells, tidy
+from vrag_kit.plotting.save import plain_cells, tidy
 from vrag_kit.widgets.flips import flip_cards
-from vrag_kit.workspace import shown
+from vrag_kit.workspace import named_from_project, shown
 
 DIRECTIONS: dict[Hashable, str] = {"gained": "higher in B", "lost": "higher in A"}
 """What the page calls the two directions."""
@@ -79,6 +80,10 @@ class Sides:
         """`only_one_side` of these, as the sides choose."""
         return only_one_side(a, b, **self._choices())
 
+    def differing(self, a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
+        """`what_differs` of these, as the sides choose."""
+        return what_differs(a, b, **self._choices())
+
     def _choices(self) -> dict[str, dict[str, str]]:
         return {"choose_a": _choice(self.choose_a), "choose_b": _choice(self.choose_b)}
 
@@ -108,25 +113,33 @@ class Compared:
     """The differences, as the page has them."""
     left_out: list[str]
     """What only one side has, a line a side."""
+    differs: pd.DataFrame
+    """What is not the same on both sides (`what_differs`), texts whole."""
     judges: str
     """Who scored the answers, in a sentence; "" where that was not saved."""
 
 
 def compare_runs(sides: Sides, to: Path, *, most: int = 100) -> Compared:
     """Write into the folder `to`: compare.html, the differences as compare.csv and
-    compare.tex, and flips.csv with every answer whose score differs, without absolute
-    paths; returns the table of the page, and what is said above it. The page shows the
-    first `most` of either direction and each stratum with their pictures. Raises
-    `VragError` as `Sides.pairs` does, and when it cannot be written.
+    compare.tex, what_differs.csv, and flips.csv with every answer whose score differs,
+    without absolute paths; returns the tables of the page, and what is said above them.
+    The page shows the first `most` of either direction and each stratum with their
+    pictures. Raises `VragError` as `Sides.pairs` does, and when it cannot be written.
     """
     a, b = sides.answers()
     pairs = sides.paired(a, b)
     differences = in_percent(arm_differences(pairs))
     flipped = flips(pairs)
-    found = Compared(arm_table(differences, pairs), sides.left_out(a, b), _judges(differences))
+    found = Compared(
+        table=arm_table(differences, pairs),
+        left_out=sides.left_out(a, b),
+        differs=sides.differing(a, b),
+        judges=_judges(differences),
+    )
     try:
         write_file(to / "compare.csv", tidy(differences).to_csv(index=False, lineterminator="\n"))
         write_file(to / "compare.tex", _latex(found.table))
+        write_file(to / "what_differs.csv", found.differs.to_csv(index=False, lineterminator="\n"))
         write_file(to / "flips.csv", _told(flipped).to_csv(index=False, lineterminator="\n"))
         write_file(to / "compare.html", _page(found, differences, pairs, flipped, most))
     except OSError as error:
@@ -214,6 +227,7 @@ def _page(
         columns=list(table.columns),
         texts=texts,
         rows=table.to_numpy().tolist(),
+        differs=found.differs.to_numpy().tolist(),
         apart="stratum" in table,
         as_a_says=bool(judges_differ(pairs).any()),
         by_interval=table["p"].str.endswith("(t)").any(),

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+_ROOM = 60
+"""Letters of a cell that the terminal shows of what differs."""
+
 
 def compare(
     a: Annotated[
@@ -33,7 +36,7 @@ def compare(
 ) -> None:
     """Two runs, or two arms of one: what changed, in which direction, with the pictures
     of each prompt; whether it is a difference, and which one could have been seen.
-    Writes compare.html, compare.csv, compare.tex and flips.csv.
+    Writes compare.html, compare.csv, compare.tex, what_differs.csv and flips.csv.
     """
     from vrag_kit.runner.comparing import Sides, compare_runs
 
@@ -42,6 +45,8 @@ def compare(
     there = to or Path("runs/compare") / sides.folder()
     found = compare_runs(sides, there)
     print(found.table.to_string(index=False))
+    if len(found.differs):
+        print(found.differs.map(_in_a_line).to_string(index=False))
     for line in found.left_out:
         print(f"not compared, {line}")
     if found.judges:
@@ -50,6 +55,12 @@ def compare(
         same = "no answer of B scores otherwise than A's"
         print(f"{same}, of those compared" if found.left_out else f"{same}: are both the same?")
     print(f"the page is {there / 'compare.html'}")
+
+
+def _in_a_line(text: str) -> str:
+    """A text as a line of the terminal has room for it; the page has all of it."""
+    line = " ".join(text.split())
+    return line if len(line) <= _ROOM else f"{line[: _ROOM - 1]}…"
 
 
 def metrics(
