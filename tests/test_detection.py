@@ -98,6 +98,15 @@ def test_a_rate_without_doubt_leaves_no_interval() -> None:
     assert table.loc["hit_rate", "ci_low"] < 1  # the rate's own is exact
 
 
+def test_groups_that_are_alike_leave_none_either() -> None:
+    """Half of either sort decline in each: every resample has the same d′, 0."""
+    rows = [(f"q{i}", i % 2 > 0, float(i % 4 > 1), 1.0) for i in range(24)]
+    alike = judged(rows).assign(group=[f"g{i // 4}" for i in range(24)])
+    table = detection(alike, by=["model"]).set_index("metric")
+    assert table.loc["d_prime", "value"] == 0
+    assert table.loc[["d_prime", "criterion"], ["ci_low", "ci_high"]].isna().all(axis=None)
+
+
 def test_few_groups_leave_no_interval_either() -> None:
     rows = [(f"q{i % 4}", i % 3 > 0, float(i % 5 > 2), 1.0) for i in range(40)]
     table = detection(judged(rows), by=["model"]).set_index("metric")

@@ -63,6 +63,7 @@ def test_a_run_stands_for_a_retriever_under_its_files_name(
 ) -> None:
     runs = found(str(file), tmp_path, k=2)
     assert list(runs) == ["my.bm25"]
+    assert runs["my.bm25"].attrs["retriever"] == "my.bm25"  # as results say who found
     rows = [tuple(row) for row in runs["my.bm25"][["query_id", "doc_id", "rank"]].to_numpy()]
     assert rows == [("q1", "a", 1), ("q1", "b", 2), ("q2", "c", 1), ("q2", "a", 2)]
     assert capsys.readouterr().out == "run my.bm25: 2 queries, 2 documents each\n"
@@ -87,6 +88,7 @@ def test_runs_and_encoders_stand_in_one_list(file: Path, tmp_path: Path) -> None
         guide, ["field-guide-clip-32", str(file)], k=3, cache_dir=tmp_path / "embeddings"
     )
     assert list(runs) == ["field-guide-clip-32", "my.bm25"]
+    assert [run.attrs["retriever"] for run in runs.values()] == list(runs)
     assert set(score_runs(guide, runs, cutoffs=(1,))["retriever"]) > set(runs)
     again = {"model": str(file), "name": "field-guide-clip-32"}
     with pytest.raises(VragError, match="two retrievers are named 'field-guide-clip-32'"):

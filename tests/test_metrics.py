@@ -22,6 +22,7 @@ from vrag_kit.plotting import retriever_figure
 from vrag_kit.retrieval import (
     CUTOFFS,
     METRICS,
+    PERFECT,
     evaluate,
     make_run,
     mean_metrics,
@@ -219,9 +220,34 @@ def test_the_random_reference_refuses_graded_labels() -> None:
 def test_scores_carry_the_group_of_their_query(guide: Benchmark) -> None:
     scores = score_runs(guide, {"perfect": perfect_run(guide.qrels)})
     assert list(scores["group"]) == [guide.queries[name].group for name in scores["query_id"]]
-    columns = ["retriever", "query_id", "group", "metric", "k", "value", "worst", "best"]
+    columns = ["retriever", "query_id", "group", "metric", "k", "value", "worst", "best", "most"]
     assert list(scores.columns) == columns
     assert scores["value"].between(scores["worst"], scores["best"]).all()  # hits are counted, to k
+    counts = scores.query("metric == 'hit_count' and k == 20")
+    clues = {name: len(guide.relevant(name)) for name in guide.queries}
+    assert list(counts["most"]) == [min(20, clues[name]) for name in counts["query_id"]]
+    assert (scores.query("metric != 'hit_count'")["most"] == 1).all()
+
+
+def test_the_interval_of_a_count_ends_at_what_there_is_to_count(guide: Benchmark) -> None:
+    """All clues are found but one: among 30 pictures there is room for more than there are."""
+    whole = perfect_run(guide.qrels, 30)
+    run = whole.drop(index=whole.index[0])
+    run["rank"] = run.groupby("query_id").cumcount() + 1
+    scores = score_runs(guide, {"nearly": run}, cutoffs=(1, 30))
+    means = summarise(scores, ["retriever", "metric", "k"]).set_index(["retriever", "metric", "k"])
+    there_are = np.mean([min(30, len(guide.relevant(name))) for name in guide.queries])
+    assert there_are < 30
+    found = means.loc["nearly", "hit_count", 30]
+    assert found["value"] == pytest.approx(there_are - 1 / len(guide.queries))
+    assert found["ci_low"] < found["value"] < found["ci_high"] <= there_are
+    perfect = means.loc[PERFECT, "hit_count", 30]
+    assert perfect["ci_high"] == pytest.approx(perfect["value"]) == pytest.approx(there_are)
+    # of one picture there is one hit or none, as of a share
+    numbers = ["value", "ci_low", "ci_high", "n"]
+    assert list(means.loc["nearly", "hit_count", 1][numbers]) == pytest.approx(
+        list(means.loc["nearly", "hit", 1][numbers])
+    )
 
 
 def test_a_shallow_run_counts_what_it_found_and_a_query_without_results_counts_as_nothing(
@@ -277,7 +303,7 @@ def test_cut_offs_end_with_the_shallowest_query_and_say_so(
     table = retrieval_beside_printed(results, small).loc[("theirs", "ndcg_visual_rag")]
     assert set(table.dropna()) <= {"–", ""}, table  # no value, and no interval around one
     figure = retriever_figure(results, printed_retrieval(), small)
-    titles = [axis.get_title() for axis in figure.axes]
+    titles = [axis.get_title().replace("\n", " ") for axis in figure.axes]
     assert "nDCG (ideal: best order of those found), n = 0 to 2" in titles
     none = "no ndcg_visual_rag for theirs: it is 12 deep, and its ideal needs 30"
     assert capsys.readouterr().out.splitlines()[1] == none

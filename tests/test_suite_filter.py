@@ -254,6 +254,23 @@ def test_where_all_scores_are_equal_there_is_no_interval_of_no_width() -> None:
     assert np.isnan([row["ci_low"], row["ci_high"]]).all()
 
 
+def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_changes_nothing() -> (
+    None
+):
+    """Of each of two groups the right question is dropped and the wrong one kept: every
+    resample says −50 points.
+    """
+    asked = benchmark(*map(question, "abcd"))
+    scores = {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}
+    answered = judged({"one": scores}).assign(group=["g", "g", "h", "h"])
+    book = judged({"one": scores})
+    for told, value, known in ((book, -0.5, False), (book.assign(score=0.0), 0.0, True)):
+        found = filter_controls(answered, filter_without(asked, told, ANY), draws=5)
+        row = found.set_index("control").loc["the filter"]
+        assert row["value"] == value
+        assert row[["ci_low", "ci_high"]].notna().all() == known
+
+
 def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> None:
     asked = benchmark(*map(question, "abc"))
     book = judged({"one": {"a": 1.0, "b": 0.0, "c": 0.0}, "two": {"a": 0.0, "b": 1.0, "c": 0.0}})

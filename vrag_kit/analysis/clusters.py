@@ -78,6 +78,11 @@ class ClusterMean:
     as far off as unseen clusters at an end of the scale allow: with p of them, that
     none shows among so many has the probability (1 − p)^clusters. At the ends this is
     the exact binomial interval of Clopper & Pearson (1934), Biometrika 26(4).
+
+    The two rules do not meet away from the ends. Where all clusters are alike nothing
+    tells how far they vary, and the interval is what so many may leave unseen, wide; where
+    one differs by a little, they are taken to vary by as little, and it is narrow. So an
+    interval that is wide beside a mean without any spread says that spread is unknown.
     """
 
     value: float

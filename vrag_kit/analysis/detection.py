@@ -18,6 +18,8 @@ from vrag_kit.types import Benchmark
 LEVEL = 0.95
 FEWEST = 5
 """Groups with trials of either sort, below which resamples are too much alike to tell."""
+_TINY = 1e-12
+"""Resamples that differ by less agree."""
 _NEEDED = ["query_id", "group", "score", "abstained"]
 
 
@@ -60,8 +62,9 @@ def detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int = 0) -> pd.D
     its verdicts say so, one without a word does not. metric: hit_rate and
     false_alarm_rate in [0, 1] with intervals as `estimate` gives them, d_prime and
     criterion of their counts (`d_prime`) with percentile bootstrap intervals, whole
-    groups drawn 4,000 times. They have none (NaN) where a rate is 0 or 1, of which all
-    resamples agree, and where fewer than five groups have answers of either sort. n
+    groups drawn 4,000 times. They have none (NaN) where a rate is 0 or 1 or all groups
+    are alike, of which all resamples agree, and where fewer than five groups have answers
+    of either sort. n
     counts answers, of the rate or of both; n_failed those without a verdict, which are
     left out.
     """
@@ -161,7 +164,8 @@ def _interval(
     drawn = np.concatenate(draws)
     drawn = drawn[np.isfinite(drawn).all(axis=1)]  # a resample may lack one of the two
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return low, high
+    varies = np.ptp(drawn, axis=0) > _TINY
+    return np.where(varies, low, np.nan), np.where(varies, high, np.nan)
 
 
 def _detected(counts: np.ndarray) -> np.ndarray:

@@ -86,7 +86,11 @@ def summarise(
 
     `per_query` has the columns value and group (the cluster), and worst and best where
     the values are on another scale than [0, 1], which may differ from row to row of the
-    result. The order of first appearance is kept.
+    result. Where a column most says how much each query allows, and that is less than
+    best for some, as of relevant documents that are fewer than k, the mean of a plain
+    summary is what is reached of it: the interval is that of the share of most, queries
+    weighed by it, times the mean of most, which it cannot exceed. The order of first
+    appearance is kept.
     """
     VALUES.check(per_query, ["group", "value"], "summarise")
     rows = []
@@ -96,9 +100,21 @@ def summarise(
     return pd.DataFrame(rows, columns=[*by, "value", "ci_low", "ci_high", "n", "n_failed"])
 
 
+def _of_most(known: pd.DataFrame, n_failed: int) -> Estimate:
+    """The mean of values between 0 and the most that each query allows."""
+    values, most = known["value"].to_numpy(float), known["most"].to_numpy(float)
+    share = cluster_mean(values / most, known["group"], SHARES, most)
+    low, high = share.interval()
+    there_is = float(most.mean())
+    return Estimate(float(values.mean()), there_is * low, there_is * high, len(known), n_failed)
+
+
 def _estimate(part: pd.DataFrame, mix: Mix | None) -> Estimate:
     """The mean of the rows, plain or mixed."""
     scale = scale_of(part)
+    known = part[part["value"].notna()]
+    if mix is None and "most" in part and (known["most"] < known["best"]).any():
+        return _of_most(known, len(part) - len(known))
     if mix is None:
         return estimate(part["value"].to_numpy(), part["group"], scale=scale)
     n_failed = int(part["value"].isna().sum())

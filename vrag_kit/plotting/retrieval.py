@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from vrag_kit.frames import RESULTS
-from vrag_kit.plotting.marks import apart
+from vrag_kit.plotting.marks import apart, fitted
 from vrag_kit.plotting.style import (
     CLUE,
     DARK,
@@ -65,7 +65,11 @@ def retriever_figure(
         count = metric == "hit_count"
         shown = results[results["metric"] == metric]
         title = METRIC_NAMES.get(metric, metric)
-        axis.set(title=title if shown.empty or fewest == most else f"{title}, n = {_span(shown)}")
+        if not shown.empty and fewest < most:
+            whole = f"{title}, n = {_span(shown)}"
+            fits = fitted(whole, _WIDE) == whole
+            title = whole if fits else f"{fitted(title, _WIDE)},\nn = {_span(shown)}"
+        axis.set(title=title)
         axis.set(xlabel="images retrieved, k")
         axis.set(ylabel="clue images found" if count else "share (%)")
         axis.set_ylim(bottom=0, top=None if count else 103)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from vrag_kit.depths import cut_to, held
@@ -24,7 +25,7 @@ from vrag_kit.retrieval.metrics import BY_DEPTH, CUTOFFS, DEPTH, METRICS, evalua
 from vrag_kit.retrieval.own_encoder import EncoderClass, OwnEncoder
 from vrag_kit.retrieval.own_metric import RetrievalMetric
 from vrag_kit.retrieval.reference import any_order, perfect_run, random_reference
-from vrag_kit.retrieval.run import write_qrels, write_run
+from vrag_kit.retrieval.run import NAME, write_qrels, write_run
 from vrag_kit.retrieval.search import FlatRetriever
 from vrag_kit.retrieval.searches import read_search, search_key, write_search
 from vrag_kit.tally import note
@@ -41,8 +42,8 @@ def search_all(
     cache_dir: Path | str,
     device: str = "cpu",
 ) -> dict[str, pd.DataFrame]:
-    """One run of at most k documents a query for each retriever, by name; embeddings
-    and finished searches are kept in `cache_dir`.
+    """One run of at most k documents a query for each retriever, by name, which stands in
+    its `attrs` too; embeddings and finished searches are kept in `cache_dir`.
 
     `retrievers` are what `load_encoder` takes, objects (`EncoderClass`), or TREC run
     files, which were searched elsewhere and are read as they are (`given_run`); one
@@ -67,6 +68,8 @@ def search_all(
             runs[encoder.name] = _search(benchmark, encoder, k, cache_dir)
             del encoder
             _free_memory()
+    for name, run in runs.items():
+        run.attrs[NAME] = name
     return runs
 
 
@@ -179,7 +182,9 @@ def score_runs(
     metrics: Sequence[str | RetrievalMetric] = (),
 ) -> pd.DataFrame:
     """Every metric of every query and retriever: columns retriever, query_id, group,
-    metric, k, value, and worst and best, the ends of the metric's scale.
+    metric, k, value, worst and best, the ends of the metric's scale, and most, the largest
+    value that the query allows: of hit_count its relevant documents, where these are fewer
+    than k.
 
     The retrievers come first, then "random order" (its exact expectation) and "perfect
     order". A query for which a retriever found nothing counts as `evaluate` says: 0
@@ -212,8 +217,13 @@ def score_runs(
     scores = pd.concat(named, ignore_index=True)
     scores["group"] = scores["query_id"].map(benchmark.groups)
     scores["worst"] = 0.0
-    scores["best"] = scores["k"].where(scores["metric"] == "hit_count", 1).astype(float)
-    return scores[["retriever", "query_id", "group", "metric", "k", "value", "worst", "best"]]
+    counts = scores["metric"] == "hit_count"
+    scores["best"] = scores["k"].where(counts, 1).astype(float)
+    relevant = {query_id: len(benchmark.relevant(query_id)) for query_id in benchmark.queries}
+    clues = scores["query_id"].map(relevant).clip(lower=1)
+    scores["most"] = scores["best"].where(~counts, np.minimum(scores["best"], clues))
+    ends = ["worst", "best", "most"]
+    return scores[["retriever", "query_id", "group", "metric", "k", "value", *ends]]
 
 
 def _within(

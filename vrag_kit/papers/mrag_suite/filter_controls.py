@@ -23,6 +23,8 @@ AT_RANDOM = "a random drop of as many"
 DRAWS = 200
 """Random drops."""
 _RESAMPLES = 2000
+_TINY = 1e-12
+"""Resamples that differ by less agree."""
 Decide = Callable[[frozenset[str]], pd.DataFrame | None]
 """Models that must not take part → the decisions (`filter_decisions`) of the others; None
 where there are too few others to decide.
@@ -65,13 +67,14 @@ def filter_controls(
 
     `judged` are the answers to all questions in one arm. With a decided filter the
     interval is a percentile bootstrap over groups of the mean over kept less that over
-    all questions; NaN for one group, and where all scores are equal, of which resampling
-    would pretend to be sure. Of the random drop, of as many questions of each
-    domain as the filter drops, value is the mean over `draws` drops, near 0 by
-    construction, and the interval holds 95 % of them: what a drop of this size does by
-    chance. Questions without a score count in n_failed and in no mean. Where too few
-    others are left to decide, value is NaN and n is 0. Raises `VragError` when nothing
-    is kept, all models together are too few, or a model was asked in several arms.
+    all questions; NaN for one group, and where all resamples agree, as of equal scores or
+    of groups alike: they would pretend to be sure; 0 to 0 where nothing is dropped. Of
+    the random drop, of as many questions of each domain as the filter drops, value is the
+    mean over `draws` drops, near 0 by construction, and the interval holds 95 % of them:
+    what a drop of this size does by chance. Questions without a score count in n_failed
+    and in no mean. Where too few others are left to decide, value is NaN and n is 0.
+    Raises `VragError` when nothing is kept, all models together are too few, or a model
+    was asked in several arms.
     """
     values = per_query(judged, by=["model"])
     arms = judged.groupby("model")[["setting", "k"]].nunique().max(axis=1)
@@ -123,7 +126,8 @@ def _change(known: pd.DataFrame, stays: np.ndarray, seed: int) -> tuple[float, f
     totals = np.concatenate(drawn)
     totals = totals[totals[:, 1] > 0]
     changes = totals[:, 0] / totals[:, 1] - totals[:, 2] / totals[:, 3]
-    if len(names) == 1 or not np.ptp(values):
+    sure = not stays.all() and np.ptp(changes) < _TINY
+    if len(names) == 1 or not np.ptp(values) or sure:
         return value, np.nan, np.nan, int(stays.sum())
     low, high = np.quantile(changes, [0.025, 0.975])
     return float(value), float(low), float(high), int(stays.sum())
