@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import differences_in_words, differences_table, interval_cells
-from vrag_kit.analysis.cells import interval_cell, interval_end
+from vrag_kit.analysis.cells import interval_cell, interval_end, p_cell
 from vrag_kit.errors import VragError
 
 
@@ -83,3 +83,12 @@ def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> 
     assert "difference in points" in differences_table(claims[:0])
     with pytest.raises(VragError, match="found the units percent and images, expected one"):
         differences_table(claims.assign(unit=["percent", "percent", "images"]))
+
+
+def test_an_exact_p_reads_the_same_wherever_it_was_summed() -> None:
+    """1/8 is half way between 0.12 and 0.13, and a sum of halves may miss it by a digit."""
+    summed = sum([0.1, 0.2, 0.3]) - 0.475
+    assert summed != 0.125
+    assert {p_cell(p) for p in (0.125, summed, float(np.nextafter(0.125, 0)))} == {"0.13"}
+    words = [p_cell(p) for p in (1.0, 0.996, 0.375, 0.0625, 0.0001, 0.00009, 0.0499, 0.05)]
+    assert words == ["1", "1", "0.38", "0.063", "0.0001", "< 0.0001", "0.0499", "0.05"]

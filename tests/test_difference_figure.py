@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.transforms import Bbox
 
 from vrag_kit.plotting import differences_figure, levels_figure
 
@@ -81,3 +83,38 @@ def test_means_without_a_number_stand_above_their_names_with_chance_across() -> 
     assert [text.get_text() for text in axis.get_xticklabels()] == ["A", "B"]
     drawn = [float(line.get_ydata()[0]) for line in axis.lines if len(line.get_ydata())]
     assert sorted(drawn) == [20.0, 25.0, 30.0]
+
+
+def test_the_legend_sets_like_beside_like_and_the_numbers_of_two_panels_stand_apart() -> None:
+    """Two models, two marks and the ticks of others; with many models in as many columns as
+    fit, each kind still begins a column of its own.
+    """
+    panels = {"gt_rag": "GT", "swapped_rag": "another's"}
+    for many in (1, 2, 30):
+        tables = []
+        for number in range(many):
+            for kind in ("own picture", "another's"):
+                table = differences().assign(model=f"model-{number}", picture=kind)
+                tables.append(table.assign(ci_low=-60.0, ci_high=60.0))
+        both = pd.concat(tables, ignore_index=True)
+        told = {"others": differences(), "others_are": "theirs", "marks": "picture"}
+        figure = differences_figure(both, panels, lines=LINES, **told)
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        texts = {text.get_text(): text.get_window_extent() for text in legend.get_texts()}
+        own, other, theirs = (texts[name] for name in ("own picture", "another's", "theirs"))
+        models = [box for name, box in texts.items() if name.startswith("model")]
+        assert max(box.x1 for box in models) < own.x0  # none stands below a model
+        assert min(own.x1, other.x1) < theirs.x0
+        assert len(texts) == many + 3 + (" " in texts)
+        assert legend.get_window_extent().width < figure.get_window_extent().width
+        left, right = (shown_ticks(axis) for axis in figure.axes)
+        gap = min(box.x0 for box in right) - max(box.x1 for box in left)
+        assert gap > 15  # pixels: a letter's width and more
+
+
+def shown_ticks(axis: Axes) -> list[Bbox]:
+    """Where the numbers below an axis stand."""
+    low, high = axis.get_xlim()
+    texts = [text for text in axis.get_xticklabels() if low <= text.get_position()[0] <= high]
+    return [text.get_window_extent() for text in texts]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
+from vrag_kit.analysis import with_clue_place
 from vrag_kit.analysis.error_budget import DOUBT, PARTS
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
@@ -43,6 +44,7 @@ from vrag_kit.plotting import (
     gcue_figure,
     retriever_figure,
     save_figure,
+    save_table,
     side_by_side,
     variants_figure,
 )
@@ -78,6 +80,19 @@ def test_a_figure_is_saved_as_png_svg_and_csv_with_columns_in_the_papers_order(
         encoding="utf-8"
     ) == "unit,retriever,k,value,n\npercent,r,1,0.123457,5\n"
     assert (tmp_path / "new" / "02_x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_is_saved_says_in_which_folder_of_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("notebooks", "params"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    for folder in ("runs/mine/figures", "runs/yours/figures"):
+        save_figure(*(simple()[0], tmp_path / folder, "02_x", simple()[1]))
+        assert f"saved 02_x.png, .svg and .csv in {folder}/" in capsys.readouterr().out
+        save_table(simple()[1], tmp_path / folder, "02_x")
+        assert f"in {folder}/" in capsys.readouterr().out
 
 
 def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -170,9 +185,22 @@ def test_a_panel_whose_n_is_its_own_says_so(guide: Benchmark) -> None:
     mine["n"] = [3 + at % 5 for at in range(len(mine))]
     figure = retriever_figure(pd.concat([kits, mine]), paper, guide)
     assert "mean over n = 3 to 9 queries" in figure.get_suptitle()
-    titles = [axis.get_title() for axis in figure.axes]
+    titles = [axis.get_title().replace("\n", " ") for axis in figure.axes]
     assert "mine, n = 3 to 7" in titles
     assert sum(title.endswith(", n = 9") for title in titles) == 4  # those of the paper
+
+
+def test_no_title_is_wider_than_its_panel_where_runs_are_shallow(guide: Benchmark) -> None:
+    """Then each panel's title says its n: the longest takes two lines."""
+    paper = printed_retrieval()
+    ours = paper.assign(retriever="x", n=[12 + 69 * (at % 2) for at in range(len(paper))])
+    figure = retriever_figure(ours, paper, guide)
+    figure.draw_without_rendering()
+    titled = [axis for axis in figure.axes if axis.get_title()]
+    assert len(titled) == 5  # the standard nDCG is none of the paper's, and has none
+    for axis in titled[:3] + titled[4:]:
+        assert "n = 12 to 81" in axis.get_title().replace("\n", " ")
+        assert axis.title.get_window_extent().width < axis.get_window_extent().width
 
 
 def test_at_one_cut_off_alone_the_reference_orders_are_still_seen(guide: Benchmark) -> None:
@@ -254,6 +282,21 @@ def test_the_accuracy_figure_shows_baselines_at_the_side_then_top_k_then_one_in_
         assert not {value for _, value in drawn(axis)} & {gpt["zero_shot", 0], gpt["gt_clue", 1]}
     assert len({axis.get_ylim() for axis in (beside, top_k, one_in_k)}) == 1
     assert [line for line in beside.lines if line.get_linestyle() != "None"] == []
+
+
+def test_where_the_clue_stood_is_in_the_title_of_1_in_k_unless_it_stood_first() -> None:
+    paper = printed(published("visual_rag", table=3))
+    for position, ending in (
+        (0, "1-in-k"),
+        (-1, "1-in-k, clue last"),
+        (3, "1-in-k, clue number 4"),
+    ):
+        ours = with_clue_place(paper, position)
+        axes = accuracy_figure({"ours": ours, "as printed": paper}).axes
+        titles = [" ".join(axis.get_title().split()) for axis in axes]
+        assert [title for title in titles if title.startswith("ours")][-1].endswith(ending)
+        assert [title for title in titles if title.startswith("as")][-1].endswith(": 1-in-k")
+        assert sum("clue" in title for title in titles) == (position != 0)
 
 
 def hollow(axis: plt.Axes) -> list[tuple[float, ...]]:

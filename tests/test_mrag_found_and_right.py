@@ -98,7 +98,7 @@ def test_hits_and_accuracies_meet_by_retriever_and_scenario_and_are_drawn() -> N
         "recall@5 (%), n = 9",
         "hit@5 (%), n = 1353",
     ]
-    assert "r = 0.95 [-0.10, 1.00], 4 retrievers, p = 0.12" in figure.axes[2].get_title()
+    assert "r = 0.95 [-0.10, 1.00], 4 retrievers, p = 0.13" in figure.axes[2].get_title()
 
 
 def test_found_says_whether_ground_truth_was_shown() -> None:

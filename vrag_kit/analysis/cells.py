@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
 import pandas as pd
 
@@ -97,10 +98,21 @@ def differences_table(claims: pd.DataFrame) -> pd.DataFrame:
 
 
 def p_cell(p: float) -> str:
-    """Two digits of p; "< 0.0001" below that, "–" where there is none."""
+    """Two digits of p, or as many as tell it from 0.05; "< 0.0001" below that, "–" where
+    there is none. Half a digit is rounded up, so that an exact p reads the same wherever
+    it was summed: 1/8, and what differs from it by less than a billionth, as 0.13.
+    """
     if math.isnan(p):
         return NOTHING
+    if p < 1e-4:
+        return "< 0.0001"
     digits = 2
-    while float(f"{p:.{digits}g}") == LEVEL and abs(p - LEVEL) > 1e-9:
+    while float(_half_up(p, digits)) == LEVEL and abs(p - LEVEL) > 1e-9:
         digits += 1
-    return "< 0.0001" if p < 1e-4 else f"{p:.{digits}g}"
+    return _half_up(p, digits)
+
+
+def _half_up(p: float, digits: int) -> str:
+    exact = Decimal(f"{p:.9g}")
+    last = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    return f"{float(exact.quantize(last, ROUND_HALF_UP)):.{digits}g}"

@@ -139,9 +139,10 @@ def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
     in percent): what is shown without retrieval at the side, then top-k and 1-in-k over
     k, or the one that there is; all on one y axis.
 
-    Other settings, as one's own, stand behind these where they have several k, and else
-    at the side. Bars are 95 % intervals where there are any. Points are hollow where
-    answers failed (`draw_means`).
+    The title of 1-in-k says where the clue stands, unless that is first
+    (`with_clue_place`). Other settings, as one's own, stand behind these where they have
+    several k, and else at the side. Bars are 95 % intervals where there are any. Points
+    are hollow where answers failed (`draw_means`).
     """
     tables = list(sources.values())
     found = set(pd.concat(tables)["setting"])
@@ -166,15 +167,22 @@ def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
         row[0].set(title="baselines", ylabel=f"{metric} (%)")
         for axis, (setting, (label, shown)) in zip(row[1:-1], panels.items(), strict=True):
             _over_k(axis, table, setting)
-            axis.set(
-                title=fitted(f"{panel_title(title, table)}: {label}", _PANEL - 1), xlabel=shown
-            )
+            told = f"{panel_title(title, table)}: {label}{_clue_place(table, setting)}"
+            axis.set(title=fitted(told, _PANEL - 1), xlabel=shown)
         for axis in row[:-1]:
             axis.tick_params(labelleft=True)
         legend_beside(row[-1], table)
     axes[0][0].set_ylim(percent_limits(tables))
     figure.supxlabel(note(tables), fontsize=9)
     return figure
+
+
+def _clue_place(table: pd.DataFrame, setting: str) -> str:
+    """Where the clue of a setting stands, of `with_clue_place`; "" where that is as usual."""
+    if "clue_place" not in table:
+        return ""
+    places = table.loc[table["setting"] == setting, "clue_place"].unique()
+    return "".join(f", clue {place}" for place in places if place not in ("", "first"))
 
 
 def _over_k(axis: Axes, table: pd.DataFrame, setting: str) -> None:

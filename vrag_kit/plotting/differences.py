@@ -12,9 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import apart
+from vrag_kit.plotting.marks import apart, legend_columns
 from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
 
+_BETWEEN = 0.1
+"""The room between panels, in widths of a panel: two numbers of ticks do not touch."""
 _MARKS = ("o", "s", "^", "D")
 """Of the values of the column `marks`, in order."""
 
@@ -63,9 +65,11 @@ def differences_figure(
         axis.set_xlabel(_difference(differences))
         axis.grid(axis="y", visible=False)
     _name_lines(axes, names)
-    figure.legend(
-        handles=_handles(colors, kinds, others_are), loc="outside upper center", ncols=3, fontsize=9
+    handles, columns = _side_by_side(
+        _handles(colors, kinds, others_are), legend_columns(size[0], 8)
     )
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns, fontsize=9)
+    figure.set_layout_engine("constrained", wspace=_BETWEEN)
     figure.supxlabel("Bars: 95 % intervals. Hollow: some answers failed.", fontsize=9)
     return figure
 
@@ -110,16 +114,32 @@ def _name_lines(axes: Sequence[Axes], names: list[tuple[str, ...]]) -> None:
                 axis.axhline(place - 0.5, color=".6", linewidth=1)
 
 
-def _handles(colors: Mapping[str, str], kinds: Sequence[str], others_are: str) -> list[Line2D]:
-    handles = [
+def _handles(
+    colors: Mapping[str, str], kinds: Sequence[str], others_are: str
+) -> list[list[Line2D]]:
+    """What the legend explains, like beside like: models, marks, the ticks of others."""
+    models = [
         Line2D([], [], color=color, linewidth=4, label=model) for model, color in colors.items()
     ]
-    if len(kinds) > 1:
-        handles += [
-            Line2D([], [], color=DARK, linestyle="", marker=marker, label=kind)
-            for marker, kind in zip(cycle(_MARKS), kinds, strict=False)
-        ]
-    if others_are:
-        tick = Line2D([], [], color=GREY, linestyle="", marker="|", markersize=11, label=others_are)
-        handles.append(tick)
-    return handles
+    marks = [
+        Line2D([], [], color=DARK, linestyle="", marker=marker, label=kind)
+        for marker, kind in zip(cycle(_MARKS), kinds, strict=False)
+    ]
+    tick = Line2D([], [], color=GREY, linestyle="", marker="|", markersize=11, label=others_are)
+    return [models, marks if len(kinds) > 1 else [], [tick] if others_are else []]
+
+
+def _side_by_side(groups: Sequence[list[Line2D]], most: int) -> tuple[list[Line2D], int]:
+    """The handles of a legend, which is filled column by column, and its columns, `most` at
+    most: each group begins a column of its own, in as few lines as these allow.
+    """
+    groups = [group for group in groups if group]
+    most = max(most, len(groups))
+    lines = 1
+    while sum(-(-len(group) // lines) for group in groups) > most:
+        lines += 1
+    handles: list[Line2D] = []
+    for group in groups:
+        nothing = [Line2D([], [], linestyle="", label=" ") for _ in range(-len(group) % lines)]
+        handles += [*group, *nothing]
+    return handles, len(handles) // lines

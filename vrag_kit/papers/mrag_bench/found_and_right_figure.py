@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from vrag_kit.analysis.cells import p_cell
 from vrag_kit.papers.mrag_bench.found_and_right import how_they_go_together
 from vrag_kit.papers.mrag_bench.results import OVERALL
 from vrag_kit.plotting.style import colors_of, new_figure
@@ -65,4 +66,4 @@ def _in_words(table: pd.DataFrame) -> str:
     if pd.notna(row["ci_low"]):
         told += f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
     told += f", {int(row['n'])} retrievers"
-    return told + (f", p = {row['p']:.2g}" if pd.notna(row["p"]) else "")
+    return told + (f", p = {p_cell(row['p'])}" if pd.notna(row["p"]) else "")
