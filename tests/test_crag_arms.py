@@ -61,6 +61,10 @@ def test_each_arm_searches_and_is_told_what_it_should(
     server: StrangeServer, talks: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arms = Arms(images=listed("image", *ENTRIES), web=listed("text", *PAGES))
+    images, web = arms.images.name, arms.web.name
+    assert arms.found_by == {"mm_llm": "", "task_1": images} | dict.fromkeys(
+        ["task_2", "task_3"], f"{images} + {web}"
+    )
     which = ["mm_llm", "task_1", "task_2", "task_3"]
     table = ask(server, talks, arms, which, tmp_path)
     last = table[table["query_id"] == "a-1"].set_index("setting")

@@ -170,3 +170,26 @@ def test_whoever_shows_several_images_lets_their_number_be_chosen() -> None:
         assert "TOP_K" not in code
         if re.search(r"\b(?:top_k|one_in_k|one_in_k_easy)\(", code) and "ks=[10]" not in code:
             assert "ks" in own, path
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_what_a_figure_shows_of_the_paper_is_in_the_csv_beside_it(path: Path) -> None:
+    """Told apart by the source, or in a column `paper` beside ours."""
+    for cell in code_cells(path):
+        code = cell.source
+        drawn = re.search(r"others_are|printed_is|modes_figure", code)
+        if "save_figure(" in code and drawn and "import" not in code:
+            assert re.search(r'as printed": printed\b', code), code
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_saved_means_of_judged_answers_say_whose_judge_it_was(path: Path) -> None:
+    """But for the tour, which saves what was found, 51, which judges pages, and 43, where
+    each data set's own metric, which is named, is the judge.
+    """
+    code = "\n".join(cell.source for cell in code_cells(path))
+    judges = re.search(r"load_(?:truth_)?judge\(", code)
+    if judges and path.stem[:2] not in ("00", "51", "43", "60"):
+        assert "judged_by" in code
+    if "search_one(" in code and "save_answers(" in code:
+        assert "found_by" in code

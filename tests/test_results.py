@@ -84,6 +84,44 @@ def test_what_save_figure_writes_is_what_load_results_reads(tmp_path: Path) -> N
         )  # six digits are written
 
 
+def test_results_of_two_judges_and_two_retrievers_are_told_apart(tmp_path: Path) -> None:
+    """Who found counts where something was found, and is no matter of what is printed."""
+    settings_ = ["zero_shot", "top_k", "top_k"]
+    sources = ["Guide", "Guide", "Visual-RAG, as printed"]
+    means = pd.DataFrame({"source": sources, "model": "m", "setting": settings_, "k": [0, 5, 5]})
+    means = means.assign(metric="accuracy", value=[1.0, 2.0, 3.0], unit="percent")
+    gains = means[1:2].assign(setting="one_in_k", baseline="top_k")
+    table = pd.concat([means, gains], ignore_index=True)
+    for name, judge, retriever in (("a", "rule", "clip"), ("b", "o4-mini", "bge")):
+        run = pd.DataFrame()
+        run.attrs["retriever"] = retriever
+        made = {"judged_by": judge, "found_by": {"top_k": run}}
+        save_figure(Figure(), tmp_path / name, "04_x", table, **made)
+    rows = load_results(tmp_path).query("source == 'Guide'")
+    told = rows[["folder", "setting", "judged_by", "retriever"]].to_numpy().tolist()
+    assert told == [
+        ["a", "zero_shot", "rule", ""],
+        ["a", "top_k", "rule", "clip"],
+        ["a", "one_in_k", "rule", "clip"],
+        ["b", "zero_shot", "o4-mini", ""],
+        ["b", "top_k", "o4-mini", "bge"],
+        ["b", "one_in_k", "o4-mini", "bge"],
+    ]
+    printed = load_results(tmp_path).query("source != 'Guide'")
+    assert set(printed["judged_by"]) == set(printed["retriever"]) == {""}
+
+
+def test_a_retriever_that_is_told_row_by_row_stays_and_one_for_all_rows_has_no_setting(
+    tmp_path: Path,
+) -> None:
+    rows = pd.DataFrame({"k": [1, 5], "value": [1.0, 2.0], "metric": "recall"})
+    save_figure(Figure(), tmp_path, "01_all", rows, found_by={"": "images + bm25"})
+    own = rows.assign(retriever=["clip", "bge"])
+    save_figure(Figure(), tmp_path, "02_own", own, found_by={"": "images + bm25"})
+    results = load_results(tmp_path)
+    assert list(results["retriever"]) == ["images + bm25", "images + bm25", "clip", "bge"]
+
+
 def test_rows_and_columns_are_those_of_the_files_that_the_demo_left() -> None:
     left = [file for file in (ROOT / "figures").rglob("*.csv") if ".table" not in file.suffixes]
     files = {file.stem: pd.read_csv(file) for file in left}

@@ -51,6 +51,8 @@ class Answered:
     """The arm that is measured; gCUE needs others beside it."""
     k: int | None = None
     """Of the arm, and of the company in gCUE; None where the setting has but one."""
+    retriever: str = ""
+    """Who found what the arm shows."""
     stop: StopRule | None = None
     """What ends a conversation; None where nothing does."""
     checked: pd.DataFrame | None = None
@@ -217,8 +219,8 @@ ACROSS: Mapping[str, Metric] = {
 
 
 def across(answered: Sequence[Answered], metrics: Mapping[str, Metric] = ACROSS) -> pd.DataFrame:
-    """Every metric of every row: benchmark, model, setting, metric, value, ci_low,
-    ci_high, n, counted, n_failed, unit, reason.
+    """Every metric of every row: benchmark, model, retriever, judged_by, setting, metric,
+    value, ci_low, ci_high, n, counted, n_failed, unit, reason.
 
     Shares are in percent; gCUE is a ratio. A cell has a value, with n and a 95 %
     interval over groups, or a reason. Raises `VragError` where a row's arm was not
@@ -227,7 +229,9 @@ def across(answered: Sequence[Answered], metrics: Mapping[str, Metric] = ACROSS)
     rows = []
     for each in answered:
         arm = each.arm
-        named = {"benchmark": each.name, "model": arm["model"].iloc[0], "setting": each.setting}
+        named = {"benchmark": each.name, "model": arm["model"].iloc[0], "retriever": each.retriever}
+        judges = list(arm["judged_by"].unique()) if "judged_by" in arm else []
+        named |= {"judged_by": " | ".join(judges), "setting": each.setting}
         for name, metric in metrics.items():
             rows.append({**named, "metric": name, **asdict(metric(each))})
     table = pd.DataFrame(rows)

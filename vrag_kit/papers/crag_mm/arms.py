@@ -78,6 +78,18 @@ class Arms:
                 ' rewrite to "none" or "given".'
             )
 
+    @property
+    def found_by(self) -> dict[str, str]:
+        """Arm → the names of the searches that it asks, "field-guide-worn + bm25", of those
+        that there are.
+        """
+        there = {"image": self.images, "web": self.web}
+        searched = {arm: [there[each] for each in kinds] for arm, kinds in ARMS.items()}
+        return {
+            arm: " + ".join(service.name for service in services if service is not None)
+            for arm, services in searched.items()
+        }
+
     def contexts(self, benchmark: Benchmark, arms: Sequence[str]) -> list[Context]:
         """A context a query and arm, whose documents `find` adds at its turn.
 

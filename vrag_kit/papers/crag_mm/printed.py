@@ -34,7 +34,8 @@ def printed_main(split: str, *, found: bool = False) -> pd.DataFrame:
 
 def printed_gains(split: str, baselines: Sequence[str] = ("mm_llm",)) -> pd.DataFrame:
     """Differences of the means of `printed_main` to each of `baselines`, in points: model,
-    setting, metric, baseline, value; without intervals, which printed means do not allow.
+    setting, metric, baseline, value, unit ("percent": of the means that are compared);
+    without intervals, which printed means do not allow.
     """
     table = printed_main(split)
     tables = []
@@ -44,7 +45,8 @@ def printed_gains(split: str, baselines: Sequence[str] = ("mm_llm",)) -> pd.Data
         pairs = pairs[pairs["setting"] != baseline]
         value = (pairs["value"] - pairs["value_start"]).round(2)
         tables.append(pairs.assign(baseline=baseline, value=value))
-    return pd.concat(tables, ignore_index=True).drop(columns="value_start")
+    gains = pd.concat(tables, ignore_index=True).drop(columns="value_start")
+    return gains.assign(unit="percent")
 
 
 def printed_systems(split: str) -> pd.DataFrame:

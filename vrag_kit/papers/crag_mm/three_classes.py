@@ -42,8 +42,8 @@ def three_classes(labelled: pd.DataFrame) -> pd.DataFrame:
 
 
 def printed_classes() -> pd.DataFrame:
-    """Table 7, the paper's judge against people, in percent: label, metric, value."""
-    return published("crag_mm", 7)[["label", "metric", "value"]]
+    """Table 7, the paper's judge against people, in percent: label, metric, value, unit."""
+    return published("crag_mm", 7)[["label", "metric", "value"]].assign(unit="percent")
 
 
 def _share(labelled: pd.DataFrame, hit: pd.Series, among: pd.Series, *, twice: bool) -> Estimate:

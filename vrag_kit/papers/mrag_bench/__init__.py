@@ -99,6 +99,7 @@ from vrag_kit.papers.mrag_bench.text_settings import (
     gt_image_and_text,
     gt_text,
     printed_text_or_image,
+    printed_text_or_image_gains,
     retrieved_text,
 )
 from vrag_kit.papers.mrag_bench.turned import one_of_each, turned
@@ -172,6 +173,7 @@ __all__ = [
     "printed_people",
     "printed_range",
     "printed_text_or_image",
+    "printed_text_or_image_gains",
     "read_choice",
     "readers_compared",
     "readers_figure",

@@ -154,14 +154,25 @@ def printed_main() -> pd.DataFrame:
 
 def printed_gains() -> pd.DataFrame:
     """The gains of the paper's 14 models in the columns of `gains_by_scenario`: model,
-    level, setting, scenario, value, in points.
+    level, setting, scenario, baseline, metric, value, unit ("percent": of the accuracies
+    that are compared), in points.
     """
     table = printed_main()
     models = table["model_group"].isin(["open_source", "proprietary"])
-    gains = table[models & (table["setting"] != "no_rag")]
-    levels = gains["scenario"].eq(OVERALL).map({True: OVERALL, False: "scenario"})
-    named = gains.assign(level=levels, value=gains["gain"])
-    return named[["model", "level", "setting", "scenario", "value"]]
+    table = table[models].assign(
+        level=table["scenario"].where(table["scenario"] == OVERALL, "scenario")
+    )
+    return gains_as_ours(table)
+
+
+def gains_as_ours(printed: pd.DataFrame) -> pd.DataFrame:
+    """The column gain of printed accuracies in the columns of `printed_gains`, without the
+    rows of what it is over, "no_rag".
+    """
+    gains = printed[printed["setting"] != "no_rag"]
+    named = gains.assign(value=gains["gain"], baseline="no_rag", metric="accuracy", unit="percent")
+    first = ["model", "level", "setting", "scenario"]
+    return named[[*first, "baseline", "metric", "value", "unit"]]
 
 
 def printed_range(column: str = "value") -> pd.DataFrame:

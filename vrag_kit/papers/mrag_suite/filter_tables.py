@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.percent import in_percent
+from vrag_kit.analysis.strata import ALL
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.papers.mrag_suite.difficulty_filter import FilterRules, keep_rates
 from vrag_kit.papers.mrag_suite.filter_controls import FILTERED, filter_controls, filter_without
@@ -79,9 +80,10 @@ def kept_shares(decisions: pd.DataFrame) -> pd.DataFrame:
 
 def printed_change() -> pd.DataFrame:
     """Filtered less full as printed (Table 2), in points: dataset, model, setting (the
-    filter, as in `filter_controls`), value; of other models, and of filters whose lists
-    are not public.
+    filter, as in `filter_controls`), baseline, metric, value, unit; of other models, and
+    of filters whose lists are not public.
     """
     wide = printed_accuracy().pivot(index=["dataset", "model"], columns="split", values="value")
     value = (wide["filtered"] - wide["full"]).rename("value").reset_index()
-    return value.assign(setting=FILTERED, n=np.nan)
+    of_what = {"setting": FILTERED, "baseline": ALL, "metric": "accuracy", "unit": "percent"}
+    return value.assign(**of_what, n=np.nan)

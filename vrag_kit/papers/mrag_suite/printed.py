@@ -59,9 +59,9 @@ def printed_accuracy(table: int = 2) -> pd.DataFrame:
 
 def printed_modes() -> pd.DataFrame:
     """Table 5, EM/Accuracy in percent: dataset, model, setting (of `MODES`), metric,
-    value.
+    value, unit.
     """
-    return _named(5)
+    return _named(5).assign(unit="percent")
 
 
 def printed_claims(*tables: int) -> pd.DataFrame:
