@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -41,6 +42,7 @@ from vrag_kit.generation import (
     Reply,
     Round,
     ask_all,
+    ask_models,
     ask_prompts,
     gt_clue,
     m_in_k,
@@ -48,7 +50,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.keys import AnswerKeys, Picture, answer_key, asked_text, stored_prompt
 from vrag_kit.papers.visual_rag.wording import WORDING
-from vrag_kit.types import Answer, Failure, Message, Status
+from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
 
 @pytest.fixture
@@ -540,6 +542,68 @@ def test_a_picture_that_was_replaced_is_hashed_again(tmp_path: Path) -> None:
         before = store.pictures([ImageFile(path)])
         Image.new("RGB", (4, 5)).save(path)
         assert store.pictures([ImageFile(path)]) != before == {str(path): before[str(path)]}
+
+
+class Says:
+    """A model of one's own; what it does before its first answer may be told."""
+
+    batched = True
+
+    def __init__(self, name: str, first: Callable[[], None] = lambda: None) -> None:
+        self.name = self.fingerprint = name
+        self.first = first
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
+        self.first()
+        return ["Answer: red"] * len(prompts)
+
+
+def test_a_further_model_looks_at_each_picture_once_and_not_at_each_prompt(
+    questions: Path, tmp_path: Path
+) -> None:
+    looks: Counter[str] = Counter()
+
+    class Watched(ImageFile):
+        __slots__ = ()
+
+        @property
+        def where(self) -> str:
+            looks[self._name] += 1
+            return str(self.path)
+
+    benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
+    corpus = {
+        name: replace(each, image=Watched(questions / name))
+        for name, each in benchmark.corpus.items()
+    }
+    benchmark = replace(benchmark, corpus=corpus)
+    contexts = gt_clue(benchmark) + m_in_k(benchmark, ms=[1], k=2)
+    models = [Says(f"model {number}") for number in range(3)]
+
+    def looked(models: Sequence[Says]) -> Counter[str]:
+        looks.clear()
+        ask_models(models, benchmark, contexts, tmp_path, wording=WORDING)
+        return looks.copy()
+
+    looked(models)
+    one, all_three = looked(models[:1]), looked(models)
+    assert set(one) == {Path(name).name for each in contexts for name in each.doc_ids}
+    # two further models: what it is called, and whether it has changed
+    assert all_three - one == Counter(dict.fromkeys(one, 2 * 2))
+
+
+def test_a_picture_that_changes_before_the_next_model_is_asked_as_it_is_then(
+    questions: Path, tmp_path: Path
+) -> None:
+    benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
+    contexts = gt_clue(benchmark, draws=1)
+    clue = questions / contexts[0].doc_ids[0]
+    models = [Says("a", lambda: Image.new("RGB", (3, 4), "red").save(clue)), Says("b")]
+    table = ask_models(models, benchmark, contexts, tmp_path, wording=WORDING)
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
+        (now,) = store.pictures([ImageFile(clue)]).values()
+        asked = [str(store.prompt(name)) for name in table["answer_id"]]
+    assert [now.pixels in each for each in asked] == (table["model"] == "b").tolist()
 
 
 def test_what_was_asked_can_be_read_back(questions: Path, tmp_path: Path) -> None:

@@ -7,17 +7,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
 from itertools import islice
+from typing import Any
 
+from vrag_kit.collector import uncollected
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.awaited import check_awaited
 from vrag_kit.generation.batching import Owned, batches
-from vrag_kit.generation.generator import Generator, Reply, all_images
-from vrag_kit.generation.keys import AnswerKeys, Picture, asked_text, stored_prompt
+from vrag_kit.generation.generator import Generator, Reply
+from vrag_kit.generation.keys import AnswerKeys, Picture, stored_prompt
 from vrag_kit.generation.own_answerer import OwnAnswerer, by_other_code
+from vrag_kit.generation.questions import Questions
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.generation.spending import Purse, check_forecast
 from vrag_kit.progress import Progress
@@ -33,7 +35,7 @@ _SAY_AGAIN = 30.0
 
 def ask_prompts(
     generator: Generator,
-    prompts: Sequence[Prompt],
+    prompts: Sequence[Prompt] | Questions,
     store: AnswerStore,
     *,
     owners: Sequence[str] | None = None,
@@ -42,7 +44,8 @@ def ask_prompts(
 ) -> list[Answer]:
     """The answer to each prompt, in order; equal prompts share one.
 
-    `owners` (a query id each) say which prompts share pictures. A question that another
+    `Questions` are prompts that other models are asked, too. `owners` (a query id each) say
+    which prompts share pictures. A question that another
     process is asking is waited for. Before the first call the forecast is printed, for
     `this` round and those of further samples; afterwards how many answers came from the
     store, are new, and failed. Raises `VragError` when the forecast or the cost passes
@@ -51,12 +54,14 @@ def ask_prompts(
     """
     how, this = how or Asking(), this or Round()
     began = time.monotonic()
-    pictures = store.pictures(all_images(prompts))
+    questions = prompts if isinstance(prompts, Questions) else Questions(prompts)
+    pictures = store.pictures(questions.images)
     keys = AnswerKeys(generator.fingerprint, generator.decoding, this.sample)
-    answer_ids = keys.of(asked_text(each, pictures) for each in prompts)
-    owned = zip(owners or [""] * len(prompts), prompts, strict=True)
-    asked = dict(zip(answer_ids, owned, strict=True))
-    answers = store.read(list(asked))
+    with uncollected():
+        answer_ids = keys.of(questions.texts(pictures))
+        owned = zip(owners or [""] * len(answer_ids), questions.prompts, strict=True)
+        asked = dict(zip(answer_ids, owned, strict=True))
+        answers = store.read(list(asked))
     again = store.failures(asked) if how.retry_failures else {}
     again = {each: when for each, when in again.items() if not _stands(answers[each], this)}
     todo = {each: Owned(*asked[each]) for each in asked if each not in answers or each in again}
@@ -64,7 +69,8 @@ def ask_prompts(
     if todo:
         new = _Asker(generator, store, todo, again, pictures, this).ask_all(how.batch_size)
         answers |= store.read(list(todo))
-    answers = {answer_id: _read(answer, this) for answer_id, answer in answers.items()}
+    with uncollected():
+        answers = {answer_id: _read(answer, this) for answer_id, answer in answers.items()}
     _report(
         this,
         f"{this} of {generator.name}: {len(asked) - len(todo):,} from the store, {new:,} new,"
@@ -256,7 +262,9 @@ def _read(answer: Answer, this: Round) -> Answer:
         failure = Failure(Status.UNREADABLE, str(fields["unreadable"]))
     if failure is None and fields.get("answer") == "":
         failure = Failure(Status.EMPTY, "no answer in its words")
-    return replace(answer, fields=fields, failure=failure)
+    rest: dict[str, Any] = {"sent": answer.sent, "tokens": answer.tokens, "sample": answer.sample}
+    name, words = answer.answer_id, answer.raw
+    return Answer(answer_id=name, raw=words, fields=fields, failure=failure, **rest)
 
 
 def _stands(answer: Answer, this: Round) -> bool:
@@ -269,7 +277,7 @@ def _report(this: Round, counts: str, answers: Sequence[Answer], seconds: float)
     with an example, and how many are without "Answer:".
     """
     failures = [answer.failure for answer in answers if answer.failure]
-    failed = sum(not _stands(answer, this) for answer in answers)
+    failed = sum(not _stands(answer, this) for answer in answers if answer.failure)
     silent = len(failures) - failed
     bad = f", {silent:,} empty or cut off" if silent else ""
     print(f"{counts}{bad}, {failed:,} failed; {seconds:.0f} s", flush=True)

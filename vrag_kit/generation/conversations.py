@@ -45,22 +45,22 @@ def turn_by_turn(
     Raises `VragError`, before anything is asked, for a turn without an earlier one, for
     one that is there twice, and where a reference is to be told that is hidden.
     """
-    _check_whole(benchmark, contexts)
+    threads = [thread_of(benchmark, context) for context in contexts]
+    _check_whole(benchmark, contexts, threads)
     if history == "reference":
         _check_told(benchmark, contexts)
     going = _Going(history)
     places: dict[int, list[int]] = defaultdict(list)
-    for place, context in enumerate(contexts):
-        query, thread = benchmark.queries[context.query_id], thread_of(benchmark, context)
-        places[query.turn if thread else 0].append(place)
-        going.last[thread] = max(query.turn, going.last.get(thread, 0))
+    for place, (context, thread) in enumerate(zip(contexts, threads, strict=True)):
+        turn = benchmark.queries[context.query_id].turn if thread else 0
+        places[turn].append(place)
+        going.last[thread] = max(turn, going.last.get(thread, 0))
     answers: dict[int, Answer] = {}
     for turn in sorted(places):
-        threads = {place: thread_of(benchmark, contexts[place]) for place in places[turn]}
-        for place, thread in threads.items():
-            if thread in going.ended:
+        for place in places[turn]:
+            if (thread := threads[place]) in going.ended:
                 answers[place] = going.ended[thread]
-        asked = [place for place in threads if place not in answers]
+        asked = [place for place in places[turn] if place not in answers]
         histories = [going.said.get(threads[place], ()) for place in asked]
         found = ask([contexts[place] for place in asked], histories) if asked else []
         for place, answer in zip(asked, found, strict=True):
@@ -139,13 +139,14 @@ _FAILED = _not_asked(Status.EARLIER_TURN, "its call failed, so that this turn wa
 _STOPPED = _not_asked(Status.STOPPED, "the conversation was over before this turn")
 
 
-def _check_whole(benchmark: Benchmark, contexts: Sequence[Context]) -> None:
+def _check_whole(
+    benchmark: Benchmark, contexts: Sequence[Context], threads: Sequence[Thread | None]
+) -> None:
     """Raise `VragError` for a turn without all that come before it, and for one that is
     there twice.
     """
     present: dict[Thread, dict[int, str]] = defaultdict(dict)
-    for context in contexts:
-        thread = thread_of(benchmark, context)
+    for context, thread in zip(contexts, threads, strict=True):
         if thread is None:
             continue
         turn = benchmark.queries[context.query_id].turn

@@ -42,27 +42,27 @@ class AnswerKeys:
     decoding: JsonView
     sample: int
 
-    def of(self, asked: Iterable[str]) -> list[str]:
+    def of(self, asked: Iterable[bytes]) -> list[str]:
         """The ids of the answers to prompts, as `asked_text` has them: each a hash of the
         model's fingerprint, every part of the prompt in order (pictures by their
         pixels), the decoding and the sample.
         """
-        before = f"[{_JSON.encode(self.fingerprint)}, "
-        behind = f", {_JSON.encode(dict(self.decoding))}, {_JSON.encode(self.sample)}]"
-        return [hashlib.sha256(f"{before}{text}{behind}".encode()).hexdigest() for text in asked]
+        before = f"[{_JSON.encode(self.fingerprint)}, ".encode()
+        behind = f", {_JSON.encode(dict(self.decoding))}, {_JSON.encode(self.sample)}]".encode()
+        return [hashlib.sha256(before + text + behind).hexdigest() for text in asked]
 
 
 def answer_key(fingerprint: str, prompt: StoredPrompt, decoding: JsonView, sample: int) -> str:
     """The id of one answer, from its prompt as it is stored; see `AnswerKeys`."""
     asked = [{"role": each["role"], "parts": _determining(each["parts"])} for each in prompt]
-    return AnswerKeys(fingerprint, decoding, sample).of([_JSON.encode(asked)])[0]
+    return AnswerKeys(fingerprint, decoding, sample).of([_JSON.encode(asked).encode()])[0]
 
 
-def asked_text(prompt: Prompt, pictures: Mapping[str, Picture]) -> str:
-    """The JSON of what determines the answer in a prompt; `pictures` has each of its
+def asked_text(prompt: Prompt, pictures: Mapping[str, Picture]) -> bytes:
+    """The JSON, in UTF-8, of what determines the answer in a prompt; `pictures` has each of its
     images by `where`. Names of files are not in it: the same pixels are the same question.
     """
-    return f"[{', '.join(_asked_message(message, pictures) for message in prompt)}]"
+    return f"[{', '.join(_asked_message(message, pictures) for message in prompt)}]".encode()
 
 
 def _asked_message(message: Message, pictures: Mapping[str, Picture]) -> str:

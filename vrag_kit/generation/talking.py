@@ -7,19 +7,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
+from vrag_kit.collector import uncollected
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN, Same, once
+from vrag_kit.forecast import STAND_IN, Same, current_forecast, once
+from vrag_kit.generation.alike import Alike
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.conversations import History, Thread, thread_of, turn_by_turn
 from vrag_kit.generation.generator import Generator
+from vrag_kit.generation.questions import Questions
 from vrag_kit.generation.rendering import Rendered, rendered
 from vrag_kit.generation.talk import Found, Talk
-from vrag_kit.types import Answer, Benchmark, Context, DocId, Prompt
+from vrag_kit.types import Answer, Benchmark, Context, DocId
 
 COLUMNS = (
     "benchmark",
@@ -58,6 +62,7 @@ as long.
 
 _Known = tuple[Found, tuple[DocId, ...]]
 """What was found for a turn, and the documents that its prompt shows."""
+_NOTHING: _Known = (Found(), ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +70,16 @@ class Inquiry:
     """One model, what it is asked about and how, and where its answers are kept."""
 
     generator: Generator
-    benchmark: Benchmark
+    alike: Alike
+    """What other models share that are asked the same: of this benchmark, so worded."""
     store: AnswerStore
     talk: Talk
     how: Asking
-    worded: dict[Context, Rendered] = field(default_factory=dict)
-    """Prompts that several models are asked: each is worded once."""
+
+    @property
+    def benchmark(self) -> Benchmark:
+        """What is asked about."""
+        return self.alike.benchmark
 
     def table(self, contexts: Sequence[Context]) -> pd.DataFrame:
         """One row a context and sample with the columns of `ask_all`, and those of
@@ -82,15 +91,14 @@ class Inquiry:
                 f"{generator.name}: {how.samples} samples are asked for, but it decodes greedily,"
                 " so that they would be copies. Set samples to 1, or another `decoding`."
             )
-        rows: list[tuple[object, ...]] = []
+        tables = []
         for sample in range(how.samples):
             turns = _Turns(self, sample)
             over = None if self.talk.stop is None else turns.over
             history = self.talk.history
             answers = turn_by_turn(self.benchmark, contexts, turns.ask, history=history, over=over)
-            pairs = zip(contexts, answers, strict=True)
-            rows += [turns.row(context, answer) for context, answer in pairs]
-        table = _framed(rows)
+            tables.append(turns.table(contexts, answers))
+        table = pd.concat(tables, ignore_index=True)
         if count := int(table["passed_over"].sum()):
             print(
                 f"{generator.name}: {count:,} times a document was found that has nothing to show;"
@@ -114,7 +122,7 @@ class _Turns:
         """Search for some turns, and ask at once those for which nothing failed; what an
         earlier notebook of a forecast has asked is known.
         """
-        if self.inquiry.talk.search is not None or any(histories):
+        if current_forecast() is None or not self._alone(histories):
             return self._ask(contexts, histories)
         before, wording = self._before(), self.inquiry.talk.wording
         keys = [(context, wording.template_of(context).name) for context in contexts]
@@ -138,11 +146,15 @@ class _Turns:
     def _ask(self, contexts: Sequence[Context], histories: Sequence[History]) -> list[Answer]:
         found = self._searched(contexts, histories)
         turns = zip(contexts, found, histories, strict=True)
-        worded = [None if each[1].failure else self._worded(*each) for each in turns]
+        with uncollected():
+            worded = [None if each[1].failure else self._worded(*each) for each in turns]
         for context, each, made in zip(contexts, found, worded, strict=True):
             self.known[context] = each, made.doc_ids if made else ()
+        prompts = [made.prompt for made in worded if made]
+        alone = self._alone(histories)
+        questions = self.inquiry.alike.questions(prompts) if alone else Questions(prompts)
         pairs = zip(contexts, worded, strict=True)
-        said = iter(self._asked([(context, made.prompt) for context, made in pairs if made]))
+        said = iter(self._asked([context.query_id for context, made in pairs if made], questions))
         return [
             next(said) if made else _unsearched(each)
             for each, made in zip(found, worded, strict=True)
@@ -155,10 +167,7 @@ class _Turns:
         stop = self.inquiry.talk.stop
         if stop is None or not contexts:
             return [False] * len(contexts)
-        rows = [
-            self.row(context, answer) for context, answer in zip(contexts, answers, strict=True)
-        ]
-        scores = stop.score(_framed(rows))
+        scores = stop.score(self.table(contexts, answers))
         ends = []
         for context, answer, score in zip(contexts, answers, scores, strict=True):
             thread = thread_of(self.inquiry.benchmark, context)
@@ -167,23 +176,34 @@ class _Turns:
             ends.append(stop.rule(self.scores[thread]) is not None)
         return ends
 
-    def row(self, context: Context, answer: Answer) -> tuple[object, ...]:
-        """The cells of one context: `COLUMNS` and `TALK_COLUMNS`."""
-        inquiry = self.inquiry
-        query = inquiry.benchmark.queries[context.query_id]
-        found, shown = self.known.get(context, (Found(), ()))
-        template = inquiry.talk.wording.template_of(context).name
-        words = answer.fields.get("answer", "") if answer.status.is_answer else None
-        said = (words, answer.status.value, answer.detail, answer.answer_id)
-        arm = (context.setting, context.k, context.m, context.draw, self.sample)
-        what = (context.query_id, query.group, shown, template)
-        cut = inquiry.talk.cut
-        limit = (cut.tokens, cut.tokenizer) if cut else (None, "")
-        enough = cut is not None and bool(answer.fields.get("enough"))
-        place = (query.conversation_id or query.query_id, query.turn, inquiry.talk.history)
-        search = (found.searched, found.rewriting, found.passed_over)
-        talk = (*place, *search, *limit, enough)
-        return (inquiry.benchmark.name, inquiry.generator.name, *arm, *what, *said, *talk)
+    @uncollected()
+    def table(self, contexts: Sequence[Context], answers: Sequence[Answer]) -> pd.DataFrame:
+        """One row a context: `COLUMNS` and `TALK_COLUMNS`."""
+        inquiry, cut = self.inquiry, self.inquiry.talk.cut
+        known = [self.known.get(context, _NOTHING) for context in contexts]
+        own: dict[str, Any] = {  # Any: cells
+            "benchmark": inquiry.benchmark.name,
+            "model": inquiry.generator.name,
+            "sample": self.sample,
+            "doc_ids": [shown for _, shown in known],
+            "answer": [_words(each) for each in answers],
+            "status": [each.status.value for each in answers],
+            "detail": [each.detail for each in answers],
+            "answer_id": [each.answer_id for each in answers],
+            "history": inquiry.talk.history,
+            "searched": [found.searched for found, _ in known],
+            "rewriting": [found.rewriting for found, _ in known],
+            "passed_over": [found.passed_over for found, _ in known],
+            "answer_tokens": cut.tokens if cut else pd.NA,
+            "answer_tokenizer": cut.tokenizer if cut else "",
+            "enough": [bool(cut and each.fields.get("enough")) for each in answers],
+        }
+        table = inquiry.alike.arms(contexts).assign(**own)
+        return table[[*COLUMNS, *TALK_COLUMNS]].astype({"answer_tokens": "Int64"})
+
+    def _alone(self, histories: Sequence[History]) -> bool:
+        """Whether prompts depend on their contexts alone."""
+        return self.inquiry.talk.search is None and not any(histories)
 
     def _searched(
         self, contexts: Sequence[Context], histories: Sequence[History]
@@ -196,22 +216,18 @@ class _Turns:
 
     def _worded(self, context: Context, found: Found, history: History) -> Rendered:
         """The prompt of a context, and the documents that it shows."""
-        worded = self.inquiry.worded
-        alike = self.inquiry.talk.search is None and not history  # for all models
-        if alike and (before := worded.get(context)):
-            return before
+        search = self.inquiry.talk.search
+        if search is None and not history:
+            return self.inquiry.alike.worded(context)
         query = self.inquiry.benchmark.queries[context.query_id]
         template = self.inquiry.talk.wording.template_of(context)
         documents = found.documents
-        if self.inquiry.talk.search is None:
+        if search is None:
             corpus = self.inquiry.benchmark.corpus
             documents = tuple(corpus[doc_id] for doc_id in context.doc_ids)
-        made = rendered(template, query, documents, history)
-        if alike:
-            worded[context] = made
-        return made
+        return rendered(template, query, documents, history)
 
-    def _asked(self, prompts: Sequence[tuple[Context, Prompt]]) -> list[Answer]:
+    def _asked(self, owners: Sequence[str], questions: Questions) -> list[Answer]:
         inquiry = self.inquiry
         this = Round(
             sample=self.sample,
@@ -219,10 +235,9 @@ class _Turns:
             read=inquiry.talk.read,
             silence_counts=True,
         )
-        owners = [context.query_id for context, _ in prompts]
         return ask_prompts(
             inquiry.generator,
-            [prompt for _, prompt in prompts],
+            questions,
             inquiry.store,
             owners=owners,
             how=inquiry.how,
@@ -235,6 +250,6 @@ def _unsearched(found: Found) -> Answer:
     return Answer(answer_id="", raw=None, failure=found.failure)
 
 
-def _framed(rows: Sequence[tuple[object, ...]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=[*COLUMNS, *TALK_COLUMNS])
-    return frame.astype({"m": "Int64", "answer_tokens": "Int64"})
+def _words(answer: Answer) -> str | None:
+    """What was said; None where nothing was."""
+    return answer.fields.get("answer", "") if answer.status.is_answer else None

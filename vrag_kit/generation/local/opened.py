@@ -93,14 +93,15 @@ class Opened:
 
     def asked(self, number: int, prompt: Prompt, pictures: Pictures) -> Asked:
         """A prompt as the chat template takes it, with what becomes of its pictures."""
+        keys = [key_of(part) for part in images_of(prompt)]
+        left = iter(keys)
         conversation = []
         for message in prompt:
             parts = [
-                part if isinstance(part, str) else pictures[key_of(part)] for part in message.parts
+                part if isinstance(part, str) else pictures[next(left)] for part in message.parts
             ]
             shown = content(parts, self.processor, string=self.string)
             conversation.append({"role": message.role, "content": shown})
-        keys = [key_of(part) for part in images_of(prompt)]
         return Asked(number, conversation, keys, [self.ruler.shown(pictures[k].size) for k in keys])
 
     def forecast(

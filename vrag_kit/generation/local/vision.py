@@ -12,6 +12,7 @@ import inspect
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, groupby
 
 import torch
@@ -55,16 +56,6 @@ class _Ready:
         return tuple(self.tensors["pixel_values"].shape[1:])
 
 
-def _process(processor: Made, picture: Image.Image, budget: Options) -> _Ready:
-    """A picture made ready, with the options that the processor itself would use."""
-    defaults = processor.tokenizer.init_kwargs
-    merged = processor._merge_kwargs(tokenizer_init_kwargs=defaults, **budget)
-    options = {**merged["images_kwargs"], "return_tensors": "pt"}
-    made, words = processor._process_images([picture], **options)
-    tensors = {name: value for name, value in made.items() if isinstance(value, torch.Tensor)}
-    return _Ready(picture, tensors, words[0])
-
-
 class Eyes:
     """The vision side of a model, which remembers what it has seen."""
 
@@ -72,6 +63,7 @@ class Eyes:
         self._model = model
         self._processor = processor
         self._budget = dict(budget)
+        self._takes = frozenset(inspect.signature(model.forward).parameters)
         self._seen: OrderedDict[str, Seen] = OrderedDict()
         self._bytes = 0
         self.looked = self.remembered = 0
@@ -109,7 +101,7 @@ class Eyes:
         keys = list(new)
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
-            ready = {key: _process(self._processor, new[key], self._budget) for key in part}
+            ready = {key: self._process(new[key]) for key in part}
             shapes = {key: ready[key].shape for key in part}
             by_shape = sorted(part, key=shapes.__getitem__)
             for _, group in groupby(by_shape, key=shapes.__getitem__):
@@ -117,14 +109,33 @@ class Eyes:
                 looks = self._encode([ready[key] for key in alike])
                 yield from zip(alike, looks, strict=True)
 
+    def _process(self, picture: Image.Image) -> _Ready:
+        """A picture made ready."""
+        made, words = self._processor._process_images([picture], **self._options)
+        tensors = {name: value for name, value in made.items() if isinstance(value, torch.Tensor)}
+        return _Ready(picture, tensors, words[0])
+
+    @cached_property
+    def _options(self) -> Options:
+        """Those that the processor itself would use of pictures; it takes as long over them
+        as over a small picture.
+        """
+        defaults = self._processor.tokenizer.init_kwargs
+        merged = self._processor._merge_kwargs(tokenizer_init_kwargs=defaults, **self._budget)
+        return {**merged["images_kwargs"], "return_tensors": "pt"}
+
+    @cached_property
+    def _accepted(self) -> frozenset[str]:
+        """What the model's vision side takes."""
+        accepted = frozenset(inspect.signature(self._model.get_image_features).parameters)
+        # hands on what it does not name, as Pixtral's sizes
+        return accepted | self._takes if "kwargs" in accepted else accepted
+
     def _encode(self, ready: Sequence[_Ready]) -> list[Seen]:
         """What pictures of one shape look like, stacked."""
-        accepted = set(inspect.signature(self._model.get_image_features).parameters)
-        if "kwargs" in accepted:  # hands on what it does not name, as Pixtral's sizes
-            accepted |= set(inspect.signature(self._model.forward).parameters)
         inputs = {}
         for name in ready[0].tensors:
-            if name in accepted:
+            if name in self._accepted:
                 stacked = torch.cat([each.tensors[name] for each in ready])
                 inputs[name] = _to(stacked, self._model)
         features = self._model.get_image_features(**inputs, return_dict=True).pooler_output
@@ -139,11 +150,10 @@ class Eyes:
 
     def _seen_of(self, ready: _Ready, features: Features) -> Seen:
         """A picture with its own part of the features."""
-        taken = inspect.signature(self._model.forward).parameters
         tensors = {
             name: value
             for name, value in ready.tensors.items()
-            if name in taken and name != "pixel_values"
+            if name in self._takes and name != "pixel_values"
         }
         if isinstance(features, torch.Tensor):
             own: Features = features.clone()
