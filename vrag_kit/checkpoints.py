@@ -49,6 +49,8 @@ def check_device(device: str) -> None:
     """Raise `VragError` for a device that this machine does not have, before any
     weights are read.
     """
+    if device == "cpu":  # which every machine has; PyTorch takes seconds to begin
+        return
     import torch
 
     try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain, product, zip_longest
 
 import pandas as pd
@@ -173,7 +174,9 @@ def one_in_k_easy(
     for query_id, query in benchmark.queries.items():
         for draw in range(draws):
             clue = _clues(benchmark, query_id, draw, seed, 1)[0]
-            others = _easy(images, query_id, query.group, draw, seed, max(ks) - 1)
+            what = ("easy", Same(benchmark), query_id, draw, seed, max(ks))
+            drawn = partial(_easy, images, query_id, query.group, draw, seed, max(ks) - 1)
+            others = once(drawn, *what)
             for k in ks:
                 arm = Context(
                     query_id=query_id,
