@@ -6,7 +6,7 @@ Such as iNaturalist 2024 (Visual-RAG, Table 5).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,25 +30,9 @@ def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str
     the folder is missing, or no species is found in it.
     """
     root = Path(image_root)
-    if not root.is_dir():
-        raise VragError(
-            f"{root}: no such folder; expected the one that holds the second corpus' species"
-            " folders (for iNaturalist archives usually 'train')."
-        )
     folders = _folders(root)
-    species = sorted({query.entity for query in benchmark.queries.values()} & folders.keys())
-    counts: list[int] = []
-
-    def files() -> Iterator[str]:
-        for each in species:
-            folder = folders[each]
-            images = list_images(folder)
-            counts.append(len(images))
-            yield from (f"{folder.name}/{path.name}" for path in images)
-
-    names = Names(files())
-    numbers = np.split(np.arange(len(names), dtype=np.int32), np.cumsum(counts)[:-1])
-    documents = dict(zip(species, numbers, strict=False))
+    species = {query.entity for query in benchmark.queries.values()} & folders.keys()
+    names, documents = _images({each: folders[each] for each in sorted(species)})
     kept = [
         query_id
         for query_id, query in benchmark.queries.items()
@@ -75,8 +59,30 @@ def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str
     )
 
 
+def _images(folders: Mapping[str, Path]) -> tuple[Names, dict[str, np.ndarray]]:
+    """The images in species' folders, and for each species the numbers of its own."""
+    counts: list[int] = []
+
+    def files() -> Iterator[str]:
+        for folder in folders.values():
+            images = list_images(folder)
+            counts.append(len(images))
+            yield from (f"{folder.name}/{path.name}" for path in images)
+
+    names = Names(files())
+    numbers = np.split(np.arange(len(names), dtype=np.int32), np.cumsum(counts)[:-1])
+    return names, dict(zip(folders, numbers, strict=False))  # without folders one, of none
+
+
 def _folders(root: Path) -> dict[str, Path]:
-    """Scientific name → folder; of two of one name the last."""
+    """Scientific name → folder; of two of one name the last. Raises `VragError` where
+    there is no such root.
+    """
+    if not root.is_dir():
+        raise VragError(
+            f"{root}: no such folder; expected the one that holds the second corpus' species"
+            " folders (for iNaturalist archives usually 'train')."
+        )
     return {
         " ".join(folder.name.split("_")[6:]): folder
         for folder in sorted(root.iterdir())
