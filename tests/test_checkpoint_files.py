@@ -82,6 +82,130 @@ def test_a_broken_folder_of_open_clip_is_told_by_the_check_and_by_loading_with_i
     assert str(refused.value) == told
 
 
+def _says(folder: Path, key: str, value: object, file: str = "open_clip_config.json") -> None:
+    """Change what a configuration says under a key, "a.b" of a mapping in a mapping."""
+    stated = json.loads((folder / file).read_text(encoding="utf-8"))
+    *outer, last = key.split(".")
+    inner = stated
+    for each in outer:
+        inner = inner[each]
+    assert inner[last] != value
+    inner[last] = value
+    (folder / file).write_text(json.dumps(stated), encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def open_clip_vit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in open_clip's layout, of its own smallest ViT, with few layers."""
+    import open_clip
+    import torch
+    from safetensors.torch import save_file
+
+    folder = tmp_path_factory.mktemp("vit")
+    vision = {"image_size": 32, "layers": 2, "width": 64, "head_width": 32, "patch_size": 8}
+    text = {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 3}
+    told = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": text}
+    torch.manual_seed(0)
+    model = open_clip.CLIP(**told)
+    save_file(
+        {name: value.contiguous() for name, value in model.state_dict().items()},
+        folder / WEIGHT,
+    )
+    preprocess = {"mean": [0.5] * 3, "std": [0.25] * 3}
+    words = json.dumps({"model_cfg": told, "preprocess_cfg": preprocess})
+    (folder / "open_clip_config.json").write_text(words, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("embed_dim", 24, r"16, as 'visual\.proj' is of shape \(64, 16\)"),
+        ("vision_cfg.width", 96, r"64, as 'visual\.positional_embedding' is of shape \(17, 64\)"),
+        ("vision_cfg.patch_size", 16, r"8, as 'visual\.conv1\.weight' is of shape \(64, 3, 8, 8\)"),
+        ("vision_cfg.layers", 1, r"2, as so many layers visual\.transformer\.resblocks\.… have"),
+        ("text_cfg.width", 64, r"32, as 'token_embedding\.weight' is of shape \(49408, 32\)"),
+        ("text_cfg.vocab_size", 1000, r"49,408, as 'token_embedding\.weight' is of shape"),
+        ("text_cfg.layers", 12, r"3, as so many layers transformer\.resblocks\.… have weights"),
+    ],
+)
+def test_a_size_that_open_clips_weights_do_not_have_is_told_before_they_are_read(
+    key: str, value: int, words: str, open_clip_vit: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(open_clip_vit, tmp_path / "mine")
+    assert retriever_problem(str(folder)) == ""
+    load_encoder(str(folder))
+    _says(folder, f"model_cfg.{key}", value)
+    told = retriever_problem(str(folder))
+    said = rf"open_clip_config\.json says model_cfg\.{re.escape(key)}: {value:,}; expected {words}"
+    assert re.search(said, told), told
+    with pytest.raises(VragError, match=said):
+        load_encoder(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("vision_cfg.width", 48), ("vision_cfg.layers", [1, 2, 2, 1]), ("text_cfg.layers", 4)],
+)
+def test_sizes_of_a_resnet_are_held_against_its_weights_too(
+    key: str, value: object, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(WEIGHTS / "field-guide-clip-64", tmp_path / "mine")
+    _says(folder, f"model_cfg.{key}", value)
+    assert f"says model_cfg.{key}" in retriever_problem(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("projection_dim", 32),
+        ("vision_config.hidden_size", 64),
+        ("vision_config.patch_size", 16),
+        ("vision_config.num_hidden_layers", 1),  # transformers leaves the other out, in silence
+        ("text_config.hidden_size", 64),
+        ("text_config.vocab_size", 1000),
+        ("text_config.num_hidden_layers", 3),
+    ],
+)
+def test_a_size_that_transformers_weights_do_not_have_is_told_before_they_are_read(
+    key: str, value: int, copy_retriever: Callable[[str], Path]
+) -> None:
+    folder = copy_retriever("clip")
+    check_files("x", folder)
+    _says(folder, key, value, "config.json")
+    with pytest.raises(
+        VragError, match=rf"config\.json says {re.escape(key)}: {value:,}; expected"
+    ):
+        check_files("x", folder)
+
+
+@pytest.mark.parametrize("family", ["clip", "bert"])
+@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
+def test_weights_that_are_no_numbers_are_told_without_reading_all(
+    family: str, kind: str, copy_retriever: Callable[[str], Path]
+) -> None:
+    import torch
+
+    folder = copy_retriever(family)
+
+    def convert(state: dict[str, torch.Tensor]) -> None:
+        for name in list(state):
+            state[name] = state[name].to(getattr(torch, kind))
+
+    tiny.edit_weights(folder / "model.safetensors", convert)
+    check_files("x", folder)
+
+    def spoil(state: dict[str, torch.Tensor]) -> None:
+        for each in state.values():
+            each.fill_(float("nan"))
+
+    tiny.edit_weights(folder / "model.safetensors", spoil)
+    with pytest.raises(
+        VragError, match=r"holds [\d,]+ values that are NaN or infinite in weight '"
+    ):
+        check_files("x", folder)
+
+
 @pytest.mark.parametrize("family", tiny.FAMILIES)
 def test_folders_of_transformers_are_checked_by_their_files_too(
     family: str, copy_retriever: Callable[[str], Path]

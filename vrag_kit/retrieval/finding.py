@@ -1,6 +1,6 @@
 """Where a retriever's checkpoint lies, and what it is told: all that determines it.
 
-Neither weights nor the libraries that read them are touched here.
+The libraries that read weights are not touched here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from vrag_kit.checkpoint_files import check_formats, check_headers, check_words
 from vrag_kit.checkpoints import DTYPES, Options, files_fingerprint, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.options import read_entry
+from vrag_kit.retrieval.clip_shapes import check_shapes
 from vrag_kit.retrieval.own_kinds import base_of, own_kind
 from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS
 from vrag_kit.retrieval.source import name_of
@@ -112,8 +113,8 @@ def find_encoder(entry: object) -> Found:
 
 
 def check_files(spec: str, folder: Path) -> None:
-    """Raise `VragError` for the checkpoint of a retriever whose files are cut, no JSON or
-    not there, as their names and headers tell.
+    """Raise `VragError` for the checkpoint of a retriever whose files are cut, no JSON, not
+    there, or not of one model, as their names and headers tell.
     """
     owner = f"retriever {spec!r}"
     if not any((folder / name).is_file() for name in _KNOWN_BY):
@@ -126,6 +127,7 @@ def check_files(spec: str, folder: Path) -> None:
     check_words(folder, owner, tokenizer=stands_alone)
     check_formats(folder, owner)
     check_headers(folder, owner)
+    check_shapes(folder, owner)
 
 
 def open_clip_models() -> list[str]:
