@@ -414,6 +414,26 @@ def test_who_has_not_ticked_yet_is_named(say: Say, tmp_path: Path, tree: Path) -
         read_logs([tmp_path / "ada.jsonl", tmp_path / "ben.jsonl"], asked("q"), read_folders(tree))
 
 
+def test_a_species_without_a_question_that_is_kept_is_named_with_what_became_of_it(
+    say: Say,
+    logs: Callable[..., list[AnnotationLog]],
+    write: Callable[..., Path],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    say("anna", "q", "a", "black")
+    say("anna", "none")
+    questions = asked("q", "none", "new", "common", "easy")
+    questions["species"] = ["Goose", "Goose", "Mug", "Cup", "Pot"]
+    questions["dropped"] = ["", "", "", "", "too easy"]  # by a person, who knows
+    say("anna", "common", "abc", "green")
+    write(decide(questions, logs("anna")))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line == (
+        "of 2 of 4 species no question is kept: Mug (not annotated: nobody has finished it),"
+        " Cup (too common: the clue rate 75.0% is above 25%)"
+    )
+
+
 def test_no_benchmark_is_written_where_nothing_is_kept_or_another_one_lies_and_that_stays(
     say: Say, logs: Callable[..., list[AnnotationLog]], write: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -967,6 +967,26 @@ def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(
     assert path.read_text(encoding="utf-8") == edited
 
 
+def test_a_file_of_which_no_question_goes_on_is_named_be_it_that_there_was_none(
+    tmp_path: Path,
+) -> None:
+    path, one = tmp_path / "q.csv", folder("pocket_knife", common="")
+    unknown = [row(species=one.scientific, folder=one.name, writer="template", dropped="no parts")]
+    written = r"q\.csv: there was no such file, and none of 1 that were written goes on"
+    with pytest.raises(VragError, match=rf"{written}, such as one about {one.scientific} \(no par"):
+        questions_file(path, lambda: pd.DataFrame(unknown), [one])
+    mine = {"species": one.scientific, "question": "Is it sharp?", "feature": "edge"}
+    path.write_text(
+        "species,question,feature,writer,dropped\n"
+        f"{mine['species']},{mine['question']},{mine['feature']},me,too easy\n"
+    )
+    said = (
+        r"q\.csv: none of its 1 questions goes on, .* \(too easy\)\. Write your own there, as CSV"
+    )
+    with pytest.raises(VragError, match=said):
+        questions_file(path, lambda: 1 / 0, [one])
+
+
 def test_a_species_whose_writer_failed_is_written_anew_and_what_a_person_left_stays(
     tmp_path: Path,
 ) -> None:

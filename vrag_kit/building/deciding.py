@@ -32,6 +32,7 @@ from vrag_kit.building.presence import MOST_CLUES
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.plain import Json
+from vrag_kit.tally import note
 from vrag_kit.workspace import shown
 
 FATES = (
@@ -45,6 +46,8 @@ FATES = (
     "dropped before",
 )
 """What can become of a question; those further back are decided earlier."""
+_NAMED = 3
+"""Species that are named where more have no question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,8 @@ def write_benchmark(
     species: Path | None = None,
 ) -> Path:
     """Write the questions that are kept to <folder>/annotations.jsonl (Visual-RAG,
-    version 2), and beside it a parameter file for `vrag run`; returns the former.
+    version 2), and beside it a parameter file for `vrag run`; returns the former. A line
+    says which species have no question that is kept, for what people said or did not say.
 
     The parameter file is named as the folder; see `parameter_file`. Raises `VragError`
     when no question is kept, when the folder holds a benchmark over other images, and
@@ -107,6 +111,7 @@ def write_benchmark(
     folder = Path(folder)
     annotations, parameters = folder / "annotations.jsonl", folder / f"{folder.name}.yaml"
     kept = _kept(decisions, annotations)
+    _tell_lacking(decisions)
     lines = [json.dumps(_row(each), ensure_ascii=False) + "\n" for each in kept]
     data = {"annotations": shown(annotations), "image_root": shown(image_root), "name": name}
     where: Json = {"data": data}
@@ -143,6 +148,22 @@ def _kept(decisions: Sequence[Decision], annotations: Path) -> list[Decision]:
             " name its file among those that count."
         )
     return kept
+
+
+def _tell_lacking(decisions: Sequence[Decision]) -> None:
+    """Name the species of which no question is kept, but those whose questions all were
+    dropped before anybody annotated.
+    """
+    kept = {each.species for each in decisions if each.fate == "kept"}
+    lacking: dict[str, str] = {}
+    for each in decisions:
+        if each.species not in kept and not each.fate.startswith("dropped"):
+            lacking.setdefault(each.species, f"{each.species} ({each.fate}: {each.why})")
+    if lacking:
+        of = len({each.species for each in decisions})
+        more = ", …" if len(lacking) > _NAMED else ""
+        named = ", ".join(list(lacking.values())[:_NAMED])
+        note(f"of {len(lacking):,} of {of:,} species no question is kept: {named}{more}")
 
 
 def _row(decision: Decision) -> dict[str, object]:

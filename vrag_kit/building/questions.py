@@ -31,7 +31,8 @@ def questions_file(
 
     So what a person edited is never written over. Only a species of which the file
     holds no question, since its writer failed, is written anew. Says what was done.
-    Raises `VragError` as `read_questions` does, and when the file cannot be written.
+    Raises `VragError` as `read_questions` does, when no question goes on, and when the
+    file cannot be written.
     """
     path, made = Path(path), not Path(path).exists()
     questions = None if made else read_questions(path, folders)
@@ -62,6 +63,8 @@ def questions_file(
         int((questions["dropped"] == "").sum()),
         ", ".join(dict.fromkeys(questions["writer"])),
     )
+    if not good:
+        raise VragError(_none_goes_on(path, questions, made=made))
     print(
         f"{good:,} of {len(questions):,} questions (by {writers}) "
         + (
@@ -72,6 +75,16 @@ def questions_file(
         flush=True,
     )
     return questions
+
+
+def _none_goes_on(path: Path, questions: pd.DataFrame, *, made: bool) -> str:
+    said = f"none of its {len(questions):,} questions goes on"
+    if made:
+        said = f"there was no such file, and none of {len(questions):,} that were written goes on"
+    if len(questions):
+        first = questions.iloc[0]
+        said += f", such as one about {first['species']} ({first['dropped']})"
+    return f"{path}: {said}. Write your own there, as CSV with the columns {', '.join(NEEDED)}."
 
 
 def save_questions(path: Path | str, candidates: pd.DataFrame) -> None:

@@ -9,8 +9,15 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
 
-from vrag_kit.benchmarks.images import SUFFIXES, find_strangers, list_images
+from vrag_kit.benchmarks.images import (
+    SUFFIXES,
+    ImageFile,
+    find_damaged,
+    find_strangers,
+    list_images,
+)
 from vrag_kit.checkpoints import find_checkpoint, near_name
+from vrag_kit.cores import cores
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval import OPTIONS
@@ -18,6 +25,9 @@ from vrag_kit.retrieval.finding import check_files
 from vrag_kit.retrieval.given_run import run_file
 from vrag_kit.retrieval.own_encoder import own_encoder
 from vrag_kit.workspace import path as project_path
+
+_OPENED = 3000
+"""Pictures that a check opens: some ten seconds."""
 
 
 def retriever_problem(entry: Entry) -> str:
@@ -41,8 +51,9 @@ def retriever_problem(entry: Entry) -> str:
 
 
 def pictures_problem(pictures: object) -> str:
-    """Which files in species folders of one's own only end as pictures do; "" where all
-    begin as one, and where `pictures`, the parameter, names no folder.
+    """Which files in species folders of one's own are no pictures, or damaged ones; ""
+    where all are whole, and where `pictures`, the parameter, names no folder. Of more than
+    `_OPENED` pictures every second is opened, or every third, and so on.
     """
     root = project_path(str(pictures["images"])) if _names_images(pictures) else None
     folders = sorted(root.iterdir()) if root is not None and root.is_dir() else []
@@ -52,6 +63,11 @@ def pictures_problem(pictures: object) -> str:
             f"{odd[0]}: no picture, though it is called like one; so are {len(odd):,} of the"
             f" {len(files):,} files ({', '.join(SUFFIXES)}) in {root}. Put the pictures in their"
             " place, or remove the files."
+        )
+    opened = files[:: -(-len(files) // _OPENED)] if files else []
+    if damaged := find_damaged(map(ImageFile, opened), workers=cores()):
+        return (
+            f"{damaged[0]} So are {len(damaged):,} of {len(opened):,} that were opened in {root}."
         )
     return ""
 
