@@ -22,6 +22,10 @@ from own_project import Checked, Write
 from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.benchmarks.images import list_images
+from vrag_kit.building.folders import read_folders
+from vrag_kit.building.log import LogFile
+from vrag_kit.building.questions import read_questions
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import Same, forecasting, once, stand_in_words
 from vrag_kit.generation import (
@@ -433,6 +437,64 @@ def test_what_is_wrong_with_ones_own_pictures_and_questions_is_told_with_their_o
     assert f"so are 1 of the {len(list(things.glob('*/*.jpg')))} files" in told
 
 
+@pytest.fixture
+def things(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of one's own: two classes of pictures, and a parameter file for 20."""
+    monkeypatch.chdir(ROOT)
+    first, second, *_ = sorted((guide_folder / "images").iterdir())
+    for name, folder in (("anole", first), ("moth", second)):
+        shutil.copytree(folder, tmp_path / "things" / name)
+    values = {
+        "notebooks": ["building"],
+        "pictures": {"name": "My things", "images": str(tmp_path / "things")},
+        "coarse_filter": {"filter_model": ""},
+        "building_dir": str(tmp_path / "building"),
+        "built_dir": str(tmp_path / "built"),
+        "annotations_made": [str(tmp_path / "building" / "ada.jsonl")],
+        "adjudicated": "",
+    }
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    (tmp_path / "building").mkdir()
+    return tmp_path
+
+
+def test_a_class_without_ticks_is_named_before_the_benchmark_is_built_without_it(
+    things: Path,
+) -> None:
+    questions = things / "building" / "questions.csv"
+    questions.write_text(QUESTIONS.replace("anlo", "anole"), encoding="utf-8")
+    read = read_questions(questions, read_folders(things / "things"))
+    (moth,) = read.query("species == 'moth'").itertuples()
+    log = LogFile(things / "building" / "ada.jsonl", "ada")
+    told = {"species": "moth", "folder": "moth", "question": moth.question, "feature": "hindwings"}
+    log.append(moth.question_id, "opened", told)
+    images = [f"moth/{path.name}" for path in list_images(things / "things" / "moth")]
+    log.append(moth.question_id, "seen", {"images": images, "unreadable": []})
+    log.append(moth.question_id, "ticked", {"image": images[0]})
+    log.append(moth.question_id, "answered", {"text": "red"})
+    log.append(moth.question_id, "done", {"shown": len(images), "clues": 1})
+    found, missing = check_parameters(things / "p.yaml")
+    assert missing == []
+    said = "of 1 of 2 species no question is kept: anole (not annotated: nobody has finished it)"
+    assert any(line.endswith(said) for line in found), found
+
+
+def test_own_classes_without_a_file_of_questions_are_told_where_it_belongs(things: Path) -> None:
+    (told,) = check_parameters(things / "p.yaml")[1]
+    said = f"{things}/building/questions.csv: there was no such file, and none of 2 that were"
+    assert said in told
+    assert "Write your own there, as CSV with the columns species, question, feature" in told
+
+
+def test_a_picture_of_ones_own_that_is_cut_off_is_told(things: Path) -> None:
+    (picture, *_) = sorted((things / "things" / "moth").glob("*.jpg"))
+    picture.write_bytes(picture.read_bytes()[:-500])
+    told, *_ = check_parameters(things / "p.yaml")[1]
+    assert told.startswith(f"{picture}: not a readable picture (image file is truncated")
+    count = len(list((things / "things").glob("*/*.jpg")))
+    assert f"So are 1 of {count} that were opened in {things / 'things'}." in told
+
+
 def test_a_model_is_called_by_its_name_in_a_forecast(parameters: Callable[..., Path]) -> None:
     mine = {"model": str(WEIGHTS / "field-guide-vlm-few"), "name": "mine"}
     found, _ = check_parameters(parameters(notebooks=ONE, models=[mine]))
@@ -540,6 +602,36 @@ def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothi
     bad = CliRunner().invoke(app, ["check", str(parameters(image_root="/nowhere"))])
     assert bad.exit_code == 1
     assert "missing: 00_tour, visual_rag/02_retriever_comparison, visual_rag/03" in bad.output
+
+
+@pytest.mark.parametrize("only", [["--only", "02", "--only", "00"], ["--only", "02,00"]])
+def test_some_notebooks_of_a_file_are_checked_alone(only: list[str], parameters) -> None:
+    bad = CliRunner().invoke(app, ["check", str(parameters(image_root="/nowhere")), *only])
+    assert bad.exit_code == 1
+    assert "missing: 00_tour, visual_rag/02_retriever_comparison: " in bad.output
+    assert "03_baselines" not in bad.output
+    wrong = CliRunner().invoke(app, ["check", str(parameters()), *only, "--only", "07"])
+    assert "no notebook '07'; found 00_tour, visual_rag/02" in str(wrong.exception)
+
+
+def test_a_parameter_of_a_notebook_that_is_not_in_the_file_is_no_mistyped_one(
+    parameters, tmp_path: Path
+) -> None:
+    ours = {"notebooks": [SEARCHING], "ks": [1, 3], "positions": {"ks": [3]}, "most_clues": 2}
+    path = tmp_path / "p.yaml"
+    path.write_text(yaml.safe_dump({**ours, "run_with": {"samples": 2, "max_new_tokens": 8}}))
+    with pytest.raises(VragError) as refused:
+        check_parameters(path)
+    told = [line.removeprefix(f"{path}: ") for line in str(refused.value).splitlines()]
+    not_here = "which this file is not for. Name it under `notebooks`, or remove the line."
+    assert f"most_clues is a parameter of 06_number_of_clues, {not_here}" in told
+    assert f"positions is a parameter of 15_error_budget, {not_here}" in told
+    assert any(
+        re.match(r"ks is a parameter of \d\d_\w+, .* and \d+ more, which", line) for line in told
+    )
+    assert any(line.startswith("run_with: max_new_tokens is a key of 00_tour, ") for line in told)
+    assert len(told) == 4
+    assert "Did you mean" not in str(refused.value)
 
 
 REAL = sorted(set((ROOT / "params").rglob("*.yaml")) - set((ROOT / "params").rglob("demo.yaml")))

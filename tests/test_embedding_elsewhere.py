@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dask
+import distributed  # noqa: F401  # reads its settings, before a test changes one
 import psutil
 import pytest
 from sleeping_encoder import COUNT, P, searching
@@ -21,6 +22,7 @@ from test_workers import running, until
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.embedding import SHARD
+from vrag_kit.runner import signs
 from vrag_kit.runner.embedding import embed_parameters, read_part
 from vrag_kit.runner.embedding_elsewhere import embed_elsewhere
 from vrag_kit.runner.run_commands import embed
@@ -70,6 +72,61 @@ def test_a_worker_that_is_killed_costs_what_it_was_at_and_the_bytes_are_the_same
     embed_parameters(Path(P), read_part(""), ())
     assert shards(project / "kept") == shards(project / "here")
     assert len(shards(project / "here")) == 2 * 3
+
+
+def test_a_run_that_is_told_to_end_says_of_no_part_that_it_is_done(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAUSE", "0.05")
+    with running(project, "vrag_kit.runner", "embed", P, "--cluster", "local:1") as run:
+        until(lambda: len(encoded(project)) == 1 + 1)
+        run.terminate()  # as `timeout` does
+        assert run.wait(60) == 128 + signal.SIGTERM
+    said = (project / "embed.log").read_text(encoding="utf-8").splitlines()
+    assert "3 parts: handed to local:1" in said
+    assert not [line for line in said if line.startswith("part ")]
+
+
+def test_a_part_that_its_worker_ended_was_not_made(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(signs, "_GLANCE", 0.01)
+    sign = project / "runs/guide/p/embedding/1_of_3.worker"
+
+    def take() -> None:
+        until(sign.exists)
+        sign.write_text("node2 17 another", encoding="utf-8")
+
+    said = r"part 1/3: its worker ended it, .* \(1 of 3 parts were not made\)"
+    with ThreadPoolExecutor(2) as workers:
+        workers.submit(take)
+        with pytest.raises(VragError, match=said):
+            embed_elsewhere(Path(P), workers)
+    told = capsys.readouterr().out
+    assert "part 1/3 is" not in told
+    assert "part 2/3 is done" in told
+    assert len(shards(project / "kept")) == 2 * 2
+
+
+class Forgetful(ThreadPoolExecutor):
+    """Loses a shard of what was made."""
+
+    def submit(self, work, us, *told):  # type: ignore[no-untyped-def, override]
+        def worked() -> None:
+            work(us, *told)
+            for shard in Path("kept").glob("*/shard-*"):
+                shard.unlink()
+
+        return super().submit(worked)
+
+
+def test_what_is_said_in_the_end_is_what_the_disk_says(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = f"{COUNT:,} documents have no vector, though all parts are done: see above"
+    with Forgetful(2) as workers, pytest.raises(VragError, match=said):
+        embed_elsewhere(Path(P), workers)
+    assert f"0 of {COUNT:,} documents" in capsys.readouterr().out
 
 
 def test_the_cluster_of_a_parameter_file_is_asked_unless_a_part_is_told(project: Path) -> None:

@@ -96,6 +96,20 @@ def test_several_notebooks_are_chosen_from_a_folder_below(project: Path) -> None
     assert "03_three" not in done.stdout
 
 
+def test_what_one_notebook_cannot_run_with_does_not_hinder_others_that_are_chosen(
+    project: Path,
+) -> None:
+    notebook(project / "notebooks" / "guide" / "03_three.ipynb", "judge = 'rule'", "print(judge)")
+    (project / P).write_text("judge: ruel\n", encoding="utf-8")
+    for command in ("check", "run"):
+        whole = vrag(project, command, P)
+        assert "judge is 'ruel'; expected 'rule'" in whole.stdout + whole.stderr
+        chosen = vrag(project, command, P, "--only", "01")
+        assert "guide/01_one" in chosen.stdout
+        assert "ruel" not in chosen.stdout + chosen.stderr
+    assert chosen.returncode == 0, chosen.stdout
+
+
 def test_outside_of_every_project_the_parameter_file_tells_which(
     project: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -10,12 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
 import dask
+import distributed  # noqa: F401  # reads its settings, before a test changes one
 import psutil
 import pytest
 from test_runner import notebook, project
@@ -23,6 +24,7 @@ from test_runner import notebook, project
 from vrag_kit.errors import VragError
 from vrag_kit.runner import signs
 from vrag_kit.runner.clusters import read_cluster
+from vrag_kit.runner.execution import Crew, attend
 from vrag_kit.runner.notebooks import run_notebooks
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.runner.signs import at_work, working
@@ -163,6 +165,31 @@ def test_a_worker_stops_when_nobody_waits_for_it(
             sign.write_text("node2 17 another", encoding="utf-8")
         assert stopped.wait(10)
     assert sign.exists() == (how == "taken")  # it is another's
+
+
+LEAVES = """import subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+print("left", flush=True)
+time.sleep(600)"""
+GOES_ON = """import pathlib, time
+while not pathlib.Path("go").exists():
+    time.sleep(0.05)"""
+
+
+def test_who_is_to_end_work_that_another_has_taken_ends_nothing_of_the_others(
+    tmp_path: Path,
+) -> None:
+    output, left = tmp_path / "01_one", tmp_path / "01_one.log"
+    his, mine = Crew(root=tmp_path), Crew(root=tmp_path)
+    with ThreadPoolExecutor(2) as pool:
+        going_on = pool.submit(attend, [sys.executable, "-c", GOES_ON], "one", output, mine)
+        until(lambda: mine.processes)
+        ended = pool.submit(attend, [sys.executable, "-c", LEAVES], "one", output, his)
+        until(lambda: "left" in left.read_text(encoding="utf-8"))
+        his.stop()
+        assert ended.result(30) == -signal.SIGTERM  # and what it had left, which held its output
+        (tmp_path / "go").touch()
+        assert going_on.result(30) == 0
 
 
 @pytest.mark.parametrize(

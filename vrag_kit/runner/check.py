@@ -26,7 +26,7 @@ from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.at_hand import not_here, of_open_clip, pictures_problem, retriever_problem
 from vrag_kit.runner.foresight import Asked, Foresight, foresee
 from vrag_kit.runner.parameters import RARELY, RUN_WITH, WITHIN, declared
-from vrag_kit.runner.plan import Plan, read_plan
+from vrag_kit.runner.plan import Plan, narrowed, read_plan
 from vrag_kit.runner.values import (
     SEARCHING,
     judge_refusals,
@@ -91,12 +91,13 @@ class _Report:
         self.instead[name] = value
 
 
-def check_parameters(parameter_file: Path) -> tuple[list[str], list[str]]:
-    """(what there is and how much it will ask, what is missing): lines to print.
+def check_parameters(parameter_file: Path, only: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """(what there is and how much it will ask, what is missing): lines to print; of the
+    notebooks of `only` (`narrowed`), or of all.
 
     Raises `VragError` for a file that no notebook could run with.
     """
-    plan = read_plan(parameter_file)
+    (plan,) = narrowed([read_plan(parameter_file)], only)
     line = f"{parameter_file}: every name is declared by a notebook, every value has the right type"
     report = _Report([line])
     values = together(plan)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from vrag_kit.errors import VragError
+from vrag_kit.runner.run_commands import Only
 from vrag_kit.workspace import enter_project
 
 
@@ -39,6 +41,7 @@ def check(
             )
         ),
     ] = None,
+    only: Only = None,
 ) -> None:
     """Of a parameter file: count the calls and list what is missing, without asking
     anything. Of a benchmark: bad rows, images missing, damaged or odd, label changes.
@@ -49,7 +52,10 @@ def check(
                 f"{target} is a parameter file, which is checked alone: an image folder, --before"
                 " and --csv go with annotations."
             )
-        raise typer.Exit(int(_print_check(*enter_project([target]))))
+        (file,) = enter_project([target])
+        raise typer.Exit(int(_print_check(file, only or ())))
+    if only:
+        raise VragError(f"{target} is no parameter file: --only goes with one.")
     from vrag_kit.fetching.check_data import check_data
 
     raise typer.Exit(int(check_data(target, image_root, before=before, csv=csv)))
@@ -68,13 +74,15 @@ def forecast(
         _print_check(file)
 
 
-def _print_check(file: Path) -> bool:
-    """Print what a parameter file asks and lacks; returns whether something is missing."""
+def _print_check(file: Path, only: Sequence[str] = ()) -> bool:
+    """Print what a parameter file, or those notebooks of it alone, asks and lacks; returns
+    whether something is missing.
+    """
     # read when the hub's library is imported, which is below: a check fetches nothing
     os.environ["HF_HUB_OFFLINE"] = "1"
     from vrag_kit.runner.check import BUT, check_parameters
 
-    found, missing = check_parameters(file)
+    found, missing = check_parameters(file, only)
     for line in [*found, *(f"missing: {line}" for line in missing)]:
         print(line)
     if not missing and not found[-1].startswith(BUT):

@@ -58,14 +58,17 @@ class Afar:
 
     def execute(self, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> Ended:
         """How a worker fared with a notebook, as `done`."""
-        ended = self.done(execute_there, notebook, output, dict(parameters))
-        return ended or Ended(status=1, seconds=0.0, starved=False, stopped=True)
+        try:
+            return self.done(execute_there, notebook, output, dict(parameters))
+        except CancelledError:
+            return Ended(status=1, seconds=0.0, starved=False, stopped=True)
 
-    def done(self, work: Callable[..., T], *told: object) -> T | None:
+    def done(self, work: Callable[..., T], *told: object) -> T:
         """What a worker made of work; where one is ended in the middle, another begins
-        anew, as far as the executor sees to it. None where we were stopped.
+        anew, as far as the executor sees to it.
 
-        Raises `VragError` when none brought it to an end.
+        Raises `VragError` when none brought it to an end, and `CancelledError` where we
+        were stopped.
         """
         try:
             return self._hand(work, *told).result()
@@ -73,7 +76,7 @@ class Afar:
             raise
         except CancelledError as error:
             if self.stopped:
-                return None
+                raise
             self._lost = (
                 f"{self.cluster.name}: its scheduler has gone away. What is finished and what is"
                 " stored stay; start it and its workers again, then run the same command: it"

@@ -11,6 +11,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
@@ -21,7 +22,7 @@ from vrag_kit.retrieval.manifests import documents_folder
 from vrag_kit.retrieval.stored import folders_below, stored_of
 from vrag_kit.runner.foresight import executed, harmless, in_own_folders
 from vrag_kit.runner.parameters import RUN_WITH, WITHIN, declared
-from vrag_kit.runner.plan import name_of, read_plan
+from vrag_kit.runner.plan import name_of, narrowed, read_plan
 from vrag_kit.runner.values import SEARCHING
 
 _NAMES = {*SEARCHING, *(WITHIN[name] for name in SEARCHING if name in WITHIN)}
@@ -53,9 +54,19 @@ def embed_parameters(file: Path, part: Part, only: Sequence[str]) -> None:
             embed_part(encoder, corpus.documents, corpus.root, part)
 
 
-def embedding_status(corpora: Iterable[Corpus]) -> list[str]:
-    """What is there of what notebooks search: lines to print."""
+class Status(NamedTuple):
+    """What is there of what notebooks search, as the disk says."""
+
+    lines: list[str]
+    """To print."""
+    lacking: int
+    """Documents without a vector; those that several retrievers lack count for each."""
+
+
+def embedding_status(corpora: Iterable[Corpus]) -> Status:
+    """What is there of what notebooks search."""
     lines: list[str] = []
+    lacking = 0
     found: dict[Path, list[Columns]] = defaultdict(list)
     roots: set[Path] = set()
     for corpus in corpora:
@@ -63,26 +74,32 @@ def embedding_status(corpora: Iterable[Corpus]) -> list[str]:
         encoder = corpus.known()
         if encoder is None:
             line = f"{corpus.entry}: nothing of {len(corpus.documents):,} documents"
-            lines += [line] if line not in lines else []
+            if line not in lines:
+                lines.append(line)
+                lacking += len(corpus.documents)
         else:
             columns = columns_of(encoder, corpus.documents)
             found[documents_folder(encoder, corpus.root)].append(columns)
-    lines += [str(stored_of(folder, columns)) for folder, columns in found.items()]
+    stored = [stored_of(folder, columns) for folder, columns in found.items()]
+    lines += map(str, stored)
+    lacking += sum(each.wanted - each.there for each in stored)
     for root in sorted(roots):
         others = [folder for folder in folders_below(root) if folder not in found]
         lines += [f"not of these parameters: {stored_of(folder, [])}" for folder in others]
-    return lines
+    return Status(lines, lacking)
 
 
 def corpora_of(file: Path, only: Sequence[str]) -> Iterator[Corpus]:
-    """What the notebooks of a file search by vectors, notebook by notebook."""
+    """What the notebooks of a file, or those of `only` (`narrowed`), search by vectors,
+    notebook by notebook.
+    """
     any_found = False
     why = ""
     read: dict[tuple[object, ...], object] = {}
-    for notebook, given in read_plan(file).given.items():
+    (plan,) = narrowed([read_plan(file)], only)
+    for notebook, given in plan.given.items():
         settings = {**declared(notebook), **given}
-        wanted = not only or any(part in name_of(notebook) for part in only)
-        if not wanted or not settings.keys() & _NAMES:
+        if not settings.keys() & _NAMES:
             continue
         with tempfile.TemporaryDirectory() as scratch, forecasting(Path(scratch)) as forecast:
             forecast.asks = False

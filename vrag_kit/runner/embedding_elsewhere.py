@@ -39,8 +39,8 @@ def embed_elsewhere(file: Path, cluster: str | Executor, *, only: Sequence[str] 
 
     They share the project's folder. A part whose worker dies goes to another one; when the
     scheduler or this process ends, all do; finished shards are kept in every case. Prints
-    what is there in the end. Raises `VragError` as `embed_parameters`, and when a part came
-    to no end, after all others.
+    what is there in the end, as the disk says. Raises `VragError` as `embed_parameters`,
+    when a part came to no end, after all others, and when a vector is not there.
     """
     file = file.absolute()
     corpora = list(corpora_of(file, only))
@@ -56,11 +56,19 @@ def embed_elsewhere(file: Path, cluster: str | Executor, *, only: Sequence[str] 
             word = stack.enter_context(at_work(folder))
         count = min(shards, _A_WORKER * (opened.slots or _WORKERS))
         _hand_out(Afar(opened, folder, word), file, count, only)
-    print(*embedding_status(corpora), sep="\n", flush=True)
+    status = embedding_status(corpora)
+    print(*status.lines, sep="\n", flush=True)
+    if status.lacking:
+        raise VragError(
+            f"{status.lacking:,} documents have no vector, though all parts are done: see above,"
+            " and run the same command again, which embeds those alone."
+        )
 
 
 def _hand_out(hands: Afar, file: Path, count: int, only: Sequence[str]) -> None:
-    """Have all parts made; raises `VragError` that counts those that were not."""
+    """Have all parts made; raises `VragError` that counts those that were not. Where we
+    are stopped, nothing is said of those that were under way.
+    """
     print(f"{count} parts: {hands.begins}", flush=True)
     faults: list[str] = []
 
@@ -69,7 +77,7 @@ def _hand_out(hands: Afar, file: Path, count: int, only: Sequence[str]) -> None:
         output = hands.folder / f"{number}_of_{count}"
         try:
             hands.done(embed_there, file, part, tuple(only), output)
-            print(f"part {number}/{count} is there", flush=True)
+            print(f"part {number}/{count} is done", flush=True)
         except VragError as error:
             faults.append(f"part {number}/{count}: {error}")
 
@@ -88,15 +96,20 @@ def embed_there(us: Employer, file: Path, part: Part, only: Sequence[str], outpu
     """On a worker: embed a part in a process of its own, which ends when nobody waits for
     it any more; `output`: where its log is, without ".log".
 
-    Raises `VragError` as `embed_parameters` and `employed` do.
+    Raises `VragError` as `embed_parameters` and `employed` do, and when it was ended.
     """
     fault = output.with_suffix(".fault")
     command = [sys.executable, "-c", _APART, str(file), f"{part.number}/{part.of}", str(fault)]
     with employed(us, output) as crew:
         fault.unlink(missing_ok=True)
         status = attend([*command, *only], f"part {part.number}/{part.of}", output, crew)
-        if status and not crew.stopped:
+        if status:
             end = f"its process ended with {status}; see {output.with_suffix('.log')}"
+            if crew.stopped:
+                end = (
+                    "its worker ended it, as nobody seemed to wait for it any more, or another"
+                    " worker had begun it. Finished shards stay: run the same command again."
+                )
             raise VragError(fault.read_text(encoding="utf-8") if fault.is_file() else end)
 
 

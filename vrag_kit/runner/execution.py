@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
+from uuid import uuid4
 
 import psutil
 import yaml
@@ -42,6 +43,8 @@ _FIRST_TO_GO = (
 )
 
 
+_MARK = "VRAG_BEGUN_AS"
+"""The variable by which all that a process has started is known."""
 _PATIENCE = 5.0
 """Seconds in which papermill may shut its kernel down when it is told to end."""
 
@@ -117,6 +120,7 @@ def attend(command: Sequence[str], name: str, output: Path, crew: Crew) -> int:
     whatever ends that.
     """
     tally_of(output).unlink(missing_ok=True)
+    mark = uuid4().hex
     file = output.with_suffix(".log")
     with _naming(file), file.open("w", encoding="utf-8", buffering=1) as log:
         process = subprocess.Popen(
@@ -128,10 +132,10 @@ def attend(command: Sequence[str], name: str, output: Path, crew: Crew) -> int:
             encoding="utf-8",
             errors="replace",
             cwd=crew.root,
-            env=crew.environment(output),
+            env={**crew.environment(output), _MARK: mark},
         )
         crew.processes.add(process)
-        threading.Thread(target=_end_the_rest, args=(process, tally_of(output))).start()
+        threading.Thread(target=_end_the_rest, args=(process, mark)).start()
         shown = True
         try:
             for line in process.stdout or ():
@@ -156,14 +160,15 @@ def _naming(file: Path) -> Iterator[None]:
         raise
 
 
-def _end_the_rest(process: subprocess.Popen[str], tally: Path) -> None:
+def _end_the_rest(process: subprocess.Popen[str], mark: str) -> None:
     """When papermill has ended, end what its kernel has started and left: it would keep
-    memory, and our pipe open. It is known by a variable that it has inherited.
+    memory, and our pipe open. It is known by a variable that it has inherited, which no
+    other has, be it at the same notebook.
     """
     process.wait()
     for each in psutil.process_iter():
         with suppress(psutil.Error):
-            if each.environ().get(PLACE) == str(tally.absolute()):
+            if each.environ().get(_MARK) == mark:
                 each.kill()
 
 

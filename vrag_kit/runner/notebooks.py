@@ -24,7 +24,7 @@ from vrag_kit.runner.clusters import Cluster, open_cluster, read_cluster
 from vrag_kit.runner.elsewhere import Afar
 from vrag_kit.runner.execution import Crew, Ended
 from vrag_kit.runner.failures import why_it_failed
-from vrag_kit.runner.plan import Plan, name_of, read_plan, wrong_names
+from vrag_kit.runner.plan import Plan, narrowed, read_plan, wrong_names
 from vrag_kit.runner.shares import shares
 from vrag_kit.runner.signs import alone, at_work, refusing_full
 from vrag_kit.runner.tasks import Task, Work, work_of
@@ -48,7 +48,7 @@ def run_notebooks(
     cluster: str | Executor = "",
 ) -> list[Outcome]:
     """Run the notebooks of some parameter files in their order, those of the next file as
-    soon as there is room; those whose name contains one of `only`, or all.
+    soon as there is room; those whose name contains one of `only` (`narrowed`), or all.
 
     `jobs` run at once, each on its share of the cores; None: as many as keep the cores
     busy and find room (`shares`). A `cluster` ("local:2", the address of a Dask scheduler,
@@ -65,7 +65,9 @@ def run_notebooks(
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
     if isinstance(cluster, str) and cluster:
         cluster = read_cluster(cluster, "--cluster")
-    works = [work_of(plan, only) for plan in _plans(parameter_files, only)]
+    # their data and models are looked at when something is to run
+    plans = [read_plan(file, data=False) for file in parameter_files]
+    works = [work_of(plan) for plan in narrowed(plans, only)]
     tasks = list(chain.from_iterable(work.tasks for work in works))
     if all(task.is_finished() for task in tasks):
         return list(map(_skipped, tasks))
@@ -97,18 +99,6 @@ def _together(
         else:
             groups.append((whose, [work]))
     return groups
-
-
-def _plans(parameter_files: Sequence[Path], only: Sequence[str]) -> list[Plan]:
-    """The plans of the files, whose data and models were not looked at."""
-    plans = [read_plan(file, data=False) for file in parameter_files]
-    names: list[str] = []
-    for plan in plans:
-        names += map(name_of, plan.given)
-    for part in only:
-        if not any(part in name for name in names):
-            raise VragError(f"no notebook {part!r}; found {', '.join(names)}.")
-    return plans
 
 
 def _refuse(plans: Sequence[Plan]) -> None:

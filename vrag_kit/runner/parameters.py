@@ -5,6 +5,7 @@ of the declared type.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,10 @@ MODELS = (*ENTRIES, "guide_retriever", "models", "retrievers", "talker")
 """Parameters that name models, one or several."""
 SERVES = "notebooks"
 """The reserved line of a parameter file that says which notebooks it is for."""
+
+
+_NAMED = 3
+"""Notebooks that are named where more declare a parameter."""
 
 
 class _UniqueNames(yaml.SafeLoader):
@@ -89,25 +94,28 @@ def declared(notebook: Path) -> dict[str, Any]:
 
 
 def subsets(
-    notebooks: Sequence[Path], values: Mapping[str, Any], where: Path
+    notebooks: Sequence[Path],
+    values: Mapping[str, Any],
+    where: Path,
+    others: Sequence[Path] = (),
 ) -> dict[Path, dict[str, Any]]:
     """The part of `values` that each notebook declares.
 
     A value takes the place of the notebook's own, but for the mappings of `BY_KEY`: of
     those only the keys that are given do, the others stay as in the notebook. Raises
     `VragError` with all that is wrong, a line each: names that no notebook declares, with
-    those that are, such keys of a mapping, and values that a notebook cannot take (see
-    `misfit`).
+    those that are, or with the notebooks among `others` that do; such keys of a mapping;
+    and values that a notebook cannot take (see `misfit`).
     """
     defaults = {notebook: declared(notebook) for notebook in notebooks}
     known = set().union(*defaults.values(), [SERVES])
     former = former_names(values, known)
-    faults = [*former.values(), *_unknown(values.keys() - former, known)]
+    faults = [*former.values(), *_unknown(values.keys() - former, known, others)]
     for name, value in values.items():
         faults += _first_misfit(name, value, defaults)
     for mapping in BY_KEY:
-        if isinstance(values.get(mapping), Mapping):
-            faults += _wrong_keys(mapping, values[mapping], list(defaults.values()))
+        if mapping in known and isinstance(values.get(mapping), Mapping):
+            faults += _wrong_keys(mapping, values[mapping], list(defaults.values()), others)
     if not faults:
         faults = [misplaced_clue({**names, **values}) for names in defaults.values()]
     if told := [fault for fault in dict.fromkeys(faults) if fault]:
@@ -140,6 +148,28 @@ RARELY = {"samples": 1, "retry_failures": False}
 """Keys of `run_with` that notebooks do not show, and what they are when nobody sets them."""
 
 
+def _declared_by(names: Collection[str], others: Sequence[Path], within: str) -> dict[str, str]:
+    """Name that notebooks declare which a file is not for → what to do about it."""
+    books: dict[str, list[str]] = {}
+    for notebook in others if names else ():
+        own: object = {}
+        with suppress(VragError):  # nobody has asked for that notebook
+            own = declared(notebook)
+        own = own.get(within) if within and isinstance(own, dict) else own
+        for name in own if isinstance(own, dict) else ():
+            if name in names:
+                books.setdefault(name, []).append(notebook.stem)
+    told = {}
+    for name, of in sorted(books.items()):
+        what = f"{within}: {name} is a key" if within else f"{name} is a parameter"
+        more = f" and {len(of) - _NAMED} more" if len(of) > _NAMED else ""
+        told[name] = (
+            f"{what} of {', '.join(of[:_NAMED])}{more}, which this file is not for. Name it under"
+            f" `{SERVES}`, or remove the line."
+        )
+    return told
+
+
 def _first_misfit(
     name: str, value: Any, defaults: Mapping[Path, Mapping[str, Any]]
 ) -> list[str]:  # Any: parameters are of any type
@@ -151,31 +181,40 @@ def _first_misfit(
 
 
 def _wrong_keys(
-    mapping: str, given: Mapping[str, Any], defaults: Sequence[Mapping[str, Any]]
+    mapping: str,
+    given: Mapping[str, Any],
+    defaults: Sequence[Mapping[str, Any]],
+    others: Sequence[Path],
 ) -> list[str]:
     """Keys of a mapping that no notebook has in its own, and values that misfit."""
     shown: dict[str, Any] = dict(RARELY) if mapping == RUN_WITH else {}
     for names in defaults:
         own = names.get(mapping, {})
         shown |= own if isinstance(own, Mapping) else {}
-    faults = _unknown(given, shown, of=f" in its {mapping}")
+    faults = _unknown(given, shown, others, within=mapping)
     for key in given.keys() & shown.keys():
         if words := misfit(key, given[key], shown[key]):
             faults.append(f"{mapping}: {key} {words}")
     return faults
 
 
-def _unknown(values: Collection[str], known: Collection[str], *, of: str = "") -> list[str]:
-    unknown = sorted(map(str, set(values) - set(known)))
+def _unknown(
+    values: Collection[str], known: Collection[str], others: Sequence[Path], *, within: str = ""
+) -> list[str]:
+    """What to say of names that none of a file's notebooks declares, `within` a mapping."""
+    told = _declared_by(set(values) - set(known), others, within)
+    unknown = sorted(map(str, set(values) - set(known) - told.keys()))
     if not unknown:
-        return []
+        return list(told.values())
     near: list[str] = []
     for name in unknown:
         near += get_close_matches(name, known, 1)
     hints = "".join(f" Did you mean {match!r}?" for match in near)
+    of = f" in its {within}" if within else ""
     return [
+        *told.values(),
         f"no notebook declares {', '.join(map(repr, unknown))}{of}.{hints} Declared are:"
-        f" {', '.join(sorted(set(known) - {SERVES}))}."
+        f" {', '.join(sorted(set(known) - {SERVES}))}.",
     ]
 
 

@@ -8,7 +8,7 @@ runs/visual_rag/demo/visual_rag/02_….ipynb    its copy that was run with that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,8 @@ def read_plan(parameter_file: Path, *, data: bool = True) -> Plan:
     faults = []
     try:
         notebooks = _notebooks(wanted, values, parameter_file)
-        given = subsets(notebooks, values, parameter_file)
+        others = [book for book in all_notebooks() if book not in notebooks]
+        given = subsets(notebooks, values, parameter_file, others)
     except VragError as error:
         faults.append(str(error))
     if data or faults:
@@ -95,6 +96,26 @@ def read_plan(parameter_file: Path, *, data: bool = True) -> Plan:
         folder=project_root() / "runs" / place.with_suffix(""),
         cluster=cluster,
     )
+
+
+def narrowed(plans: Sequence[Plan], only: Sequence[str]) -> list[Plan]:
+    """Plans of those notebooks alone whose name contains one of `only`, of all without
+    any; "02,04" is "02" and "04". Raises `VragError` for a part that no name has.
+    """
+    parts = [part.strip() for part in ",".join(only).split(",") if part.strip()]
+    if not parts:
+        return list(plans)
+    names: list[str] = []
+    for plan in plans:
+        names += map(name_of, plan.given)
+    for part in parts:
+        if not any(part in name for name in names):
+            raise VragError(f"no notebook {part!r}; found {', '.join(names)}.")
+    found = []
+    for plan in plans:
+        wanted = [book for book in plan.given if any(part in name_of(book) for part in parts)]
+        found.append(replace(plan, given={book: plan.given[book] for book in wanted}))
+    return found
 
 
 def wrong_names(plan: Plan) -> list[str]:

@@ -11,21 +11,24 @@ import typer
 from vrag_kit.errors import VragError
 from vrag_kit.workspace import enter_project, shown
 
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=(
+            "notebooks whose name contains this alone, such as visual_rag/02; may be given several"
+            " times, or as 02,04"
+        )
+    ),
+]
+"""The notebooks of a parameter file that are meant."""
+
 
 def run(
     parameters: Annotated[
         list[Path],
         typer.Argument(help="YAML files of parameters, such as params/visual_rag/demo.yaml"),
     ],
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=(
-                "run the notebooks whose name contains this, such as visual_rag/02; may be given"
-                " several times, or as 02,04"
-            )
-        ),
-    ] = None,
+    only: Only = None,
     jobs: Annotated[
         int | None,
         typer.Option(help="notebooks to run at once; else as many as keep the cores busy"),
@@ -39,10 +42,9 @@ def run(
     """
     from vrag_kit.runner.notebooks import run_notebooks, summary
 
-    wanted = [part.strip() for part in ",".join(only or ()).split(",") if part.strip()]
     try:
         files = enter_project(parameters)
-        outcomes = run_notebooks(files, only=wanted, jobs=jobs, cluster=cluster)
+        outcomes = run_notebooks(files, only=only or (), jobs=jobs, cluster=cluster)
     except KeyboardInterrupt:
         print("interrupted: run the same command again to go on", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -59,10 +61,7 @@ def embed(
         str,
         typer.Option(help="i/n: every n-th shard alone, from the i-th; as one of a job array"),
     ] = "",
-    only: Annotated[
-        list[str] | None,
-        typer.Option(help="notebooks whose name contains this, such as visual_rag/02"),
-    ] = None,
+    only: Only = None,
     status: Annotated[
         bool, typer.Option("--status", help="say what is there, and embed nothing")
     ] = False,
@@ -88,7 +87,7 @@ def embed(
     for file in enter_project(parameters):
         workers = cluster or ("" if part else read_plan(file).cluster)
         if status:
-            print(*embedding_status(corpora_of(file, only or ())), sep="\n")
+            print(*embedding_status(corpora_of(file, only or ())).lines, sep="\n")
         elif workers:
             embed_elsewhere(file, workers, only=only or ())
         else:

@@ -82,8 +82,6 @@ class Work:
         return here and not any(task.notebook in books for task in self.tasks)
 
 
-def work_of(plan: Plan, only: Sequence[str]) -> Work:
-    """The notebooks of a plan whose name contains one of `only`; all without any."""
-    tasks = [Task(book, own, plan.folder) for book, own in plan.given.items()]
-    wanted = [task for task in tasks if not only or any(part in task.name for part in only)]
-    return Work(plan, tuple(wanted))
+def work_of(plan: Plan) -> Work:
+    """The notebooks of a plan."""
+    return Work(plan, tuple(Task(book, own, plan.folder) for book, own in plan.given.items()))
