@@ -246,6 +246,11 @@ def test_other_words_are_another_judge(mine: Write, tmp_path: Path) -> None:
     [
         ({"model": "gpt-4o@openai", "rubric": "Is it right?"}, "in which {answer} stands"),
         ({"model": "gpt-4o@openai", "rubric": {"prompt": "{answer}"}}, "in which {answer} stands"),
+        (
+            {"model": "gpt-4o@openai", "rubric": "Is {answer} like {reference}?"},
+            "{reference}, which is not filled in; expected {question}, {references}, {answer}, each"
+            " at will but {answer}. Did you mean {references}?",
+        ),
         ("You are a judge. Score {answer} from 0 to 1.", "judge: {model: <model>, rubric: <words>"),
         (
             {"model": "rule", "rubric": "Is {answer} right?"},

@@ -324,3 +324,14 @@ def test_two_numbers_of_one_place_are_refused_and_never_is_one_of_them_hidden() 
     results = results.query("source == 'Field Guide' and setting == 'one_in_k'")
     with pytest.raises(VragError, match=r"several numbers of .*model field.*Choose one experiment"):
         settings_table(results)
+
+
+def test_numbers_of_two_judges_in_one_place_are_told_apart_by_the_judges() -> None:
+    """And not by a retriever that stands in some rows alone."""
+    row = {"model": "m", "setting": "top_k", "k": 3, "retriever": "clip", "unit": "percent", "n": 4}
+    row |= {"metric": "accuracy", "ci_low": 0.0, "ci_high": 100.0}
+    zero = {**row, "setting": "zero_shot", "k": 0, "retriever": "", "value": 50.0}
+    rows = [{**row, "value": value} for value in (25.0, 75.0)] + [zero, {**zero, "value": 0.0}]
+    results = pd.DataFrame(rows).assign(judged_by=["rule", "o4-mini"] * 2)
+    with pytest.raises(VragError, match=r"Choose one judged_by, of rule, o4-mini\.$"):
+        settings_table(results)

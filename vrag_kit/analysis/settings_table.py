@@ -10,7 +10,10 @@ import pandas as pd
 from vrag_kit.analysis.cells import interval_cell
 from vrag_kit.errors import VragError
 
-_TOLD_BY = ("folder", "experiment", "metric", "retriever", "corpus", "baseline")
+_TOLD_BY = (
+    *("folder", "experiment", "metric", "judged_by", "retriever"),
+    *("clue_place", "corpus", "baseline"),
+)
 """What may tell numbers of one place apart, which have no rows of their own."""
 TINY = 1e-9
 """Two means that differ by less are one mean, summed in another order."""
@@ -94,9 +97,11 @@ def _check_single(ours: pd.DataFrame, apart: list[str]) -> None:
     if twice.empty:
         return
     where = ", ".join(f"{name} {twice[name].iloc[0]}" for name in place)
-    differ = [name for name in _TOLD_BY if name in twice and twice[name].nunique() > 1]
-    found = ", ".join(map(str, twice[differ[0]].unique())) if differ else ""
-    hint = f" Choose one {differ[0]}, of {found}." if differ else ""
+    found = {name: list(twice[name].unique()) for name in _TOLD_BY if name in twice}
+    # "" is of rows that it is no matter of, as a retriever of zero-shot
+    found = {name: [str(each) for each in values if each != ""] for name, values in found.items()}
+    told = [f"{name}, of {', '.join(each)}" for name, each in found.items() if len(each) > 1]
+    hint = f" Choose one {told[0]}." if told else ""
     raise VragError(f"settings_table: found several numbers of {where}; expected one.{hint}")
 
 

@@ -37,7 +37,7 @@ def check_awaited(asked: Generator, store: Path) -> None:
     if lacks := _lacks(asked, store.resolve()):
         raise VragError(
             f"{lacks[0]} Nothing was asked of {asked.name!r} either. To ask it all the same, take"
-            " another judge, or `del` this one."
+            " another judge (`judge: rule`), or, in Python, `del` this one."
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, compress
 from typing import Protocol, cast
 
@@ -22,6 +22,7 @@ from vrag_kit.tally import tell_verdicts
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
 
 _AGAIN = "Calls that failed are asked again with `run_with: {retry_failures: true}`"
+_CUT = "Verdicts that are cut off need a larger `max_new_tokens` in the judge's entry"
 _NOT_READ = "What could not be read twice stays so: take a stronger judge, or a plainer rubric"
 _NEARLY_ALL = 0.9
 """The share of unreadable answers from which a model may not have been understood."""
@@ -88,7 +89,8 @@ def judge_all(
     judged = judge_some(judge, benchmark, answers)
     good = judged[judged["status"] == "ok"].drop_duplicates(["query_id", "answer"])
     if len(good) and good["score"].isna().all():
-        again = f" {_AGAIN}." if isinstance(judge, LLMJudge) else ""
+        helps = _what_helps(judge, good["verdict"].str.partition(":")[0])
+        again = f" {helps}." if helps not in ("", _NOT_READ) else ""
         raise VragError(
             f"judge {judge.name!r}: none of {len(good):,} answers got a verdict; the first says"
             f' "{good["verdict"].iloc[0]}". Take a stronger judge, or mend what that says; answers'
@@ -243,10 +245,7 @@ def _note_lost(judge: Judge, found: Sequence[Sequence[Judgment]]) -> None:
     """Print what got no verdict though it could be judged, and tell the runner."""
     given = list(chain.from_iterable(found))
     lost = [verdict.failure for verdict in given if verdict.failure]
-    again = ""
-    if isinstance(judge, LLMJudge):
-        unreadable = all(failure.kind == Status.UNREADABLE for failure in lost)
-        again = _NOT_READ if unreadable else _AGAIN
+    again = _what_helps(judge, [failure.kind for failure in lost])
     if given:
         tell_verdicts(judge.name, len(given), lost, again)
     if lost:
@@ -255,6 +254,16 @@ def _note_lost(judge: Judge, found: Sequence[Sequence[Judgment]]) -> None:
             f' "{lost[0]}"; they are left out of means. {again}'.rstrip(". "),
             flush=True,
         )
+
+
+def _what_helps(judge: Judge, kinds: Iterable[str]) -> str:
+    """What to do about verdicts that a language model did not give, by why there are none."""
+    found = set(kinds)
+    if not isinstance(judge, LLMJudge):
+        return ""
+    if found <= {Status.UNREADABLE}:
+        return _NOT_READ
+    return _CUT if found <= {Status.TRUNCATED, Status.UNREADABLE} else _AGAIN
 
 
 def _note_samples(name: str, found: Sequence[Sequence[Judgment]]) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 
 from vrag_kit.errors import VragError, short
@@ -22,14 +23,15 @@ RUBRIC = "rubric"
 FIELDS = ("question", "references", "answer")
 """What may stand in the words, in braces: the references are parted by " | "."""
 _FIELD = re.compile(rf"{{({'|'.join(FIELDS)})}}")
+_ANY = re.compile(r"{([^\W\d]\w*)}")
 _NUMBER = re.compile(r"(?:score:?\s*)?([-+]?\d*\.?\d+)\.?", re.IGNORECASE)
 
 
 def words_of(entry: Entry | JudgeClass) -> str:
     """The words of an entry's rubric; "" where it tells none.
 
-    Raises `VragError` for words that are no text or do not show the answer, and for
-    words in the place of a judge.
+    Raises `VragError` for words that are no text, do not show the answer, or name in
+    braces what is not filled in, and for words in the place of a judge.
     """
     if isinstance(entry, str) and len(entry.split()) > 3 and not project_path(entry).is_dir():
         raise VragError(
@@ -39,14 +41,27 @@ def words_of(entry: Entry | JudgeClass) -> str:
     if not isinstance(entry, Mapping) or RUBRIC not in entry:
         return ""
     words = entry[RUBRIC]
-    if isinstance(words, str) and "{answer}" in words:
-        return words
     shown = ", ".join(f"{{{name}}}" for name in FIELDS)
+    if isinstance(words, str) and "{answer}" in words:
+        _check_fields(words, shown)
+        return words
     raise VragError(
         f"judge: its rubric is {short(words)}; expected what the model is asked, in words in which"
         f" {{answer}} stands; {shown} are filled in. A rubric in Python is passed to"
         " load_judge(…, rubric=…) (README, The judge)."
     )
+
+
+def _check_fields(words: str, shown: str) -> None:
+    """Raise `VragError` where the judge would read "{reference}" and no reference."""
+    unknown = [name for name in _ANY.findall(words) if name not in FIELDS]
+    if unknown:
+        near = get_close_matches(unknown[0], FIELDS, 1)
+        meant = f" Did you mean {{{near[0]}}}?" if near else ""
+        raise VragError(
+            f"judge: its rubric has {{{unknown[0]}}}, which is not filled in; expected {shown},"
+            f" each at will but {{answer}}.{meant}"
+        )
 
 
 def without_rubric(entry: Entry) -> Entry:

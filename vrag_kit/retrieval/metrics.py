@@ -79,14 +79,17 @@ def evaluate(
 def too_shallow(run: pd.DataFrame, qrels: Qrels) -> dict[str, int]:
     """Query → how many documents the run holds for it, where these are some, but fewer
     than 30 and fewer than have a label: the best order of the 30 retrieved is not known.
+    Where that is so of all queries with results, those without are among them.
     """
     held = run["query_id"].value_counts()
     found = {query_id: int(held.get(query_id, 0)) for query_id in qrels}
-    return {
+    shallow = {
         query_id: found[query_id]
         for query_id, labels in qrels.items()
         if 0 < found[query_id] < min(DEPTH, len(labels))
     }
+    # else the zeros of those without results would be the run's mean
+    return found if shallow and len(shallow) == np.count_nonzero(list(found.values())) else shallow
 
 
 def cut_at(run: pd.DataFrame, qrels: Qrels) -> int | None:
