@@ -96,7 +96,7 @@ class AnswerFile:
         version, or cannot be written.
         """
         self.path = path
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         if path.is_dir():
             raise VragError(
                 f"{path}: this is a folder; expected a file in it, such as"
@@ -142,8 +142,10 @@ class AnswerFile:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for reading; nobody else has to wait for it."""
-        with self._clearly():
+        """The connection, for reading; no other process has to wait for it. Threads take
+        turns: what one of them reads would keep another from waiting until it can write.
+        """
+        with self._clearly(), self._lock:
             yield self._db
 
     @contextmanager
