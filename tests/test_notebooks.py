@@ -185,11 +185,12 @@ def test_what_a_figure_shows_of_the_paper_is_in_the_csv_beside_it(path: Path) ->
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
 def test_saved_means_of_judged_answers_say_whose_judge_it_was(path: Path) -> None:
     """But for the tour, which saves what was found, 51, which judges pages, and 43, where
-    each data set's own metric, which is named, is the judge.
+    each data set's own metric, which is named, is the judge; and 61, where what the sides
+    were shown may have been found by two.
     """
     code = "\n".join(cell.source for cell in code_cells(path))
     judges = re.search(r"load_(?:truth_)?judge\(", code)
     if judges and path.stem[:2] not in ("00", "51", "43", "60"):
         assert "judged_by" in code
-    if "search_one(" in code and "save_answers(" in code:
+    if "search_one(" in code and "save_answers(" in code and path.stem[:2] != "61":
         assert "found_by" in code
