@@ -91,10 +91,11 @@ def test_a_part_that_its_worker_ended_was_not_made(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(signs, "_GLANCE", 0.01)
+    monkeypatch.setenv("PAUSE", "0.02")
     sign = project / "runs/guide/p/embedding/1_of_3.worker"
 
     def take() -> None:
-        until(sign.exists)
+        until(lambda: sign.exists() and sign.read_text(encoding="utf-8") != "")
         sign.write_text("node2 17 another", encoding="utf-8")
 
     said = r"part 1/3: its worker ended it, .* \(1 of 3 parts were not made\)"

@@ -5,6 +5,8 @@ tokenizer, preprocessing; written by the real classes.
 from __future__ import annotations
 
 import json
+import re
+import string
 from pathlib import Path
 from typing import Any
 
@@ -362,24 +364,26 @@ def _byte_tokenizer(special: list[str], *, length: int, wrap: bool = False) -> A
 
 
 def _word_tokenizer() -> Any:
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+    """Word pieces: the words of `TEXTS`, and every letter for the others. It is not
+    trained, as the order of what `WordPieceTrainer` gives differs from process to process.
+    """
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    words = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    words.normalizer, words.pre_tokenizer = (
-        normalizers.Lowercase(),
-        pre_tokenizers.BertPreTokenizer(),
-    )
-    words.train_from_iterator(
-        TEXTS,
-        trainers.WordPieceTrainer(vocab_size=200, special_tokens=special, show_progress=False),
-    )
-    words.post_processor = processors.TemplateProcessing(
+    words = {word for text in TEXTS for word in re.findall(r"\w+|[^\w\s]", text.lower())}
+    letters = sorted({letter for word in words for letter in word} | set(string.ascii_lowercase))
+    within = [f"##{letter}" for letter in letters]
+    pieces = [*special, *letters, *within, *sorted(words.difference(letters))]
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     return PreTrainedTokenizerFast(
-        tokenizer_object=words,
+        tokenizer_object=tokenizer,
         pad_token="[PAD]",
         unk_token="[UNK]",
         cls_token="[CLS]",
