@@ -101,7 +101,7 @@ class Eyes:
         keys = list(new)
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
-            ready = {key: self._process(new[key]) for key in part}
+            ready = self._process({key: new[key] for key in part})
             shapes = {key: ready[key].shape for key in part}
             by_shape = sorted(part, key=shapes.__getitem__)
             for _, group in groupby(by_shape, key=shapes.__getitem__):
@@ -109,11 +109,25 @@ class Eyes:
                 looks = self._encode([ready[key] for key in alike])
                 yield from zip(alike, looks, strict=True)
 
-    def _process(self, picture: Image.Image) -> _Ready:
-        """A picture made ready."""
-        made, words = self._processor._process_images([picture], **self._options)
-        tensors = {name: value for name, value in made.items() if isinstance(value, torch.Tensor)}
-        return _Ready(picture, tensors, words[0])
+    def _process(self, new: Mapping[str, Image.Image]) -> dict[str, _Ready]:
+        """Pictures made ready, those of one size in one call: they have equally many rows
+        of each tensor.
+        """
+        ready = {}
+        by_size = sorted(new, key=lambda key: new[key].size)
+        for _, group in groupby(by_size, key=lambda key: new[key].size):
+            alike = list(group)
+            pictures = [new[key] for key in alike]
+            made, words = self._processor._process_images(pictures, **self._options)
+            tensors = {
+                name: value.chunk(len(alike))
+                for name, value in made.items()
+                if isinstance(value, torch.Tensor)
+            }
+            for number, key in enumerate(alike):
+                own = {name: parts[number] for name, parts in tensors.items()}
+                ready[key] = _Ready(new[key], own, words[number])
+        return ready
 
     @cached_property
     def _options(self) -> Options:
