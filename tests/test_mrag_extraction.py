@@ -65,7 +65,8 @@ def test_a_bare_letter_from_the_extractor_is_the_scorers_letter(tmp_path: Path) 
     with_extracted(FOUR, read, extractor, tmp_path)
     with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as store, store:
         for words in ("a", "c"):
-            change = "UPDATE answers SET raw = ? WHERE prompt LIKE ?"
+            asked = "SELECT prompt_id FROM prompts WHERE prompt LIKE ?"
+            change = f"UPDATE answers SET raw = ? WHERE prompt_id IN ({asked})"
             store.execute(change, (f" {words.upper()}", f"%Model Response: {words}\\n%"))
     told = with_extracted(FOUR, read, extractor, tmp_path)
     assert told["extracted"].tolist() == ["right letter", "wrong letter", "wrong"]

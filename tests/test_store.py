@@ -29,7 +29,7 @@ import pytest
 from asking_process import SlowModel, ask, start
 from hypothesis import given
 from hypothesis import strategies as st
-from old_stores import make_old_store
+from old_stores import make_old_store, make_store_of_version_4
 from PIL import Image
 from strange_server import StrangeServer, good_words, text_in
 
@@ -332,6 +332,34 @@ def test_a_store_of_version_2_is_kept_beside_the_one_brought_up_to_date(tmp_path
         assert kept.execute("SELECT raw FROM answers WHERE answer_id = 'x'").fetchone()
 
 
+def test_a_store_of_version_4_keeps_all_it_knows_and_each_prompt_once(tmp_path: Path) -> None:
+    path, models = tmp_path / "a.sqlite", ["first", "second", "third"]
+    prompts = [[{"role": "user", "parts": [f"{number} " + "long " * 800]}] for number in range(50)]
+    make_store_of_version_4(path, [json.dumps(prompt) for prompt in prompts], models)
+    before = path.stat().st_size
+    with AnswerStore(path) as store:
+        ids = [f"{model}-{number}" for model in models for number in range(50)]
+        found = store.read(ids)
+        assert [found[name].raw for name in ids[:49]] == [f"first says {n}" for n in range(49)]
+        assert found["third-49"].failure == Failure(Status.REFUSED, "no")
+        assert store.failures(ids) == {f"{model}-49": 59.0 for model in models}
+        assert [store.prompt(f"second-{number}") for number in range(50)] == prompts
+        assert [store.spent(model) for model in models] == [1.0, 1.0, 1.0]
+        assert store.answered_before("second", 0, prompts) == 49
+    assert path.stat().st_size < before / 2
+    with AnswerStore(path) as again:
+        assert again.read(ids) == found
+
+
+def test_a_prompt_that_many_models_answer_in_many_samples_is_kept_once(tmp_path: Path) -> None:
+    prompt = [{"role": "user", "parts": ["long " * 200_000]}]  # 1 MB
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        for number in range(20):
+            store.write([answer(str(number))], {str(number): prompt})
+        assert store.prompt("7") == store.prompt("19") == prompt
+    assert (tmp_path / "a.sqlite").stat().st_size < 2_000_000
+
+
 def test_a_stand_in_that_an_earlier_forecast_left_is_no_answer(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     with AnswerStore(path) as store:
@@ -623,7 +651,7 @@ def test_a_store_of_another_version_is_refused_and_left_alone(tmp_path: Path) ->
     AnswerStore(tmp_path / "a.sqlite").close()
     with sqlite3.connect(tmp_path / "a.sqlite") as db:
         db.execute("UPDATE about SET version = 99")
-    with pytest.raises(VragError, match="an answer store of version 99, expected 4"):
+    with pytest.raises(VragError, match="an answer store of version 99, expected 5"):
         AnswerStore(tmp_path / "a.sqlite")
 
 

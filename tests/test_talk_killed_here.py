@@ -21,7 +21,8 @@ def answered(store: Path) -> Iterator[tuple[str, float]]:
     if not store.exists():
         return
     with sqlite3.connect(store, timeout=60) as db:
-        for prompt, written in db.execute("SELECT prompt, written FROM answers"):
+        both = "SELECT prompt, written FROM answers JOIN prompts USING (prompt_id)"
+        for prompt, written in db.execute(both):
             parts = [part for message in json.loads(prompt) for part in message["parts"]]
             yield "\n".join(part for part in parts if isinstance(part, str)), written
 

@@ -7,17 +7,18 @@ that disk must know file locks, and the machines' clocks must agree to within a 
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import threading
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN, current_forecast, once
 
-VERSION = 4
+VERSION = 5
 """Of the layout; `earlier_stores` tells what others were before."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL);
@@ -29,11 +30,15 @@ CREATE TABLE IF NOT EXISTS answers (
     fields TEXT,
     model TEXT,
     sample INTEGER,
-    prompt TEXT,
+    prompt_id TEXT,
     sent TEXT,
     tokens TEXT,
     written REAL NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS prompts (
+    prompt_id TEXT PRIMARY KEY,
+    prompt TEXT NOT NULL
+);
 CREATE TABLE IF NOT EXISTS claims (
     answer_id TEXT PRIMARY KEY,
     owner TEXT NOT NULL,
@@ -55,6 +60,28 @@ CREATE TABLE IF NOT EXISTS spending (
 ) WITHOUT ROWID;
 """
 
+_WRITTEN = (
+    "answer_id",
+    "status",
+    "detail",
+    "raw",
+    "fields",
+    "model",
+    "sample",
+    "prompt_id",
+    "sent",
+    "tokens",
+    "written",
+)
+"""Columns of the table `answers`."""
+COLUMNS = (*_WRITTEN, "prompt")
+"""Columns of `answers_table`. A prompt is kept once, however many models and samples have
+answered it.
+"""
+_PUT = (
+    f"INSERT OR REPLACE INTO answers ({', '.join(_WRITTEN)})"
+    f" VALUES ({', '.join(f':{name}' for name in _WRITTEN)})"
+)
 _ADVICE = {
     "disk": "Free space and run again",
     "readonly": "Choose a path with write access",
@@ -77,7 +104,24 @@ def answers_table() -> str:
     mark = f"json_extract(fields, '$.{STAND_IN}')"
     forecast = current_forecast()
     own = f" OR {mark} = '{forecast.mark}'" if forecast else ""
-    return f"(SELECT * FROM answers WHERE {mark} IS NULL{own})"
+    whole = "answers LEFT JOIN prompts USING (prompt_id)"  # not read where nobody asks for it
+    return f"(SELECT {', '.join(COLUMNS)} FROM {whole} WHERE {mark} IS NULL{own})"
+
+
+def prompt_id(prompt: str) -> str:
+    """What a prompt, in JSON, is kept under: its hash."""
+    return hashlib.sha256(prompt.encode()).hexdigest()
+
+
+def put_answer(db: sqlite3.Connection, row: Mapping[str, Any]) -> None:  # Any: what SQLite holds
+    """Write an answer and its prompt, in the place of what stands under its id; `row` has
+    `COLUMNS`, but that the prompt's id is reckoned here.
+    """
+    prompt = row["prompt"]
+    name = None if prompt is None else prompt_id(prompt)  # of a store of version 2
+    if name is not None:
+        db.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (name, prompt))
+    db.execute(_PUT, {**row, "prompt_id": name})
 
 
 def make_tables(db: sqlite3.Connection) -> None:
@@ -112,6 +156,8 @@ class AnswerFile:
         if version != VERSION:
             with self.writing() as db:
                 self._bring_up_to_date(db)
+            if version:
+                self._give_room_back()
         once(self._check, "quick_check", str(path))
 
     def _check(self) -> None:
@@ -135,6 +181,11 @@ class AnswerFile:
             make_tables(db)
         db.execute("DELETE FROM about")
         db.execute("INSERT INTO about VALUES (?)", (VERSION,))
+
+    def _give_room_back(self) -> None:
+        """Make the file as small as what is in it, if nobody needs it meanwhile."""
+        with suppress(sqlite3.Error), self._lock:
+            self._db.execute("VACUUM")
 
     def close(self) -> None:
         """Close the file."""
@@ -180,11 +231,12 @@ class AnswerFile:
     def answered_before(self, model: str, sample: int, prompts: Collection[str]) -> int:
         """How many of these prompts, as they are stored, have an answer of a model."""
         query = (
-            f"SELECT DISTINCT prompt FROM {answers_table()}"
+            f"SELECT DISTINCT prompt_id FROM {answers_table()}"
             " WHERE model = ? AND sample = ? AND status = 'ok'"
         )
+        names = {prompt_id(prompt) for prompt in prompts}
         with self.reading() as db:
-            return sum(prompt in prompts for (prompt,) in db.execute(query, (model, sample)))
+            return sum(name in names for (name,) in db.execute(query, (model, sample)))
 
     def answered_otherwise(self, model: str) -> int:
         """How many prompts of the forecast's stand-ins have an answer of a model, too."""
@@ -192,7 +244,7 @@ class AnswerFile:
         mark = f"json_extract(fields, '$.{STAND_IN}')"
         query = (
             f"SELECT COUNT(*) FROM answers WHERE model = :model AND {mark} = :mark"
-            " AND (sample, prompt) IN (SELECT sample, prompt FROM answers"
+            " AND (sample, prompt_id) IN (SELECT sample, prompt_id FROM answers"
             f" WHERE model = :model AND status = 'ok' AND {mark} IS NULL)"
         )
         with self.reading() as db:

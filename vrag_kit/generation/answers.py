@@ -25,7 +25,7 @@ from typing import Any
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN, current_forecast, may_keep_stand_ins, once
-from vrag_kit.generation.answer_file import AnswerFile, Row, answers_table
+from vrag_kit.generation.answer_file import AnswerFile, Row, answers_table, put_answer
 from vrag_kit.generation.keys import Picture, StoredPrompt
 from vrag_kit.generation.store_copies import place_of_store
 from vrag_kit.processes import has_ended, this_process
@@ -313,15 +313,23 @@ class AnswerStore:
 
 
 def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None:
-    model = answer.sent.get("model")
-    outcome = (answer.answer_id, answer.status, answer.detail, answer.raw)
-    fields = json.dumps(dict(answer.fields))
-    sent = json.dumps(dict(answer.sent))
-    tokens = json.dumps(dict(answer.tokens))
-    row = (*outcome, fields, model, answer.sample, json.dumps(prompt), sent, tokens, time.time())
     stands = f"SELECT 1 FROM {answers_table()} WHERE answer_id = ? AND status = 'ok'"
-    if db.execute(stands, (answer.answer_id,)).fetchone() is None:
-        db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    if db.execute(stands, (answer.answer_id,)).fetchone() is not None:
+        return
+    row = {
+        "answer_id": answer.answer_id,
+        "status": answer.status,
+        "detail": answer.detail,
+        "raw": answer.raw,
+        "fields": json.dumps(dict(answer.fields)),
+        "model": answer.sent.get("model"),
+        "sample": answer.sample,
+        "prompt": json.dumps(prompt),
+        "sent": json.dumps(dict(answer.sent)),
+        "tokens": json.dumps(dict(answer.tokens)),
+        "written": time.time(),
+    }
+    put_answer(db, row)
 
 
 def _answer(row: Row, parsed: dict[str, Any]) -> Answer:  # Any: what JSON holds

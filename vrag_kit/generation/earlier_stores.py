@@ -4,6 +4,7 @@ Version 1 knew models by their tensors instead of their files, and kept no sizes
 pictures: its answers stay, but are not found any more. Version 2 had a failure's kind
 and words in one text, kept what was read out of an answer, and wrote claims over
 failures. Version 3 had one sum of money for each model, which could not be merged.
+Until version 4 a prompt was kept with every answer to it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.answer_file import Row, make_tables
+from vrag_kit.generation.answer_file import Row, make_tables, put_answer
 from vrag_kit.generation.migrating import put_under_todays_keys
 from vrag_kit.processes import has_ended
 from vrag_kit.types import Status
@@ -32,14 +34,16 @@ def bring_up_to_date(db: sqlite3.Connection, path: Path, version: int) -> None:
     _nobody_is_asking(db, path, version)
     if version < 3:
         _keep_copy(path, version)
-        db.execute("ALTER TABLE answers RENAME TO answers_before")
+    db.execute("ALTER TABLE answers RENAME TO answers_before")
     if version == 1:
         db.execute("DROP TABLE pictures")
-    spent = _spent(db) if version > 1 else []
+    spent = _spent(db) if version in (2, 3) else []
     make_tables(db)
     db.executemany("INSERT INTO spending VALUES (?, ?, ?)", spent)
     if version < 3:
-        _carry_over(db)
+        _carry_claims(db)
+    _carry_over(db, version)
+    if version < 3:
         _find_again(db, path)
 
 
@@ -54,7 +58,7 @@ def _spent(db: sqlite3.Connection) -> list[Row]:
 
 def _nobody_is_asking(db: sqlite3.Connection, path: Path, version: int) -> None:
     """Raise `VragError` while a process of the earlier version works with the store."""
-    claims = "claims" if version == 3 else "answers WHERE status = 'claimed'"
+    claims = "claims" if version > 2 else "answers WHERE status = 'claimed'"
     found = db.execute(
         f"SELECT owner, lease_until FROM (SELECT * FROM {claims}) WHERE lease_until >= ?"
         " ORDER BY lease_until DESC",
@@ -81,18 +85,22 @@ def _keep_copy(path: Path, version: int) -> None:
     part.replace(kept)
 
 
-def _carry_over(db: sqlite3.Connection) -> None:
-    """Answers of version 2: claims apart, and failures as kind and words."""
+def _carry_claims(db: sqlite3.Connection) -> None:
+    """Claims of version 2 get a table of their own."""
     db.execute(
         "INSERT INTO claims SELECT answer_id, owner, lease_until FROM answers_before"
         " WHERE status = 'claimed'"
     )
-    old = db.execute(
-        "SELECT answer_id, status, raw, fields, model, sample, prompt, sent, tokens"
-        " FROM answers_before WHERE status != 'claimed'"
-    )
-    for row in old:
-        db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _carried(row))
+    db.execute("DELETE FROM answers_before WHERE status = 'claimed'")
+
+
+def _carry_over(db: sqlite3.Connection, version: int) -> None:
+    """Answers as this version has them."""
+    before = db.execute("SELECT * FROM answers_before")
+    names = [column[0] for column in before.description]
+    for values in before:
+        row = dict(zip(names, values, strict=True))
+        put_answer(db, _carried(row) if version < 3 else row)
     db.execute("DROP TABLE answers_before")
 
 
@@ -114,10 +122,11 @@ def _find_again(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _carried(row: Row) -> Row:
-    """A row of version 2 as this version has it."""
-    said, raw = row[1:3]
-    return (row[0], *_kind_and_words(said, raw), raw, _call_fields(row[3]), *row[4:], 0.0)
+def _carried(row: dict[str, Any]) -> dict[str, Any]:  # Any: what SQLite holds
+    """A row of version 2, with a failure's kind and words, and what the call told."""
+    status, detail = _kind_and_words(row["status"], row["raw"])
+    told = {"status": status, "detail": detail, "fields": _call_fields(row["fields"])}
+    return {**row, **told, "written": 0.0}
 
 
 def _kind_and_words(said: str, raw: str | None) -> tuple[str, str]:

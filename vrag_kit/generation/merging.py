@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.answer_file import AnswerFile, answers_table
+from vrag_kit.generation.answer_file import COLUMNS, AnswerFile, answers_table, put_answer
 from vrag_kit.generation.keys import StoredPrompt
 from vrag_kit.processes import has_ended
 from vrag_kit.types import Status
@@ -26,25 +26,8 @@ _AT_ONCE = 500
 """Rows that are held in memory."""
 _SHOWN = 200
 """Characters of words that a message shows."""
-_COLUMNS = (
-    "answer_id",
-    "status",
-    "detail",
-    "raw",
-    "fields",
-    "model",
-    "sample",
-    "prompt",
-    "sent",
-    "tokens",
-    "written",
-)
 _STANDING = ("answer_id", "status", "raw", "written")
 """What is looked at of an answer that is in the target."""
-_PUT = (
-    f"INSERT OR REPLACE INTO answers ({', '.join(_COLUMNS)})"
-    f" VALUES ({', '.join(f':{name}' for name in _COLUMNS)})"
-)
 _SPENT = (
     "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT (writer, model) DO UPDATE SET"
     " dollars = excluded.dollars WHERE excluded.dollars > dollars"
@@ -182,7 +165,7 @@ class _Merge:
             there = self._there([row["answer_id"] for row in rows])
             for row in rows:
                 if self._is_taken(row, there.get(row["answer_id"]), outcome):
-                    db.execute(_PUT, row)
+                    put_answer(db, row)
         with self.source.reading() as theirs:
             pictures = theirs.execute("SELECT place, stamp, pixels, width, height FROM pictures")
             db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?, ?, ?)", pictures)
@@ -202,7 +185,7 @@ class _Merge:
         between two of them.
         """
         query = (
-            f"SELECT {', '.join(_COLUMNS)} FROM {answers_table()} WHERE answer_id > ?"
+            f"SELECT {', '.join(COLUMNS)} FROM {answers_table()} WHERE answer_id > ?"
             f" ORDER BY answer_id LIMIT {_AT_ONCE}"
         )
         last = ""
@@ -211,7 +194,7 @@ class _Merge:
                 found = db.execute(query, (last,)).fetchall()
             if not found:
                 return
-            yield [dict(zip(_COLUMNS, row, strict=True)) for row in found]
+            yield [dict(zip(COLUMNS, row, strict=True)) for row in found]
             last = found[-1][0]
 
     def _there(self, answer_ids: Sequence[str]) -> dict[str, Row]:
