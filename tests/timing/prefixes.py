@@ -136,7 +136,7 @@ def main() -> None:
         measure(
             "a larger qwen2_5_vl",
             larger(folder / "larger", shape, dtype),
-            curves(folder, 112),
+            curves(folder, 224),
             device,
         )
 
