@@ -27,6 +27,7 @@ from vrag_kit.generation import (
     load_generator,
     reply_probabilities,
 )
+from vrag_kit.generation.local.vision import Eyes
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.types import Message, Prompt
 
@@ -133,6 +134,36 @@ def test_pictures_seen_before_give_the_same_logits_as_pictures_looked_at_anew(
     model.eyes = None  # the family's own, ordinary way
     torch.testing.assert_close(first, next_token(model, prompts), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(remembered, first, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "internvl", "pixtral"])
+@pytest.mark.parametrize("in_one_row", [False, True], ids=["apart", "in one row"])
+def test_pictures_seen_together_look_as_each_alone_however_they_are_laid_out(
+    family: str, in_one_row: bool, load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one row as Idefics3's processor has several."""
+    model = load(family)
+    processor = model._processor
+    own = processor._process_images
+
+    def laid_out(pictures: list[Image.Image], **options: object) -> object:
+        made, words = own(pictures, **options)
+        if in_one_row and len(pictures) > 1:
+            made["pixel_values"] = made["pixel_values"][None]
+        return made, words
+
+    monkeypatch.setattr(processor, "_process_images", laid_out)
+    sizes = [(64, 48), (40, 96), (64, 48), (64, 48)]
+    pictures = {
+        str(number): Image.new("RGB", size, (60 * number, 90, 30))
+        for number, size in enumerate(sizes)
+    }
+    together = Eyes(model._model, processor, {}).look(dict(pictures), list(pictures))
+    for key, seen in zip(pictures, together, strict=True):
+        (alone,) = Eyes(model._model, processor, {}).look({key: pictures[key]}, [key])
+        assert (seen.pixels, seen.size, seen.words) == (alone.pixels, alone.size, alone.words)
+        torch.testing.assert_close(seen.tensors, alone.tensors)
+        torch.testing.assert_close(seen.features, alone.features, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -351,6 +351,73 @@ def test_a_store_of_version_4_keeps_all_it_knows_and_each_prompt_once(tmp_path: 
         assert again.read(ids) == found
 
 
+def test_a_kit_that_still_works_with_version_4_stops_before_it_asks_anything(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.sqlite"
+    make_store_of_version_4(path, ["[]", "[]"], ["m"])
+    with closing(sqlite3.connect(path)) as working:
+        looks = "SELECT answer_id, status, written FROM answers WHERE answer_id = 'm-0'"
+        assert working.execute(looks).fetchone() == ("m-0", "ok", 10.0)
+        AnswerStore(path).close()
+        with pytest.raises(sqlite3.OperationalError, match="no such column: written"):
+            working.execute(looks)  # as its `claim` does first
+
+
+def test_a_damaged_store_of_version_4_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    prompts = [json.dumps([{"role": "user", "parts": [f"{n} " * 300]}]) for n in range(300)]
+    make_store_of_version_4(path, prompts, ["m"])
+    damaged = bytearray(path.read_bytes())
+    leaves = [at for at in range(4096, len(damaged), 4096) if damaged[at] == 10]  # of the table
+    page = leaves[len(leaves) // 2]
+    cells = int.from_bytes(damaged[page + 3 : page + 5], "big")
+    assert cells > 1
+    damaged[page + 3 : page + 5] = (cells // 2).to_bytes(2, "big")
+    path.write_bytes(damaged)
+    with pytest.raises(VragError, match="not a readable answer store"):
+        AnswerStore(path)
+    assert path.read_bytes() == damaged
+
+
+def test_who_reads_a_store_of_version_4_on_and_on_is_told_of_and_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vrag_kit.generation.answer_file._PATIENCE", 0.2)
+    path = tmp_path / "a.sqlite"
+    make_store_of_version_4(path, ["[]", "[]"], ["m"])
+    with closing(sqlite3.connect(path)) as reader:
+        rows = reader.execute("SELECT * FROM answers")
+        rows.fetchone()
+        with pytest.raises(VragError, match=r"locked\).* version 4, which has to be brought up"):
+            AnswerStore(path)
+        assert len(rows.fetchall()) == 1
+    with AnswerStore(path) as store:
+        assert store.read(["m-0"])["m-0"].raw == "m says 0"
+
+
+def test_room_that_was_not_given_back_is_given_back_at_the_next_opening(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    prompts = [[{"role": "user", "parts": [f"{number} " * 500]}] for number in range(100)]
+    with AnswerStore(path) as store:
+        for number, prompt in enumerate(prompts):
+            store.write([answer(str(number))], {str(number): prompt})
+    large = path.stat().st_size
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(
+            "DELETE FROM prompts WHERE prompt_id NOT IN (SELECT prompt_id FROM answers"
+            " WHERE answer_id = '7')"
+        )
+        db.commit()
+    assert path.stat().st_size == large
+    with AnswerStore(path) as store:
+        assert store.prompt("7") == prompts[7]
+        assert len(store.read([str(number) for number in range(100)])) == 100
+        with pytest.raises(VragError, match="or none whose prompt was kept"):
+            store.prompt("8")
+    assert path.stat().st_size < large / 2
+
+
 def test_a_prompt_that_many_models_answer_in_many_samples_is_kept_once(tmp_path: Path) -> None:
     prompt = [{"role": "user", "parts": ["long " * 200_000]}]  # 1 MB
     with AnswerStore(tmp_path / "a.sqlite") as store:

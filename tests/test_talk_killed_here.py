@@ -21,10 +21,10 @@ def answered(store: Path) -> Iterator[tuple[str, float]]:
     if not store.exists():
         return
     with sqlite3.connect(store, timeout=60) as db:
-        both = "SELECT prompt, written FROM answers JOIN prompts USING (prompt_id)"
-        for prompt, written in db.execute(both):
+        both = "SELECT prompt, stored FROM answers JOIN prompts USING (prompt_id)"
+        for prompt, stored in db.execute(both):
             parts = [part for message in json.loads(prompt) for part in message["parts"]]
-            yield "\n".join(part for part in parts if isinstance(part, str)), written
+            yield "\n".join(part for part in parts if isinstance(part, str)), stored
 
 
 def test_a_checkpoint_that_is_killed_at_any_turn_answers_nothing_twice(tmp_path: Path) -> None:

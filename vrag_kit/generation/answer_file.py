@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS answers (
     prompt_id TEXT,
     sent TEXT,
     tokens TEXT,
-    written REAL NOT NULL DEFAULT 0
+    stored REAL NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS prompts (
     prompt_id TEXT PRIMARY KEY,
@@ -71,7 +71,7 @@ _WRITTEN = (
     "prompt_id",
     "sent",
     "tokens",
-    "written",
+    "stored",
 )
 """Columns of the table `answers`."""
 COLUMNS = (*_WRITTEN, "prompt")
@@ -90,6 +90,8 @@ _ADVICE = {
 }
 """A word of SQLite's message → what to do."""
 
+_PATIENCE = 120
+"""Seconds that others are waited for."""
 _AT_ONCE = 500
 """Ids in one query."""
 
@@ -149,15 +151,13 @@ class AnswerFile:
         with self._clearly():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
-                path, timeout=120, isolation_level=None, check_same_thread=False
+                path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
         with self.reading() as db:
             version = _version(db, path)
         if version != VERSION:
-            with self.writing() as db:
-                self._bring_up_to_date(db)
-            if version:
-                self._give_room_back()
+            self._make_or_change(version)
+        self._give_room_back()
         once(self._check, "quick_check", str(path))
 
     def _check(self) -> None:
@@ -166,6 +166,23 @@ class AnswerFile:
             found = db.execute("PRAGMA quick_check").fetchone()[0]
             if found != "ok":
                 raise sqlite3.DatabaseError(found)
+
+    def _make_or_change(self, version: int) -> None:
+        """Make the tables of a new file (version 0), or bring a store up to date."""
+        if version:
+            self._check()  # what is damaged is left as it is
+        try:
+            # alone from version 3 on: who reads on and on is then told at once, not at each page
+            with self.writing("EXCLUSIVE" if version > 2 else "IMMEDIATE") as db:
+                self._bring_up_to_date(db)
+        except VragError as error:
+            if version and isinstance(error.__cause__, sqlite3.Error):
+                raise VragError(
+                    f"{error} It is a store of version {version}, which has to be brought up to"
+                    f" date (version {VERSION}) before it is read: do that once where it may be"
+                    " written, or with a copy."
+                ) from error
+            raise
 
     def _bring_up_to_date(self, db: sqlite3.Connection) -> None:
         """Make the tables, or change those of an earlier version; no answer is lost."""
@@ -183,9 +200,21 @@ class AnswerFile:
         db.execute("INSERT INTO about VALUES (?)", (VERSION,))
 
     def _give_room_back(self) -> None:
-        """Make the file as small as what is in it, if nobody needs it meanwhile."""
+        """Make a file smaller of which more than half is free, as after it was brought up to
+        date, if nobody needs it just now.
+        """
         with suppress(sqlite3.Error), self._lock:
-            self._db.execute("VACUUM")
+            pages, free = (
+                self._db.execute(f"PRAGMA {each}").fetchone()[0]
+                for each in ("page_count", "freelist_count")
+            )
+            if 2 * free <= pages:
+                return
+            self._db.execute("PRAGMA busy_timeout = 1000")
+            try:
+                self._db.execute("VACUUM")
+            finally:
+                self._db.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE}")
 
     def close(self) -> None:
         """Close the file."""
@@ -200,10 +229,10 @@ class AnswerFile:
             yield self._db
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
         """The connection in one write transaction: all or nothing."""
         with self._clearly(), self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute(f"BEGIN {kind}")
             try:
                 yield self._db
                 self._db.execute("COMMIT")

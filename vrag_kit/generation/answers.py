@@ -175,16 +175,16 @@ class AnswerStore:
         """To how many of these prompts this store holds an answer of a model, under
         whatever key.
         """
-        texts = {json.dumps(prompt) for prompt in prompts}
-        return self._file.answered_before(model, sample, texts)
+        return self._file.answered_before(model, sample, {json.dumps(each) for each in prompts})
 
     def prompt(self, answer_id: str) -> StoredPrompt:
         """What was asked: messages with role and parts, pictures as {"image": where,
         "pixels": hash}. Raises `VragError` for an answer that is not there.
         """
         for (prompt,) in self._file.rows("prompt", answers_table(), [answer_id]):
-            return list(json.loads(prompt))
-        raise VragError(f"{self.path}: no answer {answer_id!r}.")
+            if prompt is not None:
+                return list(json.loads(prompt))
+        raise VragError(f"{self.path}: no answer {answer_id!r}, or none whose prompt was kept.")
 
     def places(self, pixels: str) -> list[str]:
         """Where pictures of that pixel hash were, the `where` of each."""
@@ -196,8 +196,8 @@ class AnswerStore:
         """Which of these questions have failed, and when that was written down, in
         seconds; what `claim` needs to ask them again.
         """
-        rows = self._file.rows("answer_id, status, written", answers_table(), list(answer_ids))
-        return {answer_id: written for answer_id, status, written in rows if status != Status.OK}
+        rows = self._file.rows("answer_id, status, stored", answers_table(), list(answer_ids))
+        return {answer_id: stored for answer_id, status, stored in rows if status != Status.OK}
 
     def claim(
         self, answer_ids: Sequence[str], *, again: Mapping[str, float] | None = None
@@ -230,10 +230,9 @@ class AnswerStore:
         owners = {owner for _, owner in held} - {self.owner}
         living = {owner for owner in owners if not has_ended(owner.partition(" ")[0])}
         taken = {answer_id for answer_id, owner in held if owner in living}
-        for answer_id, status, written in self._file.rows(
-            "answer_id, status, written", answers_table(), answer_ids
-        ):
-            if status == Status.OK or again.get(answer_id) != written:
+        rows = self._file.rows("answer_id, status, stored", answers_table(), answer_ids)
+        for answer_id, status, stored in rows:
+            if status == Status.OK or again.get(answer_id) != stored:
                 taken.add(answer_id)
         return [answer_id for answer_id in answer_ids if answer_id not in taken]
 
@@ -291,11 +290,7 @@ class AnswerStore:
                 f"{self.path}: a forecast's stand-in answers are not kept in a real store. Open"
                 " it within the forecast, which then works with a copy."
             )
-        silent = [
-            answer
-            for answer in answers
-            if answer.failure is None and not (answer.raw or "").strip()
-        ]
+        silent = [each for each in answers if each.failure is None and not (each.raw or "").strip()]
         if silent:
             raise VragError(
                 f"{len(silent)} answers have the status 'ok' but no words; give them a failure"
@@ -327,7 +322,7 @@ def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None
         "prompt": json.dumps(prompt),
         "sent": json.dumps(dict(answer.sent)),
         "tokens": json.dumps(dict(answer.tokens)),
-        "written": time.time(),
+        "stored": time.time(),
     }
     put_answer(db, row)
 

@@ -4,7 +4,8 @@ Version 1 knew models by their tensors instead of their files, and kept no sizes
 pictures: its answers stay, but are not found any more. Version 2 had a failure's kind
 and words in one text, kept what was read out of an answer, and wrote claims over
 failures. Version 3 had one sum of money for each model, which could not be merged.
-Until version 4 a prompt was kept with every answer to it.
+Until version 4 a prompt was kept with every answer to it, and `stored` was `written`: who
+still works with such a store finds no such column, and stops before it asks anything.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import may_keep_stand_ins
 from vrag_kit.generation.answer_file import Row, make_tables, put_answer
 from vrag_kit.generation.migrating import put_under_todays_keys
 from vrag_kit.processes import has_ended
@@ -31,7 +33,8 @@ def bring_up_to_date(db: sqlite3.Connection, path: Path, version: int) -> None:
     as "<name>.v<version>". Raises `VragError` while a process of that version works with
     it.
     """
-    _nobody_is_asking(db, path, version)
+    if not may_keep_stand_ins(path):  # nobody asks into a forecast's copy
+        _nobody_is_asking(db, path, version)
     if version < 3:
         _keep_copy(path, version)
     db.execute("ALTER TABLE answers RENAME TO answers_before")
@@ -100,7 +103,8 @@ def _carry_over(db: sqlite3.Connection, version: int) -> None:
     names = [column[0] for column in before.description]
     for values in before:
         row = dict(zip(names, values, strict=True))
-        put_answer(db, _carried(row) if version < 3 else row)
+        row = _carried(row) if version < 3 else row
+        put_answer(db, {**row, "stored": row["written"]})
     db.execute("DROP TABLE answers_before")
 
 

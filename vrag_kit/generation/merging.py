@@ -26,7 +26,7 @@ _AT_ONCE = 500
 """Rows that are held in memory."""
 _SHOWN = 200
 """Characters of words that a message shows."""
-_STANDING = ("answer_id", "status", "raw", "written")
+_STANDING = ("answer_id", "status", "raw", "stored")
 """What is looked at of an answer that is in the target."""
 _SPENT = (
     "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT (writer, model) DO UPDATE SET"
@@ -214,7 +214,7 @@ class _Merge:
             return ours > theirs
         if not ours:
             outcome.there += 1
-            return bool(row["written"] > there["written"])  # the later failure is today's reason
+            return bool(row["stored"] > there["stored"])  # the later failure is today's reason
         same = (row["status"], row["raw"]) == (there["status"], there["raw"])
         if not same and not self.keep_first and not _is_drawn(json.loads(row["sent"])):
             raise self._contradiction(row, there)
@@ -255,12 +255,12 @@ def _is_drawn(sent: Row) -> bool:
 
 def _place(row: Row) -> tuple[float, str]:
     """Where an answer stands among several to one question: the first is kept."""
-    return row["written"], row["raw"] or ""
+    return row["stored"], row["raw"] or ""
 
 
 def _told(path: Path, row: Row) -> str:
     """An answer, as messages show it."""
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["written"]))
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["stored"]))
     return f"{path} ({when}): {(row['raw'] or '')[:_SHOWN]!r}"
 
 

@@ -103,7 +103,7 @@ def put_under_todays_keys(
     unknown: dict[str, None] = {}
     rows = db.execute(
         f"SELECT answer_id, sample, prompt, sent FROM {answers_table()}"
-        " ORDER BY status != 'ok', written"
+        " WHERE prompt IS NOT NULL AND sent IS NOT NULL ORDER BY status != 'ok', stored"
     ).fetchall()
     for answer_id, sample, prompt, sent in rows:
         told = json.loads(sent)

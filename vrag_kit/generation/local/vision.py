@@ -110,24 +110,32 @@ class Eyes:
                 yield from zip(alike, looks, strict=True)
 
     def _process(self, new: Mapping[str, Image.Image]) -> dict[str, _Ready]:
-        """Pictures made ready, those of one size in one call: they have equally many rows
-        of each tensor.
-        """
-        ready = {}
+        """Pictures made ready, those of one size in one call."""
+        ready: dict[str, _Ready] = {}
         by_size = sorted(new, key=lambda key: new[key].size)
         for _, group in groupby(by_size, key=lambda key: new[key].size):
             alike = list(group)
             pictures = [new[key] for key in alike]
-            made, words = self._processor._process_images(pictures, **self._options)
-            tensors = {
-                name: value.chunk(len(alike))
-                for name, value in made.items()
-                if isinstance(value, torch.Tensor)
-            }
-            for number, key in enumerate(alike):
-                own = {name: parts[number] for name, parts in tensors.items()}
-                ready[key] = _Ready(new[key], own, words[number])
+            made = self._made(pictures) or [self._made([each])[0] for each in pictures]
+            ready.update(zip(alike, made, strict=True))
         return ready
+
+    def _made(self, pictures: Sequence[Image.Image]) -> list[_Ready]:
+        """Pictures of one size made ready: they have equally many rows of each tensor. Empty
+        where a family lays several of them out otherwise.
+        """
+        made, words = self._processor._process_images(pictures, **self._options)
+        tensors = {
+            name: value.chunk(len(pictures))
+            for name, value in made.items()
+            if isinstance(value, torch.Tensor)
+        }
+        if any(len(parts) != len(pictures) for parts in tensors.values()):
+            return []
+        return [
+            _Ready(picture, {name: parts[at] for name, parts in tensors.items()}, words[at])
+            for at, picture in enumerate(pictures)
+        ]
 
     @cached_property
     def _options(self) -> Options:
