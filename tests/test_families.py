@@ -345,6 +345,14 @@ def test_weights_are_read_when_they_are_first_needed(
         ({"dtype": "float13"}, "dtype is 'float13'; expected one of auto, float32"),
         ({"trust_remote_code": "yes"}, "trust_remote_code is 'yes'; expected true or false"),
         ({"decoding": {"heat": 1}}, "decoding knows no 'heat'; expected do_sample, temperature"),
+        ({"decoding": {"temperature": "hot"}}, "temperature is 'hot'; expected a number of 0 or"),
+        ({"decoding": {"temperature": -1}}, "temperature is -1; expected a number of 0 or more"),
+        ({"decoding": {"temperature": 0}}, "draws nothing; say `decoding: greedy`"),
+        ({"decoding": {"top_p": 90}}, "in its decoding top_p is 90; expected a number from 0"),
+        ({"decoding": {"top_k": 0.5}}, "top_k is 0.5; expected a whole number"),
+        ({"decoding": {"num_beams": 0}}, "num_beams is 0; expected a whole number of 1 or more"),
+        ({"decoding": {"do_sample": 1}}, "do_sample is 1; expected true or false"),
+        ({"decoding": {"repetition_penalty": 0}}, "repetition_penalty is 0; expected a number ab"),
     ],
 )
 def test_a_bad_option_is_named_with_those_there_are(

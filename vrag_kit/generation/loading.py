@@ -75,6 +75,17 @@ _KINDS["prices"] = (_prices, "two prices, as in [2.5, 10], or a third for tokens
 _KINDS["body"] = (lambda value: isinstance(value, Mapping), "a mapping of fields")
 _KINDS["dtype"] = (lambda value: value in DTYPES, f"one of {', '.join(DTYPES)}")
 """Option → (what fits, in words); any other is a text."""
+_SHARE: Check = (
+    lambda value: _number(value, 0) and not _number(value, 1 + 1e-9),
+    "a number from 0 to 1",
+)
+_DECODING: dict[str, Check] = dict.fromkeys(("top_p", "min_p", "typical_p"), _SHARE)
+_DECODING["do_sample"] = _FLAG
+_DECODING["temperature"] = (lambda value: _number(value, 0), "a number of 0 or more")
+_DECODING["repetition_penalty"] = (lambda value: _number(value, 1e-9), "a number above 0")
+_DECODING["top_k"] = (lambda value: _whole(value, -1), "a whole number")  # −1: vLLM's "all"
+_DECODING["num_beams"] = _COUNT
+_DECODING["no_repeat_ngram_size"] = _MAYBE_NONE
 
 
 def load_generator(
@@ -163,6 +174,7 @@ def _check(spec: str, options: Options) -> None:
             raise VragError(
                 f"model {spec!r}: decoding knows no {unknown[0]!r}; expected {', '.join(SAMPLING)}."
             )
+        _check_values(spec, decoding)
     elif decoding not in ("checkpoint", "greedy"):
         raise VragError(
             f'decoding is {decoding!r}; expected "checkpoint", "greedy", or fields such as'
@@ -172,3 +184,19 @@ def _check(spec: str, options: Options) -> None:
         fits, words = _KINDS.get(name, _TEXT)
         if name != "decoding" and value is not None and not fits(value):
             raise VragError(f"model {spec!r}: {name} is {value!r}; expected {words}.")
+
+
+def _check_values(spec: str, decoding: Options) -> None:
+    """Raise `VragError` for a field of decoding with a value that no model takes."""
+    for name, value in decoding.items():
+        fits, words = _DECODING[name]
+        if value is not None and not fits(value):
+            raise VragError(
+                f"model {spec!r}: in its decoding {name} is {value!r}; expected {words}."
+            )
+    draws = decoding.get("do_sample") is not False
+    if draws and decoding.get("temperature") == 0 and not _is_remote(spec):
+        raise VragError(
+            f"model {spec!r}: in its decoding temperature is 0, at which a model that runs here"
+            " draws nothing; say `decoding: greedy`."
+        )
