@@ -280,7 +280,7 @@ def test_any_local_model_can_judge_and_one_that_cannot_write_verdicts_scores_not
         VragError,
         match=(
             r"none of 2 answers got a verdict; the first says \"truncated: .* Take a stronger judge"
-            r".* need a larger `max_new_tokens` in the judge.s entry, or your class\.$"
+            r".* need a larger `max_new_tokens` of the judge.s entry or class\.$"
         ),
     ):  # random weights never stop
         judge_all(

@@ -22,7 +22,7 @@ from vrag_kit.tally import tell_verdicts
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
 
 _AGAIN = "Calls that failed are asked again with `run_with: {retry_failures: true}`"
-_CUT = "Verdicts that are cut off need a larger `max_new_tokens` in the judge's entry, or your class"
+_CUT = "Verdicts that are cut off need a larger `max_new_tokens` of the judge's entry or class"
 _NOT_READ = "What could not be read twice stays so: take a stronger judge, or a plainer rubric"
 _NEARLY_ALL = 0.9
 """The share of unreadable answers from which a model may not have been understood."""
