@@ -120,7 +120,10 @@ def larger(folder: Path, shape: dict[str, int], dtype: torch.dtype) -> Path:
 
 def main() -> None:
     device = "cuda" if "cuda" in sys.argv else "cpu"
-    print(f"{torch.get_num_threads()} threads, {device}; time over that of k = 20 alone")
+    print(
+        f"{torch.get_num_threads()} threads, {device}; time over that of k = 20 alone (aim at most"
+        " 1.5 for 1 token, shared)"
+    )
     print(f"{'':<22} {'1 token':>19} {f'{TOKENS} tokens':>19}  answers")
     print(
         "{:<22} {:>9} {:>9} {:>9} {:>9}".format("", *["shared", "apart"] * 2), " differ", flush=True
