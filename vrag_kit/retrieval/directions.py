@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,15 +20,34 @@ def check_vectors(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -
             f"{encoder.name} returned {vectors.shape} {vectors.dtype} for {len(names)} inputs;"
             " expected float32 with one row each."
         )
-    lengths = np.linalg.norm(vectors, axis=1)
-    wrong = ~np.isfinite(lengths) | (lengths == 0)
-    if encoder.normalized:
-        wrong |= np.abs(lengths - 1) > 1e-3
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        expected = "1" if encoder.normalized else "a finite number above 0"
+    if (wrong := wrong_lengths(vectors, encoder.normalized)) is not None:
         raise VragError(
-            f"{encoder.name}: the embedding of {names[first]!r} has length {lengths[first]:.4g},"
-            f" expected {expected} ({int(wrong.sum())} such rows in this batch). Half precision can"
-            " overflow: try float32; else look at the picture or text."
+            f"{encoder.name}: the embedding of {names[wrong.row]!r} has {wrong} in this batch."
+            " Half precision can overflow: try float32; else look at the picture or text."
         )
+
+
+class WrongLengths(NamedTuple):
+    """Rows that are not directions."""
+
+    row: int
+    """The first of them …"""
+    length: float
+    expected: str
+    rows: int
+
+    def __str__(self) -> str:
+        return f"length {self.length:.4g}, expected {self.expected} ({self.rows:,} such rows)"
+
+
+def wrong_lengths(vectors: np.ndarray, normalized: bool) -> WrongLengths | None:
+    """The rows that are NaN, infinite, zero or, if `normalized`, not of unit length."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    wrong = ~np.isfinite(lengths) | (lengths == 0)
+    if normalized:
+        wrong |= np.abs(lengths - 1) > 1e-3
+    if not wrong.any():
+        return None
+    first = int(np.argmax(wrong))
+    expected = "1" if normalized else "a finite number above 0"
+    return WrongLengths(first, float(lengths[first]), expected, int(wrong.sum()))

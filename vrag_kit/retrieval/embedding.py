@@ -20,6 +20,7 @@ from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.encoders import Encoder, Prepared
 from vrag_kit.retrieval.keeping import Columns, Part, embed_missing, keep, storing
 from vrag_kit.retrieval.manifests import documents_folder, embeddings_folder, write_manifest
+from vrag_kit.retrieval.shards import VectorSpace
 from vrag_kit.retrieval.units import Pace
 from vrag_kit.types import Evidence
 
@@ -43,7 +44,7 @@ def embed_documents(
     processes share the work. Of documents, ids and places are in memory. Raises
     `VragError` when there are no documents, a picture is damaged, a vector is NaN, zero
     or (for a normalized encoder) not of unit length, a file cannot be opened, or the disk
-    is full; finished shards are kept in every case.
+    is full; finished shards are kept in every case, but damaged ones are set aside.
     """
     documents = documents if isinstance(documents, Collection) else list(documents)
     folder = _folder(encoder, documents, root)
@@ -88,6 +89,11 @@ def columns_of(encoder: Encoder, documents: Collection[Evidence]) -> Columns:
     return keeping.columns_of(_Documents(encoder), documents)
 
 
+def space_of(encoder: Encoder) -> VectorSpace:
+    """That of the vectors of its documents."""
+    return VectorSpace(encoder.documents.fingerprint, encoder.normalized)
+
+
 def _pace(batch_size: int, workers: int | None) -> Pace:
     return Pace(shard=SHARD, batch=batch_size, workers=workers or cores())
 
@@ -117,6 +123,7 @@ class _Documents:
         self._encoder = encoder
         self.label = f"embedding with {encoder.name}"
         self.unit = "documents"
+        self.space = space_of(encoder)
 
     def doc_id(self, document: Evidence) -> str:
         return document.doc_id

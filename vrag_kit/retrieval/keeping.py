@@ -15,7 +15,7 @@ import numpy as np
 from vrag_kit.errors import VragError
 from vrag_kit.names import Names
 from vrag_kit.retrieval.ahead import cut
-from vrag_kit.retrieval.kept import read_kept
+from vrag_kit.retrieval.kept import read_kept, read_whole
 from vrag_kit.retrieval.lookup import hashes
 from vrag_kit.retrieval.units import Pace, Source, Work
 from vrag_kit.retrieval.vectors import Places
@@ -110,10 +110,10 @@ def embed_missing(
     """
     with storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        kept = read_kept(folder)
-        missing = kept.find(columns.doc_ids, columns.stamps) < 0
-        shard = np.arange(len(missing)) // pace.shard
-        missing &= shard % part.of == part.number - 1
+        shard = np.arange(len(columns.stamps)) // pace.shard
+        mine = shard % part.of == part.number - 1
+        kept = read_whole(folder, columns.doc_ids[mine], columns.stamps[mine], source.space)
+        missing = mine & (kept.find(columns.doc_ids, columns.stamps) < 0)
         if not missing.any():
             return 0
         work = Work(source, folder, kept, pace)

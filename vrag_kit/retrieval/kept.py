@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vrag_kit.retrieval.lookup import Lookup, hashes
-from vrag_kit.retrieval.shards import list_shards, read_rows
+from vrag_kit.retrieval.shards import VectorSpace, is_whole, list_shards, read_rows
 from vrag_kit.retrieval.vectors import Places
 
 
@@ -37,6 +37,11 @@ class Kept:
     def find_content(self, content: str) -> int:
         """The position of a vector of that content; −1 for none."""
         return int(self._by_content.find(*_numbers([content]).T)[0])
+
+    def shard_of(self, position: int) -> str:
+        """The shard that holds the vector at a position."""
+        number = int(self.places.shard[position])
+        return self.places.shards[number]
 
     @cached_property
     def _by_stamp(self) -> Lookup:
@@ -78,6 +83,21 @@ def read_kept(folder: Path) -> Kept:
     shard = np.repeat(np.arange(len(shards), dtype=np.int32), counts)
     places = Places(tuple(shards), shard, np.concatenate(row))
     return Kept(places, dim, *map(np.concatenate, zip(*known, strict=True)))
+
+
+def read_whole(folder: Path, doc_ids: np.ndarray, stamps: np.ndarray, space: VectorSpace) -> Kept:
+    """What a folder holds, where the vectors of some documents are those that were written:
+    shards of others are not read. Documents are given by hashes, as to `Kept.find`.
+
+    Raises `VragError` as `is_whole` does.
+    """
+    while True:
+        kept = read_kept(folder)
+        found = kept.find(doc_ids, stamps)
+        used = np.unique(kept.places.shard[found[found >= 0]])
+        whole = [is_whole(folder, kept.places.shards[shard], space) for shard in used]
+        if all(whole):
+            return kept
 
 
 def _numbers(contents: Iterable[str]) -> np.ndarray:

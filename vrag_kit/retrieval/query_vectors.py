@@ -12,6 +12,7 @@ from vrag_kit.retrieval.directions import check_vectors
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.keeping import keep
 from vrag_kit.retrieval.parts import content_hash
+from vrag_kit.retrieval.shards import VectorSpace
 from vrag_kit.retrieval.units import Pace
 from vrag_kit.retrieval.vectors import Vectors
 from vrag_kit.types import Query
@@ -41,6 +42,7 @@ class _Questions:
         self._encoder = encoder
         self.label = f"embedding with {encoder.name}"
         self.unit = "questions"
+        self.space = VectorSpace(encoder.fingerprint, encoder.normalized)
 
     def doc_id(self, query: Query) -> str:
         return query.query_id

@@ -1,12 +1,13 @@
 """One shard of embeddings on disk: vectors, and in columns whose they are.
 
     <shard>.npy      float32, shape (rows, d)
-    <shard>.arrow    columns doc_id, stamp and content, a row for each vector; written
-                     last, it makes the shard count
+    <shard>.arrow    columns doc_id, stamp and content, a row for each vector, and the
+                     checksums of both files; written last, it makes the shard count
 
 A shard is called by its documents and their stamps, so that one that is made twice, be
-it at once, is one shard, whole. Those of older versions have <shard>.json instead, a
-list of (doc_id, stamp).
+it at once, is one shard, whole. A damaged one is set aside as *.damaged. Shards of older
+versions have no checksums, the oldest <shard>.json, a list of (doc_id, stamp), instead of
+columns: `is_whole` looks at the lengths of their vectors, and writes checksums.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,9 +27,20 @@ import pyarrow as pa
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
+from vrag_kit.retrieval.checksums import Version, file_crc32, version_of
+from vrag_kit.retrieval.directions import WrongLengths, wrong_lengths
 
-SUFFIXES = (".arrow", ".json")
-"""Endings of the files that say whose the vectors are."""
+DAMAGED = "shard-*.damaged"
+"""Files of damaged shards that were set aside."""
+_DAMAGE = (ValueError, KeyError, TypeError, EOFError, OverflowError, FileNotFoundError)
+
+
+class VectorSpace(NamedTuple):
+    """What the vectors of a folder have in common."""
+
+    fingerprint: str
+    """Of the encoder that made them."""
+    normalized: bool
 
 
 class Rows(NamedTuple):
@@ -56,24 +71,45 @@ def is_shard(folder: Path, shard: str) -> bool:
 
 def list_shards(folder: Path) -> list[Path]:
     """The index file of each shard, by name."""
-    found = [path for path in folder.glob("shard-*") if path.suffix in SUFFIXES]
-    return sorted(found, key=lambda path: path.stem)
+    found = {path.stem: path for path in folder.glob("shard-*.json")}
+    found |= {path.stem: path for path in folder.glob("shard-*.arrow")}
+    return [found[shard] for shard in sorted(found)]
 
 
-def write_shard(folder: Path, rows: Rows, vectors: np.ndarray) -> str:
-    """Keep vectors, shape (n, d), under their rows; returns the shard's name."""
+def write_shard(folder: Path, rows: Rows, vectors: np.ndarray, encoder: str = "") -> str:
+    """Keep vectors, shape (n, d), under their rows; returns the shard's name. `encoder`:
+    the fingerprint of what made them, where it is known.
+    """
     shard = folder / shard_name(rows.doc_ids.tolist(), rows.stamps.tolist())
-    content = io.BytesIO()
-    np.save(content, vectors, allow_pickle=False)
-    write_file(shard.with_suffix(".npy"), content.getvalue())
-    write_file(shard.with_suffix(".arrow"), _columns(rows))
+    file = io.BytesIO()
+    np.save(file, vectors, allow_pickle=False)
+    content = file.getvalue()
+    write_file(shard.with_suffix(".npy"), content)
+    write_file(shard.with_suffix(".arrow"), _columns(rows, f"{zlib.crc32(content):08x}", encoder))
     return shard.name
 
 
-def _columns(rows: Rows) -> bytes:
+class _Seal(NamedTuple):
+    """What the metadata of a shard's columns say."""
+
+    vectors: str
+    """Checksum of the file of vectors."""
+    encoder: str
+    rows: str
+    """Checksum of the columns and of what stands above."""
+
+    @classmethod
+    def of(cls, rows: Rows, vectors: str, encoder: str) -> _Seal:
+        """The seal of a shard."""
+        content = json.dumps([*(column.tolist() for column in rows), vectors, encoder])
+        return cls(vectors, encoder, f"{zlib.crc32(content.encode()):08x}")
+
+
+def _columns(rows: Rows, vectors: str, encoder: str) -> bytes:
     names = ("doc_id", "stamp", "content")
     columns = [pa.array(column, pa.string()) for column in rows]
     table = pa.table(dict(zip(names, columns, strict=True)))
+    table = table.replace_schema_metadata(_Seal.of(rows, vectors, encoder)._asdict())
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_file(sink, table.schema, options=options) as file:
@@ -84,33 +120,94 @@ def _columns(rows: Rows) -> bytes:
 
 def read_rows(index: Path) -> tuple[Rows, int] | None:
     """Whose the vectors of a shard are, and their number of components; None for a
-    damaged shard, which is set aside.
+    damaged shard, which is set aside. The vectors themselves are not read: see `is_whole`.
 
     Raises `VragError` for a file that is there but cannot be opened: that says nothing
     about what is in it.
     """
-    try:
-        rows = _read_json(index) if index.suffix == ".json" else _read_arrow(index)
-        count, width = open_vectors(index.parent, index.stem).shape
+    with _setting_aside(index):
+        rows, _ = _read(index)
+        count, width = _map(index.with_suffix(".npy")).shape
         if count != len(rows.doc_ids):
             raise ValueError(f"{count} vectors for {len(rows.doc_ids)} documents")
-    except (ValueError, KeyError, TypeError, EOFError, FileNotFoundError) as error:
+        return rows, int(width)
+    return None
+
+
+def is_whole(folder: Path, shard: str, space: VectorSpace) -> bool:
+    """Whether the vectors of a shard are those that were written; damaged ones are set
+    aside. Each version of a file is read once.
+
+    Raises `VragError` for vectors of another encoder, for those that were written
+    without being directions, and as `read_rows` does.
+    """
+    index = folder / f"{shard}.arrow"
+    index = index if index.is_file() else index.with_suffix(".json")
+    with _setting_aside(index):
+        vectors = index.with_suffix(".npy")
+        seal = _seal_of(index)
+        if seal is not None:
+            _hold(vectors, seal)
+        wrong = _wrong_lengths(vectors, version_of(vectors), space.normalized)
+        if seal is None:
+            if wrong is not None:
+                raise ValueError(f"row {wrong.row} has {wrong}")
+            with suppress(OSError):  # a folder that is only read
+                columns = _columns(_read(index)[0], file_crc32(vectors), "")
+                write_file(index.with_suffix(".arrow"), columns)
+        elif seal.encoder not in ("", space.fingerprint):
+            raise VragError(
+                f"{vectors}: the encoder with the fingerprint {seal.encoder[:12]} made these"
+                f" vectors; expected {space.fingerprint[:12]}. Move the shard to the folder of its"
+                " own encoder, then search again."
+            )
+        elif wrong is not None:
+            raise VragError(
+                f"{vectors}: the embedding of {_read(index)[0].doc_ids[wrong.row]!r} has {wrong},"
+                " and was written so. Remove this shard, then search again."
+            )
+        return True
+    return False
+
+
+@cache
+def _wrong_lengths(path: Path, version: Version, normalized: bool) -> WrongLengths | None:
+    return wrong_lengths(_map(path), normalized)
+
+
+@contextmanager
+def _setting_aside(index: Path) -> Iterator[None]:
+    """Set aside a shard that turns out to be damaged."""
+    try:
+        yield
+    except _DAMAGE as error:
         _set_aside(index, error)
-        return None
     except OSError as error:
         raise VragError(
             f"{error.filename or index}: this shard of embeddings is there, but cannot be"
             f" opened ({error.strerror or error}). Nothing was changed; check its rights, the"
             " disk and the number of files that may be open, then search again."
         ) from error
-    return rows, int(width)
 
 
-def _read_arrow(index: Path) -> Rows:
-    # bytes first: an error of the disk has its number then, and damage is a ValueError
-    with pa.ipc.open_file(pa.BufferReader(index.read_bytes())) as file:
-        table = file.read_all()
-    return Rows(*(table[name].to_numpy() for name in ("doc_id", "stamp", "content")))
+def _read(index: Path) -> tuple[Rows, _Seal | None]:
+    """Raises `ValueError` for other columns than were written."""
+    if index.suffix == ".json":
+        return _read_json(index), None
+    # bytes first: an error of the disk is an OSError, and of what is in them a ValueError
+    content = pa.BufferReader(index.read_bytes())
+    try:
+        with pa.ipc.open_file(content) as file:
+            table = file.read_all()
+    except (OSError, MemoryError) as error:
+        raise ValueError(str(error)) from error
+    rows = Rows(*(table[name].to_numpy() for name in ("doc_id", "stamp", "content")))
+    seal = _told(table.schema)
+    if seal is not None and seal != _Seal.of(rows, seal.vectors, seal.encoder):
+        raise ValueError("its documents are not those that were written: the checksum differs")
+    if seal is None and index.stem != shard_name(rows.doc_ids.tolist(), rows.stamps.tolist()):
+        raise ValueError("its documents are not those that it is named by")
+    return rows, seal
 
 
 def _read_json(index: Path) -> Rows:
@@ -119,22 +216,62 @@ def _read_json(index: Path) -> Rows:
     return Rows.of(doc_ids, [str(stamp) for _, stamp in pairs], [""] * len(pairs))
 
 
+def _told(schema: pa.Schema) -> _Seal | None:
+    told = schema.metadata
+    return _Seal(*(told[key.encode()].decode() for key in _Seal._fields)) if told else None
+
+
+def _seal_of(index: Path) -> _Seal | None:
+    return _read_seal(index, version_of(index))
+
+
+@cache
+def _read_seal(index: Path, version: Version) -> _Seal | None:
+    return _read(index)[1]
+
+
+def _hold(vectors: Path, seal: _Seal) -> None:
+    if file_crc32(vectors) != seal.vectors:
+        raise ValueError("its vectors are not those that were written: the checksum differs")
+
+
 def open_vectors(folder: Path, shard: str) -> np.ndarray:
     """A shard's vectors, float32, shape (rows, d), read where they are looked at; the
     file is open as long as the array lives.
+
+    Raises `ValueError` where its checksum, if it has one, differs.
     """
     path = folder / f"{shard}.npy"
+    index = path.with_suffix(".arrow")
+    if index.is_file() and (seal := _seal_of(index)) is not None:
+        _hold(path, seal)
+    return _map(path)
+
+
+def _map(path: Path) -> np.ndarray:
     vectors: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    if vectors.dtype != np.float32 or vectors.ndim != 2:
+        raise ValueError(f"{vectors.dtype} of shape {vectors.shape}, expected rows of float32")
     return vectors.view(np.ndarray)
 
 
 def _set_aside(index: Path, error: Exception) -> None:
+    moved = False
     vectors = index.with_suffix(".npy")
     for path in (index, vectors):
-        if path.exists():
-            path.rename(path.with_name(f"{path.name}.damaged"))
-    print(
-        f"{vectors}: damaged shard ({error}), set aside as *.damaged; its documents are embedded"
-        " again",
-        flush=True,
-    )
+        try:
+            path.replace(path.with_name(f"{path.name}.damaged"))
+            moved = True
+        except FileNotFoundError:
+            continue  # never there, or another process was faster
+        except OSError as refused:
+            raise VragError(
+                f"{vectors}: damaged shard ({error}), which cannot be set aside"
+                f" ({refused.strerror}). Remove it, or make the folder writable, then search again."
+            ) from error
+    if moved:
+        print(
+            f"{vectors}: damaged shard ({error}), set aside as *.damaged; its documents are"
+            " embedded again",
+            flush=True,
+        )

@@ -6,6 +6,7 @@ another one holds is left to it, and made in the end if that one died.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,14 @@ from vrag_kit.progress import track
 from vrag_kit.retrieval.ahead import ahead, cut
 from vrag_kit.retrieval.encoders import Prepared
 from vrag_kit.retrieval.kept import Kept
-from vrag_kit.retrieval.shards import Rows, is_shard, shard_name, write_shard
+from vrag_kit.retrieval.shards import (
+    Rows,
+    VectorSpace,
+    is_shard,
+    is_whole,
+    shard_name,
+    write_shard,
+)
 from vrag_kit.retrieval.vectors import Vectors
 
 Thing = TypeVar("Thing")
@@ -36,6 +44,10 @@ class Source(Protocol[_Contra]):
     @property
     def unit(self) -> str:
         """… and what is counted, as in "documents"."""
+
+    @property
+    def space(self) -> VectorSpace:
+        """Of the vectors."""
 
     def doc_id(self, thing: _Contra) -> str:
         """What its vector is found by."""
@@ -100,6 +112,7 @@ class Work(Generic[Thing]):
         self._kept = kept
         self._vectors = Vectors(folder, kept.places, kept.dim)
         self._pace = pace
+        self._one_at_a_time = threading.Lock()
         self.new = 0
         """Things that were encoded."""
         self.changed: list[str] = []
@@ -163,9 +176,18 @@ class Work(Generic[Thing]):
 
     def _ready(self, thing: Thing) -> _Ready:
         content = self._source.content(thing)
-        known = self._kept.find_content(content)
+        known = self._known(content)
         prepared = self._source.prepare(thing) if known < 0 else None
         return _Ready(self._source.doc_id(thing), content, known, prepared)
+
+    def _known(self, content: str) -> int:
+        """The position of a whole vector of the same content; −1 for none."""
+        known = self._kept.find_content(content)
+        if known < 0:
+            return -1
+        shard = self._kept.shard_of(known)
+        with self._one_at_a_time:
+            return known if is_whole(self._folder, shard, self._source.space) else -1
 
     def _encoded(self, ready: Sequence[_Ready]) -> np.ndarray:
         """The vectors of a batch, float32, shape (n, d); of content that was embedded
@@ -195,4 +217,5 @@ class Work(Generic[Thing]):
                 unit.contents[place] = ""
                 self.changed.append(doc_id)
         rows = Rows.of(unit.doc_ids, unit.stamps, unit.contents)
-        write_shard(self._folder, rows, np.concatenate(unit.vectors))
+        vectors = np.concatenate(unit.vectors)
+        write_shard(self._folder, rows, vectors, self._source.space.fingerprint)
