@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from pathlib import Path
 
 import pandas as pd
@@ -47,10 +48,12 @@ def search_key(benchmark: Benchmark, encoder: Encoder, k: int) -> str:
 
 
 def read_search(folder: Path, key: str) -> pd.DataFrame | None:
-    """The run of a finished search; None when there is none, or a damaged one."""
+    """The run of a finished search; None when there is none, or one that is damaged or
+    has no checksum, as those that were made before vectors had one.
+    """
     try:
         stored = json.loads(_path(folder, key).read_text(encoding="utf-8"))
-        if stored["key"] != key:
+        if stored["key"] != key or stored["crc32"] != _crc32(stored["run"]):
             return None
         return make_run((str(query), str(doc), float(score)) for query, doc, score in stored["run"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -63,13 +66,18 @@ def write_search(folder: Path, key: str, run: pd.DataFrame) -> None:
     Raises `VragError` when it cannot be written.
     """
     rows = list(run[["query_id", "doc_id", "score"]].itertuples(index=False, name=None))
+    stored = {"key": key, "crc32": _crc32(rows), "run": rows}
     try:
-        write_file(_path(folder, key), json.dumps({"key": key, "run": rows}))
+        write_file(_path(folder, key), json.dumps(stored))
     except OSError as error:
         raise VragError(
             f"{folder}: the run cannot be stored ({error.strerror or error}). Free space or choose"
             " another `cache_dir`."
         ) from error
+
+
+def _crc32(rows: object) -> int:
+    return zlib.crc32(json.dumps(rows).encode())
 
 
 def _path(folder: Path, key: str) -> Path:
