@@ -22,6 +22,7 @@ from small_index import Small
 from vrag_kit.benchmarks.crag_mm_index import read_image_index, read_web_index
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import convert_chroma, converted_service, image_service
+from vrag_kit.retrieval.checksums import file_sha256
 from vrag_kit.retrieval.convert_chroma import Row, write_index
 from vrag_kit.types import Query
 
@@ -128,6 +129,7 @@ def test_an_index_of_another_encoder_is_refused_by_name_and_by_width(
     told = json.loads(manifest.read_text())
     narrow = np.load(copied / "vectors" / "0000.npy")[:, :12]
     np.save(copied / "vectors" / "0000.npy", np.ascontiguousarray(narrow))
+    told["shards"][0]["sha256"] = file_sha256(copied / "vectors" / "0000.npy")
     manifest.write_text(json.dumps({**told, "dim": 12}))
     service = converted_service(copied, small.entries, small.clip, small.cache)
     with pytest.raises(VragError, match=r"clip.*of questions have 24 components, .*12; expected"):
@@ -157,6 +159,17 @@ def test_a_folder_without_vectors_and_a_damaged_one_are_named(copied: Path, smal
     np.save(shard, np.ones((3, 24), np.float32))
     with pytest.raises(VragError, match=r"shape \(3, 24\), expected \(4, 24\)"):
         search()
+    shard.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(VragError, match=r"0000\.npy: cannot be used \(its SHA-256"):
+        search()
+    shard.write_bytes(whole)
+    ids = copied / "vectors" / "pieces.txt"
+    first, second, *others = named = ids.read_text().splitlines()
+    ids.write_text("\n".join([second, first, *others, ""]))
+    with pytest.raises(VragError, match=r"pieces\.txt: cannot be used \(its SHA-256"):
+        search()
+    ids.write_text("\n".join([*named, ""]))
+    search()
     shard.unlink()
     with pytest.raises(VragError, match=r"0000\.npy: cannot be used"):
         search()

@@ -112,6 +112,7 @@ def write_index(rows: Iterable[Row], folder: Path, by: str, encoder: str) -> str
         "encoder": encoder,
         "dim": shards.dim,
         "documents": {"file": documents.name, "sha256": _sha256(documents)},
+        "pieces": [{"file": "pieces.txt", "sha256": _sha256(part / "vectors" / "pieces.txt")}],
         "shards": shards.written,
     }
     text = json.dumps(told, indent=2)

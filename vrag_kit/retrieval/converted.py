@@ -14,6 +14,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.forecast import current_forecast
 from vrag_kit.names import Names
 from vrag_kit.options import Entry, read_entry
+from vrag_kit.retrieval.checksums import file_sha256
 from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.finding import OPTIONS
 from vrag_kit.retrieval.known import open_encoder
@@ -73,16 +74,29 @@ class _Converted:
     """Name and hash of the file of documents, which lies beside the folder."""
     sha256: str
     shards: dict[str, int]
-    """Rows of each file."""
+    """Rows of each file …"""
+    checksums: dict[str, str]
+    """… and the SHA-256 of each, and of the ids where it is known."""
     told: str
 
     def pieces(self) -> list[str]:
         """The id of each vector."""
         path = self.folder / "pieces.txt"
         try:
+            self.hold(path)
             return path.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise _damaged(path, str(error)) from error
+
+    def hold(self, path: Path) -> None:
+        """Raise `VragError` for a file that is not as it was written, or cannot be read."""
+        stated = self.checksums.get(path.name)
+        try:
+            whole = stated is None or file_sha256(path) == stated
+        except OSError as error:
+            raise _damaged(path, str(error)) from error
+        if not whole:
+            raise _damaged(path, "its SHA-256 is not that in manifest.json")
 
     def document_of(self, piece: str) -> DocId:
         """The document of a vector."""
@@ -104,6 +118,10 @@ def _read(folder: Path) -> _Converted:
             file=str(told["documents"]["file"]),
             sha256=str(told["documents"]["sha256"]),
             shards={str(each["file"]): int(each["rows"]) for each in told["shards"]},
+            checksums={
+                str(each["file"]): str(each["sha256"])
+                for each in [*told["shards"], *told.get("pieces", [])]
+            },
             told=text,
         )
     except FileNotFoundError as error:
@@ -153,6 +171,7 @@ def _embeddings(index: _Converted) -> Embeddings:
             raise _damaged(path, str(error)) from error
         if shape != (count, index.dim):
             raise _damaged(path, f"shape {shape}, expected {(count, index.dim)}")
+        index.hold(path)
     counts = list(index.shards.values())
     if sum(counts) != len(set(pieces)):
         raise _damaged(index.folder, f"{sum(counts)} vectors for {len(set(pieces))} ids")
