@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import ROOT
 from typer.testing import CliRunner
@@ -92,6 +94,29 @@ def test_stale_vectors_and_those_of_others_are_told_apart(file: Path, tmp_path: 
     was = [Evidence(doc_id=doc_id, text="as it was") for doc_id in documents[:2]]
     embed_documents(encoder, was, tmp_path / "kept")
     assert counted(embed(file, "--status")) == (total, total, 2, 3)
+
+
+def test_damaged_shards_are_counted_and_may_be_removed(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vrag_kit.retrieval.embedding.SHARD", 200)
+    embed(file)
+    total = len(embedded(file))
+    first = min((tmp_path / "kept").glob("*/shard-*.npy"))
+    rows = np.load(first)
+    np.save(first, rows[::-1])
+    for _ in range(2):
+        said = embed(file, "--status")
+        assert counted(said) == (total - len(rows), total, 0, 0)
+        assert "1 damaged shards were set aside" in said
+    assert f"{len(rows)} new" in embed(file)
+    said = embed(file, "--status")
+    assert counted(said) == (total, total, 0, 0)
+    command = re.search(r"\((find .* -delete)\)", " ".join(said.split()))
+    assert command
+    subprocess.run(command[1], shell=True, check=True)
+    assert "damaged" not in embed(file, "--status").replace(str(tmp_path), "")
+    assert " 0 new" in embed(file)
 
 
 def embedded(file: Path) -> list[str]:

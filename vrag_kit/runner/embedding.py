@@ -16,10 +16,11 @@ from typing import NamedTuple
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.retrieval.corpora import Corpus
-from vrag_kit.retrieval.embedding import columns_of, embed_part
+from vrag_kit.retrieval.embedding import columns_of, embed_part, space_of
 from vrag_kit.retrieval.keeping import WHOLE, Columns, Part
 from vrag_kit.retrieval.manifests import documents_folder
-from vrag_kit.retrieval.stored import folders_below, stored_of
+from vrag_kit.retrieval.shards import VectorSpace
+from vrag_kit.retrieval.stored import damaged_below, folders_below, stored_of
 from vrag_kit.runner.foresight import executed, harmless, in_own_folders
 from vrag_kit.runner.parameters import RUN_WITH, WITHIN, declared
 from vrag_kit.runner.plan import name_of, narrowed, read_plan
@@ -64,10 +65,11 @@ class Status(NamedTuple):
 
 
 def embedding_status(corpora: Iterable[Corpus]) -> Status:
-    """What is there of what notebooks search."""
+    """What is there of what notebooks search; damaged shards of it are set aside."""
     lines: list[str] = []
     lacking = 0
     found: dict[Path, list[Columns]] = defaultdict(list)
+    spaces: dict[Path, VectorSpace] = {}
     roots: set[Path] = set()
     for corpus in corpora:
         roots.add(Path(corpus.root))
@@ -78,14 +80,16 @@ def embedding_status(corpora: Iterable[Corpus]) -> Status:
                 lines.append(line)
                 lacking += len(corpus.documents)
         else:
-            columns = columns_of(encoder, corpus.documents)
-            found[documents_folder(encoder, corpus.root)].append(columns)
-    stored = [stored_of(folder, columns) for folder, columns in found.items()]
+            folder = documents_folder(encoder, corpus.root)
+            found[folder].append(columns_of(encoder, corpus.documents))
+            spaces[folder] = space_of(encoder)
+    stored = [stored_of(folder, columns, spaces[folder]) for folder, columns in found.items()]
     lines += map(str, stored)
     lacking += sum(each.wanted - each.there for each in stored)
     for root in sorted(roots):
         others = [folder for folder in folders_below(root) if folder not in found]
         lines += [f"not of these parameters: {stored_of(folder, [])}" for folder in others]
+        lines += filter(None, [damaged_below(root)])
     return Status(lines, lacking)
 
 
