@@ -387,3 +387,40 @@ def test_a_runs_folder_that_cannot_be_written_is_an_error(project: Path) -> None
     (project / "runs").write_text("in the way", encoding="utf-8")
     done = vrag(project, "run", "params/guide/p.yaml")
     assert (done.returncode, "cannot be written" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["check", "forecast", "run"])
+@pytest.mark.parametrize(
+    ("folder", "found"),
+    [
+        ("rows.txt", "found rows.txt, which is no folder"),
+        ("rows.txt/deeper/figures", "found rows.txt, which is no folder"),
+        ("/proc/figures", "found /proc, which takes no file"),
+        ("read-only", "found read-only, which takes no file"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(
+    command: str, folder: str, found: str, project: Path
+) -> None:
+    if folder.startswith("/proc") and not Path("/proc/self").exists():
+        pytest.skip("needs Linux")
+    if folder == "read-only" and os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    (project / "rows.txt").write_text("in the way", encoding="utf-8")
+    (project / "read-only").mkdir(mode=0o555)
+    values = project / "params" / "guide" / "p.yaml"
+    values.write_text(f"figures_dir: {folder}\n", encoding="utf-8")
+    done = vrag(project, command, "params/guide/p.yaml")
+    told = done.stdout + done.stderr
+    assert done.returncode == {"check": 1, "forecast": 0, "run": 2}[command], told
+    assert f"figures_dir is '{folder}', which cannot be written: {found}" in told
+    assert not (project / "runs").exists()
+
+
+def test_a_check_of_folders_that_are_not_there_yet_makes_none(project: Path) -> None:
+    values = project / "params" / "guide" / "p.yaml"
+    values.write_text("figures_dir: some/new/folder\n", encoding="utf-8")
+    before = {path: path.stat().st_mtime_ns for path in sorted(project.rglob("*"))}
+    done = vrag(project, "check", "params/guide/p.yaml")
+    assert "cannot be written" not in done.stdout
+    assert {path: path.stat().st_mtime_ns for path in sorted(project.rglob("*"))} == before

@@ -29,6 +29,7 @@ from vrag_kit.runner.parameters import RARELY, RUN_WITH, WITHIN, declared
 from vrag_kit.runner.plan import Plan, narrowed, read_plan
 from vrag_kit.runner.values import (
     SEARCHING,
+    folder_refusals,
     judge_refusals,
     model_refusal,
     models_in,
@@ -107,6 +108,7 @@ def check_parameters(parameter_file: Path, only: Sequence[str] = ()) -> tuple[li
             check_device(how["device"])
         except VragError as error:
             report.missing.append(str(error))
+    report.missing += folder_refusals(plan)
     _check_retrievers(values, report)
     _check_models(values, how, report)
     for name, entry in models_in(values):

@@ -4,7 +4,10 @@ one begins, and the check lists it, in the same words.
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from vrag_kit.building.template_writer import NAME as TEMPLATE
@@ -26,6 +29,7 @@ from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.parameters import BY_KEY, RUN_WITH, WITHIN, declared
 from vrag_kit.runner.plan import Plan
 from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import shown
 
 NOBODY: dict[str, tuple[str, ...]] = {
     "judge": tuple(JUDGES),
@@ -50,11 +54,45 @@ def refusals(plan: Plan) -> list[str]:
     options that nothing takes, scales of judges. No model is opened, loaded or fetched.
     """
     values = together(plan)
-    lines = [retriever_refusal(entry) for entry in retrievers_in(values)]
+    lines = folder_refusals(plan)
+    lines += [retriever_refusal(entry) for entry in retrievers_in(values)]
     for name, entry in models_in(values):
         lines.append(model_refusal(entry, name, values.get(RUN_WITH, {})))
     lines += judge_refusals(plan)
     return [line for line in dict.fromkeys(lines) if line]
+
+
+def folder_refusals(plan: Plan) -> list[str]:
+    """Which folders a run could not write to: those whose parameters end in `_dir`, and
+    that of its executed copies. Nothing is made.
+    """
+    folders = {("the folder of executed copies", shown(plan.folder)): None}
+    for notebook, given in plan.given.items():
+        for name, value in {**declared(notebook), **given}.items():
+            if name.endswith("_dir"):
+                folders[name, value] = None
+    lines = []
+    for name, folder in folders:
+        if why := _unwritable(project_path(folder)):
+            expected = "expected a folder that can be written, or a path where one can be made"
+            lines.append(f"{name} is {folder!r}, which cannot be written: {why}; {expected}.")
+    return lines
+
+
+def _unwritable(folder: Path) -> str:
+    """Why a folder cannot be written, or made; "" when it can. It is tried: rights alone
+    say nothing to root, or of a disk that is mounted to be read.
+    """
+    there = folder
+    while not os.path.lexists(there):
+        there = there.parent
+    if not os.path.isdir(there):
+        return f"found {shown(there)}, which is no folder"
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            return ""
+    except OSError as error:
+        return f"found {shown(there)}, which takes no file ({error.strerror})"
 
 
 def together(plan: Plan) -> dict[str, Any]:  # Any: parameters are of any type
