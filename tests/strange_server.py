@@ -22,7 +22,7 @@ class StrangeServer:
 
     `plans` maps a piece of a question to what its calls get, one after another, the
     last for all that follow. `serves` is what it calls its model, and `card` what its list
-    of models tells beside.
+    of models tells beside. It answers nothing without the headers that it `wants`.
     """
 
     serves = "strange-2026"
@@ -33,6 +33,8 @@ class StrangeServer:
     ) -> None:
         self.plans, self.seconds, self.port = plans or {}, seconds, port
         self.requests: list[dict[str, Any]] = []
+        self.lists_read = 0
+        self.wants: dict[str, str] = {}
         self.most_at_once = self._at_once = 0
         self.lock = threading.Lock()
 
@@ -118,7 +120,19 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_state: StrangeServer
 
+    def _stranger(self) -> bool:
+        """Whether a header is not as it is wanted; what came is told."""
+        wants = self.server_state.wants
+        came = {name: self.headers.get(name) for name in wants}
+        if came == wants:
+            return False
+        self._send(401, {"error": {"message": f"you sent {came}", "type": "x"}})
+        return True
+
     def do_GET(self) -> None:
+        if self._stranger():
+            return None
+        self.server_state.lists_read += 1
         card = self.server_state.card
         if card is None:
             return self._send(404, {"error": {"message": "no such page"}})
@@ -126,6 +140,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self._stranger():
+            return
         what = self.server_state.begin(body)
         try:
             time.sleep(self.server_state.seconds)
@@ -137,6 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _misbehave(self, what: str, body: dict[str, Any]) -> None:
         name, _, detail = what.partition(" ")
+        for wanted, value in self.server_state.wants.items():
+            detail = detail.replace(f"<{wanted}>", value)  # it tells what it was sent
         if name == "good":
             good = completion(good_words(body))
             return self._send(200, {**good, "model": self.server_state.serves})
@@ -178,9 +196,10 @@ class _Handler(BaseHTTPRequestHandler):
         if name == "garbage":
             return self._send(200, b'{"id": "x", "choices": [{"mess')
         if name == "page":
-            return self._send(
-                200, b"<html>Welcome to the router's login page</html>", kind="text/html"
-            )
+            words = f"<html>Welcome to the router's login page {detail}</html>"
+            return self._send(200, words.encode(), kind="text/html")
+        if name == "to":
+            return self._send(307, {}, {"Location": detail})
         answers = {
             "choiceless": {**completion("x"), "choices": []},
             "hollow": {},  # as a proxy says that starts up

@@ -520,7 +520,6 @@ def test_the_hub_is_asked_once_for_a_served_models_defaults_and_never_for_what_i
             "greedy",
             "must be the name of an environment variable",
         ),
-        ("m@http://localhost:1/v1?key=sk-abc", "greedy", "unknown endpoint"),
         (3, "greedy", "model: found 3, expected a name, or a mapping"),
     ],
 )
@@ -564,6 +563,121 @@ def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
         )
     assert b"sk-secret" not in (tmp_path / "a.sqlite").read_bytes()
     assert "sk-secret" not in capsys.readouterr().out
+
+
+SECRET = "tk-Lorem1psum2dolor"
+
+
+def test_headers_come_from_the_environment_and_what_they_hold_is_shown_and_kept_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("GATEWAY", raising=False)
+    prompts = [question("what?"), question("strange?"), question("odd?")]
+    plans = {
+        "strange?": ["status 500 you sent <Authorization> and <X-Token>"],
+        "odd?": [f"page {'.' * 50}<X-Token>"],  # which is cut within the secret
+    }
+    headers = {"Authorization": "Bearer $GATEWAY", "X-Token": "$GATEWAY", "X-Org": "my-lab"}
+    with StrangeServer(plans) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+        server.wants = {"Authorization": f"Bearer {SECRET}", "X-Token": SECRET, "X-Org": "my-lab"}
+        asked = partial(connect, server, retries=0, headers=headers)
+        with pytest.raises(VragError, match=r"Set it with `export GATEWAY=…`"):
+            ask_prompts(asked(), prompts, store)
+        assert "GATEWAY" in asked().missing()
+        monkeypatch.setenv("GATEWAY", f"{SECRET}-of-another")
+        with pytest.raises(VragError, match=r"the key in GATEWAY is not accepted: ") as no:
+            ask_prompts(asked(), prompts, store)
+        assert SECRET not in str(no.value)
+        assert server.requests == []
+        monkeypatch.setenv("GATEWAY", f"{SECRET}\r\n")
+        answers = ask_prompts(asked(), prompts, store)
+        assert [str(each.failure) for each in answers[:2]] == [
+            "None",
+            "error: HTTP 500: you sent Bearer … and …",
+        ]
+        monkeypatch.delenv("GATEWAY")
+        assert ask_prompts(asked(), prompts, store) == answers  # all that is stored needs no key
+        assert ask_prompts(connect(server), prompts, store) == answers  # nor do its keys
+    told = capsys.readouterr().out + repr(answers) + repr(asked())
+    assert SECRET[:4] not in told
+    assert SECRET[:4].encode() not in (tmp_path / "a.sqlite").read_bytes()
+
+
+def test_a_redirection_takes_headers_to_no_other_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY", SECRET)
+    headers = {"X-Token": "$GATEWAY"}
+    with StrangeServer() as other, AnswerStore(tmp_path / "a.sqlite") as store:
+        for host, failed in (("127.0.0.1", False), ("localhost", True)):
+            there = other.url.replace("127.0.0.1", host) + "/chat/completions"
+            other.wants = {"X-Token": SECRET}
+            with StrangeServer({f"{host}?": [f"to {there}"]}) as server:
+                server.wants = other.wants
+                asked = partial(ask_prompts, connect(server, headers=headers))
+                if failed:
+                    with pytest.raises(VragError, match=r"you sent \{'X-Token': None\}"):
+                        asked([question(f"{host}?")], store)
+                else:
+                    (answer,) = asked([question(f"{host}?")], store)
+                    assert answer.status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"body": {"x_token": SECRET}}, "body.x_token looks like a secret"),
+        ({"body": {"metadata": {"apiKey": "abc"}}}, "body.metadata.apiKey looks like a secret"),
+        ({"body": {"user": "sk-proj-ABC123456"}}, "body.user looks like a secret"),
+        ({"body": {"user": ["a", "q7Gh2Lk9Zx4Vb1Nm5Rt8Ws3"]}}, "body.user looks like a secret"),
+        ({"body": {"extra": "Bearer abcdefgh"}}, "body.extra looks like a secret"),
+        ({"headers": {"X-Token": SECRET}}, "headers: X-Token looks like a secret"),
+        ({"headers": {"Authorization": "Bearer abcdefgh"}}, "headers: Authorization looks like"),
+        ({"headers": {"X-Org": "sk-proj-ABC123456"}}, "headers: X-Org looks like a secret"),
+        ({"headers": {"X-Org": "sk-proj-ABC123456 $B"}}, "headers: X-Org looks like a secret"),
+        ({"headers": {"X-Org": "${B}"}}, "headers: X-Org holds a $ that names no variable"),
+        ({"headers": {"X-Org": 12345678}}, "headers: X-Org is no text"),
+        ({"headers": {"X-Org": "a\r\nb: c"}}, "headers: X-Org is no text"),
+        ({"headers": {"X Org": "$B"}}, "headers: X Org is no name of a header"),
+        ({"headers": SECRET}, "headers is a str; expected a mapping"),
+    ],
+)
+def test_a_secret_in_an_entry_is_refused_by_its_place_and_not_shown(
+    options: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(VragError) as refused:
+        load_generator({"model": "m@http://localhost:1/v1", **options}, decoding="greedy")
+    told = str(refused.value)
+    assert f"model 'm@http://localhost:1/v1': {named}" in told
+    assert "{X-Token: $NAME}" in told
+    for secret in (SECRET, "ABC123456", "q7Gh2", "abcdefgh", "12345678"):
+        assert secret not in told
+
+
+def test_what_only_sounds_like_a_secret_may_be_in_an_entry() -> None:
+    body = {"thinking_tokens": 100, "eos_token": "</s>", "reasoning_effort": "medium"}
+    body |= {"extra": {"prefix": "task-2-answer", "draft": "Qwen/Qwen2.5-VL-7B-Instruct-AWQ"}}
+    body["guide"] = "Use basic English. Name 123 things"
+    entry = {"model": "m@http://localhost:1/v1", "body": body, "headers": {"X-Org": "my-lab-2"}}
+    assert load_generator(entry, decoding="greedy").sent["body"] == body
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://ann:pw-1@localhost:1/v1",
+        "http://ann:pw-1/2@localhost:1/v1",
+        "[http://localhost:2/v1, http://ann:pw-1@localhost:1/v1]",
+        "http://localhost:1/v1?key=pw-1",
+    ],
+)
+def test_an_address_with_a_password_is_refused_without_showing_it(address: str) -> None:
+    for entry in (f"m@{address}", {"model": f"m @ {address}", "timeout": "long"}):
+        with pytest.raises(VragError, match="user name, a password or a query") as refused:
+            load_generator(entry, decoding="greedy")
+        assert "pw-1" not in str(refused.value)
+        assert "localhost:1/v1" in str(refused.value)
+        assert "`headers: {Authorization: Bearer $NAME}`" in str(refused.value)
 
 
 def test_a_forecast_above_the_cap_stops_before_the_first_call(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from strange_server import StrangeServer
 
 from vrag_kit.runner.failures import memory_kills, why_it_failed
 from vrag_kit.runner.plan import read_plan
@@ -424,3 +425,48 @@ def test_a_check_of_folders_that_are_not_there_yet_makes_none(project: Path) -> 
     done = vrag(project, "check", "params/guide/p.yaml")
     assert "cannot be written" not in done.stdout
     assert {path: path.stat().st_mtime_ns for path in sorted(project.rglob("*"))} == before
+
+
+ASKING = """
+from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
+from vrag_kit.judging import load_judge
+from vrag_kit.types import Message
+from vrag_kit.workspace import path
+prompts = [(Message(role="user", parts=(f"{words}?",)),) for words in ("good", "odd")]
+for entry in [*models, judge]:
+    with AnswerStore(path(answers_dir) / "answers.sqlite") as store:
+        print(ask_prompts(load_generator(entry), prompts, store))
+"""
+
+
+def test_a_header_of_a_model_and_of_a_judge_is_in_no_file_of_a_run(project: Path) -> None:
+    notebook(
+        project / "notebooks" / "guide" / "01_one.ipynb",
+        "models = []\njudge = 'rule'\nanswers_dir = 'runs/answers'",
+        ASKING,
+    )
+    secret = "tk-Lorem1psum2dolor"
+    values = project / "params" / "guide" / "p.yaml"
+    env = {name: value for name, value in os.environ.items() if name != "GATEWAY"}
+    with StrangeServer({"odd": [f"status 500 {secret}"]}) as server:
+        server.wants = {"X-Token": f"Bearer {secret}"}
+        how = "decoding: greedy, retries: 0, headers: {X-Token: Bearer $GATEWAY}"
+        entries = [f"{{model: '{name}@{server.url}', {how}}}" for name in ("a", "b")]
+        values.write_text(f"models: [{entries[0]}]\njudge: {entries[1]}\n", encoding="utf-8")
+        arguments = ("params/guide/p.yaml", "--only", "01")
+        checked = vrag(project, "check", *arguments, env=env)
+        assert checked.returncode == 1, checked.stdout + checked.stderr
+        for name in ("model 'a'", "judge 'b'"):
+            assert f"missing: {name}: the key for {server.url} is not in" in checked.stdout
+        assert checked.stdout.count("`export GATEWAY=…`") == 2
+        assert server.requests == []
+        done = vrag(project, "run", *arguments, env={**env, "GATEWAY": secret})
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "HTTP 500: …" in done.stdout
+        assert len(server.requests) == 6  # a trial, and two questions, of each
+    files = [file for file in project.rglob("*") if file.is_file()]
+    holding = [file for file in files if secret[3:].encode() in file.read_bytes()]
+    assert (holding, secret[3:] in done.stdout + done.stderr) == ([], False)
+    assert {"answers.sqlite", "01_one.ipynb", "01_one.parameters.yaml", "01_one.log"} <= {
+        file.name for file in files
+    }

@@ -96,6 +96,18 @@ def test_servers_share_the_work_and_answer_as_one(tmp_path: Path) -> None:
     assert {each.fields["endpoint"] for each in answers} == {a.url, b.url}
 
 
+def test_each_gets_the_headers_also_where_its_list_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY", "tk-Lorem1psum2dolor")
+    with StrangeServer(seconds=0.02) as a, StrangeServer(seconds=0.02) as b:
+        a.wants = b.wants = {"X-Token": "tk-Lorem1psum2dolor"}
+        answers = ask(connect(a.url, b.url, headers={"X-Token": "$GATEWAY"}), tmp_path)
+        assert all_good(answers)
+        assert min(a.lists_read, b.lists_read) == 1
+    assert {each.fields["endpoint"] for each in answers} == {a.url, b.url}
+
+
 def test_a_slow_server_gets_less(tmp_path: Path) -> None:
     with StrangeServer(seconds=0.3) as slow, StrangeServer(seconds=0.01) as fast:
         assert all_good(ask(connect(slow.url, fast.url), tmp_path))

@@ -12,6 +12,7 @@ from vrag_kit.generation.local.checkpoint import LOADING, SAMPLING
 from vrag_kit.generation.local.model import load_local
 from vrag_kit.generation.own_answerer import AnswererClass, own_answerer
 from vrag_kit.generation.remote.endpoint import ENDPOINT_OPTIONS, load_endpoint
+from vrag_kit.generation.remote.secrets import without_password
 from vrag_kit.generation.stand_in import StandIn
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.workspace import path as project_path
@@ -73,6 +74,7 @@ _KINDS["timeout"] = (lambda value: _number(value, 0.1), "a number of seconds")
 _KINDS["max_cost"] = (lambda value: _number(value, 0), "a sum of US dollars")
 _KINDS["prices"] = (_prices, "two prices, as in [2.5, 10], or a third for tokens in the cache")
 _KINDS["body"] = (lambda value: isinstance(value, Mapping), "a mapping of fields")
+_KINDS["headers"] = (lambda value: True, "")  # looked at where no value of it is shown
 _KINDS["dtype"] = (lambda value: value in DTYPES, f"one of {', '.join(DTYPES)}")
 """Option → (what fits, in words); any other is a text."""
 _SHARE: Check = (
@@ -138,7 +140,7 @@ def read_model(
     Raises `VragError` for an unknown option, and for a value of the wrong kind.
     """
     named = entry.get("model") if isinstance(entry, Mapping) else None
-    spec = named if isinstance(named, str) else read_entry(entry, (), "model")[0]
+    spec = without_password(named if isinstance(named, str) else read_entry(entry, (), "model")[0])
     allowed = ENDPOINT_OPTIONS if _is_remote(spec) else LOCAL_OPTIONS
     _, options = read_entry(entry, allowed, "model")
     given = {

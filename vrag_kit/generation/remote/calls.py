@@ -20,6 +20,7 @@ from vrag_kit.generation.remote.completions import (
 )
 from vrag_kit.generation.remote.deadline import DeadlineClient, ForeignReplyError
 from vrag_kit.generation.remote.endpoints import Endpoint
+from vrag_kit.generation.remote.secrets import filled, secret_in
 from vrag_kit.types import Failure, Status
 
 Fields = Mapping[str, Any]  # Any: what a request's JSON holds
@@ -35,6 +36,8 @@ _KNOWN = (
 """Fields that the client has names for; others travel in the body's extra part."""
 
 
+_SHOWN = 100
+"""Letters that are shown of what is no completion."""
 _TOLD = ("root", "revision", "max_model_len")
 """What a server may tell of a model, beside its name, that sets it apart."""
 
@@ -55,22 +58,22 @@ def _is_nobody(error: openai.OpenAIError) -> bool:
 class Calls:
     """A client of one endpoint; its calls may run in several threads."""
 
-    def __init__(
-        self, endpoint: Endpoint, owner: str, *, secret: str, timeout: float, retries: int
-    ) -> None:
-        """`owner` ("model 'x'") begins messages; `secret` is the key, which no message
-        shows.
+    def __init__(self, endpoint: Endpoint, owner: str, *, timeout: float, retries: int) -> None:
+        """`owner` ("model 'x'") begins messages, none of which shows the key, or the secret
+        in a header.
         """
         self.timeout = timeout
         self._endpoint = endpoint
         self._owner = owner
-        self._secret = secret
+        held = filter(None, map(secret_in, endpoint.variables))
+        self._secrets = sorted(held, key=len, reverse=True)
         self._client = openai.OpenAI(
             base_url=endpoint.base_url,
-            api_key=secret or "none",
+            api_key=(secret_in(endpoint.key) if endpoint.key else "") or "none",
+            default_headers=filled(endpoint.headers),
             max_retries=retries,
             timeout=timeout,
-            http_client=DeadlineClient(timeout),
+            http_client=DeadlineClient(timeout, endpoint.base_url, endpoint.headers),
         )
         self._hasty = self._client.with_options(max_retries=0)
 
@@ -159,17 +162,17 @@ class Calls:
             )
         except openai.APIConnectionError as error:
             if isinstance(error.__cause__, ForeignReplyError):
-                raise ValueError(self._hide(str(error.__cause__))) from None
+                raise ValueError(f"it sent {self._begins(str(error.__cause__))}") from None
             raise
         if not hasattr(completion, "choices"):  # JSON that is called something else
-            raise ValueError(f"it sent {' '.join(str(completion).split())[:60]!r}")
+            raise ValueError(f"it sent {self._begins(str(completion))}")
         return completion
 
     def _hopeless(self, error: openai.OpenAIError) -> str:
         """Why no other question would fare better; "" when one might."""
         where = f"{self._endpoint.base_url} says {self._message(error)!r}."
         if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-            key = self._endpoint.key or "no environment variable"
+            key = " or ".join(self._endpoint.variables) or "no environment variable"
             return f"the key in {key} is not accepted: {where}"
         if isinstance(error, openai.NotFoundError):
             return (
@@ -217,6 +220,12 @@ class Calls:
         words = " ".join(str(told or getattr(error, "message", "") or error).split())
         return self._hide(words)[:200]
 
+    def _begins(self, words: str) -> str:
+        """How words of another kind than an endpoint's begin."""
+        return repr(" ".join(self._hide(words).split())[:_SHOWN])
+
     def _hide(self, words: str) -> str:
-        """Words without the key, and such as can be stored."""
-        return storable(words.replace(self._secret, "…") if self._secret else words)
+        """Words without secrets, and such as can be stored."""
+        for secret in self._secrets:
+            words = words.replace(secret, "…")
+        return storable(words)

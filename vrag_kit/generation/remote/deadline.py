@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import httpx2
@@ -15,13 +15,12 @@ from openai import DefaultHttpxClient
 
 _CALLS = "/chat/completions"
 """How the address of a question ends."""
-_SHOWN = 100
-"""Letters that are shown of what is no completion."""
 
 
 class ForeignReplyError(httpx2.TransportError):
     """What came, as if all were well, is no endpoint's: a page, or an object without a
-    choice, as a proxy sends it that starts up. The client tries such a call again.
+    choice, as a proxy sends it that starts up. It is the message. The client tries such a
+    call again.
     """
 
 
@@ -53,12 +52,22 @@ class _Watched(httpx2.SyncByteStream):
 class DeadlineClient(DefaultHttpxClient):
     """For `openai.OpenAI(http_client=…)`: each attempt ends within about `seconds`, as
     httpx's own time-outs are for single reads, and in a `ForeignReplyError` where what
-    answers a question is no completion. The rest is the default client's.
+    answers a question is no completion. Where `home` sends it elsewhere, the headers that
+    are named in `own` stay behind. The rest is the default client's.
     """
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__(timeout=seconds)
+    def __init__(self, seconds: float, home: str, own: Iterable[str]) -> None:
+        super().__init__(timeout=seconds, event_hooks={"request": [self._leave_behind]})
         self._seconds = seconds
+        self._home = httpx2.URL(home)
+        self._own = tuple(own)
+
+    def _leave_behind(self, request: httpx2.Request) -> None:
+        """Each request passes here, those after a redirection too."""
+        there, home = request.url, self._home
+        if there.host != home.host or there.scheme not in (home.scheme, "https"):
+            for name in self._own:
+                request.headers.pop(name, None)
 
     def send(
         self,
@@ -94,8 +103,7 @@ def _check_form(request: httpx2.Request, response: httpx2.Response) -> None:
         choices = told.get("choices")
         if _is_choice(choices) or (not choices and told.get("usage")):
             return
-    words = " ".join(response.text.split())[:_SHOWN]
-    raise ForeignReplyError(f"it sent {words!r}", request=request)
+    raise ForeignReplyError(response.text, request=request)
 
 
 def _is_choice(choices: object) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -30,6 +29,7 @@ from vrag_kit.generation.remote.endpoints import (
     find_endpoints,
 )
 from vrag_kit.generation.remote.foretelling import Calling, endpoint_forecast
+from vrag_kit.generation.remote.secrets import secret_in
 from vrag_kit.types import Failure, LazyImage, Message, Prompt
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ ENDPOINT_OPTIONS = (
     "server",
     "key",
     "body",
+    "headers",
     "headroom",
     "prices",
     "max_cost",
@@ -140,17 +141,15 @@ class EndpointGenerator:
 
     def missing(self) -> str:
         """What this machine lacks to ask the model; "" when nothing."""
-        name = self._endpoint.key
-        if not name:
-            return ""
-        key = self._secret()
-        if not key:
-            return (
-                f"the key for {self._where} is not in the environment. Set it with"
-                f" `export {name}=…`"
-            )
-        if not (key.isascii() and key.isprintable()):
-            return f"the key in {name} holds letters that no key has. Copy it again"
+        for name in self._endpoint.variables:
+            key = secret_in(name)
+            if not key:
+                return (
+                    f"the key for {self._where} is not in the environment. Set it with"
+                    f" `export {name}=…`"
+                )
+            if not (key.isascii() and key.isprintable()):
+                return f"the key in {name} holds letters that no key has. Copy it again"
         return ""
 
     def prepare(self) -> None:
@@ -203,14 +202,9 @@ class EndpointGenerator:
 
         timeout, retries = self._calling.timeout, self._calling.retries
         each = [
-            Calls(endpoint, owner, secret=self._secret(), timeout=timeout, retries=retries)
-            for endpoint in self._endpoints
+            Calls(endpoint, owner, timeout=timeout, retries=retries) for endpoint in self._endpoints
         ]
         return each[0] if len(each) == 1 else SeveralCalls(each, owner)
-
-    def _secret(self) -> str:
-        """The key, "" where none is needed or set."""
-        return os.environ.get(self._endpoint.key, "").strip() if self._endpoint.key else ""
 
     def _fields(self, sample: int) -> Fields:
         """What is sent beside the messages."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Size
 from vrag_kit.generation.remote.prices import Prices
+from vrag_kit.generation.remote.secrets import check_secrets, variables_in
 
 Fields = dict[str, Any]  # Any: what JSON holds
 _DATA = json.loads((Path(__file__).parent / "endpoints.json").read_text(encoding="utf-8"))
@@ -63,6 +65,8 @@ class Endpoint:
     """Their values when nothing is sent; None where only the server knows."""
     body: Options
     """Fields sent with every request."""
+    headers: Mapping[str, str]
+    """Headers sent with every request: `$NAME` stands for a variable of the environment."""
     headroom: int
     """Tokens to think in, on top of an answer's."""
     thinking: int
@@ -71,6 +75,12 @@ class Endpoint:
     """None where they are not known."""
     image_tokens: str | None
     """The rule by which forecasts count pictures."""
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables of the environment that hold its key and its headers' values."""
+        named = [*([self.key] if self.key else []), *variables_in(self.headers)]
+        return list(dict.fromkeys(named))
 
 
 def find_endpoints(spec: str, options: Options) -> tuple[Endpoint, ...]:
@@ -95,6 +105,7 @@ def find_endpoints(spec: str, options: Options) -> tuple[Endpoint, ...]:
 
 
 def _find(spec: str, options: Options) -> Endpoint:
+    check_secrets(spec, options)
     about = _facts(spec, options)
     about |= {name: options[name] for name in ("key", "headroom", "prices") if name in options}
     about["body"] = {**about.get("body", {}), **options.get("body", {})}
@@ -110,6 +121,7 @@ def _find(spec: str, options: Options) -> Endpoint:
         send=tuple(about["send"]),
         defaults=about.get("defaults"),
         body=about["body"],
+        headers=dict(options.get("headers", {})),
         headroom=about.get("headroom", 0),
         thinking=about.get("thinking", 0),
         prices=Prices.of(prices) if prices else None,
