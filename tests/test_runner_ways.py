@@ -279,6 +279,21 @@ def start(
     return runner, below
 
 
+@pytest.fixture
+def connections(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Where connection files of kernels lie, each a line: in the project, or where programs
+    put what is temporary.
+    """
+    (project / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(project / "tmp"))
+
+    def found() -> list[str]:
+        files = project.rglob("tmp*.json")
+        return sorted(file.parent.relative_to(project).as_posix() for file in files)
+
+    return found
+
+
 def soon(true: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 90
     while not true() and time.monotonic() < deadline:
@@ -289,14 +304,16 @@ def soon(true: Callable[[], bool]) -> bool:
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
 def test_whatever_ends_the_runner_ends_all_that_it_started(
-    project: Path, how: signal.Signals
+    project: Path, how: signal.Signals, connections: Callable[[], list[str]]
 ) -> None:
     runner, below = start(project, ["01_one"], "--only", "01")
+    assert connections() == ["runs/guide/p/guide/01_one.kernel"]
     runner.send_signal(how)
     said, _ = runner.communicate(timeout=90)
     assert runner.returncode != 0
     assert soon(lambda: not any(map(psutil.Process.is_running, below))), below
     assert "died" not in said
+    assert soon(lambda: not connections())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
@@ -314,9 +331,15 @@ def test_what_was_finished_before_ctrl_c_is_not_run_again(project: Path) -> None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-def test_each_process_below_the_runner_may_be_killed_alone_by_any_signal(project: Path) -> None:
+def test_each_process_below_the_runner_may_be_killed_alone_by_any_signal(
+    project: Path, connections: Callable[[], list[str]]
+) -> None:
     stems = ["01_one", "02_two", "03_three"]
+    left = project / "runs" / "guide" / "p" / "guide" / "02_two.kernel"
+    left.mkdir(parents=True)
+    (left / "tmpold.json").write_text("{}", encoding="utf-8")  # of a run that was killed whole
     runner, below = start(project, stems, "--jobs", "3")
+    assert connections() == [f"runs/guide/p/guide/{stem}.kernel" for stem in stems]
     papermills = {}
     for each in psutil.Process(runner.pid).children():
         (stem,) = [stem for stem in stems if stem in " ".join(each.cmdline())]
@@ -327,7 +350,7 @@ def test_each_process_below_the_runner_may_be_killed_alone_by_any_signal(project
         victim.send_signal(how)
     said, _ = runner.communicate(timeout=90)
     assert soon(lambda: not any(map(psutil.Process.is_running, below))), below
-    assert runner.returncode == 1
+    assert (runner.returncode, connections()) == (1, [])
     lines = said.splitlines()[-3:]
     died = ("papermill was killed by signal 9", "papermill was killed by signal 15", "the kernel")
     for stem, words, line in zip(stems, died, lines, strict=True):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -108,7 +110,13 @@ def execute(notebook: Path, output: Path, parameters: Mapping[str, Any], crew: C
     options = ["--no-progress-bar", "--stdout-file", "-", "--stderr-file", "-"]
     options += ["--cwd", str(crew.root), "--start-timeout", "300"]
     command = [sys.executable, "-c", _FIRST_TO_GO, str(notebook), str(output), "-f", str(given)]
-    return attend([*command, *options], name, output, crew)
+    connections = _connections_of(output)
+    shutil.rmtree(connections, ignore_errors=True)  # of a run that was killed whole
+    connections.mkdir(mode=0o700)
+    try:
+        return attend([*command, *options], name, output, crew)
+    finally:
+        shutil.rmtree(connections, ignore_errors=True)
 
 
 def attend(command: Sequence[str], name: str, output: Path, crew: Crew) -> int:
@@ -177,6 +185,11 @@ def tally_of(output: Path) -> Path:
     return output.with_suffix(".tally.jsonl")
 
 
+def _connections_of(output: Path) -> Path:
+    """Where the file lies by which a notebook's kernel is spoken to, which holds a key."""
+    return output.with_suffix(".kernel")
+
+
 def papermill(arguments: list[str]) -> None:
     """Papermill's command in this process, of which, and of whose kernel, the system may
     take the memory first: the runner lives on and goes to the next notebook.
@@ -184,7 +197,9 @@ def papermill(arguments: list[str]) -> None:
     A kernel that dies before it ran a cell is started again, twice at most. When the
     runner ends, whatever ends it, so do this process and all that it started.
     """
-    go_first()
+    connections = _connections_of(Path(arguments[1]))
+    go_first(connections)
+    tempfile.tempdir = str(connections)  # of this process alone: Jupyter puts the file there
     # jsonschema imports it if it can, for addresses that notebooks' schema has none of: it
     # builds a grammar then, which takes as long as all the rest
     sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
@@ -200,14 +215,16 @@ def papermill(arguments: list[str]) -> None:
             print("its kernel died as it started, before any cell ran: it is started again")
 
 
-def go_first() -> None:
-    """End with the process that closes our standard input, and rather than that one."""
-    threading.Thread(target=_end_with_runner, daemon=True).start()
+def go_first(leaving: Path | None = None) -> None:
+    """End with the process that closes our standard input, and rather than that one; the
+    folder `leaving` is removed then.
+    """
+    threading.Thread(target=_end_with_runner, args=(leaving,), daemon=True).start()
     with suppress(OSError):  # not Linux, or not allowed: then the system chooses by size alone
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
 
 
-def _end_with_runner() -> None:
+def _end_with_runner(leaving: Path | None) -> None:
     """Wait until the runner closes our standard input, as its end does, and end all."""
     with suppress(OSError):
         while os.read(0, 1024):
@@ -215,4 +232,6 @@ def _end_with_runner() -> None:
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             child.kill()
+    if leaving:
+        shutil.rmtree(leaving, ignore_errors=True)
     os._exit(1)
