@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import nbformat
@@ -375,6 +376,17 @@ def test_the_command_line_loads_no_model_library() -> None:
             [sys.executable, "-c", code], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_the_version_and_the_help_of_commands_are_told(project: Path) -> None:
+    told = vrag(project, "--version")
+    assert (told.returncode, told.stdout) == (0, f"vrag_kit {version('vrag_kit')}\n")
+    for width in ("80", "100"):
+        lines = vrag(project, "--help", env={**os.environ, "COLUMNS": width}).stdout.splitlines()
+        (at,) = [number for number, line in enumerate(lines) if line.startswith("│ run ")]
+        first, second = (line.strip("│ ").split() for line in lines[at : at + 2])
+        # the first line holds all that has room in it
+        assert len(f"│ run       {' '.join(first[1:])} {second[0]} │") > int(width)
 
 
 def test_check_lists_problems_and_exits_with_1(project: Path) -> None:

@@ -36,8 +36,8 @@ def check(
         Path | None,
         typer.Option(
             help=(
-                "write every finding to this file, and what changed to <name>_changes.csv and"
-                " <name>_image_changes.csv"
+                "write every finding to this file, and what changed to NAME_changes.csv and"
+                " NAME_image_changes.csv"
             )
         ),
     ] = None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -25,8 +26,24 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Research kit for visual retrieval-augmented generation.",
+    rich_markup_mode="markdown",  # lines of a docstring flow together, at any width
 )
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        print(f"vrag_kit {version('vrag_kit')}")
+        raise typer.Exit
+
+
+@app.callback()
+def research_kit(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="say the version"),
+    ] = False,
+) -> None:
+    """Research kit for visual retrieval-augmented generation."""
 
 
 def draw(

@@ -52,7 +52,7 @@ def fetch_images(
 def fetch_mrag_bench(
     to: Annotated[Path, typer.Option(help="the folder for data/*.parquet and image_corpus")],
     rows: Annotated[
-        str, typer.Option(help="the data set on the hub, <owner>/<name>@<revision>; '' for none")
+        str, typer.Option(help="the data set on the hub, OWNER/NAME@REVISION; '' for none")
     ] = "uclanlp/MRAG-Bench@43620fd",
     corpus: Annotated[
         str,
@@ -86,7 +86,7 @@ def fetch_crag_mm(
         str,
         typer.Option(
             help=(
-                "the single-turn data: <owner>/<name>@<revision> on the hub; or, downloaded by"
+                "the single-turn data: OWNER/NAME@REVISION on the hub; or, downloaded by"
                 " hand, a folder or an archive (.zip, .tar.gz, .tar); '' for none"
             )
         ),
