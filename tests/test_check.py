@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -772,6 +774,8 @@ def test_a_store_whose_writer_was_killed_is_forecast_without_what_was_half_writt
     foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING)
     assert [asked.forecast.calls for asked in foresight.models] == [1]
     assert (foresight.failed, foresight.partly) == ({}, {})
+    with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as reader:
+        assert reader.execute("SELECT count(*) FROM answers").fetchone() == (0,)
 
 
 def test_one_k_alone_is_as_good_as_a_curve(parameters, tmp_path: Path) -> None:
@@ -806,6 +810,8 @@ def test_numbers_of_which_there_is_one_at_least_are_refused_at_once(draws: int, 
         ({"ks": [1, 1, 3]}, "ks is [1, 1, 3], and 1 stands there more than once."),
         ({"models": []}, "models is [], but 04_top_k_vs_one_in_k.ipynb takes one at least"),
         ({"judge_samples": 0}, "judge_samples is 0; expected a whole number from 1 on."),
+        ({"margin": -3}, "margin is -3; expected a number from 0 on."),
+        ({"margin": float("nan")}, "margin is nan; expected a number from 0 on."),
         ({"run_with": {"batch_size": 0}}, "run_with: batch_size is 0; expected a whole number"),
         ({"run_with": {"samples": 0}}, "run_with: samples is 0; expected a whole number from 1"),
         ({"clue_position": 3}, "clue_position is 3; expected a whole number from -3 to 2"),

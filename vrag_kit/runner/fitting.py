@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +22,8 @@ _FROM_ONE = frozenset(
     )
 )
 """Numbers of which there is one at least; of others, such as questions, 0 may mean all."""
+_FROM_NOUGHT = frozenset(("margin",))
+"""Numbers that may be small, and not below 0."""
 _ASKED = {"models": "what models answer", "retrievers": "what retrievers find"}
 """Lists of which a notebook takes one item at least, where it names some itself → what it
 shows of them.
@@ -38,6 +41,8 @@ def misfit(name: str, value: Any, default: Any, notebook: str = "") -> str:
         return "" if _counts(value) else _no_counts(name, value, default)
     if name in _FROM_ONE and type(value) is int and value < 1:
         return f"is {value}; expected a whole number from 1 on."
+    if name in _FROM_NOUGHT and isinstance(value, int | float) and not 0 <= value < math.inf:
+        return f"is {value}; expected a number from 0 on."
     if name in _ASKED and value == [] and default and not _goes_without(name, notebook):
         others = f" (those that need none: {', '.join(_WITHOUT)})" if name == "models" else ""
         return (
