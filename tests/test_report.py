@@ -417,12 +417,35 @@ def test_a_notebook_that_two_files_ran_stands_on_the_page_twice(project: Path) -
     shutil.copytree(runs / "p", runs / "q")
     shutil.copy(project / "params/guide/p.yaml", project / "params/guide/q.yaml")
     files = [Path("params/guide/p.yaml"), Path("params/guide/q.yaml")]
-    place, chapters, _ = write_report(files)
+    place, chapters, *_ = write_report(files)
     assert place == project / "runs" / "report.html"
     assert len({chapter.anchor for chapter in chapters}) == len(chapters) == 6
     page = Page(place.read_text(encoding="utf-8"))
     names = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(names) == len(set(names))
+
+
+def test_of_several_files_those_that_were_run_are_reported_and_the_others_named(
+    project: Path,
+) -> None:
+    for name in ("q", "r"):
+        (project / "params" / "guide" / f"{name}.yaml").write_text("k: 2\n", encoding="utf-8")
+    command = [sys.executable, "-m", "vrag_kit.runner", "report"]
+    files = [f"params/guide/{name}.yaml" for name in ("q", "p", "r")]
+    for end in ("", ", unchanged since it was written"):
+        done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "guide/01_good: done\n" in done.stdout
+        for file in (files[0], files[2]):
+            assert f"{file}: no notebook was executed with it yet" in done.stdout
+        assert done.stdout.endswith(f"the report is in runs/report.html{end}\n")
+    page = Page((project / "runs" / "report.html").read_text(encoding="utf-8"))
+    assert "ZeroDivisionError" in page.text
+    alone = subprocess.run(
+        [*command, files[0], files[2]], capture_output=True, text=True, check=False
+    )
+    assert alone.returncode == 2
+    assert "Run `vrag run params/guide/q.yaml params/guide/r.yaml` first" in alone.stderr
 
 
 def test_without_a_run_it_says_what_to_run_first(project: Path) -> None:

@@ -46,29 +46,32 @@ class Report(NamedTuple):
     place: Path
     chapters: list[Told]
     unchanged: bool  # it was there, and is as it was left
+    without: list[Path]  # parameter files that are not on it: no notebook was executed
 
 
 def write_report(parameter_files: Sequence[Path], to: Path | None = None) -> Report:
     """Write the page of the notebooks that `vrag run` left for some parameter files: to
     `to`, or else beside the copies of one file, and for several to runs/report.html.
-    Nothing is written where it is there, made of the same runs by the same kit.
+    Nothing is written where it is there, made of the same runs by the same kit. Of several
+    parameter files, those that no notebook was run with yet are left out.
 
-    Raises `VragError` when none of the notebooks was run with a parameter file yet, for a
-    parameter file that no notebook could run with, and when the page cannot be written.
+    Raises `VragError` when no notebook was run with any of them yet, for a parameter file
+    that no notebook could run with, and when the page cannot be written.
     """
-    plans = [read_plan(file, data=False) for file in parameter_files]
-    for plan in plans:
-        if not any(copy.is_file() for _, copy in _copies(plan)):
-            _refuse([plan])
-            raise VragError(
-                f"{plan.folder}: holds no executed notebook yet. Run `vrag run {plan.file}` first."
-            )
-    beside = plans[0].folder if len(plans) == 1 else project_root() / "runs"
+    given = [read_plan(file, data=False) for file in parameter_files]
+    plans = [plan for plan in given if any(copy.is_file() for _, copy in _copies(plan))]
+    beside = given[0].folder if len(given) == 1 else project_root() / "runs"
     to = to or beside / "report.html"
+    lacking = [plan for plan in given if plan not in plans]
+    _refuse(lacking)
+    if not plans:
+        files = " ".join(str(plan.file) for plan in given)
+        raise VragError(f"{beside}: holds no executed notebook yet. Run `vrag run {files}` first.")
+    without = [plan.file for plan in lacking]
     made_of = _made_of(plans)
     there = _there(to, made_of)
     if there is not None:
-        return Report(to, there, unchanged=True)
+        return Report(to, there, unchanged=True, without=without)
     _refuse(plans)
     from vrag_kit.runner.report_page import page_of  # heavy: it draws cells and tables
 
@@ -89,7 +92,7 @@ def write_report(parameter_files: Sequence[Path], to: Path | None = None) -> Rep
             f"{to}: the report cannot be written ({error.strerror}). Name another file by --to, or"
             " free space."
         ) from error
-    return Report(to, told, unchanged=False)
+    return Report(to, told, unchanged=False, without=without)
 
 
 def _refuse(plans: Sequence[Plan]) -> None:

@@ -111,5 +111,7 @@ def report(
     written = write_report(enter_project(parameters), to)
     for told in written.chapters:
         print(f"{told.name}: {told.words}")
+    for file in written.without:
+        print(f"{file}: no notebook was executed with it yet, and so none is in the report")
     unchanged = ", unchanged since it was written" if written.unchanged else ""
     print(f"the report is in {shown(written.place)}{unchanged}")
