@@ -108,6 +108,12 @@ def test_a_run_asks_what_was_forecast_and_then_nothing_is_left_to_ask(
     found, missing = check_parameters(file)
     assert "no model is asked anything" in found
     assert f"{asked:,} answers that the notebooks use are stored already" in found
+    # as plain papermill and JupyterLab hand over a mapping that is given in part
+    plan = read_plan(file)
+    for part in ({"device": "cpu"}, {"retry_failures": True}):
+        given = {book: {**values, "run_with": part} for book, values in plan.given.items()}
+        foresight = foresee(replace(plan, given=given), {})
+        assert (foresight.models, foresight.stored, foresight.failed) == ([], asked, {})
 
 
 def test_notebooks_that_ask_the_same_ask_it_once(parameters) -> None:

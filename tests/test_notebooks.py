@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import chain
 from pathlib import Path
 
 import nbformat
 import pytest
 from strip_notebooks import NOTEBOOKS, PATHS, stripped
 
+from vrag_kit.runner.parameters import declared
 from vrag_kit.runner.plan import read_plan
 
 ROOT = NOTEBOOKS.parent
@@ -48,6 +50,26 @@ def test_a_notebook_is_thin(path: Path) -> None:
             isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While)
             for node in ast.walk(ast.parse(cell.source))
         )
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("name", ["run_with", "questions"])
+def test_what_is_left_out_of_a_mapping_is_filled_in_before_it_is_read(
+    path: Path, name: str
+) -> None:
+    """Papermill, and who edits the cell in JupyterLab, replace a mapping whole."""
+    usual = declared(path).get(name)
+    if not isinstance(usual, dict):
+        pytest.skip("it has no such mapping")
+    cells = code_cells(path)
+    statements = chain.from_iterable(ast.parse(cell.source).body for cell in cells[1:])
+    filled = next(each for each in statements if name in map(ast.unparse, ast.walk(each)))
+    assert isinstance(filled, ast.Assign)
+    assert isinstance(filled.value, ast.BinOp)
+    assert [ast.unparse(filled.targets[0]), ast.unparse(filled.value.right)] == [name, name]
+    given = ast.literal_eval(filled.value.left)
+    # how many are asked at once is no part of an answer's key
+    assert given == {key: value for key, value in usual.items() if key != "batch_size"}
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
