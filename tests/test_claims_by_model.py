@@ -4,10 +4,12 @@ most, how strictly it is read, and that nothing is asked twice; the same by rule
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from own_project import Write
 from PIL import Image
 from strange_server import StrangeServer, images_in, text_in
 
@@ -223,3 +225,21 @@ class _Blind:
         from vrag_kit.judging import related
 
         return [tuple(related(claim, each.item, C) for claim in each.claims) for each in checkings]
+
+
+def test_an_extractor_of_ones_own_that_names_no_claims_is_stopped_after_three_batches(
+    mine: Write, tmp_path: Path
+) -> None:
+    mine("""
+asked = []
+class Chatty:
+    batched = True
+    def generate(self, prompts):
+        asked.extend(prompts)
+        return ["NONE\\nbut one" for _ in prompts]
+""")
+    said = [Said(query_id="q", question="Which?", words=f"{each} owls") for each in range(60)]
+    for _ in range(2):
+        with pytest.raises(VragError, match=r"claims of 'Chatty': 24 of 24 .*NONE stands beside"):
+            load_extractor("mine:Chatty", tmp_path).extract(said)
+        assert len(sys.modules["mine"].asked) == 24

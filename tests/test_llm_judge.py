@@ -25,7 +25,14 @@ from tiny_models import build
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore, ask_models, gt_clue, zero_shot
+from vrag_kit.generation import (
+    AnswerStore,
+    ask_models,
+    ask_prompts,
+    gt_clue,
+    load_generator,
+    zero_shot,
+)
 from vrag_kit.judging import Judge, RuleJudge, Unreadable, Verdict, judge_all, load_judge
 from vrag_kit.papers.visual_rag import PAPER_JUDGE, RUBRIC, WORDING, judge_prompt, read_verdict
 from vrag_kit.types import Benchmark, Context, Query
@@ -362,3 +369,70 @@ def test_a_judge_whose_weights_are_cut_off_stops_models_and_reads_none(
         ask_models(["mine:Says"], benchmark, zero_shot(benchmark), tmp_path, wording=WORDING)
     assert sys.modules["mine"].asked == []
     assert judge.name == "judge"
+
+
+WORDS = [f"shade {number} of black" for number in range(59)]
+
+
+@pytest.mark.parametrize(("samples", "servers"), [(1, 1), (2, 1), (1, 2)])
+def test_a_judge_that_keeps_no_form_is_asked_about_twenty_answers_and_nothing_again(
+    benchmark: Benchmark, tmp_path: Path, samples: int, servers: int
+) -> None:
+    plans = {"Student Answer": ["say It is\nfine by me."]}
+    table = answers_of(benchmark, *WORDS)
+    with StrangeServer(plans) as one, StrangeServer(plans) as other:
+        urls = [one.url, other.url][:servers]
+        spec = f"judge@[{', '.join(urls)}]" if servers > 1 else f"judge@{one.url}"
+        entry = {"model": spec, "retries": 0, "concurrency": 4, "decoding": {"temperature": 1}}
+        for _ in range(2):  # of the second run all that is needed is stored
+            judge = load_judge(entry, tmp_path, rubric=RUBRIC, samples=samples)
+            with pytest.raises(VragError) as stopped:
+                judge_all(judge, benchmark, table)
+            asked = one.calls("Student Answer") + other.calls("Student Answer")
+            assert 20 <= asked <= 20 + 3  # others are under way
+        for token in ("verdicts of 'judge'", r"'It is\nfine by me.'", "begins with “Score:”"):
+            assert token in str(stopped.value)
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
+        assert f"({asked} answers" in str(store).replace("answers.sqlite: ", "")
+
+
+def test_few_verdicts_that_cannot_be_read_are_asked_for_again_until_there_are_twenty(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    with StrangeServer({"Student Answer": ["say fine"]}) as server:
+        judge = judge_at(server, tmp_path, concurrency=1)
+        with pytest.raises(VragError, match="none of 15 answers got a verdict"):
+            judge_all(judge, benchmark, answers_of(benchmark, *WORDS[:15]))
+        assert server.calls("Student Answer") == 2 * 15
+        with pytest.raises(VragError, match=r"20 of 20 replies cannot be read"):
+            judge_all(judge, benchmark, answers_of(benchmark, *WORDS[15:30]))
+        assert server.calls("Student Answer") == 2 * 15 + 5
+
+
+def test_verdicts_that_were_mended_stay_and_more_are_asked_for(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    plans = {f"Answer: {words}": ["say fine", "say Score: 1"] for words in WORDS[:26]}
+    with StrangeServer(dict(reversed(plans.items()))) as server:
+        for few in (WORDS[:13], WORDS[13:25]):
+            judge_all(judge_at(server, tmp_path), benchmark, answers_of(benchmark, *few))
+        before = len(server.requests)
+        for many in (25, 26):
+            table = answers_of(benchmark, *WORDS[:many])
+            judged = judge_all(judge_at(server, tmp_path), benchmark, table)
+            assert judged["score"].tolist() == [1.0] * many
+        assert len(server.requests) == before + 3  # a short call, a verdict, and it again
+
+
+def test_verdicts_that_were_kept_before_any_was_asked_for_again_are_not_now(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    query = next(iter(benchmark.queries.values()))
+    with StrangeServer({"Student Answer": ["say fine"]}) as server:
+        entry = {"model": f"judge@{server.url}", "decoding": "greedy", "timeout": 1.0}
+        prompts = [judge_prompt(query, words) for words in WORDS]
+        with AnswerStore(tmp_path / "answers.sqlite") as store:
+            ask_prompts(load_generator(entry, max_new_tokens=256), prompts, store)
+        with pytest.raises(VragError, match=r"59 of 59 replies cannot be read, such as 'fine'"):
+            judge_all(judge_at(server, tmp_path), benchmark, answers_of(benchmark, *WORDS))
+        assert server.calls("Student Answer") == 59

@@ -66,6 +66,8 @@ def ask_prompts(
     again = {each: when for each, when in again.items() if not _stands(answers[each], this)}
     todo = {each: Owned(*asked[each]) for each in asked if each not in answers or each in again}
     new = 0
+    if todo and this.watch:
+        this.watch([(asked[each][1], answers[each]) for each in asked if each not in todo])
     if todo:
         new = _Asker(generator, store, todo, again, pictures, this).ask_all(how.batch_size)
         answers |= store.read(list(todo))
@@ -81,6 +83,18 @@ def ask_prompts(
     lost = [each.failure for each in answers.values() if each.failure and not _stands(each, this)]
     tell(generator.name, len(answers), lost)
     return [answers[answer_id] for answer_id in answer_ids]
+
+
+def stored_answers(
+    generator: Generator, prompts: Sequence[Prompt], store: AnswerStore, sample: int
+) -> list[Answer | None]:
+    """What `store` holds for each prompt, in order; nothing is asked."""
+    questions = Questions(prompts)
+    pictures = store.pictures(questions.images)
+    keys = AnswerKeys(generator.fingerprint, generator.decoding, sample)
+    answer_ids = keys.of(questions.texts(pictures))
+    stored = store.read(answer_ids)
+    return [stored.get(answer_id) for answer_id in answer_ids]
 
 
 class _Asker:
@@ -162,6 +176,8 @@ class _Asker:
         self._store.write(answers, stored)
         for reply in replies:
             self._purse.pay(reply)
+        if self._this.watch:
+            self._this.watch(list(zip(prompts, answers, strict=True)))
         return len(ours)
 
     def _answer(self, answer_id: str, reply: Reply) -> Answer:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.reading import Reader, read_tagged
 from vrag_kit.plain import JsonView
+from vrag_kit.types import Answer, Prompt
+
+Watch = Callable[[Sequence[tuple[Prompt, Answer]]], None]
+"""Looks at replies as they come; what it raises stops the asking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,10 @@ class Round:
     silence_counts: bool = False
     """Whether an empty or cut-off reply is the model's answer, which is not asked again.
     From a judge, or a writer of questions, it is a failure.
+    """
+    watch: Watch | None = None
+    """Sees what is stored before the first call, and then each new reply; called from
+    several threads, and not at all where nothing is to be asked.
     """
 
     def __str__(self) -> str:

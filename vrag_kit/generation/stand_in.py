@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from vrag_kit.forecast import STAND_IN, stand_in_words
 from vrag_kit.generation.generator import Forecast, Generator, Reply, Size
@@ -26,6 +27,8 @@ class StandIn:
         """What it was asked, in order."""
         self.sizes: dict[str, Size] = {}
         """Of the pictures in them, by their `where`."""
+        self.may_repair = 0
+        """How many prompts are asked once more where the reply cannot be read."""
         self.name = model.name
         self.fingerprint = model.fingerprint
         self.decoding = model.decoding
@@ -43,7 +46,13 @@ class StandIn:
 
     def whole_forecast(self) -> Forecast:
         """What all prompts that came by would take."""
-        return self.model.forecast(self.prompts, self.sizes)
+        forecast = self.model.forecast(self.prompts, self.sizes)
+        if not self.may_repair:
+            return forecast
+        note = (
+            f"not counted: at most {self.may_repair:,} calls more, for replies that cannot be read"
+        )
+        return replace(forecast, notes=(*forecast.notes, note))
 
     def prepare(self) -> None:
         """Nothing is loaded."""

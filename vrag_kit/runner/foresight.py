@@ -298,6 +298,7 @@ def _together(models: list[StandIn], stores: Sequence[AnswerStore]) -> Asked:
     for other in models[1:]:
         whole.prompts += other.prompts
         whole.sizes.update(other.sizes)
+        whole.may_repair += other.may_repair
     own = isinstance(whole.model, OwnAnswerer)
     return Asked(
         name=whole.name,

@@ -18,6 +18,8 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 _MARK = "|".join(MARKS)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
 _QUOTES = " \t*`_“”\"'.:"
+_NO_REMARK = re.compile(r"\d|\bscore|hallucinat|redundan|no answer", re.IGNORECASE)
+"""What a remark of a judge's own does not hold: a number, or a mark in other words."""
 _ELSEWHERE = re.compile(rf"^\|.*|(?:{_MARK})|.*\bscore\b\W*(?:is|of|=|:)?\W*\d.*", re.IGNORECASE)
 """A line that would change the verdict of another: a remark of its own, or a second
 score.
@@ -28,9 +30,10 @@ def read_verdict(raw: str) -> Verdict:
     """The verdict in `raw`: its one line "Score: 0.5 | Likely Hallucination |
     (Explanation: …)".
 
-    Bold type, quotes, thoughts in <think> tags, and lines of prose around it are let
-    pass. Raises `Unreadable` with the reason when there is no such line or several that
-    differ, the score is no number in [0, 1], a mark is unknown, a mark or a second
+    Bold type, quotes, thoughts in <think> tags, lines of prose around it, and remarks
+    that the rubric does not know ("Score: 0.5 | ok") are let pass. Raises `Unreadable`
+    with the reason when there is no such line or several that differ, the score is no
+    number in [0, 1], a mark is written otherwise ("Hallucination"), a mark or a second
     score stands elsewhere, or "No Answer" comes with a score above 0.
     """
     lines = [line.strip(_QUOTES) for line in _THOUGHT.sub("\n", raw).splitlines()]
@@ -54,14 +57,15 @@ def _line(line: str) -> Verdict:
     score, marks = pieces[0], pieces[1:]
     if not _NUMBER.fullmatch(score) or not 0 <= float(score) <= 1:
         raise Unreadable(f"“{score[:30]}” is no score from 0 to 1")
-    if unknown := [mark for mark in marks if mark.lower() not in MARKS]:
+    others = [mark for mark in marks if mark.lower() not in MARKS]
+    if unknown := [mark for mark in others if _NO_REMARK.search(mark)]:
         raise Unreadable(f"“{unknown[0][:30]}” is none of the marks")
     explained = bracket.lower().startswith("explanation")
     if not explained and re.search(rf"\d|score|{_MARK}", bracket, re.IGNORECASE):
         raise Unreadable(f"“({bracket[:30]}” is no explanation")
     if re.search(rf"\||score|{_MARK}", behind, re.IGNORECASE):
         raise Unreadable("something stands behind the explanation")
-    read = frozenset(MARKS[mark.lower()] for mark in marks)
+    read = frozenset(MARKS[mark.lower()] for mark in marks if mark not in others)
     if "abstention" in read and float(score) > 0:
         raise Unreadable("“No Answer” has a score above 0")
     return Verdict(float(score), read)
