@@ -175,6 +175,8 @@ class _Handler(BaseHTTPRequestHandler):
             )
         if name == "detail":  # as `transformers serve` words it
             return self._send(400, {"detail": "Server is pinned to 'other'"})
+        if name == "as":  # another model
+            return self._send(200, {**completion(good_words(body)), "model": detail})
         if name == "say":
             return self._send(200, completion(detail))
         if name == "hang":

@@ -606,6 +606,26 @@ def test_what_differs_is_told_in_a_notebook_without_saving(
     assert table.to_numpy().tolist() == [["clue_position", "0", "1"]]
 
 
+def test_which_models_an_endpoint_served_is_told_where_they_differ(
+    birds: Benchmark, tmp_path: Path
+) -> None:
+    contexts = gt_clue(birds, draws=1)
+    for name, other in (("a", "say Answer: black"), ("b", "as goose-2027"), ("c", "as goose-2027")):
+        with StrangeServer({"the back": [other]}) as server:
+            entry = {"model": f"goose@{server.url}", "decoding": "greedy"}
+            asked = ask_models([entry], birds, contexts, tmp_path / name, wording=WORDING)
+        rows = judge_all(RuleJudge(), birds, asked)
+        save_answers(rows, birds, tmp_path / name, "03_birds", tmp_path / name)
+    compared(tmp_path / "out", str(tmp_path / "a"), str(tmp_path / "b"))
+    told = pd.read_csv(tmp_path / "out/what_differs.csv").set_index("what differs")
+    assert told.loc["served model"].tolist() == [
+        "'strange-2026'",
+        "'strange-2026' (5), 'goose-2027' (1)",
+    ]
+    compared(tmp_path / "same", str(tmp_path / "b"), str(tmp_path / "c"))
+    assert "served model" not in (tmp_path / "same/what_differs.csv").read_text(encoding="utf-8")
+
+
 def test_what_only_one_side_has_is_said(tmp_path: Path) -> None:
     steady, moody = (noisy(seed).assign(model=name) for seed, name in ((0, "steady"), (1, "moody")))
     a = saved(tmp_path / "a", pd.concat([steady, moody]), pd.concat([steady, moody]).assign(k=2))

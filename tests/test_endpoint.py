@@ -388,6 +388,27 @@ def test_every_field_that_an_endpoint_takes_is_sent_and_recorded(
 
 
 @pytest.mark.parametrize(
+    ("served", "told"),
+    [
+        ("other-model", "2 of 8 verdicts came from 'other-model', not 'strange'"),
+        ("strange-mini", "2 of 8 verdicts came from 'strange-mini', not 'strange'"),
+        ("strange-2026-08-06", "verdicts came from 'strange-2026' (6), 'strange-2026-08-06' (2)"),
+        ("strange-2026", ""),
+    ],
+)
+def test_answers_of_another_model_or_of_two_versions_are_named_whenever_they_are_used(
+    served: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plans = {f"{word}?": [f"as {served}"] for word in ("leaf", "bark")}
+    prompts = [question(f"{word}?") for word in ("leaf", "bark", *"abcdef")]
+    with StrangeServer(plans) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+        for _ in range(2):
+            ask_prompts(connect(server), prompts, store, this=Round(what="verdicts"))
+            lines = [line for line in capsys.readouterr().out.splitlines() if "came from" in line]
+            assert lines == ([f"note: strange: {told}"] if told else [])
+
+
+@pytest.mark.parametrize(
     ("server_name", "more"),
     [
         ("vllm", {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0}),

@@ -14,6 +14,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_forecast
 from vrag_kit.frames import JUDGED
+from vrag_kit.generation.served import SERVED, served_names
 from vrag_kit.judging.judge import judge_words
 from vrag_kit.plain import Json
 from vrag_kit.types import Benchmark
@@ -88,10 +89,12 @@ def with_questions(
 ) -> pd.DataFrame:
     """The table of `judge_all` with question, references (what is accepted), relevant
     (where those pictures are that it was shown and that answer the question), and
-    store, where its prompts can be read back; and `HOW`. The column benchmark says whose
+    store, where its prompts can be read back; served, where an endpoint gave the model's
+    name; and `HOW`. The column benchmark says whose
     the questions are, whatever corpus they were asked over.
     """
     queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
+    served = served_names(judged, answers_dir)
     shown_to = zip(judged["query_id"], judged["doc_ids"], strict=True)
     return judged.assign(
         benchmark=benchmark.name,
@@ -99,6 +102,7 @@ def with_questions(
         references=[" | ".join(query.answers) for query in queries],
         relevant=pd.Series([_relevant(benchmark, *row) for row in shown_to], judged.index),
         store=shown(Path(answers_dir) / "answers.sqlite"),
+        **({SERVED: served} if served.any() else {}),
         parameters=notebook_parameters(),
         judge_words=judged["judge_key"].map(judge_words) if "judge_key" in judged else "",
     )

@@ -5,12 +5,14 @@ who judged them and in which words, and the parameters of their notebooks.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from vrag_kit.analysis.two_arms import Choice, match
+from vrag_kit.generation.served import SERVED, counted
 from vrag_kit.plain import Json
 from vrag_kit.workspace import named_from_project
 
@@ -32,11 +34,11 @@ def what_differs(
     chooses them: a line for each thing that is not the same, in the columns `COLUMNS`,
     texts whole; no row where nothing differs.
 
-    First come the columns that are compared, then the judges where they are not the same
-    one (`judge_key`), and what each was asked where that is known and differs, then
-    parameters of the notebooks that saved the answers, key by key where they are mappings
-    ("run_with.max_new_tokens"), with the experiment behind the name where not all of them
-    differ so. Where a side's parameters were not kept, a line says so. Raises as `match`.
+    First come the columns that are compared, then the models that endpoints say answered,
+    then the judges where they are not the same one (`judge_key`), and what each was asked
+    where that is known and differs, then parameters of the notebooks that saved the
+    answers, key by key where they are mappings ("run_with.max_new_tokens"), with the
+    experiment behind the name where not all of them differ so. Where a side's parameters were not kept, a line says so. Raises as `match`.
     """
     matched = match(a, b, choose_a=choose_a, choose_b=choose_b)
     compared = [name for name in matched.values if name not in matched.by]
@@ -48,7 +50,7 @@ def what_differs(
             one[one["experiment"].isin(set(other["experiment"]))],
             other[other["experiment"].isin(set(one["experiment"]))],
         ]
-    lines += [*_judges(*sides), *_parameters(*sides, apart=apart)]
+    lines += [*_served(*sides), *_judges(*sides), *_parameters(*sides, apart=apart)]
     return pd.DataFrame(lines, columns=list(COLUMNS))
 
 
@@ -74,6 +76,15 @@ def _named(value: Any) -> Any:  # Any: of a parameter
     if isinstance(value, Mapping):
         return {name: _named(each) for name, each in value.items()}
     return value
+
+
+def _served(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[Line]:
+    """The models that endpoints say answered, where both sides have some, and others."""
+    names = [Counter(side.get(SERVED, pd.Series(dtype=object)).dropna()) for side in (a, b)]
+    for each in names:
+        each.pop("", None)
+    if all(names) and set(names[0]) != set(names[1]):
+        yield "served model", counted(names[0]), counted(names[1])
 
 
 def _judges(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[Line]:

@@ -21,6 +21,7 @@ from vrag_kit.generation.keys import AnswerKeys, Picture, stored_prompt
 from vrag_kit.generation.own_answerer import OwnAnswerer, by_other_code
 from vrag_kit.generation.questions import Questions
 from vrag_kit.generation.reading import read_tagged
+from vrag_kit.generation.served import SERVED, other_names
 from vrag_kit.generation.spending import Purse, check_forecast
 from vrag_kit.progress import Progress
 from vrag_kit.tally import tell
@@ -80,6 +81,10 @@ def ask_prompts(
         list(answers.values()),
         time.monotonic() - began,
     )
+    if "model_id" in generator.sent:  # it is an endpoint's
+        served = [each.fields[SERVED] for each in answers.values() if SERVED in each.fields]
+        if line := other_names(generator.sent["model_id"], served, this.what):
+            print(f"note: {generator.name}: {line}", flush=True)
     lost = [each.failure for each in answers.values() if each.failure and not _stands(each, this)]
     tell(generator.name, len(answers), lost)
     return [answers[answer_id] for answer_id in answer_ids]
