@@ -678,6 +678,48 @@ def test_what_a_notebook_cannot_have_is_listed_beside_all_else(parameters, tmp_p
     assert forecast_calls(found) > 0
 
 
+@pytest.mark.parametrize("paid", [True, False])
+def test_a_sum_names_the_notebooks_that_are_not_in_it_and_the_forecast_ends_with_1(
+    paid: bool, parameters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    models = {"models": ["gpt-4o@openai"]} if paid else {}
+    names = ["visual_rag/03_baselines", "visual_rag/08_inat24_corpus", "visual_rag/09_wikipedia"]
+    articles = {"pages": "/nowhere", "species_list": "nowhere.json"}
+    plates = {"images": "/nowhere", "name": "plates"}
+    given = {"other_corpus": plates, "articles": articles, **models}
+    ended = CliRunner().invoke(app, ["forecast", str(parameters(notebooks=names, **given))])
+    (line,) = [line for line in ended.output.splitlines() if line.startswith("all models together")]
+    cost = re.fullmatch(r"all models together: so far about ([\d.]+) US dollars(.*)", line)
+    assert (ended.exit_code, float(cost[1]) > 0) == (1, paid)
+    assert "without 2 notebooks that cannot be counted yet: 08, 09 (" in cost[2]
+    assert "`python -m tests.timing.costs visual_rag`" in cost[2]
+    whole = parameters(notebooks=ONE, **models, judge="o4-mini@openai")
+    ended = CliRunner().invoke(app, ["forecast", str(whole)])
+    assert (ended.exit_code, "so far" in ended.output) == (0, False)
+
+
+def test_a_sum_without_the_tokens_of_pictures_or_without_a_price_is_at_least_so_much(
+    parameters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    fake = {"model": "fake@http://127.0.0.1:9/v1", "prices": [2.5, 10], "decoding": "greedy"}
+    models = [fake, "gpt-0@openai"]
+    found, _ = check_parameters(parameters(notebooks=ONE, models=models))
+    told = "\n".join(found)
+    assert re.search(r"\n  at least [\d.]+ US dollars at 2.5 for", told)
+    assert re.search(r"\nall models together: at least 0\.\d\d US dollars", told)
+    assert "; not counted: pictures of fake, calls of gpt-0" in told
+
+
+def test_right_types_are_claimed_only_where_nothing_is_wrong(parameters) -> None:
+    hot = {"model": str(WEIGHTS / "field-guide-vlm-few"), "decoding": {"temperature": "hot"}}
+    found, missing = check_parameters(parameters(notebooks=ONE, models=[hot]))
+    assert any("temperature is 'hot'" in line for line in missing)
+    assert "right type" not in found[0]
+    assert "right type" in check_parameters(parameters(notebooks=ONE))[0][0]
+
+
 ASKING = """from pathlib import Path
 from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
 from vrag_kit.types import Message

@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import struct
 from collections.abc import Callable
@@ -302,6 +303,22 @@ def test_the_exit_code_is_1_for_faults_and_0_for_oddities(
     (tree / GOOSE / "a.jpg").unlink()
     code, output = check(annotations, tree)
     assert (code, "bad rows: 0, missing: 1, damaged: 0, odd: 0" in output) == (1, True)
+
+
+def test_what_is_odd_alike_is_one_row_and_hides_no_fault(
+    write_annotations: Write, tree: Path, tmp_path: Path
+) -> None:
+    names = [f"{GOOSE}/grey{number}.jpg" for number in range(238)]
+    for name in names:
+        GREY.save(tree / name)
+    images = dict.fromkeys([*names, f"{GOOSE}/gone.jpg"], 1)
+    annotations, csv = write_annotations({"images": images}), tmp_path / "findings.csv"
+    _, output = check(annotations, tree, "--csv", csv)
+    assert output.count("grey0.jpg") == 1
+    assert re.search(r"grey0.jpg +grey, not RGB; 238 such findings\n", output)
+    assert "grey1.jpg" not in output
+    assert re.search(r"\nmissing +line 1 +\S+/gone.jpg ", output)
+    assert len(pd.read_csv(csv)) == 239
 
 
 def test_fifty_rows_are_printed_and_all_are_written(

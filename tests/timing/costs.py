@@ -190,7 +190,9 @@ def main() -> None:
     print("| by the forecast | calls | pictures | million tokens | of answers | dollars | hours |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as made:
-        for number, paper in enumerate(sys.argv[1:] or PAPERS):
+        folders = {paper.lower().replace("-", "_"): paper for paper in PAPERS}
+        papers = [folders.get(name, name) for name in sys.argv[1:]]  # "visual_rag", or its name
+        for number, paper in enumerate(papers or PAPERS):
             folder = Path(made) / str(number)
             folder.mkdir()
             for name, forecast in costs(paper, folder).items():

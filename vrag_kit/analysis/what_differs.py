@@ -38,7 +38,8 @@ def what_differs(
     then the judges where they are not the same one (`judge_key`), and what each was asked
     where that is known and differs, then parameters of the notebooks that saved the
     answers, key by key where they are mappings ("run_with.max_new_tokens"), with the
-    experiment behind the name where not all of them differ so. Where a side's parameters were not kept, a line says so. Raises as `match`.
+    experiment behind the name where not all of them differ so. Where a side's parameters
+    were not kept, a line says so. Raises as `match`.
     """
     matched = match(a, b, choose_a=choose_a, choose_b=choose_b)
     compared = [name for name in matched.values if name not in matched.by]

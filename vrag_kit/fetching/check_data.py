@@ -61,7 +61,7 @@ def check_data(
         print(f"older annotations: {before} (compared, not checked)", flush=True)
     findings = check_visual_rag(annotations, image_root)
     print(_summary(findings))
-    _show(findings, csv)
+    _show(_folded(findings), csv)
     if csv:
         _write(csv, findings)
     if before:
@@ -92,7 +92,7 @@ def _check_mrag_bench(rows: Path, corpus: Path | None, csv: Path | None) -> bool
     print(f"rows: {rows}\ncorpus: {corpus or 'none; only the rows are checked'}", flush=True)
     findings = check_mrag_bench(rows, corpus)
     print(_summary(findings))
-    _show(findings, csv)
+    _show(_folded(findings), csv)
     if csv:
         _write(csv, findings)
     return bool(set(findings["kind"]) - {"odd"})
@@ -104,7 +104,7 @@ def _check_crag_mm(folder: Path, images: Path | None, csv: Path | None) -> bool:
     check = check_crag_mm(folder, images)
     print("\n".join(_lines(check.counts.astype(object))))
     print(_summary(check.findings))
-    _show(check.findings, csv)
+    _show(_folded(check.findings), csv)
     if csv:
         _write(csv, check.findings)
         _write(csv.with_name(f"{csv.stem}_counts.csv"), check.counts)
@@ -116,7 +116,7 @@ def _check_suite(folder: Path, csv: Path | None) -> bool:
     check = check_suite(folder)
     print("\n".join(_lines(check.counts.astype(object))))
     print(_summary(check.findings))
-    _show(check.findings, csv)
+    _show(_folded(check.findings), csv)
     if csv:
         _write(csv, check.findings)
         _write(csv.with_name(f"{csv.stem}_counts.csv"), check.counts)
@@ -134,6 +134,15 @@ def _summary(findings: pd.DataFrame, most: int = 5) -> str:
     if reasons:
         lines.append(f"odd are: {', '.join(reasons)}")
     return "\n".join(lines)
+
+
+def _folded(findings: pd.DataFrame) -> pd.DataFrame:
+    """The findings with one row for all that are odd in the same words, the first."""
+    odd = findings["kind"] == "odd"
+    alike = findings.groupby(["kind", "found"])["found"].transform("size")
+    words = findings["found"] + alike.map("; {:,} such findings".format)
+    told = findings["found"].mask(odd & (alike > 1), words)
+    return findings.assign(found=told)[~odd | ~findings.duplicated(["kind", "found"])]
 
 
 def _show(table: pd.DataFrame, csv: Path | None) -> None:

@@ -46,6 +46,8 @@ class Forecast:
     """Prompts that the model cannot hold."""
     cost: float | None = None
     """About so many US dollars; None where no price is known."""
+    uncounted: str = ""
+    """What the cost leaves out: "pictures", or "calls" where no price is known."""
     answer_tokens: int = 0
     """Of all answers together, as long as they are expected; 0 where that is not told."""
     hours: float = 0.0

@@ -21,12 +21,12 @@ from vrag_kit.judging.loading import word_of
 from vrag_kit.judging.own_judge import own_judge
 from vrag_kit.judging.told_rubric import without_rubric
 from vrag_kit.options import Entry
-from vrag_kit.progress import duration
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.at_hand import not_here, of_open_clip, pictures_problem, retriever_problem
 from vrag_kit.runner.foresight import Asked, Foresight, foresee
 from vrag_kit.runner.parameters import RARELY, RUN_WITH, WITHIN, declared
 from vrag_kit.runner.plan import Plan, narrowed, read_plan
+from vrag_kit.runner.totals import total_line
 from vrag_kit.runner.values import (
     SEARCHING,
     folder_refusals,
@@ -99,8 +99,7 @@ def check_parameters(parameter_file: Path, only: Sequence[str] = ()) -> tuple[li
     Raises `VragError` for a file that no notebook could run with.
     """
     (plan,) = narrowed([read_plan(parameter_file)], only)
-    line = f"{parameter_file}: every name is declared by a notebook, every value has the right type"
-    report = _Report([line])
+    report = _Report([f"{parameter_file}: every name is declared by a notebook"])
     values = together(plan)
     how = {**RARELY, **values.get(RUN_WITH, {})}
     if "device" in how:
@@ -123,6 +122,8 @@ def check_parameters(parameter_file: Path, only: Sequence[str] = ()) -> tuple[li
     if problem := pictures_problem(values.get("pictures")):
         report.missing.append(problem)
     _tell(foresee(plan, report.instead), report)
+    if not report.missing:
+        report.found[0] += ", every value has the right type"
     return report.found, report.missing
 
 
@@ -255,16 +256,11 @@ def _tell(foresight: Foresight, report: _Report) -> None:
         report.found.append(stored)
     for asked in foresight.models:
         _tell_model(asked, report)
-    if counted and not foresight.models:
+    if counted and not foresight.models and not foresight.failed:
         report.found.append("no model is asked anything")
     report.found += _by_words((words, name) for name, words in foresight.undrawn.items())
-    total = sum(asked.forecast.cost or 0.0 for asked in foresight.models)
-    if total:
-        hours = sum(asked.forecast.hours for asked in foresight.models)
-        report.found.append(
-            f"all models together: about {total:,.2f} US dollars and, one after another,"
-            f" {duration(3600 * hours)}"
-        )
+    if total := total_line(foresight):
+        report.found.append(total)
     unsearched = list(foresight.any_order)
     if report.unsearched or report.refused:
         others = [name for name in unsearched if not name.startswith(_ANY_RETRIEVER)]

@@ -53,7 +53,7 @@ def check(
                 " and --csv go with annotations."
             )
         (file,) = enter_project([target])
-        raise typer.Exit(int(_print_check(file, only or ())))
+        raise typer.Exit(int(not _print_check(file, only or ())[0]))
     if only:
         raise VragError(f"{target} is no parameter file: --only goes with one.")
     from vrag_kit.fetching.check_data import check_data
@@ -68,23 +68,25 @@ def forecast(
     ],
 ) -> None:
     """What the notebooks of parameter files would ask: calls, images, tokens, money, hours,
-    and what is stored already. Nothing is asked or fetched; exits with 0 whatever it finds.
+    and what is stored already. Nothing is asked or fetched; exits with 1 where notebooks
+    cannot be counted, as without their data, and otherwise with 0, whatever is missing.
     """
-    for file in enter_project(parameters):
-        _print_check(file)
+    whole = [_print_check(file)[1] for file in enter_project(parameters)]
+    raise typer.Exit(int(not all(whole)))
 
 
-def _print_check(file: Path, only: Sequence[str] = ()) -> bool:
+def _print_check(file: Path, only: Sequence[str] = ()) -> tuple[bool, bool]:
     """Print what a parameter file, or those notebooks of it alone, asks and lacks; returns
-    whether something is missing.
+    whether nothing is missing, and whether all notebooks are counted.
     """
     # read when the hub's library is imported, which is below: a check fetches nothing
     os.environ["HF_HUB_OFFLINE"] = "1"
     from vrag_kit.runner.check import BUT, check_parameters
+    from vrag_kit.runner.totals import LEFT_OUT
 
     found, missing = check_parameters(file, only)
     for line in [*found, *(f"missing: {line}" for line in missing)]:
         print(line)
     if not missing and not found[-1].startswith(BUT):
         print("nothing is missing")
-    return bool(missing)
+    return not missing, not any(LEFT_OUT in line for line in found)

@@ -9,7 +9,7 @@ from functools import partial
 from vrag_kit.benchmarks.images import shrunk
 from vrag_kit.generation.generator import Forecast, Size, all_images, text_of
 from vrag_kit.generation.remote.endpoints import Endpoint, image_tokens
-from vrag_kit.generation.remote.shared import least_words, shared_tokens
+from vrag_kit.generation.remote.shared import shared_tokens
 from vrag_kit.progress import duration
 from vrag_kit.types import LazyImage, Prompt
 
@@ -60,22 +60,34 @@ def endpoint_forecast(
     hours = len(prompts) * SECONDS / calling.concurrency / 3600
     cost = None
     notes = []
+    uncounted = ""
     if images and not endpoint.image_tokens:
         notes.append(_WORDS_ALONE)
+        uncounted = "pictures"
     if endpoint.prices:
         likely = {"prompt": tokens, "completion": answers}
         cost = endpoint.prices.cost(likely)
         most = endpoint.prices.cost({**likely, "completion": len(prompts) * limit})
-        notes.append(endpoint.prices.told(cost, most, calling.max_cost))
+        word = "at least" if uncounted else "about"
+        notes.append(f"{word} {endpoint.prices.told(cost, most, calling.max_cost)}")
         shared = shared_tokens(prompts, tokens_of)
         least = endpoint.prices.cost({**likely, "cached": shared})
-        notes += [least_words(shared, least)] if least < cost else []
+        if least < cost:
+            notes.append(f"{least:,.2f} if the provider caches what prompts share")
     elif endpoint.key:
         notes.append(_NO_PRICE)
+        uncounted = "calls"
     about = f"about {duration(3600 * hours)} if a call takes {SECONDS} seconds"
     notes.append(f"{about}, {calling.concurrency} at once")
     counts = {"calls": len(prompts), "images": len(images), "tokens": tokens}
-    return Forecast(**counts, notes=tuple(notes), cost=cost, answer_tokens=answers, hours=hours)
+    return Forecast(
+        **counts,
+        notes=tuple(notes),
+        cost=cost,
+        uncounted=uncounted,
+        answer_tokens=answers,
+        hours=hours,
+    )
 
 
 def _tokens_of(

@@ -31,10 +31,10 @@ class Prices:
         return (self.prompt * new + self.cached * cached + self.answer * answer) / 1e6
 
     def told(self, likely: float, most: float, max_cost: float | None) -> str:
-        """What a forecast says of money, in US dollars."""
+        """What a forecast says of money, behind "about"."""
         stops = "no max_cost stops it" if max_cost is None else f"stops at max_cost {max_cost:g}"
         return (
-            f"about {likely:,.2f} US dollars at {self};"
+            f"{likely:,.2f} US dollars at {self};"
             f" {most:,.2f} if all answers were as long as they may be; {stops}"
         )
 

@@ -23,11 +23,3 @@ def shared_tokens(prompts: Iterable[Prompt], tokens_of: Callable[[str | LazyImag
                 shared += tokens_of(part) if begun in seen else 0
                 seen.add(begun)
     return shared
-
-
-def least_words(shared: int, least: float) -> str:
-    """What a forecast says of money where the endpoint's cache has its own price."""
-    return (
-        f"{least:,.2f} at the least, if its cache had all {shared:,} tokens with which prompts"
-        " begin as others do"
-    )

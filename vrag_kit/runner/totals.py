@@ -1,0 +1,68 @@
+"""The last line of a forecast: what all models cost together, and what is not in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from vrag_kit.progress import duration
+from vrag_kit.runner.foresight import Foresight
+from vrag_kit.workspace import project_root
+
+LEFT_OUT = "cannot be counted yet"
+"""Stands in the sum where notebooks fail before they ask."""
+
+
+def total_line(foresight: Foresight) -> str:
+    """The sum; "" where nothing is paid and no notebook is left out."""
+    forecasts = [asked.forecast for asked in foresight.models]
+    cost = sum(each.cost or 0.0 for each in forecasts)
+    hours = sum(each.hours for each in forecasts)
+    if not cost and not foresight.failed:
+        return ""
+    short = [
+        f"{asked.forecast.uncounted} of {asked.name}"
+        for asked in foresight.models
+        if asked.forecast.uncounted
+    ]
+    short += [f"a part of {_numbers(foresight.partly)}"] if foresight.partly else []
+    without = _without(foresight)
+    word = "at least" if short else "about"
+    so_far = "so far " if without else ""
+    line = f"all models together: {so_far}{word} {cost:,.2f} US dollars"
+    line += f" and, one after another, {duration(3600 * hours)}" if hours else ""
+    line += f"; not counted: {', '.join(short)}" if short else ""
+    return f"{line}{without}"
+
+
+def _without(foresight: Foresight) -> str:
+    """Which notebooks are not in the sum, and what reckons without their data."""
+    words = ""
+    if failed := foresight.failed:
+        words += f", without {_counted(failed)} that {LEFT_OUT}: {_numbers(failed)}"
+        folders = dict.fromkeys(Path(name).parent.as_posix() for name in failed)
+        commands = [_reckons(folder) for folder in folders if _is_paper(folder)]
+        words += f" (the paper's main experiment: {', '.join(commands)})" if commands else ""
+    if undrawn := foresight.undrawn:
+        words += f", without {_counted(undrawn)} whose data the run draws: {_numbers(undrawn)}"
+    return words
+
+
+def _counted(names: dict[str, str]) -> str:
+    return "1 notebook" if len(names) == 1 else f"{len(names)} notebooks"
+
+
+def _numbers(names: Iterable[str]) -> str:
+    """Notebooks by their numbers."""
+    return ", ".join(Path(name).name.partition("_")[0] for name in names)
+
+
+def _is_paper(folder: str) -> bool:
+    """Whether this checkout can reckon a paper's main experiment without its data."""
+    root = project_root()
+    script = root / "tests/timing/costs.py"
+    return script.is_file() and (root / "params" / folder / "paper.yaml").is_file()
+
+
+def _reckons(folder: str) -> str:
+    return f"`python -m tests.timing.costs {folder}`"
