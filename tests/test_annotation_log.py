@@ -262,6 +262,12 @@ def test_what_another_panel_wrote_is_seen_after_the_next_action(log: LogFile) ->
             r"line 3: found images = \[1\] in the event 'seen', which is no list of names",
         ),
         (
+            HEADER
+            + OPENED
+            + '{"event": "seen", "question_id": "q", "images": ["../a.jpg"], "unreadable": []}\n',
+            r"line 3: found the image '../a\.jpg', which points outside the image root",
+        ),
+        (
             HEADER + HEADER.replace("Ada", "Ben"),
             r"line 2: found annotations of 'Ben' below those of 'Ada'",
         ),

@@ -163,6 +163,12 @@ def test_missing_and_damaged_files_and_a_question_that_came_before_are_named(
     arrow.write_bytes(arrow.read_bytes()[:-600])
     with pytest.raises(VragError, match=r"arrow: cannot be read behind row"):
         load(tmp_path)
+    (tmp_path / "data-1.arrow").touch()
+    state = {"_data_files": [{"filename": str(tmp_path / "data-1.arrow")}]}
+    (rows / "state.json").write_text(json.dumps(state))
+    with pytest.raises(VragError, match=r"state\.json: '/.*data-1\.arrow' points outside"):
+        load(tmp_path)
+    (rows / "state.json").unlink()
     arrow.unlink()
     with pytest.raises(VragError, match=r"no data-00000-of-00001\.arrow"):
         load(tmp_path)

@@ -236,6 +236,10 @@ def test_shards_that_are_listed_and_not_there_are_counted(
     listed.write_text(json.dumps({"weight_map": shards}), encoding="utf-8")
     with pytest.raises(VragError, match=r"names 2 files, of which 1 are not there \(model-2"):
         check_files("x", folder)
+    (folder.parent / "model-2.safetensors").touch()
+    listed.write_text(json.dumps({"weight_map": {**shards, "b": "../model-2.safetensors"}}))
+    with pytest.raises(VragError, match=r"index\.json: '\.\./model-2\.safetensors' points outside"):
+        check_files("x", folder)
 
 
 @pytest.mark.parametrize("folder", sorted(WEIGHTS.iterdir()), ids=lambda folder: folder.name)

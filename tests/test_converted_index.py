@@ -173,7 +173,16 @@ def test_a_folder_without_vectors_and_a_damaged_one_are_named(copied: Path, smal
     shard.unlink()
     with pytest.raises(VragError, match=r"0000\.npy: cannot be used"):
         search()
-    (copied / "vectors" / "manifest.json").write_text("{}")
+    manifest = copied / "vectors" / "manifest.json"
+    told = json.loads(manifest.read_text())
+    outside = {"file": "../../entries.jsonl", "rows": 4}
+    for change in ({"shards": [outside]}, {"documents": {**told["documents"], **outside}}):
+        manifest.write_text(json.dumps({**told, **change}))
+        with pytest.raises(
+            VragError, match=r"manifest\.json: '../../entries.jsonl' points outside"
+        ):
+            search()
+    manifest.write_text("{}")
     with pytest.raises(VragError, match=r"manifest\.json: cannot be used"):
         search()
     shutil.rmtree(copied / "vectors")

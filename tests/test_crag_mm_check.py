@@ -153,7 +153,7 @@ def test_both_indexes_are_read_line_by_line(tmp_path: Path) -> None:
     pages_file = "web-index-validation/pages.jsonl line"
     rows_told = told(found, "row")
     assert rows_told[f"{entries_file} 2"] == f"kg-0 came before, in {entries_file} 1"
-    assert "points outside the index" in rows_told[f"{entries_file} 4"]
+    assert "points outside" in rows_told[f"{entries_file} 4"]
     assert "'page_url' is None" in rows_told[f"{pages_file} 3"]
     assert "not JSON" in rows_told[f"{pages_file} 4"]
     assert set(told(found, "missing")) == {f"{entries_file} 3"}

@@ -81,7 +81,7 @@ BAD_ENTRIES: dict[str, tuple[Any, str]] = {
         {**ENTRY, "entities": [{"entity_name": "a", "entity_attributes": "{}"}]},
         "'entity_attributes' of 'a' is '{}', expected an object or null",
     ),
-    "a picture elsewhere": ({**ENTRY, "image": "../x.jpg"}, "points outside the index"),
+    "a picture elsewhere": ({**ENTRY, "image": "../x.jpg"}, "'../x.jpg' points outside"),
     "no object": ("[1]", "expected an object with the keys index, image, image_url, entities"),
     "number twice": ({**ENTRY, "index": 1}, "'kg-1' came before"),
 }

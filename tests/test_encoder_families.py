@@ -5,6 +5,7 @@ against the library that defines it.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -540,6 +541,18 @@ def test_a_sentence_transformers_folder_encodes_as_the_library_does(
         if prompts
         else {"query": "{text}", "document": "{text}"}
     )
+
+
+def test_a_part_of_a_sentence_transformers_folder_outside_of_it_is_not_opened(
+    copy_retriever: Callable[[str], Path],
+) -> None:
+    folder = copy_retriever("sentences")
+    parts = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+    shutil.copytree(folder, folder.parent / "other")
+    parts[0]["path"] = "../other"
+    (folder / "modules.json").write_text(json.dumps(parts), encoding="utf-8")
+    with pytest.raises(VragError, match=r"modules\.json: '\.\./other' points outside"):
+        load_encoder(str(folder))
 
 
 def test_given_prompts_replace_those_of_a_sentence_transformers_folder(

@@ -13,6 +13,7 @@ import numpy as np
 
 from vrag_kit.checkpoints import files_of
 from vrag_kit.errors import VragError
+from vrag_kit.files import inside
 from vrag_kit.plain import Json
 
 _OPEN_CLIP = "open_clip_config.json"
@@ -213,7 +214,8 @@ def _check_shards(path: Path, owner: str) -> None:
     if not isinstance(shards, dict):
         raise damaged(owner, path, "has no weight_map", "the file of each weight")
     names = sorted(set(map(str, shards.values())))
-    if absent := [name for name in names if not (path.parent / name).is_file()]:
+    where = f"{owner} cannot be loaded: {path}"
+    if absent := [name for name in names if not inside(path.parent, name, where).is_file()]:
         found = f"names {len(names)} files, of which {len(absent)} are not there ({absent[0]} …)"
         raise damaged(owner, path, found, "all of them beside it")
 

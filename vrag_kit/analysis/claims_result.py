@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any  # what JSON holds
@@ -9,6 +10,7 @@ from typing import Any  # what JSON holds
 from vrag_kit.analysis.claims import ClaimSheet, Item, Label, Row
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.errors import VragError, short
+from vrag_kit.files import inside
 from vrag_kit.judging.claims import Relation
 from vrag_kit.types import Evidence
 
@@ -49,7 +51,8 @@ class ClaimsResult:
         """What the file holds."""
         self.query_id = str(result["query_id"])
         self._file = file
-        self._where = f"{file}, query {result['query_id']!r}"
+        self.where = f"{file}, query {result['query_id']!r}"
+        """As messages name it."""
 
     @property
     def lacking(self) -> tuple[str, ...]:
@@ -78,7 +81,7 @@ class ClaimsResult:
         found = self.told.get(name)
         if not isinstance(found, str):
             raise VragError(
-                f"{self._where}, {name}: found {short(found)}, expected a text, to take claims out"
+                f"{self.where}, {name}: found {short(found)}, expected a text, to take claims out"
                 " of and to hold them against."
             )
         return found
@@ -86,7 +89,7 @@ class ClaimsResult:
     def evidence(self) -> tuple[Evidence, ...]:
         """What was retrieved, to be looked at: the text of an item, or the picture that
         its "image" names, from the file's folder. Raises `VragError` where there is
-        neither.
+        neither, and for a picture outside that folder.
         """
         found = []
         items = self.items()
@@ -95,17 +98,18 @@ class ClaimsResult:
             if item.modality == "text" and isinstance(text, str) and text.strip():
                 found.append(Evidence(doc_id=item.doc_id, text=text))
             elif item.modality == "image" and isinstance(image, str) and image:
-                picture = self._file.parent / image
-                if not picture.is_file():
+                where = f"{self.where}, retrieved_context, number {number}"
+                picture = inside(self._file.parent, image, where, links=False)
+                if not os.path.isfile(picture):  # `Path.is_file` raises for a long name
                     raise VragError(
-                        f"{self._where}, retrieved_context, number {number}: there is no picture"
-                        f" {picture}; expected a path from the file's folder."
+                        f"{where}: there is no picture {picture}; expected a path from the file's"
+                        " folder."
                     )
                 found.append(Evidence(doc_id=item.doc_id, image=ImageFile(picture)))
             else:
                 needed = 'a path in "image"' if item.modality == "image" else 'words in "text"'
                 raise VragError(
-                    f"{self._where}, retrieved_context, number {number}: the evidence of"
+                    f"{self.where}, retrieved_context, number {number}: the evidence of"
                     f" {item.doc_id!r} is missing; expected {needed}, to check claims by."
                 )
         return tuple(found)
@@ -128,7 +132,7 @@ class ClaimsResult:
             words = claim if isinstance(claim, list) else [claim]
             if not all(isinstance(word, str) for word in words) or not "".join(words).strip():
                 raise VragError(
-                    f"{self._where}, {name}, number {number}: found {short(claim)}, expected a"
+                    f"{self.where}, {name}, number {number}: found {short(claim)}, expected a"
                     " triple of texts, or a text."
                 )
             claims.append(" ".join(filter(None, words)))
@@ -142,7 +146,7 @@ class ClaimsResult:
             modality = item.get("modality", "text") if isinstance(item, Mapping) else None
             if not isinstance(found, str | int) or modality not in ("image", "text"):
                 raise VragError(
-                    f"{self._where}, retrieved_context, number {number}: found {short(item)},"
+                    f"{self.where}, retrieved_context, number {number}: found {short(item)},"
                     " expected a doc_id, a text, and perhaps the modality image or text."
                 )
             items.append(Item(str(found), modality))
@@ -158,7 +162,7 @@ class ClaimsResult:
         found = self._list(name)
         if len(found) != rows:
             raise VragError(
-                f"{self._where}, {name}: found {_count(found, 'row')}, expected {rows}, one a claim"
+                f"{self.where}, {name}: found {_count(found, 'row')}, expected {rows}, one a claim"
                 f" of {_claimed(name)}."
             )
         numbered = enumerate(found, start=1)
@@ -173,14 +177,14 @@ class ClaimsResult:
         if not isinstance(labels, list) or len(labels) != length:
             count = _count(labels, "label") if isinstance(labels, list) else short(labels)
             raise VragError(
-                f"{self._where}, {name}: found {count}, expected {length}, one {of}: a missing"
+                f"{self.where}, {name}: found {count}, expected {length}, one {of}: a missing"
                 " label is not taken for Neutral, a surplus one is not cut."
             )
         for label in labels:
             if not isinstance(label, str | None) or label not in LABELS:
                 known = ", ".join(each for each in LABELS if each)
                 raise VragError(
-                    f"{self._where}, {name}: found the label {short(label)}, expected one of"
+                    f"{self.where}, {name}: found the label {short(label)}, expected one of"
                     f" {known}, or null where none could be read."
                 )
         return tuple(LABELS[label] for label in labels)
@@ -188,9 +192,9 @@ class ClaimsResult:
     def _list(self, name: str) -> list[Any]:
         found = self.told.get(name)
         if found is None:
-            raise VragError(f"{self._where}: it has no {name!r}. {_NOT_YET}.")
+            raise VragError(f"{self.where}: it has no {name!r}. {_NOT_YET}.")
         if not isinstance(found, list):
-            raise VragError(f"{self._where}, {name}: found {short(found)}, expected a list.")
+            raise VragError(f"{self.where}, {name}: found {short(found)}, expected a list.")
         return found
 
 

@@ -15,6 +15,7 @@ from vrag_kit.benchmarks.literals import read_literal
 from vrag_kit.benchmarks.row_pictures import encoded_picture
 from vrag_kit.benchmarks.shards import local_folder
 from vrag_kit.errors import VragError, short
+from vrag_kit.files import inside
 from vrag_kit.plain import Json
 from vrag_kit.types import DocId
 
@@ -96,7 +97,7 @@ def find_arrows(folder: Path) -> list[Path]:
     if state.is_file():
         try:
             told = json.loads(state.read_text(encoding="utf-8"))["_data_files"]
-            found = [folder / str(each["filename"]) for each in told]
+            found = [inside(folder, str(each["filename"]), str(state)) for each in told]
         except (ValueError, KeyError, TypeError) as error:
             raise VragError(f"{state}: cannot be read ({error!r}). {_again(state)}") from error
     else:

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from urllib.parse import quote
 
 from vrag_kit.benchmarks.again import get_again
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.json_lines import parse_object, read_lines
 from vrag_kit.errors import VragError, short
+from vrag_kit.files import inside
 from vrag_kit.plain import Json
 from vrag_kit.types import DocId, Evidence
 
@@ -149,11 +150,4 @@ def _text(row: Json, key: str, where: str) -> str:
 
 def _picture(row: Json, where: str, folder: Path) -> ImageFile | None:
     name = _text(row, "image", where)
-    if not name:
-        return None
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise VragError(
-            f"{where}: 'image' is {name!r}, which points outside the index; expected a file in it."
-        )
-    return ImageFile(folder / path)
+    return ImageFile(inside(folder, name, where)) if name else None

@@ -19,6 +19,7 @@ from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.photographs import labels_of, photographs, pools_of
 from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, no_rows, parse_row
 from vrag_kit.errors import VragError
+from vrag_kit.files import leaves
 from vrag_kit.forecast import read_once
 from vrag_kit.names import Names
 from vrag_kit.types import Benchmark, Query
@@ -95,7 +96,7 @@ def query_id_of(scientific_name: str, question: str) -> str:
 def name_problem(name: str, root: Path) -> str:
     """Why an image cannot go by this name below `root`; "" when it can."""
     parts = name.split("/")
-    if len(parts) < 2 or "\\" in name or not {"", ".", ".."}.isdisjoint(parts):
+    if len(parts) < 2 or leaves(name) or not {"", "."}.isdisjoint(parts):
         return f"image {name!r} points outside {root}; expected '<species folder>/<file>'."
     if re.search(r"\s", name):
         return (
@@ -110,7 +111,7 @@ def listing_of(root: Path) -> Listing:
 
     def listed(folder: str) -> frozenset[str] | None:
         place = root / folder
-        return frozenset(os.listdir(place)) if place.is_dir() else None
+        return frozenset(os.listdir(place)) if os.path.isdir(place) else None
 
     return lru_cache(_LISTED)(listed)
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vrag_kit.errors import VragError
+from vrag_kit.files import leaves
 from vrag_kit.plain import Json, JsonView
 
 FORMAT = "vrag_kit annotation log, version 1"
@@ -272,6 +273,8 @@ def _apply(votes: dict[str, Vote], line: JsonView, where: str) -> None:
             where,
             f"the event {event!r} of the question {question_id!r}, which was not opened before",
         )
+    if event == "seen" and (outside := list(filter(leaves, line["images"]))):
+        raise _bad(where, f"the image {outside[0]!r}, which points outside the image root")
     if event == "ticked" and line["image"] not in votes[question_id].shown:
         raise _bad(where, f"a tick of {line['image']!r}, which was not on the screen before")
     if question_id in votes:

@@ -9,6 +9,7 @@ from pathlib import Path
 from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row
 from vrag_kit.errors import VragError
+from vrag_kit.files import leaves
 
 _BY_HAND = (
     "Or name them: `vrag check ANNOTATIONS IMAGE_FOLDER`, and `--before V1` for an older version."
@@ -79,7 +80,7 @@ def _first_row(path: Path) -> Row | None:
             continue
         if isinstance(row, dict) and "question" in row:
             images = row.get("images")
-            if isinstance(images, dict) and images:
+            if isinstance(images, dict) and images and not any(map(leaves, images)):
                 return row
     return None
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.archive import Place
-from vrag_kit.files import write_file
+from vrag_kit.files import leaves, write_file
 
 COLUMNS = ("image", "bytes", "sha256")
 """Of the manifest and of the journal."""
@@ -30,7 +30,7 @@ COLUMNS = ("image", "bytes", "sha256")
 def is_image_name(name: str) -> bool:
     """Whether this is "<folder>/<file>", printable, without steps out of the folder."""
     parts = name.split("/")
-    steps = not {"", ".", ".."}.isdisjoint(parts)
+    steps = leaves(name) or not {"", "."}.isdisjoint(parts)
     return len(parts) == 2 and not steps and not re.search(r"[\x00-\x1f\x7f]", name)
 
 
@@ -259,6 +259,6 @@ def _read_rows(path: Path) -> dict[str, Copy]:
 
 
 def _is_row(row: list[str]) -> bool:
-    if len(row) != len(COLUMNS):
+    if len(row) != len(COLUMNS) or not is_image_name(row[0]):
         return False
     return bool(re.fullmatch("[0-9]{1,18}", row[1]) and re.fullmatch("[0-9a-f]{64}", row[2]))

@@ -15,7 +15,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.fetching.hub import from_hub
 from vrag_kit.fetching.search import LARGEST_IMAGE, Archive, open_archive
 from vrag_kit.fetching.unpacking import DAMAGED, Member, members, put
-from vrag_kit.files import one_at_a_time
+from vrag_kit.files import leaves, one_at_a_time
 from vrag_kit.progress import Progress
 
 ROWS = "uclanlp/MRAG-Bench@43620fd"
@@ -99,8 +99,7 @@ def _extract(file: Archive, folder: Path, fetched: CorpusFetched) -> None:
 
 def _problem(member: Member, plain: str, seen: set[str]) -> str:
     """Why a member cannot be a picture of the corpus; "" when it can."""
-    parts = PurePosixPath(member.name).parts
-    if member.name.startswith("/") or ".." in parts or "\\" in member.name:
+    if leaves(member.name):
         return "its name points outside the folder"
     if plain in seen:
         return "a picture of this name came before"

@@ -16,6 +16,7 @@ from vrag_kit.fetching.archive import Place, read_members
 from vrag_kit.fetching.filling import Copy, ImageFolder, Stop
 from vrag_kit.fetching.inventory import Inventory
 from vrag_kit.fetching.remote import RemoteFile
+from vrag_kit.files import leaves
 from vrag_kit.plain import Json, JsonView
 from vrag_kit.progress import Progress
 
@@ -152,7 +153,7 @@ class Search:
         parts = info.name.split("/")
         name = "/".join(parts[-2:])
         reason = ""
-        if info.name.startswith("/") or ".." in parts:
+        if leaves(info.name):
             reason = "its name points outside the folder"
         elif name in self._open:
             reason = _fault(info)

@@ -11,9 +11,11 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from vrag_kit.errors import VragError
+from vrag_kit.files import inside
 from vrag_kit.forecast import current_forecast
 from vrag_kit.names import Names
 from vrag_kit.options import Entry, read_entry
+from vrag_kit.plain import Json
 from vrag_kit.retrieval.checksums import file_sha256
 from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.finding import OPTIONS
@@ -70,10 +72,10 @@ class _Converted:
     by: str
     encoder: str
     dim: int
-    file: str
-    """Name and hash of the file of documents, which lies beside the folder."""
+    documents: Path
+    """The file of documents, which lies beside the folder, and its hash."""
     sha256: str
-    shards: dict[str, int]
+    shards: dict[Path, int]
     """Rows of each file …"""
     checksums: dict[str, str]
     """… and the SHA-256 of each, and of the ids where it is known."""
@@ -115,11 +117,11 @@ def _read(folder: Path) -> _Converted:
             by=told["by"],
             encoder=str(told["encoder"]),
             dim=int(told["dim"]),
-            file=str(told["documents"]["file"]),
+            documents=inside(folder, str(told["documents"]["file"]), str(path)),
             sha256=str(told["documents"]["sha256"]),
-            shards={str(each["file"]): int(each["rows"]) for each in told["shards"]},
+            shards=dict(_shard(path, each) for each in told["shards"]),
             checksums={
-                str(each["file"]): str(each["sha256"])
+                Path(each["file"]).name: str(each["sha256"])
                 for each in [*told["shards"], *told.get("pieces", [])]
             },
             told=text,
@@ -133,6 +135,10 @@ def _read(folder: Path) -> _Converted:
         raise _damaged(path, str(error)) from error
 
 
+def _shard(manifest: Path, told: Json) -> tuple[Path, int]:
+    return inside(manifest.parent, str(told["file"]), str(manifest)), int(told["rows"])
+
+
 def _check(index: _Converted, documents: Mapping[DocId, Evidence], entry: Entry) -> None:
     """Raise `VragError` when vectors, documents and encoder do not belong together."""
     spec = read_entry(entry, OPTIONS, "retriever")[0]
@@ -142,7 +148,7 @@ def _check(index: _Converted, documents: Mapping[DocId, Evidence], entry: Entry)
             f"{index.folder}: {index.encoder} made these vectors, but the retriever is {spec!r}."
             " Name that one (a folder of its name will do)."
         )
-    path = index.folder.parent / index.file
+    path = index.documents
     try:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
@@ -163,8 +169,7 @@ def _check(index: _Converted, documents: Mapping[DocId, Evidence], entry: Entry)
 def _embeddings(index: _Converted) -> Embeddings:
     """The vector of each piece."""
     pieces = index.pieces()
-    for file, count in index.shards.items():
-        path = index.folder / file
+    for path, count in index.shards.items():
         try:
             shape = np.load(path, mmap_mode="r", allow_pickle=False).shape
         except (OSError, ValueError, EOFError) as error:
@@ -177,7 +182,7 @@ def _embeddings(index: _Converted) -> Embeddings:
         raise _damaged(index.folder, f"{sum(counts)} vectors for {len(set(pieces))} ids")
     row = [np.arange(count) for count in counts]
     places = Places(
-        shards=tuple(Path(file).stem for file in index.shards),
+        shards=tuple(path.stem for path in index.shards),
         shard=np.repeat(np.arange(len(counts)), counts),
         row=np.concatenate(row),
     )

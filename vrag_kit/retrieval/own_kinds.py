@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from vrag_kit.errors import VragError
+from vrag_kit.files import leaves
 
 KINDS = ("magiclens", "vista")
 """Values of "model_type" in config.json that mean one of ours."""
@@ -33,4 +34,5 @@ def base_of(folder: Path) -> str:
             f"{folder / 'config.json'}: base is {base!r}; expected the name of a folder in"
             f" {folder}, or of a retriever."
         )
-    return str(folder / base) if (folder / base).is_dir() else base
+    there = not leaves(base) and (folder / base).is_dir()
+    return str(folder / base) if there else base

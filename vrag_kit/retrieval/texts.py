@@ -14,6 +14,7 @@ import torch
 
 from vrag_kit.checkpoints import Made, Options, check_weights
 from vrag_kit.errors import VragError
+from vrag_kit.files import inside
 from vrag_kit.retrieval.pictures import unit_rows
 from vrag_kit.retrieval.pooling import POOLINGS, pool
 from vrag_kit.retrieval.source import Source, longest_text
@@ -248,7 +249,10 @@ def _read_sentence(source: Source) -> Made:
     from sentence_transformers.sentence_transformer.modules import Transformer
 
     source.check_formats()
+    modules = source.folder / "modules.json"
     with source.reading():
+        parts = json.loads(modules.read_text(encoding="utf-8"))
+        folders = [inside(source.folder, part["path"], str(modules)) for part in parts]
         model = SentenceTransformer(
             str(source.folder),
             device=source.device,
@@ -256,11 +260,10 @@ def _read_sentence(source: Source) -> Made:
             local_files_only=True,
             model_kwargs={"dtype": source.dtype, "use_safetensors": True},
         )
-        parts = json.loads((source.folder / "modules.json").read_text(encoding="utf-8"))
-    for part, module in zip(parts, model, strict=True):
+    for folder, module in zip(folders, model, strict=True):
         if isinstance(module, Transformer):
             # once more: the library does not say which weights were missing
-            alone = replace(source, folder=source.folder / part["path"], device="cpu")
+            alone = replace(source, folder=folder, device="cpu")
             alone.read(type(module.model), unused=("pooler.",))
     check_weights(model, source.owner)
     return model

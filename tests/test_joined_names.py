@@ -1,0 +1,214 @@
+"""A name out of data is joined to a folder by `files.inside`, or checked by `files.leaves`
+before: every other join of a name that is no literal stands in a list here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from vrag_kit.errors import VragError
+from vrag_kit.files import inside
+
+PACKAGE = ROOT / "vrag_kit"
+DRAWN = PACKAGE / "fieldguide"
+"""Joins only names that it makes."""
+CHECKED = {
+    "benchmarks/photographs.py": {"folder", "name"},  # by name_problem, at loading
+    "benchmarks/visual_rag.py": {"folder", "name"},  # likewise
+    "building/panel.py": {"doc_id"},  # by building/log.py, line by line
+    "fetching/data_folder.py": {"name", "species"},  # the first row without one that leaves
+    "fetching/filling.py": {"folder", "name"},  # by is_image_name
+    "fetching/inventory.py": {"name"},  # by is_image_name
+    "fetching/pictures.py": {"name"},  # by name_problem
+    "files.py": {"name"},  # `inside` itself
+    "retrieval/own_kinds.py": {"base"},  # by `leaves`; else it is a retriever's name
+}
+"""Module → names out of data that were checked before."""
+OURS = {
+    # hashes and numbers
+    "benchmarks/chart_mrag.py": {"picture"},
+    "benchmarks/crag_mm.py": {"each.picture", "kept.picture"},
+    "benchmarks/crag_mm_images.py": {"each.picture", "f'{_digest(shards)}.json'", "name"},
+    "benchmarks/knowledge.py": {"f'pages-{_key(source, species)}.jsonl'", "name"},
+    "benchmarks/mrag_bench_matching.py": {"digest.hexdigest()[:32]", "name"},
+    "benchmarks/page_benchmark.py": {"page.pictures[0]"},
+    "benchmarks/row_pictures.py": {
+        "f'.{name}.{os.getpid()}.part'",
+        "f'{_digest(files, what)}.json'",
+        "name",
+    },
+    "checkpoints.py": {"f'{name[:32]}.json'"},
+    "fetching/crag_mm_health.py": {"name"},
+    "generation/store_copies.py": {"name"},
+    "processes.py": {"str(number)"},
+    "retrieval/convert_chroma.py": {"DOCUMENTS[by]", "f'{len(self.written):04d}.npy'"},
+    "retrieval/searches.py": {"f'{key[:32]}.json'"},
+    "retrieval/shards.py": {
+        "f'{shard}.arrow'",
+        "f'{shard}.npy'",
+        "shard_name(rows.doc_ids.tolist(), rows.stamps.tolist())",
+    },
+    "retrieval/units.py": {"f'.{shard}.lock'"},
+    "retrieval/vectors.py": {"name"},
+    "runner/embedding_elsewhere.py": {"f'{number}_of_{count}'"},
+    # literals in the same module, or in what calls it
+    "benchmarks/again.py": {"name"},
+    "fetching/crag_mm.py": {"folder"},
+    "fetching/suite.py": {"name"},
+    "generation/local/checkpoint.py": {"name"},
+    "generation/local/weights.py": {"subfolder"},
+    "generation/remote/endpoints.py": {"name"},
+    "papers/mrag_bench/wording.py": {"f'wording_{name}.json'"},
+    "plotting/save.py": {"f'{name}{suffix}'", "name"},
+    "plotting/save_table.py": {"f'{name}.tex'", "f'{name}{TABLE}'", "name"},
+    "retrieval/finding.py": {"name"},
+    "retrieval/instructed.py": {"name"},
+    "runner/foresight.py": {"f'{name_of(notebook)}.ipynb'", "name"},
+    # what a folder lists, or what was typed: parameters, notebooks, models
+    "analysis/saved_answers.py": {"f'{name}{SUFFIX}'"},
+    "benchmarks/images.py": {"self._name"},
+    "benchmarks/mrag_bench.py": {"name"},
+    "benchmarks/revisions.py": {"f'{path.relative_to(folder)}.metadata'"},
+    "building/annotating.py": {"doc_id"},
+    "building/deciding.py": {"f'{folder.name}.yaml'"},
+    "building/presence.py": {"doc_id"},
+    "building/questions.py": {"name"},
+    "cores.py": {"mount", "path.lstrip('/')"},
+    "fetching/mrag_bench.py": {"plain"},
+    "own_modules.py": {"f'{last}.py'"},
+    "papers/crag_mm/claims.py": {"f'{notebook}_claims.csv'"},
+    "papers/mrag_bench/claims.py": {"f'{notebook}_claims.csv'"},
+    "papers/visual_rag/claims.py": {"f'{notebook}_claims.csv'"},
+    "retrieval/clip_shapes.py": {"file"},
+    "retrieval/comparison.py": {"f'{name}.run'"},
+    "retrieval/manifests.py": {
+        "f'{encoder.documents.name}-{encoder.documents.fingerprint[:12]}'",
+        "f'{encoder.name}-{encoder.fingerprint[:12]}'",
+    },
+    "runner/chapters.py": {"f'{name}.ipynb'"},
+    "runner/finished.py": {"name_of(notebook)"},
+    "runner/plan.py": {"place.with_suffix('')"},
+    "runner/report.py": {"f'{name_of(notebook)}.ipynb'"},
+    "runner/report_page.py": {"paper"},
+    "runner/result_commands.py": {"sides.folder()"},
+    "runner/tasks.py": {"f'{self.name}.ipynb'"},
+    "workspace.py": {"Path(name).expanduser()", "file", "name"},
+}
+"""Module → names that the kit makes itself, or the user names."""
+DIVIDED = {
+    "generation/remote/endpoints.py": {"side"},
+    "judging/labels.py": {"sizes"},
+    "judging/numbers.py": {"_UNITS.get(self.unit, ('', 1.0))[1]"},
+    "judging/webqa_score.py": {"wanted.total()"},
+    "papers/mrag_suite/difficulty_filter.py": {"scale.width"},
+    "papers/visual_rag/statistics.py": {"queries"},
+    "retrieval/convert_chroma.py": {"np.float32(length)"},
+}
+"""Module → what numbers are divided by."""
+_NUMBERS = {"len", "sum", "min", "max", "int", "float", "comb", "Fraction"}
+
+
+def joins(source: str) -> Iterator[str]:
+    """What a module joins to folders that is no literal, no constant and no path's name."""
+    for node in ast.walk(ast.parse(source)):
+        joined: list[ast.expr] = []
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            if not (_is_number(node.left) or _is_number(node.right)):
+                joined = [node.right]
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called.endswith(".joinpath"):
+                joined = node.args
+            elif called in ("Path", "PurePosixPath", "os.path.join", "ImageFile.inside"):
+                joined = node.args[1:]
+        yield from (ast.unparse(each) for each in joined if not _is_ours(each))
+
+
+def _is_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func).rpartition(".")[2] in _NUMBERS
+    arithmetic = isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Div)
+    return arithmetic or (isinstance(node, ast.Constant) and not isinstance(node.value, str))
+
+
+def _is_ours(node: ast.expr) -> bool:
+    """Whether this is a literal, a constant, or the name of a path that is there."""
+    constant = isinstance(node, ast.Name) and node.id.isupper()
+    of_a_path = isinstance(node, ast.Attribute) and node.attr == "name"
+    return constant or of_a_path or isinstance(node, ast.Constant)
+
+
+def found() -> dict[str, set[str]]:
+    """Module → what it joins; of those that speak of paths at all."""
+    known: dict[str, set[str]] = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        source = file.read_text(encoding="utf-8")
+        paths = re.search("Path|folder|import os", source)
+        if paths and not file.is_relative_to(DRAWN) and (names := set(joins(source))):
+            known[file.relative_to(PACKAGE).as_posix()] = names
+    return known
+
+
+def test_a_name_out_of_data_is_joined_to_a_folder_in_one_place() -> None:
+    """Another join is made by `inside`, or stands above with the reason why it is safe."""
+    known = defaultdict[str, set[str]](set)
+    for allowed in (CHECKED, OURS, DIVIDED):
+        for module, names in allowed.items():
+            known[module] |= names
+    assert found() == known
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self._file.parent / image",
+        "folder / str(row['image'])",
+        "folder / 'images' / row['image']",
+        "Path(folder, row['image'])",
+        "os.path.join(folder, name)",
+        "folder.joinpath(name)",
+        "folder / f'{name}.png'",
+    ],
+)
+def test_another_join_is_noticed(line: str) -> None:
+    assert list(joins(line))
+
+
+@pytest.mark.parametrize("line", ["1 / n", "hits / len(found)", "root / 'a.json'", "a / FILE"])
+def test_what_is_no_join_of_data_is_not(line: str) -> None:
+    assert not list(joins(line))
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "..", "a\\..\\x", "a\0.png"])
+def test_a_name_that_leads_outside_is_refused_with_its_place(tmp_path: Path, name: str) -> None:
+    with pytest.raises(VragError, match=r"rows line 3: .* points outside .*; expected") as error:
+        inside(tmp_path, name, "rows line 3")
+    assert repr(name) in str(error.value)
+
+
+def test_links_are_followed_where_the_user_made_the_folder_and_not_where_a_stranger_did(
+    tmp_path: Path,
+) -> None:
+    """`data/inat` may be a link to another disk, and a species' folder in it, too; what a
+    stranger packed may lead nowhere else.
+    """
+    disk, data = tmp_path / "disk", tmp_path / "data"
+    disk.mkdir()
+    (disk / "a.png").touch()
+    data.mkdir()
+    (data / "inat").symlink_to(disk)
+    assert inside(data, "inat/a.png", "x").is_file()
+    with pytest.raises(VragError, match=r"'inat/a\.png' is a link that points outside"):
+        inside(data, "inat/a.png", "x", links=False)
+    assert inside(data / "inat", "a.png", "x", links=False).is_file()
+    (data / "b.png").touch()
+    (data / "again.png").symlink_to("b.png")
+    assert inside(data, "again.png", "x", links=False).is_file()
+    assert inside(data, "..b.png", "x") == data / "..b.png"
