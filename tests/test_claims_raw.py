@@ -5,14 +5,16 @@ already stays, nothing is asked twice, and what is missing is named by query and
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claim_sheets import row
 from PIL import Image
-from strange_server import StrangeServer, text_in
+from strange_server import StrangeServer, images_in, text_in
 from test_claims_checked import Colors, Painter
 from typer.testing import CliRunner
 
@@ -20,6 +22,11 @@ from vrag_kit.analysis import check_claims_file, read_claims_file, with_metrics,
 from vrag_kit.errors import VragError
 from vrag_kit.judging import RuleChecker, RuleExtractor
 from vrag_kit.runner.cli import app
+
+PLANS = {
+    "Write one fact a line": ["say It is red."],
+    "Judge claims": ["say 1: ENTAILMENT"],
+}
 
 
 def raw(**more: object) -> dict[str, Any]:
@@ -129,6 +136,92 @@ def test_what_is_wrong_is_named_by_file_query_and_field(
     assert error.match(words)
 
 
+def sent(tmp_path: Path, image: str) -> list[object]:
+    """The pictures that a checker on this machine gets of a file that names this one; the
+    file lies in a folder that is a link, as `data` often is.
+    """
+    Image.new("RGB", (2, 2)).save(tmp_path / "private.png")
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "files").symlink_to("disk")
+    folder = tmp_path / "files"
+    Image.new("RGB", (2, 2)).save(folder / "shown.png")
+    (folder / "link.png").symlink_to(tmp_path / "private.png")
+    (folder / "way").symlink_to(tmp_path)
+    (folder / "again.png").symlink_to("shown.png")
+    os.mkfifo(folder / "pipe.png")
+    shown = [{"doc_id": "p", "modality": "image", "image": image}]
+    file = write(folder, raw(retrieved_context=shown))
+    with StrangeServer(PLANS) as server:
+        try:
+            vrag(file, "--extractor", f"one@{server.url}", "--answers-dir", tmp_path / "answers")
+        finally:
+            pictures = list(chain.from_iterable(map(images_in, server.requests)))
+            assert pictures or not server.requests  # nothing is asked in vain
+    return pictures
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        ("../private.png", "points outside"),
+        ("a/../../private.png", "points outside"),
+        ("{folder}/private.png", "points outside"),
+        ("/dev/zero", "points outside"),
+        ("link.png", "is a link that points outside"),
+        ("way/private.png", "is a link that points outside"),
+        ("pipe.png", "there is no picture"),
+        ("way", "is a link that points outside"),
+        (".", "there is no picture"),
+        ("file:///etc/passwd", "there is no picture"),
+        ("x" * 5000, "there is no picture"),
+    ],
+)
+def test_no_picture_outside_the_files_folder_is_read_or_sent(
+    tmp_path: Path, image: str, words: str
+) -> None:
+    with pytest.raises(
+        VragError, match=r"raw\.json, query '1', retrieved_context, number 1: "
+    ) as no:
+        sent(tmp_path, image.format(folder=tmp_path))
+    assert words in str(no.value)
+
+
+@pytest.mark.parametrize("image", ["shown.png", "./shown.png", "again.png"])
+def test_a_picture_in_the_files_folder_is_sent(tmp_path: Path, image: str) -> None:
+    assert sent(tmp_path, image)
+
+
+@pytest.mark.parametrize("other", ["1", 1])
+def test_two_results_of_one_query_are_refused_by_both_their_numbers(
+    tmp_path: Path, other: object
+) -> None:
+    results = [raw(), raw(query_id="2"), raw(query_id=other, response="blue")]
+    with pytest.raises(VragError, match=r"raw\.json, result 3: query_id '1' is that of result 1"):
+        vrag(write(tmp_path, *results))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"query": "\ud800?"},
+        {"retrieved_context": [{"doc_id": "a", "text": "red \udfff"}]},
+        {"response_claims": ["It is \ud800."]},
+    ],
+)
+def test_half_a_character_is_refused_before_anybody_is_asked(
+    tmp_path: Path, more: dict[str, object]
+) -> None:
+    with pytest.raises(VragError, match=r"query '1': found .*, half of a surrogate pair"):
+        made(write(tmp_path, raw(**more)))
+
+
+def test_a_folder_and_a_pipe_are_no_claims_file_and_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    for place in (tmp_path, tmp_path / "pipe.json", Path("/dev/zero")):
+        with pytest.raises(VragError, match="is no plain file; expected RAGChecker's JSON"):
+            vrag(place)
+
+
 def test_without_a_model_it_says_what_to_type(tmp_path: Path) -> None:
     with pytest.raises(VragError, match="claims FILE --extractor gpt-4o-mini@openai"):
         vrag(write(tmp_path, raw()))
@@ -136,11 +229,7 @@ def test_without_a_model_it_says_what_to_type(tmp_path: Path) -> None:
 
 @pytest.fixture
 def server() -> Iterator[StrangeServer]:
-    plans = {
-        "Write one fact a line": ["say It is red."],
-        "Judge claims": ["say 1: ENTAILMENT"],
-    }
-    with StrangeServer(plans) as running:
+    with StrangeServer(PLANS) as running:
         yield running
 
 

@@ -135,6 +135,9 @@ def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Bench
         ),
         ({"images": {"../secret/a.jpg": 1}}, ["line 2", "points outside"]),
         ({"images": {"/etc/passwd": 1}}, ["line 2", "points outside"]),
+        ({"images": {"a/b\0.jpg": 1}}, ["line 2", "points outside"]),
+        ({"images": {"x" * 5000 + "/a.jpg": 1}}, ["line 2", "no species folder"]),
+        ({"question": "\ud800?"}, ["line 2", "'\\ud800', half of a surrogate pair"]),
         ({"images": {f"{GOOSE}/a b.jpg": 1}}, ["line 2", "white space"]),
     ],
 )

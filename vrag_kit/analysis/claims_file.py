@@ -13,6 +13,7 @@ import numpy as np
 from vrag_kit.analysis.claims import ClaimSheet
 from vrag_kit.analysis.claims_ragchecker import GENERATOR, OVERALL, RETRIEVER, ragchecker_metrics
 from vrag_kit.analysis.claims_result import ClaimsResult
+from vrag_kit.benchmarks.json_lines import check_text
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.plain import Json, JsonView
@@ -49,21 +50,41 @@ def read_claims_file(path: Path | str) -> ClaimsFile:
 
 def read_results(path: Path | str) -> tuple[Json, list[ClaimsResult]]:
     """(what a file of RAGChecker's holds, its results), whether these are extracted and
-    checked or not. Raises `VragError` for a file that is missing or no such JSON, and a
-    result without its names.
+    checked or not. Raises `VragError` for a file that is missing or no such JSON, a result
+    without its names, and two of one query.
     """
     file = Path(path)
+    if not file.is_file():  # a pipe would be waited for, and is read once
+        what = "is no plain file" if file.exists() else "there is no such file"
+        raise VragError(f"{file}: {what}; expected RAGChecker's JSON.")
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise VragError(f"{file}: there is no such file; expected RAGChecker's JSON.") from None
+        text = file.read_text(encoding="utf-8")
+        document = json.loads(text)
+    except OSError as error:
+        raise VragError(f"{file}: cannot be read ({error.strerror}).") from None
     except (ValueError, RecursionError) as error:
         raise VragError(f"{file}: no JSON in UTF-8 ({error}); expected RAGChecker's.") from None
     results = document.get("results") if isinstance(document, Mapping) else None
     if not isinstance(results, list):
         raise VragError(f'{file}: no list "results" at the top; expected RAGChecker\'s JSON.')
-    numbered = enumerate(results, start=1)
-    return dict(document), [ClaimsResult(file, n, each) for n, each in numbered]
+    found = [ClaimsResult(file, n, each) for n, each in enumerate(results, start=1)]
+    _check_queries(file, found)
+    for result in found:
+        check_text(result.told, text, result.where)
+    check_text(document, text, str(file))
+    return dict(document), found
+
+
+def _check_queries(file: Path, results: Sequence[ClaimsResult]) -> None:
+    """Raise `VragError` for two results of one query, which would count as one."""
+    seen: dict[str, int] = {}
+    for number, result in enumerate(results, start=1):
+        first = seen.setdefault(result.query_id, number)
+        if first != number:
+            raise VragError(
+                f"{file}, result {number}: query_id {result.query_id!r} is that of result {first},"
+                " too; expected each once. Keep a file for each model."
+            )
 
 
 def with_metrics(file: ClaimsFile) -> tuple[Json, int]:

@@ -42,7 +42,8 @@ def parse_object(line: str, where: str, keys: Iterable[str]) -> Json:
     """The JSON object of a line, its fields unchecked; `keys` are named to who gives
     something else.
 
-    Raises `VragError` at a name that stands twice in an object with different values.
+    Raises `VragError` at a name that stands twice in an object with different values, and
+    as `check_text` does.
     """
 
     def once(pairs: list[tuple[str, Any]]) -> Json:
@@ -65,7 +66,23 @@ def parse_object(line: str, where: str, keys: Iterable[str]) -> Json:
             f"{where}: found a JSON {type(row).__name__}, expected an object with the keys"
             f" {', '.join(keys)}."
         )
+    check_text(row, line, where)
     return row
+
+
+def check_text(found: object, text: str, where: str) -> None:
+    """Raise `VragError`, which begins with `where`, where the JSON `text` that was read as
+    `found` escapes half a surrogate pair: nobody can be asked that, and no file holds it.
+    """
+    if "\\u" not in text:
+        return
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise VragError(
+            f"{where}: found {half!r}, half of a surrogate pair; expected text in UTF-8."
+        ) from None
 
 
 def _firsts(pairs: list[tuple[str, Any]], where: str) -> Json:
