@@ -1,16 +1,20 @@
-"""Tables that a notebook shows whole: no text is cut, no column left out."""
+"""Tables that a notebook shows whole: no text is cut, no column left out, and none of it is
+taken for HTML.
+"""
 
 from __future__ import annotations
 
 import re
+from html import escape
 from itertools import cycle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
+    from pandas.io.formats.style import Styler
 
 MOST_ROWS = 500
 """Of a longer table the first and last rows are shown, and how many it has."""
@@ -43,6 +47,17 @@ def as_html(table: pd.DataFrame) -> str:
     numbers = [is_numeric_dtype(dtype) for dtype in table.dtypes]
     cells = cycle("<td>" if number else '<td style="text-align: left">' for number in numbers)
     return _CELL.sub(lambda _: next(cells), html) if numbers else html
+
+
+def styled(table: pd.DataFrame, *, caption: str = "", **how: Any) -> Styler:  # Any: pandas'
+    """`table.style.format(**how)`, in which texts, labels and the caption show as they are:
+    pandas' own takes a name such as "<img …>" for HTML.
+    """
+    style = table.style.format(escape="html", **how)
+    for axis in (0, 1):
+        style.format_index(escape="html", axis=axis)
+        style.format_index_names(escape="html", axis=axis)
+    return style.set_caption(escape(caption)) if caption else style
 
 
 def as_text(table: pd.DataFrame | pd.Series) -> str:

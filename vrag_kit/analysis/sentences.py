@@ -4,8 +4,10 @@ intervals do not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import pandas as pd
@@ -14,6 +16,7 @@ from vrag_kit.analysis.cells import LEVEL, interval_end
 from vrag_kit.analysis.settings_table import SETTING_NAMES
 from vrag_kit.errors import VragError
 
+_MARKUP = re.compile(r"[\\`*_{}\[\]|~$]|:(?=//)")
 Row = dict[Hashable, Any]
 """A row of a table: values of any type, by column."""
 _NOT_APART = "cannot be told apart"
@@ -23,6 +26,13 @@ _SAYS_ITS_IMAGES = ("zero_shot", "gt_clue", "non_clue")
 """Settings whose name says how many images they have."""
 _NUMBER = "its number"  # no column of a table is called so
 _NEEDED = ["value", "ci_low", "ci_high", "p_holm", "unit"]
+
+
+def as_markdown(text: str) -> str:
+    """Markdown that shows a text out of data as it is: nothing of it becomes a tag, a link,
+    emphasis or a cell, and it stays on its line.
+    """
+    return _MARKUP.sub(r"\\\g<0>", escape(" ".join(text.split()), quote=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +67,10 @@ def differences_in_words(
             f" {', '.join(map(str, claims.columns))}. Expected in_percent(compare(…))."
         )
     if claims.empty:
-        return Prose(f"There is nothing to compare with {than}.")
+        return Prose(f"There is nothing to compare with {as_markdown(than)}.")
     unit = "points" if claims["unit"].iloc[0] == "percent" else claims["unit"].iloc[0]
-    head = f"{of[:1].upper()}{of[1:]} against {than}, in {unit} with 95 % intervals"
+    what = as_markdown(f"{of[:1].upper()}{of[1:]} against {than}")
+    head = f"{what}, in {unit} with 95 % intervals"
     if len(claims) > 1:
         head += (
             "; what does not last after correction for all comparisons of its question (Holm)"
@@ -131,10 +142,11 @@ def _said(column: str, row: Row) -> str:
     """A value as words: settings by their names, numbers with what they count."""
     value = row[column]
     if column == "setting":
-        return SETTING_NAMES.get(value, str(value))
+        return SETTING_NAMES.get(value, as_markdown(str(value)))
     if column == "ks":
         return f"k from {value}"
-    return f"{column} = {value:g}" if isinstance(value, int | float) else str(value)
+    number = isinstance(value, int | float)
+    return f"{column} = {value:g}" if number else as_markdown(str(value))
 
 
 def _signed(value: float) -> str:

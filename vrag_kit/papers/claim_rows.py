@@ -17,6 +17,7 @@ from vrag_kit.analysis.cells import NOTHING, interval_cell, interval_cells
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
+from vrag_kit.whole_tables import styled
 
 SUPPORTED = "supported"
 CONTRADICTED = "contradicted"
@@ -140,7 +141,7 @@ def show_claims(claims: pd.DataFrame) -> Styler:
     n = [NOTHING if pd.isna(count) else f"{count:.0f}" for count in claims["n"]]
     table = claims.assign(number=cells, n=n, stratum=claims["stratum"].fillna(""))
     table = table.sort_values(["says", "of"], kind="stable")
-    return table.set_index(["says", "of", "stratum"])[["number", "n", "verdict"]].style
+    return styled(table.set_index(["says", "of", "stratum"])[["number", "n", "verdict"]])
 
 
 def table_of(

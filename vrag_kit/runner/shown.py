@@ -15,6 +15,7 @@ from markupsafe import Markup
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
+from vrag_kit.analysis.sentences import as_markdown
 from vrag_kit.plain import Json
 from vrag_kit.runner.books import Book, Cell
 from vrag_kit.runner.cleaning import clean
@@ -89,7 +90,8 @@ def _cells(book: Book, stem: str, stops: bool) -> Iterator[NotebookNode]:
             yield _cell("code", "", outputs=outputs, execution_count=None)
         if stops and not _ended_well(cell):
             first = next(iter(cell.source.splitlines()), "")
-            words = f"The notebook stopped here, in the cell that begins with `{first}`;"
+            code = f"<code>{as_markdown(first)}</code>"
+            words = f"The notebook stopped here, in the cell that begins with {code};"
             yield _text(f"{words} what follows it is left out.")
             return
 

@@ -1,0 +1,178 @@
+"""Names, questions and answers are data: a notebook shows their signs and runs none of them,
+in tables, in sentences and on pages.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import papermill
+import pytest
+from bs4 import BeautifulSoup
+from conftest import ROOT
+from nbconvert.filters.markdown import markdown2html
+from strange_server import StrangeServer
+
+from vrag_kit.analysis import accuracy, compare, differences_in_words, in_percent, per_query
+from vrag_kit.analysis.sentences import as_markdown
+from vrag_kit.papers.mrag_suite import ARMS, effects_in_words
+from vrag_kit.papers.visual_rag import claims_on, show_claims
+from vrag_kit.types import Benchmark
+from vrag_kit.whole_tables import as_html, styled
+from vrag_kit.widgets import choices_page, labels_table
+
+HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(2)) | *a* `b` ~~c~~ \\ &lt;"
+EACH = [HOSTILE, "![x](http://example.org/x.png)", "<script>alert(3)</script>", "a\n\n# b", "_a_"]
+
+
+def runs(html: str) -> list[str]:
+    """The elements that data made of themselves: ours hold no script, and pictures as data."""
+    page = BeautifulSoup(html, "html.parser")
+    pictures = [each for each in page("img") if not str(each.get("src")).startswith("data:")]
+    links = [each for each in page("a") if not str(each.get("href")).startswith("#")]
+    found = [*pictures, *links, *page(["script", "svg", "iframe", "em", "del", "h1"])]
+    return [str(each) for each in found]
+
+
+def words(html: str) -> str:
+    return " ".join(BeautifulSoup(html, "html.parser").get_text().split())
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_name_stands_in_markdown_as_it_is(name: str) -> None:
+    html = markdown2html(f"* **{as_markdown(name)}**: higher\n")
+    assert not runs(html)
+    assert words(html) == f"{' '.join(name.split())}: higher"
+
+
+def judged(name: str) -> pd.DataFrame:
+    """Answers of two models whose names, and all else that is text, is this."""
+    rows = []
+    for model in (name, f"{name} 2"):
+        for setting, score in (("zero_shot", 0.0), ("gt_clue", 1.0)):
+            rows += [(model, setting, f"q{n}", f"g{n}", score) for n in range(20)]
+    table = pd.DataFrame(rows, columns=["model", "setting", "query_id", "group", "score"])
+    k = table["setting"].map({"zero_shot": 0, "gt_clue": 1})
+    return table.assign(k=k, draw=0, abstained=0.0, status="ok", stratum=name)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_sentences_show_names_of_models_strata_and_baselines(name: str) -> None:
+    values = per_query(judged(name), by=["model", "stratum", "setting"])
+    claims = compare(values, arm="setting", by=["model", "stratum"], baseline="zero_shot")
+    claims = in_percent(claims.assign(metric="accuracy"))
+    prose = differences_in_words(claims, than=name, by=["model", "stratum"])
+    shown, hidden = list(ARMS)[:2]
+    effects = claims.assign(setting=shown, than=hidden, dataset=name)
+    for said in (prose, effects_in_words(effects)):
+        html = markdown2html(said._repr_markdown_())
+        assert not runs(html)
+        assert " ".join(name.split()) in words(html)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Path) -> None:
+    table = judged(name)
+    means = in_percent(accuracy(table, by=["model", "setting", "k"]))
+    wide = pd.DataFrame([[name]], pd.Index([name], name=name), pd.Index([name], name=name))
+    pages = [
+        show_claims(claims_on("03", table, name, tmp_path)).to_html(),
+        styled(wide, caption=name, precision=1).to_html(),
+        styled(means).hide(axis="index").to_html(),
+        as_html(wide),
+    ]
+    for html in pages:
+        assert not runs(html)
+    assert words(pages[1]).count(" ".join(name.split())) == 6
+    assert name.split()[0] in words(pages[0])
+
+
+def test_pages_show_answers_and_people_by_their_names(guide: Benchmark) -> None:
+    query_id = next(iter(guide.queries))
+    labels = pd.DataFrame(
+        [(query_id, HOSTILE, "correct", HOSTILE)],
+        columns=["query_id", "answer", "label", "labeller"],
+    )
+    said = pd.DataFrame(
+        [(query_id, HOSTILE, HOSTILE, "A", 1.0, ())],
+        columns=["query_id", "setting", "model", "answer", "seconds", "doc_ids"],
+    )
+    for page in (labels_table(guide, labels), choices_page(guide, said)):
+        assert not runs(page.data)
+        assert HOSTILE in words(page.data)
+
+
+def test_a_notebook_that_was_run_shows_the_names_of_data_and_models_and_answers(
+    guide_folder: Path, tmp_path: Path
+) -> None:
+    """On a model at an endpoint; what is displayed is text, tables and one figure."""
+    name = "<img src=x onerror=alert(1)>[x](javascript:alert(2))"
+    data = {"annotations": str(guide_folder / "annotations.jsonl"), "name": name}
+    data["image_root"] = str(guide_folder / "images")
+    made = tmp_path / "03.ipynb"
+    with StrangeServer({"": [f"say Answer: {name}"]}) as server:
+        entry = {"model": f"{name}@{server.url}", "decoding": "greedy"}
+        given = {"data": data, "models": [entry], "draws": 1}
+        given |= {"figures_dir": str(tmp_path / "f"), "answers_dir": str(tmp_path / "a")}
+        given["run_with"] = {"max_new_tokens": 16, "batch_size": 8}
+        papermill.execute_notebook(
+            ROOT / "notebooks/visual_rag/03_baselines.ipynb", made, given, progress_bar=False
+        )
+        assert server.requests
+    shown = list(displayed(nbformat.read(made, 4)))
+    assert not [each for html in shown for each in runs(html)]
+    assert sum(name in words(html) for html in shown) >= 5
+
+
+def displayed(book: nbformat.NotebookNode) -> Iterator[str]:
+    """What a notebook displays, as HTML."""
+    for cell in book.cells:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "text/html" in data:
+                yield data["text/html"]
+            if "text/markdown" in data:
+                yield markdown2html(data["text/markdown"])
+
+
+MADE = {
+    "vrag_kit/whole_tables.py: table.style",  # `styled` itself
+    "vrag_kit/widgets/cards.py: HTML(page)",  # of cards, each of which escapes
+    "vrag_kit/widgets/labelling.py: HTML(table)",
+}
+"""Places where HTML is made of data."""
+
+
+def test_tables_are_styled_and_html_and_markdown_made_in_a_few_places_alone() -> None:
+    """A table is styled by `styled`; a text of data in Markdown goes through `as_markdown`."""
+    found = set()
+    for file in sorted([*ROOT.glob("vrag_kit/**/*.py"), *ROOT.glob("notebooks/**/*.ipynb")]):
+        place = file.relative_to(ROOT).as_posix()
+        found |= {f"{place}: {each}" for each in makers(code_of(file))}
+    assert found == MADE
+
+
+def code_of(file: Path) -> str:
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".py":
+        return text
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    return "\n".join("".join(cell["source"]) for cell in cells)
+
+
+def makers(code: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Attribute) and node.attr == "style":
+            if ast.unparse(node) != "plt.style":
+                yield ast.unparse(node)
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            if called in ("HTML", "Markdown") and any(
+                not isinstance(each, ast.Constant) for each in node.args
+            ):
+                yield ast.unparse(node)
