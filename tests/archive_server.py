@@ -29,6 +29,7 @@ class ArchiveServer:
         self.stall: int | None = None  # bytes after which nothing is sent, as long as it is set
         self.cuts = list(cuts)  # bytes after which the next connections break
         self.statuses = list(statuses)  # what the next requests get
+        self.location = "file:///x?key=SECRET"  # where an answer other than 200 sends one
         self.etag: str | None = '"first"'
         self.replacement: tuple[bytes, str] | None = None  # data and tag after the next cut
         self.sent = 0
@@ -67,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
         if "missing" in self.path or state.statuses:
             return self._answer(
                 404 if "missing" in self.path else state.statuses.pop(0),
-                {"Content-Length": "0", "Location": "file:///x?key=SECRET"},
+                {"Content-Length": "0", "Location": state.location},
             )
         given = (
             re.fullmatch(r"bytes=(\d+)-(\d*)", asked)

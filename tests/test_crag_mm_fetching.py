@@ -8,10 +8,14 @@ import csv
 import hashlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
+import threading
 import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,12 +26,14 @@ from typer.testing import CliRunner
 from vrag_kit.benchmarks import load_crag_mm
 from vrag_kit.benchmarks.crag_mm_images import url_file
 from vrag_kit.errors import VragError
-from vrag_kit.fetching import by_address
-from vrag_kit.fetching.by_address import download, fetch_by_address
+from vrag_kit.fetching import by_address, connections
+from vrag_kit.fetching.by_address import download
 from vrag_kit.fetching.crag_mm import Sources, fetch_all
 from vrag_kit.runner.cli import app
 
 MOTH = picture("red", (60, 80))
+fetch_by_address = partial(by_address.fetch_by_address, allow_private=True)
+"""The tests' servers are on this machine."""
 
 
 @pytest.fixture(autouse=True)
@@ -108,13 +114,60 @@ def test_after_many_failures_in_a_row_the_rest_is_left_for_later(
 def test_a_picture_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_address, "LARGEST", 100)
     with ArchiveServer(MOTH) as server, pytest.raises(VragError, match="more than 100 bytes"):
-        download(server.url)
+        download(server.url, allow_private=True)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "2130706433", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254"],
+)
+def test_a_private_address_out_of_data_is_named_and_never_asked(host: str, tmp_path: Path) -> None:
+    with ArchiveServer(MOTH) as server:
+        url = server.url.replace("127.0.0.1", host)
+        fetched = by_address.fetch_by_address({"url/a.jpg": url}, tmp_path)
+        assert server.paths == []
+    told = fetched.missing["url/a.jpg"]
+    for words in (url, "no public address", "--allow-private"):
+        assert words in told
+
+
+@pytest.mark.parametrize("proxied", [False, True])
+def test_a_redirect_to_a_private_address_is_refused(
+    proxied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_is_public", "127.0.0.1".__eq__)
+    with ArchiveServer(MOTH, statuses=(302,)) as server:
+        server.location = server.url.replace("127.0.0.1", "127.0.0.2")
+        if proxied:
+            monkeypatch.setenv("http_proxy", server.url)
+        with pytest.raises(VragError, match=r"127\.0\.0\.2, which is no public address"):
+            download(server.url)
+        assert len(server.paths) == 1
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: "])
+def test_a_server_that_drips_is_left_when_time_is_over(
+    head: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_address, "LONGEST", 0.5)
+
+    def drip() -> None:
+        with suppress(OSError), listening.accept()[0] as asked:
+            asked.sendall(head)
+            while asked.send(b"a"):
+                time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=drip, daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/a.jpg"
+        with pytest.raises(VragError, match=r"a\.jpg: not complete after 0\.5 s"):
+            download(url, allow_private=True)
 
 
 def test_a_fetch_that_was_killed_goes_on_and_asks_for_nothing_twice(tmp_path: Path) -> None:
     names = [f"{number}.jpg" for number in range(6)]
     script = "import json, sys; from vrag_kit.fetching.by_address import fetch_by_address;"
-    script += "fetch_by_address(json.loads(sys.argv[1]), sys.argv[2])"
+    script += "fetch_by_address(json.loads(sys.argv[1]), sys.argv[2], allow_private=True)"
     with ArchiveServer(MOTH) as server:
         wanted = addresses(server, *names)
         server.stall = 3 * len(MOTH)  # the fourth never comes
@@ -144,6 +197,7 @@ def test_the_command_fetches_rows_and_pictures_and_tells_what_is_missing(tmp_pat
             tar.add(talks, "deep/talks")
         told = ["--to", str(tmp_path / "to"), "--single", str(by_hand)]
         told += ["--multi", str(tmp_path / "talks.tar.gz"), "--split", "validation"]
+        told += ["--allow-private"]
         result = CliRunner().invoke(app, ["fetch", "crag-mm", *told])
         assert result.exit_code == 1, result.output
         assert server.paths.count("/a.jpg") == 1  # both data sets name it

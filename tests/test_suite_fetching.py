@@ -75,6 +75,21 @@ def test_each_data_set_lands_in_its_folder_with_revision_and_count_and_can_be_lo
     assert len(load_chart_mrag(to / "chart-rag", texts, cache_dir=cache).queries) == 3
 
 
+def test_a_login_page_in_the_place_of_the_sentences_is_not_kept(
+    hub: list[str | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_charts(tmp_path / "hub")
+    lines = [json.dumps({"id": name, "text": text}) for name, text in SENTENCES.items()]
+    with ArchiveServer(b"<html>Log in first") as server:
+        charts = {"chart-rag": Source("them/rows", CHARTS.patterns, "*.arrow", 3, server.url)}
+        assert fetch_suite(tmp_path / "to", sources=charts)
+        server.data = "\n".join(lines).encode()
+        assert not fetch_suite(tmp_path / "to", sources=charts)
+    said = capsys.readouterr().out
+    assert f"{server.url}: found no file of sentences" in said
+    assert "3 questions, revision" in said
+
+
 def test_one_that_fails_ends_none_of_the_others(
     hub: list[str | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

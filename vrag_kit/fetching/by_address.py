@@ -5,15 +5,17 @@ from __future__ import annotations
 import http.client
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import quote
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
 from vrag_kit.benchmarks.images import decode
 from vrag_kit.errors import VragError
+from vrag_kit.fetching.connections import PrivateHostError, TooSlowError, opened
 from vrag_kit.fetching.fetching import Fetched
 from vrag_kit.fetching.filling import Copy, ImageFolder
 from vrag_kit.fetching.inventory import look_around
@@ -27,13 +29,15 @@ PAUSES: tuple[float, ...] = (1, 5, 20)
 """Seconds before each new try of a picture."""
 TIMEOUT = 60.0
 """Seconds of silence after which a connection counts as broken."""
+LONGEST = 300.0
+"""Seconds in which a picture has to be here, however its server sends it."""
 LARGEST = 200_000_000
 """Bytes: a larger picture is refused."""
 MOST_IN_A_ROW = 10
 """Failures one after another, of those that more tries might mend, after which the others
 are not tried.
 """
-_LONGEST = 120  # seconds that a server may ask us to wait
+_LONGEST_WAIT = 120  # seconds that a server may ask us to wait
 
 
 class _TryLater(VragError):
@@ -41,9 +45,14 @@ class _TryLater(VragError):
 
 
 def fetch_by_address(
-    addresses: Mapping[str, str], to: Path | str, *, agent: str = AGENT
+    addresses: Mapping[str, str],
+    to: Path | str,
+    *,
+    agent: str = AGENT,
+    allow_private: bool = False,
 ) -> Fetched:
-    """Fetch pictures, "<folder>/<file>" → http(s) address, to `to`/<folder>/<file>.
+    """Fetch pictures, "<folder>/<file>" → http(s) address, to `to`/<folder>/<file>. An
+    address on this machine or the local network is refused unless `allow_private`.
 
     Those that are there are not fetched again; each gets its name once it is complete,
     so that a run that was killed is simply run again. A picture is opened before it is
@@ -59,14 +68,15 @@ def fetch_by_address(
     with one_at_a_time(root, "fetching pictures"):
         there = look_around(folder, names)
         left = [name for name in names if name not in there.good]
-        new, missing = _fetch(folder, {name: addresses[name] for name in left}, agent)
+        get = partial(download, agent=agent, allow_private=allow_private)
+        new, missing = _fetch(folder, {name: addresses[name] for name in left}, get)
         folder.finish({**there.good, **new}, missing)
     before = Fetched(wanted=len(names), had=len(there.good), by_size=there.by_size)
     return replace(before, fetched=len(new), missing=missing)
 
 
 def _fetch(
-    folder: ImageFolder, addresses: Mapping[str, str], agent: str
+    folder: ImageFolder, addresses: Mapping[str, str], get: Callable[[str], bytes]
 ) -> tuple[dict[str, Copy], dict[str, str]]:
     """(pictures that were written, those that could not be fetched → why)."""
     new: dict[str, Copy] = {}
@@ -79,7 +89,7 @@ def _fetch(
             missing[name] = f"{address}: not tried, for {in_a_row} before it failed. Run it again."
             continue
         try:
-            data = download(address, agent)
+            data = get(address)
             decode(data, address)
         except VragError as error:
             missing[name] = str(error)
@@ -90,12 +100,13 @@ def _fetch(
     return new, missing
 
 
-def download(address: str, agent: str = AGENT) -> bytes:
+def download(address: str, agent: str = AGENT, *, allow_private: bool = False) -> bytes:
     """What lies at an http(s) address, whole.
 
     Another try follows a broken connection and a server that is busy, after `PAUSES` or
-    as long as the server asks. Raises `VragError` when it is refused, too large, or not
-    given after the last try.
+    as long as the server asks. Raises `VragError` when it is refused, too large, not
+    complete after `LONGEST` seconds, or not given after the last try; and, unless
+    `allow_private`, for a host, also of a redirect, without a public address.
     """
     if not re.match(r"https?://[^/\s]", address):
         raise VragError(f"{address}: no http(s) address, which is all that is fetched.")
@@ -104,7 +115,16 @@ def download(address: str, agent: str = AGENT) -> bytes:
     for pause in (*PAUSES, None):
         wait = pause
         try:
-            return _read(request, address)
+            with opened(
+                request, seconds=LONGEST, silence=TIMEOUT, allow_private=allow_private
+            ) as response:
+                return _read(response, address)
+        except PrivateHostError as error:
+            raise VragError(
+                f"{address}: refused: {error}. If that is a mirror of yours, add --allow-private."
+            ) from error
+        except TooSlowError as error:
+            raise _TryLater(f"{address}: {error}. Run it again.") from error
         except HTTPError as error:
             error.close()
             if error.code not in LATER:
@@ -119,14 +139,13 @@ def download(address: str, agent: str = AGENT) -> bytes:
     raise _TryLater(f"{address}: gave up after {len(PAUSES) + 1} tries ({reason}).")
 
 
-def _read(request: Request, address: str) -> bytes:
-    with urlopen(request, timeout=TIMEOUT) as response:
-        data: bytes = response.read(LARGEST + 1)
-        if len(data) > LARGEST:
-            raise VragError(f"{address}: more than {LARGEST:,} bytes, which no picture has.")
-        if response.length:  # bytes that were promised and did not come
-            raise ConnectionError("the server ended it early")
-        return data
+def _read(response: http.client.HTTPResponse, address: str) -> bytes:
+    data = response.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise VragError(f"{address}: more than {LARGEST:,} bytes, which no picture has.")
+    if response.length:  # bytes that were promised and did not come
+        raise ConnectionError("the server ended it early")
+    return data
 
 
 def _asked_to_wait(error: HTTPError, pause: float | None) -> float | None:
@@ -134,4 +153,4 @@ def _asked_to_wait(error: HTTPError, pause: float | None) -> float | None:
     asked = error.headers.get("Retry-After", "")
     if pause is None or not asked.isdigit():
         return pause
-    return min(_LONGEST, max(pause, int(asked)))
+    return min(_LONGEST_WAIT, max(pause, int(asked)))

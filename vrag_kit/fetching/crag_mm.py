@@ -36,7 +36,9 @@ class Sources:
     diagnostic: str = ""
 
 
-def fetch_all(sources: Sources, to: Path, *, split: str = "", agent: str = "") -> Fetched:
+def fetch_all(
+    sources: Sources, to: Path, *, split: str = "", agent: str = "", allow_private: bool = False
+) -> Fetched:
     """Fetch the rows to `to`/single-turn and `to`/multi-turn, both splits unless one is
     named, then the pictures to `to`/images; what was found of these.
 
@@ -54,7 +56,7 @@ def fetch_all(sources: Sources, to: Path, *, split: str = "", agent: str = "") -
         rows = to / "single-turn"
         count = fetch_diagnostic(sources.diagnostic, rows)
         print(f"marks of {count:,} questions in {rows / MARKS}", flush=True)
-    return fetch_pictures(wanted, to / "images", agent=agent or AGENT)
+    return fetch_pictures(wanted, to / "images", agent=agent or AGENT, allow_private=allow_private)
 
 
 def fetch_rows(source: str, to: Path, splits: Sequence[str]) -> list[list[Path]]:
@@ -77,7 +79,11 @@ def fetch_rows(source: str, to: Path, splits: Sequence[str]) -> list[list[Path]]
 
 
 def fetch_pictures(
-    splits: Iterable[Sequence[Path]], images: Path, *, agent: str = AGENT
+    splits: Iterable[Sequence[Path]],
+    images: Path,
+    *,
+    agent: str = AGENT,
+    allow_private: bool = False,
 ) -> Fetched:
     """Fetch the pictures that the rows of these splits, each its shards, name by address
     to `images`/url, as `fetch_by_address` does; those that lie in rows go to
@@ -90,7 +96,7 @@ def fetch_pictures(
         for each in all_sessions(shards, images):
             if url := picture_url(each.session):
                 addresses[url_file(url)] = url
-    return fetch_by_address(addresses, images, agent=agent)
+    return fetch_by_address(addresses, images, agent=agent, allow_private=allow_private)
 
 
 def fetch_diagnostic(source: str, rows: Path) -> int:

@@ -137,8 +137,13 @@ def _count(files: Sequence[Path]) -> int:
 
 def _fetch_sentences(address: str, path: Path) -> int:
     """Fetch a file of sentences unless it is there; how many it holds."""
-    if not path.is_file():
-        data = download(address)
-        with writing(path):
-            write_file(path, data)
-    return len(read_sentences(path))
+    if path.is_file():
+        return len(read_sentences(path))
+    data = download(address, allow_private=True)  # the address is ours, not out of data
+    with writing(path):
+        write_file(path, data)
+    try:
+        return len(read_sentences(path))
+    except VragError as error:
+        path.unlink()  # a login page, for instance: it would be taken for the file next time
+        raise VragError(f"{address}: found no file of sentences ({error})") from error

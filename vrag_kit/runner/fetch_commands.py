@@ -104,6 +104,13 @@ def fetch_crag_mm(
     agent: Annotated[
         str, typer.Option(help="how to name oneself to the servers of the pictures")
     ] = "",
+    allow_private: Annotated[
+        bool,
+        typer.Option(
+            "--allow-private",
+            help="also fetch pictures from this machine and the local network, as from a mirror",
+        ),
+    ] = False,
 ) -> None:
     """Fetch CRAG-MM's rows, and once the pictures that they name by address; run again,
     it goes on. Exits with 1 when some pictures are missing.
@@ -112,7 +119,7 @@ def fetch_crag_mm(
 
     try:
         sources = Sources(single=single, multi=multi, diagnostic=diagnostic)
-        fetched = fetch_all(sources, to, split=split, agent=agent)
+        fetched = fetch_all(sources, to, split=split, agent=agent, allow_private=allow_private)
     except KeyboardInterrupt:
         print(f"interrupted: what was fetched is in {to}; run the command again", file=sys.stderr)
         raise typer.Exit(130) from None
