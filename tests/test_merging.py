@@ -17,6 +17,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -147,7 +148,8 @@ def test_two_answers_that_should_be_the_same_are_shown_and_nothing_is_merged(
     with pytest.raises(VragError) as told:
         merge_answers([a, b], to=c)
     message = str(told.value)
-    assert "m has given two answers to one question" in message
+    assert "1 questions have two answers that should be the same" in message
+    assert "x (m): " in message
     assert "a.sqlite" in message
     assert "'Answer: red'" in message
     assert "b.sqlite" in message
@@ -167,7 +169,7 @@ def test_two_answers_that_should_be_the_same_are_shown_and_nothing_is_merged(
 def test_a_refused_merge_leaves_no_target_that_was_not_there(tmp_path: Path) -> None:
     a = store(tmp_path / "a.sqlite", said("x", "Answer: red"))
     b = store(tmp_path / "b.sqlite", said("x", "Answer: blue"))
-    with pytest.raises(VragError, match="two answers to one question"):
+    with pytest.raises(VragError, match="two answers that should be the same"):
         merge_answers([a, b], to=tmp_path / "c.sqlite")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.sqlite", "b.sqlite"]
 
@@ -186,6 +188,30 @@ def test_a_store_into_itself_is_refused_and_stays_as_it_is(times: int, tmp_path:
     assert a.read_bytes() == before
 
 
+@pytest.mark.parametrize("sent", [LOCAL, SAMPLED, SERVED])
+def test_answers_that_differ_are_listed_with_their_ids_and_all_of_them_as_csv(
+    sent: Mapping[str, Any], tmp_path: Path
+) -> None:
+    """Of 7, a few are shown; where they should be the same, nothing is merged."""
+    a, b, c = (tmp_path / f"{name}.sqlite" for name in "abc")
+    store(a, *(said(f"id-{number}", f"red {number}", sent=sent) for number in range(7)))
+    store(b, *(said(f"id-{number}", f"blue {number}", sent=sent) for number in range(7)))
+    command = ["answers", "merge", str(a), str(b), "--to", str(c), "--csv", str(tmp_path / "d.csv")]
+    done = CliRunner().invoke(app, command)
+    assert bool(done.exit_code) == (sent is LOCAL)
+    assert c.exists() == (sent is not LOCAL)
+    message = str(done.exception) if sent is LOCAL else done.output
+    for words in ("id-0 (m)", f"'red 0' in {a}", f"'blue 0' in {b}", "feet of the goose", "2 more"):
+        assert words in message
+    listed = pd.read_csv(tmp_path / "d.csv")
+    assert listed["answer_id"].tolist() == [f"id-{number}" for number in range(7)]
+    assert listed["kept"].tolist() == [f"red {number}" for number in range(7)]
+    assert listed["other"].tolist() == [f"blue {number}" for number in range(7)]
+    before = c.read_bytes() if c.exists() else b""
+    again = CliRunner().invoke(app, command)
+    assert (again.exit_code, c.read_bytes() if c.exists() else b"") == (done.exit_code, before)
+
+
 @pytest.mark.parametrize("sent", [SAMPLED, SERVED])
 def test_of_answers_that_are_drawn_the_first_stands(
     sent: Mapping[str, Any], tmp_path: Path
@@ -193,7 +219,7 @@ def test_of_answers_that_are_drawn_the_first_stands(
     a = store(tmp_path / "a.sqlite", said("x", "Answer: red", sent=sent))
     b = store(tmp_path / "b.sqlite", said("x", "Answer: blue", sent=sent))
     (told,) = merge_answers([a], to=b)
-    assert told.otherwise == 1
+    assert [(each.kept, each.other) for each in told.conflicts] == [("Answer: red", "Answer: blue")]
     with AnswerStore(b) as merged:
         assert merged.read(["x"])["x"].raw == "Answer: red"
 

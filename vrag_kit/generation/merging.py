@@ -11,12 +11,15 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
 from vrag_kit.generation.answer_file import COLUMNS, AnswerFile, answers_table, put_answer
 from vrag_kit.generation.keys import StoredPrompt
 from vrag_kit.processes import has_ended
@@ -24,8 +27,10 @@ from vrag_kit.types import Status
 
 _AT_ONCE = 500
 """Rows that are held in memory."""
-_SHOWN = 200
-"""Characters of words that a message shows."""
+_SHOWN = 100
+"""Characters of an answer that a message shows."""
+_LISTED = 5
+"""Conflicts that a message lists."""
 _STANDING = ("answer_id", "status", "raw", "stored")
 """What is looked at of an answer that is in the target."""
 _SPENT = (
@@ -35,6 +40,30 @@ _SPENT = (
 """What somebody has spent only grows, so that the larger sum is the later one."""
 
 Row = dict[str, Any]  # Any: what SQLite holds
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two answers under one key; the first one written stands."""
+
+    answer_id: str
+    model: str
+    asked: str
+    """The end of the question."""
+    kept: str
+    """The words of the answer that stands."""
+    kept_in: Path
+    other: str
+    other_in: Path
+    may_differ: bool
+    """Whether the words are drawn anew each time: sampled, or from an endpoint."""
+
+    def __str__(self) -> str:
+        kept, other = self.kept[:_SHOWN], self.other[:_SHOWN]
+        return (
+            f"  {self.answer_id} ({self.model}): {kept!r} in {self.kept_in}, {other!r} in"
+            f" {self.other_in}; asked: {self.asked!r}"
+        )
 
 
 @dataclass(slots=True)
@@ -51,8 +80,8 @@ class Merged:
     """Answers that took the place of a failure."""
     outdone: int = 0
     """Failures that have an answer in the target."""
-    otherwise: int = 0
-    """Had another answer in the target: the one that was written first stands."""
+    conflicts: list[Conflict] = field(default_factory=list)
+    """Those with another answer in the target."""
     asking: int = 0
     """Questions that somebody is asking into it just now."""
 
@@ -62,10 +91,12 @@ class Merged:
             f"{self.there:,} there already",
             f"{self.answered:,} in place of a failure",
             f"{self.outdone:,} failures left out, which have an answer",
-            f"{self.otherwise:,} answered in two ways, of which the first stands",
+            f"{len(self.conflicts):,} answered in two ways, of which the first stands",
         ]
         parts = [part for part in told[2:] if not part.startswith("0 ")]
         line = f"{self.path}: {', '.join([*told[:2], *parts])}"
+        if self.conflicts:
+            line += f":\n{_listed(self.conflicts)}"
         if self.asking:
             line += (
                 f"\n  {self.asking:,} questions are being asked into it just now: merge again when"
@@ -75,7 +106,11 @@ class Merged:
 
 
 def merge_answers(
-    stores: Sequence[Path | str], *, to: Path | str, keep_first: bool = False
+    stores: Sequence[Path | str],
+    *,
+    to: Path | str,
+    keep_first: bool = False,
+    conflicts: Path | str | None = None,
 ) -> list[Merged]:
     """Put what `stores` hold into the store at `to`, which is made if there is none:
     answers and failures with all that is kept of them, what is known of pictures, and
@@ -87,7 +122,9 @@ def merge_answers(
     being asked stays with who asks it. All is merged in one step, or nothing; merging
     again changes nothing. The stores themselves stay as they are, but that those of an
     earlier version are brought up to date. The target may be among them, and is passed
-    over. Where nothing is merged, no target is left that was not there.
+    over. Where nothing is merged, no target is left that was not there. The file
+    `conflicts` gets a row for each answer that differs, as CSV, also of a merge that is
+    refused.
 
     Raises `VragError` for a file that is no store, or is damaged, where the target alone
     is named, and for two answers to one question that should be the same.
@@ -103,7 +140,7 @@ def merge_answers(
         )
     was_there = target.exists()
     try:
-        return _merged(others, target, keep_first)
+        return _merged(others, target, keep_first, Path(conflicts) if conflicts else None)
     except BaseException:
         if not was_there and target.is_file():
             with suppress(VragError):  # what went wrong is told already
@@ -111,7 +148,9 @@ def merge_answers(
         raise
 
 
-def _merged(paths: Sequence[Path], target: Path, keep_first: bool) -> list[Merged]:
+def _merged(
+    paths: Sequence[Path], target: Path, keep_first: bool, conflicts: Path | None
+) -> list[Merged]:
     """All stores at `paths` in the one at `target`, in one step."""
     with ExitStack() as stack:
         sources = [stack.enter_context(closing(_opened(path))) for path in paths]
@@ -119,8 +158,12 @@ def _merged(paths: Sequence[Path], target: Path, keep_first: bool) -> list[Merge
         outcomes = []
         with into.writing() as db:
             for place, source in enumerate(sources):
-                merge = _Merge(source, into, sources[:place], keep_first)
-                outcomes.append(merge.all(db))
+                outcomes.append(_Merge(source, into, sources[:place]).all(db))
+            found = list(chain.from_iterable(outcome.conflicts for outcome in outcomes))
+            if conflicts:
+                _write(found, conflicts)
+            if not keep_first:
+                _refuse([each for each in found if not each.may_differ], target)
     return outcomes
 
 
@@ -156,7 +199,6 @@ class _Merge:
     target: AnswerFile
     earlier: Sequence[AnswerFile]
     """Those that were merged before it."""
-    keep_first: bool
 
     def all(self, db: sqlite3.Connection) -> Merged:
         """Merge everything, within the target's transaction."""
@@ -215,29 +257,63 @@ class _Merge:
         if not ours:
             outcome.there += 1
             return bool(row["stored"] > there["stored"])  # the later failure is today's reason
-        same = (row["status"], row["raw"]) == (there["status"], there["raw"])
-        if not same and not self.keep_first and not _is_drawn(json.loads(row["sent"])):
-            raise self._contradiction(row, there)
-        outcome.there += same
-        outcome.otherwise += not same
-        return _place(row) < _place(there)
+        taken = _place(row) < _place(there)
+        if (row["status"], row["raw"]) == (there["status"], there["raw"]):
+            outcome.there += 1
+        else:
+            outcome.conflicts.append(self._conflict(row, there, taken))
+        return taken
 
-    def _contradiction(self, row: Row, there: Row) -> VragError:
-        """Two answers to one question, shown."""
+    def _conflict(self, row: Row, there: Row, taken: bool) -> Conflict:
+        """Two answers to one question: a row, which stands if it is taken, and the target's."""
         holders = [
             each.path
             for each in self.earlier
             if (there["raw"],) in each.rows("raw", answers_table(), [row["answer_id"]])
         ]
-        other = (holders or [self.target.path])[0]
-        asked = " ".join(_texts(json.loads(row["prompt"])).split())
-        return VragError(
-            f"{self.target.path}: {row['model']} has given two answers to one question, which it"
-            f" decodes to the same words each time. Nothing was merged.\n  {_told(other, there)}\n"
-            f"  {_told(self.source.path, row)}\n  asked: {asked[-_SHOWN:]!r}\nOther software or"
-            " hardware may round otherwise. To keep the one that was written first, here and"
-            " wherever it is so, add --keep-first to the command."
+        ours = (row["raw"] or "", self.source.path)
+        theirs = (there["raw"] or "", (holders or [self.target.path])[0])
+        kept, other = (ours, theirs) if taken else (theirs, ours)
+        return Conflict(
+            row["answer_id"],
+            row["model"],
+            " ".join(_texts(json.loads(row["prompt"] or "[]")).split())[-_SHOWN:],
+            *kept,
+            *other,
+            may_differ=_is_drawn(json.loads(row["sent"])),
         )
+
+
+def _refuse(conflicts: Sequence[Conflict], target: Path) -> None:
+    """Raise `VragError` for answers that should be the same, if there are any."""
+    if conflicts:
+        raise VragError(
+            f"{target}: {len(conflicts):,} questions have two answers that should be the same, as"
+            " they are neither sampled nor an endpoint's. Nothing was merged.\n"
+            f"{_listed(conflicts)}\nOther software or hardware may round otherwise. To keep the"
+            " one that was written first, here and wherever it is so, add --keep-first to the"
+            " command."
+        )
+
+
+def _listed(conflicts: Sequence[Conflict]) -> str:
+    """The first conflicts, and how many there are beside."""
+    lines = [str(each) for each in conflicts[:_LISTED]]
+    if more := len(conflicts) - len(lines):
+        lines.append(f"  … and {more:,} more, which --csv FILE lists")
+    return "\n".join(lines)
+
+
+def _write(conflicts: Sequence[Conflict], path: Path) -> None:
+    """Conflicts as CSV."""
+    table = pd.DataFrame(conflicts, columns=[each.name for each in fields(Conflict)])
+    try:
+        write_file(path, table.to_csv(index=False, lineterminator="\n"))
+    except OSError as error:
+        raise VragError(
+            f"{path}: cannot be written ({error.strerror}). Nothing was merged; choose another"
+            " file for --csv."
+        ) from error
 
 
 def _worth(row: Row) -> int:
@@ -256,12 +332,6 @@ def _is_drawn(sent: Row) -> bool:
 def _place(row: Row) -> tuple[float, str]:
     """Where an answer stands among several to one question: the first is kept."""
     return row["stored"], row["raw"] or ""
-
-
-def _told(path: Path, row: Row) -> str:
-    """An answer, as messages show it."""
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["stored"]))
-    return f"{path} ({when}): {(row['raw'] or '')[:_SHOWN]!r}"
 
 
 def _texts(prompt: StoredPrompt) -> str:

@@ -40,11 +40,14 @@ def merge(
             help="of two answers that should be the same, keep the one written first",
         ),
     ] = False,
+    csv: Annotated[
+        Path | None, typer.Option(help="a file for all answers that differ between stores")
+    ] = None,
 ) -> None:
     """Put several stores' answers into one; again when they have grown. Nothing is lost,
     and the stores stay as they are.
     """
     from vrag_kit.generation.merging import merge_answers
 
-    for merged in merge_answers(stores, to=to, keep_first=keep_first):
+    for merged in merge_answers(stores, to=to, keep_first=keep_first, conflicts=csv):
         print(merged)
