@@ -1,19 +1,25 @@
-"""The judged answers of a notebook as a file beside its figures, to be compared later."""
+"""The judged answers of a notebook as files beside its figures, to be compared later: a
+table, and what holds for all its rows.
+"""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 
 from vrag_kit.analysis.notebook_parameters import notebook_parameters
+from vrag_kit.benchmarks.images import find_damaged
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_forecast
 from vrag_kit.frames import JUDGED
+from vrag_kit.generation import AnswerStore
 from vrag_kit.generation.served import SERVED, served_names
 from vrag_kit.judging.judge import judge_words
 from vrag_kit.plain import Json
@@ -22,14 +28,19 @@ from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import shown
 
 SUFFIX = ".answers.jsonl.gz"
+"""How the file of the table ends …"""
+ABOUT = ".answers.about.json"
+"""… and the one beside it, with what holds for all rows: column → value, and `_OF`."""
 NEEDED = ["query_id", "group", "doc_ids", "answer", "status", "score"]
 """The columns of judged answers without which they are not saved."""
 HOW = ("parameters", "judge_words")
 """Columns of saved answers that are long and mostly the same in all rows: the parameters of
 the notebook that saved them (`notebook_parameters`), and what its judge was asked.
 """
-_ALIKE = "in all rows"
-"""The one name in the first line of a file: column → what all rows have."""
+_OF = "sha256"
+"""The hash of the table that a file `ABOUT` belongs to."""
+_FORMER = "in all rows"
+"""The one name in the first line of a former file, whose `relevant` were paths."""
 
 
 def save_answers(
@@ -40,10 +51,10 @@ def save_answers(
     answers_dir: Path | str,
 ) -> None:
     """Write the table of `judge_all` into `folder`, a notebook's `figures_dir`, as
-    <name>.answers.jsonl.gz: a row a line, with the question, what is accepted, which
-    pictures in its prompt are relevant, and the store in `answers_dir` where the prompt
-    can be read back; before them a line with the notebook's parameters and what the judge
-    was asked. The same answers and parameters give the same bytes.
+    <name>.answers.jsonl.gz: a row a line, with the columns of `with_questions`. What is
+    the same in all rows of `HOW`, the notebook's parameters and what the judge was asked,
+    lies beside it in <name>.answers.about.json. The same answers and parameters give the
+    same bytes.
 
     What stands before the column query_id says how a row was asked: who compares
     matches answers by these columns. Raises `VragError` for a table without verdicts,
@@ -71,11 +82,14 @@ def save_suite_answers(
     rows = pd.concat(tables, ignore_index=True)
     alike = {name: rows[name].iloc[0] for name in HOW if rows[name].nunique() == 1}
     rows = rows.drop(columns=list(alike))
-    lines = [{_ALIKE: alike}, *rows.astype(object).where(rows.notna(), None).to_dict("records")]
+    lines = rows.astype(object).where(rows.notna(), None).to_dict("records")
     text = "".join(f"{json.dumps(line, ensure_ascii=False, default=str)}\n" for line in lines)
     place = Path(folder) / f"{name}{SUFFIX}"
+    data = gzip.compress(text.encode(), mtime=0)
+    about = {**alike, _OF: hashlib.sha256(data).hexdigest()}
     try:
-        write_file(place, gzip.compress(text.encode(), mtime=0))
+        write_file(place, data)
+        write_file(_beside(place), json.dumps(about, ensure_ascii=False, indent=1))
     except OSError as error:
         raise VragError(
             f"{place}: the answers cannot be saved ({error.strerror}). Choose another"
@@ -88,19 +102,25 @@ def with_questions(
     judged: pd.DataFrame, benchmark: Benchmark, answers_dir: Path | str
 ) -> pd.DataFrame:
     """The table of `judge_all` with question, references (what is accepted), relevant
-    (where those pictures are that it was shown and that answer the question), and
-    store, where its prompts can be read back; served, where an endpoint gave the model's
-    name; and `HOW`. The column benchmark says whose
-    the questions are, whatever corpus they were asked over.
+    (those of its doc_ids that answer the question), relevant_pixels (of each the hash of its
+    picture, as its prompt names it; "" for a text), and store, where its prompts can be read
+    back; served, where an endpoint gave the model's name; and `HOW`. The column benchmark says
+    whose the questions are, whatever corpus they were asked over.
     """
     queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
     served = served_names(judged, answers_dir)
-    shown_to = zip(judged["query_id"], judged["doc_ids"], strict=True)
+    relevant = [
+        [doc_id for doc_id in doc_ids or () if benchmark.qrels.get(query_id, {}).get(doc_id, 0) > 0]
+        for query_id, doc_ids in zip(judged["query_id"], judged["doc_ids"], strict=True)
+    ]
+    known = _pixels(benchmark, relevant, Path(answers_dir) / "answers.sqlite")
+    pixels = [[known.get(doc_id, "") for doc_id in each] for each in relevant]
     return judged.assign(
         benchmark=benchmark.name,
         question=[query.text for query in queries],
         references=[" | ".join(query.answers) for query in queries],
-        relevant=pd.Series([_relevant(benchmark, *row) for row in shown_to], judged.index),
+        relevant=pd.Series(relevant, judged.index, dtype=object),
+        relevant_pixels=pd.Series(pixels, judged.index, dtype=object),
         store=shown(Path(answers_dir) / "answers.sqlite"),
         **({SERVED: served} if served.any() else {}),
         parameters=notebook_parameters(),
@@ -110,12 +130,12 @@ def with_questions(
 
 def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
     """The judged answers that notebooks saved in a folder and below it, or in one file:
-    the columns of `judge_all`, question, references, relevant, store and `HOW`, and before
-    them `experiment`, the file's place ("visual_rag/03_baselines").
+    the columns of `with_questions`, and before them `experiment`, the file's place
+    ("visual_rag/03_baselines").
 
     `only` takes the files whose place contains it. `place` is looked for here and then
     in the project. Raises `VragError` when there is none, and, with file and line, for
-    a file that is damaged.
+    a file that is damaged, or of a former form.
     """
     there = Path(place).expanduser()
     there = there if there.exists() else project_path(str(place))
@@ -134,18 +154,37 @@ def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def _relevant(benchmark: Benchmark, query_id: str, doc_ids: Sequence[str] | None) -> list[str]:
-    """Where the pictures are that answer a query, of those that were shown."""
-    labels = benchmark.qrels.get(query_id, {})
-    answering = [doc_id for doc_id in doc_ids or () if labels.get(doc_id, 0) > 0]
-    images = [benchmark.corpus[doc_id].image for doc_id in answering]
-    return [image.where for image in images if image is not None]
+def _beside(place: Path) -> Path:
+    """The file `ABOUT` of a table."""
+    return place.with_name(place.name.removesuffix(SUFFIX) + ABOUT)
+
+
+def _pixels(benchmark: Benchmark, relevant: list[list[str]], store: Path) -> dict[str, str]:
+    """The documents' pixel hashes, as the store knows them; none without a store."""
+    images = {}
+    for doc_id in dict.fromkeys(chain.from_iterable(relevant)):
+        document = benchmark.corpus.get(doc_id)
+        if document is not None and document.image is not None:
+            images[doc_id] = document.image
+    if not images or not store.is_file():
+        return {}
+    with AnswerStore(store) as known:
+        try:
+            found = known.pictures(images.values())
+        except VragError:  # of a picture that no prompt held, as of an entry told in words
+            images = {doc_id: each for doc_id, each in images.items() if not find_damaged([each])}
+            found = known.pictures(images.values())
+    return {doc_id: found[image.where].pixels for doc_id, image in images.items()}
 
 
 def _table(file: Path, name: str) -> pd.DataFrame:
     rows = list(_rows(file))
-    alike = rows.pop(0)[_ALIKE] if rows and _ALIKE in rows[0] else {}
-    table = pd.DataFrame(rows).assign(**alike)
+    if rows and _FORMER in rows[0]:
+        raise VragError(
+            f"{file} line 1: found {_FORMER!r}, as files had it before relevant pictures were"
+            " known by their ids. Run its notebook again: the answers are stored."
+        )
+    table = pd.DataFrame(rows).assign(**_about(file))
     if missing := [name for name in NEEDED if name not in table]:
         raise VragError(
             f"{file}: has no column {missing[0]!r}; found {', '.join(table.columns) or 'no row'}."
@@ -154,6 +193,24 @@ def _table(file: Path, name: str) -> pd.DataFrame:
     table["doc_ids"] = [tuple(each or ()) for each in table["doc_ids"]]
     table.insert(0, "experiment", name)
     return table
+
+
+def _about(file: Path) -> Json:
+    """What holds for all rows of a table; nothing where the file beside it is not there."""
+    beside = _beside(file)
+    try:
+        about: Json = json.loads(beside.read_text(encoding="utf-8"))
+        belongs = about.pop(_OF) == hashlib.sha256(file.read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise VragError(f"{beside}: not readable ({error}). Run its notebook again.") from error
+    if not belongs:
+        raise VragError(
+            f"{beside}: belongs to other answers than {file.name}. Copy both files of one run, or"
+            " run its notebook again."
+        )
+    return about
 
 
 def _rows(file: Path) -> Iterator[Json]:

@@ -19,7 +19,7 @@ Choice = Mapping[str, Any]  # Any: texts and numbers, as parameters have them
 """Column → the value that is chosen: {"model": "field-guide-vlm-few", "k": 5}."""
 EACH = (
     *("answer", "status", "score", "verdict", "judged_by", "judge_key"),
-    *("doc_ids", "relevant", "answer_id", "store"),
+    *("doc_ids", "relevant", "relevant_pixels", "answer_id", "store"),
 )
 """What either side says of itself, with _a or _b behind its name."""
 ASKED = ("group", "question", "references", "worst", "best")

@@ -19,7 +19,7 @@ from vrag_kit.workspace import named_from_project
 COLUMNS = ("what differs", "A", "B")
 ABSENT = "–"
 """What stands for a parameter that one side has not."""
-NOT_KEPT = "not kept: saved outside of a notebook, or before parameters were"
+NOT_KEPT = "not kept: saved outside of a notebook, or copied without *.answers.about.json"
 Line = tuple[str, str, str]
 
 

@@ -174,7 +174,8 @@ def _judges(differences: pd.DataFrame) -> str:
 def _told(flipped: pd.DataFrame) -> pd.DataFrame:
     """The flips for a file that is sent to others."""
     stores = {name: flipped[name].map(named_from_project) for name in ("store_a", "store_b")}
-    return plain_cells(flipped.assign(**stores))
+    pixels = [f"relevant_pixels_{side}" for side in "ab"]  # of no use to a reader
+    return plain_cells(flipped.assign(**stores).drop(columns=pixels, errors="ignore"))
 
 
 def _choice(words: Sequence[str]) -> dict[str, str]:

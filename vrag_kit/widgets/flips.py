@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from vrag_kit.analysis.two_arms import asked_by, in_words, side_name
-from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.benchmarks.webqa_images import tsv_image_at
+from vrag_kit.benchmarks.images import ImageFile, pixel_hash
+from vrag_kit.benchmarks.webqa_images import TsvImage, tsv_image_at
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore
-from vrag_kit.types import LazyImage
 from vrag_kit.widgets.cards import facts, page_of
 from vrag_kit.widgets.pictures import figure
 from vrag_kit.workspace import path as project_path
@@ -34,11 +33,20 @@ SIDE = 144
 
 
 @dataclass(frozen=True, slots=True)
+class Pictured:
+    """A picture of a prompt: the same one wherever it lies."""
+
+    pixels: str
+    """Their hash."""
+    where: str = field(compare=False)
+    """Where it is now."""
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """What a prompt held, in order."""
 
-    pictures: tuple[str, ...] = ()
-    """Where each picture is."""
+    pictures: tuple[Pictured, ...] = ()
     words: str = ""
     missing: str = ""
     """Why nothing is known of it; "" where it is."""
@@ -87,18 +95,34 @@ class _Prompts:
                 if isinstance(part, str):
                     words.append(part)
                 else:
-                    pictures.append(_found(part, store))
+                    pictures.append(Pictured(part["pixels"], _found(part, store)))
         return Held(tuple(pictures), "\n".join(words).strip())
 
 
 def _found(part: Mapping[str, str], store: AnswerStore) -> str:
-    """Where a picture is now: where it was when it was asked about, or where else the
-    same pixels were met since, as in a project that has moved.
+    """Where a picture is now: where it was when it was asked about, where else the same
+    pixels were met since, or below this project as it was below another one.
     """
     known = part["image"]
-    if Path(known).is_file():
-        return known
-    return next(filter(lambda place: Path(place).is_file(), store.places(part["pixels"])), known)
+    there = filter(_is_there, (known, *store.places(part["pixels"])))
+    if found := next(there, ""):
+        return found
+    parts = Path(known).parts
+    ends = [str(project_path(str(Path(*parts[start:])))) for start in range(1, len(parts))]
+    alike = (end for end in ends if _is_there(end) and _pixels(end) == part["pixels"])
+    return next(alike, known)
+
+
+def _is_there(where: str) -> bool:
+    return _image(where).path.is_file()
+
+
+def _pixels(where: str) -> str:
+    """The hash of a picture's pixels; "" for one that cannot be read."""
+    try:
+        return pixel_hash(_image(where).open())
+    except VragError:
+        return ""
 
 
 def _card(row: Row, by: Sequence[str], prompts: _Prompts) -> str:
@@ -139,9 +163,9 @@ def _held(held: Held, row: Row, side: str, whose: str) -> str:
 
     if held.missing:
         return f"<p><i>{escape(whose)}: {escape(held.missing)}</i></p>"
-    relevant = set(row.get(f"relevant_{side}") or ())
+    relevant = set(row.get(f"relevant_pixels_{side}") or ())
     count = f"pictures: {len(held.pictures)}"
-    pictures = [_picture(where, CLUE, where in relevant) for where in held.pictures]
+    pictures = [_picture(each.where, CLUE, each.pixels in relevant) for each in held.pictures]
     return (
         f"<div><small>{escape(whose)}, {count}</small><br>{''.join(pictures)}"
         "<details><summary style='cursor:pointer'>the words of the prompt</summary>"
@@ -155,6 +179,6 @@ def _picture(where: str, color: str, relevant: bool) -> str:
     return figure(_image(where), caption=caption, frame=frame, side=SIDE)
 
 
-def _image(where: str) -> LazyImage:
+def _image(where: str) -> ImageFile | TsvImage:
     """The picture of that `where`."""
     return tsv_image_at(where) or ImageFile(Path(where))

@@ -101,6 +101,7 @@ from vrag_kit.papers.mrag_bench.text_settings import (
     printed_text_or_image,
     printed_text_or_image_gains,
     retrieved_text,
+    with_passages,
 )
 from vrag_kit.papers.mrag_bench.turned import one_of_each, turned
 from vrag_kit.papers.mrag_bench.wording import WORDINGS, wording_of
@@ -205,6 +206,7 @@ __all__ = [
     "with_found",
     "with_letters",
     "with_official",
+    "with_passages",
     "with_scenarios",
     "without_alike",
     "wording_of",

@@ -57,9 +57,17 @@ def gt_text(texts: Benchmark) -> list[Context]:
     ]
 
 
+def with_passages(benchmark: Benchmark, texts: Benchmark) -> Benchmark:
+    """The benchmark with the passages of `texts` in its corpus and their labels beside its
+    own, to be asked what shows pictures, passages or both.
+    """
+    labels = {each: {**benchmark.qrels[each], **texts.qrels[each]} for each in benchmark.queries}
+    return replace(benchmark.with_documents(texts.corpus.values()), qrels=labels)
+
+
 def gt_image_and_text(benchmark: Benchmark, texts: Benchmark, *, k: int = TOP) -> list[Context]:
     """The pictures of `gt_rag`, then the passage of `gt_text`: to be asked over
-    `benchmark.with_documents(texts.corpus.values())`.
+    `with_passages(benchmark, texts)`.
     """
     passages = {context.query_id: context.doc_ids for context in gt_text(texts)}
     contexts = []

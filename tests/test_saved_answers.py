@@ -1,0 +1,225 @@
+"""Saved answers stand on their own: a table for any program, whose relevant documents are
+among those that were shown, and whose pictures are known wherever the project lies.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from strange_server import StrangeServer
+from typer.testing import CliRunner
+
+from vrag_kit.analysis import flips, load_answers, paired_answers, save_answers, with_questions
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.errors import VragError
+from vrag_kit.fieldguide.scenarios import open_mrag_texts
+from vrag_kit.fieldguide.suite import open_suite
+from vrag_kit.fieldguide.worn import arms_over, open_single_turn
+from vrag_kit.generation import Talk, ask_conversations, ask_models, gt_clue, one_in_k, zero_shot
+from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.papers import mrag_bench as mrag
+from vrag_kit.papers.crag_mm import wording_of
+from vrag_kit.papers.mrag_suite import InModes
+from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.runner.cli import app
+from vrag_kit.types import Benchmark, Context
+from vrag_kit.widgets import flips_page
+
+ROOT = Path(__file__).parents[1]
+
+
+def judged(benchmark: Benchmark, shown: Sequence[Context] | pd.DataFrame) -> pd.DataFrame:
+    """A judged answer to each context."""
+    if not isinstance(shown, pd.DataFrame):
+        shown = pd.DataFrame({"query_id": each.query_id, "doc_ids": each.doc_ids} for each in shown)
+    groups = [benchmark.queries[each].group for each in shown["query_id"]]
+    return shown.assign(group=groups, answer="red", status="ok", score=1.0)
+
+
+def checked(benchmark: Benchmark, table: pd.DataFrame, folder: Path) -> int:
+    """How many saved answers were shown a document that answers their question."""
+    save_answers(table, benchmark, folder, "01_mine", folder)
+    saved = pd.read_json(folder / "01_mine.answers.jsonl.gz", lines=True)
+    assert len(saved) == len(table)
+    with_gold = 0
+    for row in saved.to_dict("records"):
+        gold = set(row["doc_ids"]) & set(benchmark.relevant(str(row["query_id"])))
+        assert set(row["relevant"]) == gold
+        assert gold <= set(benchmark.corpus)
+        with_gold += bool(gold)
+    return with_gold
+
+
+def test_relevant_are_the_shown_ids_that_answer_in_visual_rag(
+    guide: Benchmark, tmp_path: Path
+) -> None:
+    gold = gt_clue(guide, draws=1) + one_in_k(guide, ks=[5], draws=1)
+    assert checked(guide, judged(guide, zero_shot(guide) + gold), tmp_path) == len(gold)
+
+
+def test_relevant_are_the_shown_ids_that_answer_in_mrag_bench(
+    drawn: Benchmark, tmp_path: Path
+) -> None:
+    texts = open_mrag_texts(drawn, "mrag-drawn-small")
+    both = mrag.with_passages(drawn, texts)
+    gold = mrag.gt_rag(drawn) + mrag.gt_text(texts) + mrag.gt_image_and_text(drawn, texts)
+    others = mrag.retrieved_rag(drawn)
+    assert checked(both, judged(both, gold + others), tmp_path) > len(gold)
+
+
+def test_relevant_are_the_shown_ids_that_answer_in_crag_mm(tmp_path: Path) -> None:
+    whole = open_single_turn("worn-drawn-small", "public_test")
+    benchmark = whole.subset(list(whole.queries)[:6])
+    search = {"image_service": "field-guide-worn", "image_k": 10, "similarity_threshold": 0.5}
+    search |= {"web_service": "words", "web_k": 5, "rewrite": "none", "rewriter": ""}
+    chars = {"image_context_chars": 1600, "web_context_chars": 3600}
+    how = {"answers_dir": tmp_path, "cache_dir": tmp_path, "run_with": {"device": "cpu"}}
+    arms = arms_over(benchmark, search, chars, **how)
+    talk = Talk(
+        wording=wording_of("paper", image_chars=1600, web_chars=3600), history="own", search=arms
+    )
+    contexts = arms.contexts(benchmark, ["task_2"])
+    with StrangeServer() as server:
+        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        answers = ask_conversations([model], benchmark, contexts, tmp_path, talk=talk)
+    assert checked(benchmark, judged(benchmark, answers), tmp_path) >= 4
+
+
+@pytest.mark.parametrize("name", ["WebQA", "Chart-MRAG", "VisRAG-Doc"])
+def test_relevant_are_the_shown_ids_that_answer_in_mrag_suite(name: str, tmp_path: Path) -> None:
+    benchmark = open_suite("suite-drawn-small", [name])[name]
+    each = {"retrievers": {"image": ["bm25"], "text": ["bm25"]}, "k": {"image": 3, "text": 3}}
+    modes = InModes(**each, questions=8, cache_dir=tmp_path)
+    contexts = modes.contexts(benchmark)
+    gold = [each for each in contexts if each.setting != "distractors_only"]
+    assert 0 < len(gold) < len(contexts)
+    assert checked(benchmark, judged(benchmark, contexts), tmp_path) == len(gold)
+
+
+Project = Callable[[str], Path]
+
+
+@pytest.fixture
+def goose(
+    write_annotations: Callable[..., Path],
+    tree: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """A project, now the current folder, in which two models were asked about a goose."""
+    place = tmp_path / "a"
+    for folder in ("notebooks", "params"):
+        (place / folder).mkdir(parents=True)
+    shutil.copytree(tree, place / "data" / "images")
+    shutil.copy(write_annotations({}), place / "data")
+    monkeypatch.chdir(place)
+    tables = []
+    for name, said in (("goose", "black"), ("gander", "red")):
+        with StrangeServer({"goose": [f"say Answer: {said}"]}) as server:
+            model = {"model": f"m@{server.url}", "name": name, "decoding": "greedy"}
+            benchmark, contexts = asked(place)
+            answers = place / "runs" / "answers"
+            tables.append(ask_models([model], benchmark, contexts, answers, wording=WORDING))
+    table = judge_all(RuleJudge(), benchmark, pd.concat(tables, ignore_index=True))
+    save_answers(table, benchmark, place / "runs" / "figures", "01_goose", answers)
+    return place
+
+
+def asked(place: Path) -> tuple[Benchmark, list[Context]]:
+    """The question of a project, with its clue before three other pictures."""
+    benchmark = load_visual_rag(place / "data" / "annotations.jsonl", place / "data" / "images")
+    ((clue,),) = (context.doc_ids for context in gt_clue(benchmark, draws=1))
+    (query_id,) = benchmark.queries
+    others = [doc_id for doc_id in benchmark.corpus if doc_id != clue]
+    shown = (*others[:2], clue, others[2])
+    return benchmark, [Context(query_id=query_id, setting="top_k", k=4, doc_ids=shown)]
+
+
+def pictures(page: str) -> tuple[int, int]:
+    """How many pictures a page has, and how many of them a frame."""
+    return page.count("<img"), page.count("<figcaption style='text-align:center'>relevant<")
+
+
+def compared() -> tuple[int, int]:
+    """The pictures of `vrag compare`."""
+    words = ["compare", "runs/figures", "--a", "model=goose", "--b", "model=gander", "--to", "out"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    return pictures(Path("out/compare.html").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("is_left", [True, False])
+def test_a_copied_project_shows_the_same_frames(
+    is_left: bool, goose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert compared() == (4, 1)
+    other = tmp_path / "elsewhere" / "b"
+    shutil.copytree(goose, other, copy_function=shutil.copyfile)  # with new times
+    if not is_left:
+        goose.rename(tmp_path / "gone")
+    monkeypatch.chdir(other)
+    assert compared() == (4, 1)
+    # as 61 shows it: asked again there, of the store that was copied
+    benchmark, _ = asked(other)
+    table = load_answers("runs/figures").drop(columns=["experiment", "relevant"])
+    here = with_questions(table, benchmark, other / "runs" / "answers")
+    chosen = {"choose_a": {"model": "goose"}, "choose_b": {"model": "gander"}}
+    page = flips_page(flips(paired_answers(here, here, **chosen)))
+    assert pictures(str(page.data)) == (4, 1)
+
+
+def test_a_relevant_picture_that_cannot_be_read_loses_no_answers(goose: Path) -> None:
+    table = load_answers("runs/figures").drop(columns="experiment")
+    benchmark, _ = asked(goose)
+    next(goose.rglob("data/*/*/a.jpg")).write_bytes(b"no picture")
+    save_answers(table, benchmark, goose / "again", "01_goose", goose / "runs" / "answers")
+    saved = load_answers(goose / "again")
+    assert saved["relevant"].tolist() == table["relevant"].tolist()
+    assert saved["relevant_pixels"].tolist() == [[""]] * 2
+
+
+def test_a_picture_that_is_another_now_is_not_shown_for_the_one_that_was_asked_about(
+    goose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = goose.rename(tmp_path / "b")
+    for image in other.rglob("a.jpg"):
+        shutil.copyfile(image.with_name("b.jpg"), image)
+    monkeypatch.chdir(other)
+    assert compared() == (3, 0)
+    assert "cannot be read" in Path("out/compare.html").read_text(encoding="utf-8")
+
+
+def test_saved_answers_are_a_table_for_any_program(goose: Path) -> None:
+    file = goose / "runs/figures/01_goose.answers.jsonl.gz"
+    plain = pd.read_json(file, lines=True)
+    assert len(plain) == 2
+    needed = ["model", "query_id", "doc_ids", "relevant", "answer", "score", "worst", "best"]
+    assert plain[needed].notna().all(axis=None)
+    loaded = load_answers(goose / "runs/figures")
+    assert set(loaded) == {*plain, "experiment", "parameters", "judge_words"}
+    about = json.loads((goose / "runs/figures/01_goose.answers.about.json").read_text())
+    assert set(about) == {"parameters", "judge_words", "sha256"}
+
+
+def test_both_files_of_saved_answers_are_ignored_by_git(goose: Path) -> None:
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    for file in (goose / "runs" / "figures").iterdir():
+        assert any(fnmatch(file.name, pattern) for pattern in ignored), file.name
+
+
+def test_files_of_two_runs_that_are_mixed_and_former_ones_are_refused(goose: Path) -> None:
+    file = goose / "runs/figures/01_goose.answers.jsonl.gz"
+    rows = gzip.decompress(file.read_bytes())
+    file.write_bytes(gzip.compress(rows.replace(b"black", b"green"), mtime=0))
+    with pytest.raises(VragError, match=r"about\.json: belongs to other answers than 01_goose"):
+        load_answers(goose / "runs/figures")
+    file.write_bytes(gzip.compress(b'{"in all rows": {}}\n' + rows, mtime=0))
+    with pytest.raises(VragError, match=r"jsonl\.gz line 1: found 'in all rows'.* notebook again"):
+        load_answers(goose / "runs/figures")
