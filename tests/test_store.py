@@ -49,6 +49,7 @@ from vrag_kit.generation import (
     zero_shot,
 )
 from vrag_kit.generation.keys import AnswerKeys, Picture, answer_key, asked_text, stored_prompt
+from vrag_kit.generation.merging import merge_answers
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
@@ -784,3 +785,57 @@ except VragError as error:
     assert "answers stored so far are kept" in done.stdout
     with AnswerStore(tmp_path / "a.sqlite") as store:
         assert set(store.read(["first", "second"])) == {"first"}
+
+
+def damaged(path: Path, sql: str) -> None:
+    """A store of two answers, then changed by somebody."""
+    with AnswerStore(path) as store:
+        prompts = {each: [{"role": "user", "parts": [f"What of {each}?"]}] for each in "xy"}
+        store.write([answer("x"), answer("y")], prompts)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(sql)
+        db.commit()
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("UPDATE answers SET raw = NULL WHERE answer_id = 'x'", "answer 'x' .*'ok'.* is damaged"),
+        ("UPDATE answers SET status = 'fine' WHERE answer_id = 'x'", "answer 'x' .*'fine'"),
+        ("UPDATE answers SET sent = '{' WHERE answer_id = 'x'", "answer 'x' .* asked again"),
+        ("UPDATE answers SET fields = NULL WHERE answer_id = 'x'", "answer 'x' .* asked again"),
+        ("DELETE FROM about", "version 0, expected 5"),
+        ("UPDATE about SET version = 'x'", "version 'x', expected 5"),
+    ],
+)
+def test_a_row_that_is_no_answer_is_named_at_opening_and_counts_for_nothing(
+    sql: str, words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "answers.sqlite"
+    damaged(path, sql)
+    with pytest.raises(VragError, match=rf"answers\.sqlite: .*{words}"):
+        AnswerStore(path)
+
+
+@pytest.mark.parametrize("part", ["prompt = '[]'", "prompt_id = 'nowhere'"])
+def test_another_prompt_than_was_asked_is_never_shown_or_merged(part: str, tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    damaged(path, f"UPDATE prompts SET {part} WHERE prompt LIKE '%What of x?%'")
+    with AnswerStore(path) as store:
+        assert store.prompt("y") == [{"role": "user", "parts": ["What of y?"]}]
+        with pytest.raises(
+            VragError, match=r"answers\.sqlite: no answer 'x', or none whose prompt"
+        ):
+            store.prompt("x")
+    if part.startswith("prompt ="):
+        with pytest.raises(VragError, match=r"the prompt of answer 'x' is not the one .* asked"):
+            merge_answers([path], to=tmp_path / "merged.sqlite")
+
+
+def test_a_store_that_was_replaced_while_it_was_open_is_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    damaged(tmp_path / "other.sqlite", "DELETE FROM claims")
+    with AnswerStore(path) as store:
+        os.replace(tmp_path / "other.sqlite", path)
+        with pytest.raises(VragError, match=r"replaced or deleted while it was open; run again"):
+            store.write([answer("z")], {"z": []})

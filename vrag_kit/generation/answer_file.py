@@ -17,6 +17,7 @@ from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN, current_forecast, once
+from vrag_kit.outcomes import Status
 
 VERSION = 5
 """Of the layout; `earlier_stores` tells what others were before."""
@@ -82,13 +83,21 @@ _PUT = (
     f"INSERT OR REPLACE INTO answers ({', '.join(_WRITTEN)})"
     f" VALUES ({', '.join(f':{name}' for name in _WRITTEN)})"
 )
+_DAMAGED = (
+    "SELECT answer_id, status FROM answers"
+    f" WHERE status NOT IN {tuple(map(str, Status))}"
+    " OR (status = 'ok' AND typeof(raw) <> 'text')"
+    " OR json_valid(fields) + json_valid(sent) + json_valid(tokens) IS NOT 3 LIMIT 1"
+)
+"""A row that nothing of ours wrote: read, it would count as an empty answer, or end a run."""
 _ADVICE = {
+    "DBMOVED": "The file was replaced or deleted while it was open; run again",
     "disk": "Free space and run again",
     "readonly": "Choose a path with write access",
     "locked": "Another process holds it; wait or stop it",
     "unable": "Choose a path with write access",
 }
-"""A word of SQLite's message → what to do."""
+"""A word of SQLite's message, or of the name of its error → what to do."""
 
 _PATIENCE = 120
 """Seconds that others are waited for."""
@@ -159,6 +168,7 @@ class AnswerFile:
             self._make_or_change(version)
         self._give_room_back()
         once(self._check, "quick_check", str(path))
+        once(self._check_rows, "check_rows", str(path))
 
     def _check(self) -> None:
         """Raise `VragError` for a damaged file; it is read as a whole."""
@@ -166,6 +176,15 @@ class AnswerFile:
             found = db.execute("PRAGMA quick_check").fetchone()[0]
             if found != "ok":
                 raise sqlite3.DatabaseError(found)
+
+    def _check_rows(self) -> None:
+        """Raise `VragError` for an answer that is none."""
+        with self.reading() as db:
+            for answer_id, status in db.execute(_DAMAGED):
+                raise VragError(
+                    f"{self.path}: the row of answer {answer_id!r} (status {status!r}) is damaged."
+                    " Restore a copy, or delete the row, and it is asked again."
+                )
 
     def _make_or_change(self, version: int) -> None:
         """Make the tables of a new file (version 0), or bring a store up to date."""
@@ -286,7 +305,8 @@ class AnswerFile:
         try:
             yield
         except sqlite3.OperationalError as error:
-            said = [text for word, text in _ADVICE.items() if word in str(error)]
+            told = f"{error} {getattr(error, 'sqlite_errorname', '')}"
+            said = [text for word, text in _ADVICE.items() if word in told]
             advice = said[0] if said else "Check the disk and the path"
             raise VragError(
                 f"{self.path}: the answer store cannot be used ({error}). {advice}; answers stored"
@@ -314,10 +334,11 @@ def _version(db: sqlite3.Connection, path: Path) -> int:
             f"{path}: an SQLite file, but no answer store (it holds {', '.join(sorted(tables))})."
             " Choose another path."
         )
-    version = int(db.execute("SELECT version FROM about").fetchone()[0])
+    version: int
+    (version,) = db.execute("SELECT version FROM about").fetchone() or (0,)
     if version not in range(1, VERSION + 1):
         raise VragError(
-            f"{path}: an answer store of version {version}, expected {VERSION}. Use the vrag_kit"
+            f"{path}: an answer store of version {version!r}, expected {VERSION}. Use the vrag_kit"
             " that made it, or another path; nothing was changed."
         )
     return version

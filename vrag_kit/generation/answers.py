@@ -25,7 +25,7 @@ from typing import Any
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN, current_forecast, may_keep_stand_ins, once
-from vrag_kit.generation.answer_file import AnswerFile, Row, answers_table, put_answer
+from vrag_kit.generation.answer_file import AnswerFile, Row, answers_table, prompt_id, put_answer
 from vrag_kit.generation.keys import Picture, StoredPrompt
 from vrag_kit.generation.store_copies import place_of_store
 from vrag_kit.processes import has_ended, this_process
@@ -181,8 +181,8 @@ class AnswerStore:
         """What was asked: messages with role and parts, pictures as {"image": where,
         "pixels": hash}. Raises `VragError` for an answer that is not there.
         """
-        for (prompt,) in self._file.rows("prompt", answers_table(), [answer_id]):
-            if prompt is not None:
+        for prompt, name in self._file.rows("prompt, prompt_id", answers_table(), [answer_id]):
+            if prompt is not None and prompt_id(prompt) == name:
                 return list(json.loads(prompt))
         raise VragError(f"{self.path}: no answer {answer_id!r}, or none whose prompt was kept.")
 

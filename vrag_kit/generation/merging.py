@@ -20,7 +20,13 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.generation.answer_file import COLUMNS, AnswerFile, answers_table, put_answer
+from vrag_kit.generation.answer_file import (
+    COLUMNS,
+    AnswerFile,
+    answers_table,
+    prompt_id,
+    put_answer,
+)
 from vrag_kit.generation.keys import StoredPrompt
 from vrag_kit.processes import has_ended
 from vrag_kit.types import Status
@@ -206,6 +212,11 @@ class _Merge:
         for rows in self._answers():
             there = self._there([row["answer_id"] for row in rows])
             for row in rows:
+                if row["prompt"] is not None and prompt_id(row["prompt"]) != row["prompt_id"]:
+                    raise VragError(
+                        f"{self.source.path}: the prompt of answer {row['answer_id']!r} is not the"
+                        " one that was asked. Restore a copy of the store; nothing was merged."
+                    )
                 if self._is_taken(row, there.get(row["answer_id"]), outcome):
                     put_answer(db, row)
         with self.source.reading() as theirs:
@@ -311,8 +322,7 @@ def _write(conflicts: Sequence[Conflict], path: Path) -> None:
         write_file(path, table.to_csv(index=False, lineterminator="\n"))
     except OSError as error:
         raise VragError(
-            f"{path}: cannot be written ({error.strerror}). Nothing was merged; choose another"
-            " file for --csv."
+            f"{path}: cannot be written ({error.strerror}). Choose another file for --csv."
         ) from error
 
 
