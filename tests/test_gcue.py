@@ -158,9 +158,24 @@ def test_where_a_clue_does_not_help_there_is_no_ratio_and_the_table_says_so() ->
 
 
 def test_a_benefit_that_may_be_0_is_said_to_be_open() -> None:
-    row = gcue(judged(ARMS), lambdas=[0.5]).iloc[0]  # 1, 3/4, 0: three species are few
+    half = {**ARMS, ("gt_clue", 1): [1, 0, 0.5]}  # A_GT − B is 1, −1/4, 0
+    row = gcue(judged(half, times=3), lambdas=[0.5]).iloc[0]
     assert math.isnan(row["value"])
     assert (row["interval"], row["denominator_low"] < 0) == ("a clue may not help here", True)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 5, 6])
+def test_groups_too_few_for_any_benefit_are_the_reason_and_no_doubt_of_the_clue(
+    groups: int,
+) -> None:
+    """Up to five groups, even 0 % without a clue and 100 % with it may be chance."""
+    arms = {("zero_shot", 0): [0], ("non_clue", 1): [0], ("gt_clue", 1): [1]}
+    row = gcue(judged({**arms, ("one_in_k", 3): [1]}, times=groups), lambdas=[0.5]).iloc[0]
+    few = f"too few groups ({groups})"
+    assert row["denominator"] == 1
+    assert (few in row["interval"], math.isnan(row["value"])) == (groups < 6, groups < 6)
+    if groups == 3:
+        assert few in gcue(judged(ARMS), lambdas=[0.5]).iloc[0]["interval"]  # 1, 3/4, 0
 
 
 @given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.5, 1.0])] * 4), min_size=1, max_size=12))

@@ -1,19 +1,42 @@
-"""Figures by stratum can be read where strata have long names, and nothing in them is cut."""
+"""Figures by stratum and of small data can be read where strata and models have long names,
+and nothing in them is cut.
+"""
 
 from __future__ import annotations
 
-from itertools import pairwise
+import warnings
+from collections.abc import Callable
+from itertools import combinations, pairwise
 
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from vrag_kit.analysis import gcue
 from vrag_kit.analysis.error_budget import PARTS
 from vrag_kit.analysis.strata import KNOWN, LEFT_OUT, UNKNOWN
 from vrag_kit.papers.visual_rag import printed_retrieval
-from vrag_kit.plotting import accuracy_figure, baseline_figure, budget_figure, retriever_figure
+from vrag_kit.plotting import (
+    accuracy_figure,
+    baseline_figure,
+    budget_figure,
+    captions_figure,
+    curves_figure,
+    gcue_figure,
+    retriever_figure,
+    rouge_figure,
+    variants_figure,
+)
 from vrag_kit.types import Benchmark
 
+MODELS = (
+    "Says",
+    "field-guide-vlm-many",
+    "Qwen2.5-VL-72B-Instruct@our-endpoint-in-the-basement",
+    "Contained",
+    "Llama-3.2-90B-Vision-Instruct-Turbo",
+    "claude-3-7-sonnet-20250219@anthropic",
+)
 STRATA = (KNOWN + LEFT_OUT, UNKNOWN + LEFT_OUT)
 
 
@@ -84,3 +107,95 @@ def test_no_two_cut_offs_below_an_axis_touch(cutoffs: list[int], guide: Benchmar
         lines = {text.get_text().count("\n") for text in (one, other)}
         apart = other.get_window_extent().x0 - one.get_window_extent().x1
         assert len(lines) == 2 or apart > 2
+
+
+def keeps_its_room(figure: Figure) -> None:
+    """The layout is possible, axes are large, and legends lie within the figure, on nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure.draw_without_rendering()
+    page = figure.bbox.padded(6)  # what a saved figure has around it
+    for axis in figure.axes:
+        box = axis.get_window_extent()
+        assert box.height / figure.dpi > 2.4
+        assert box.width / figure.dpi > 1.2
+    boxes = [axis.get_legend().get_window_extent() for axis in figure.axes if axis.get_legend()]
+    assert all(page.contains(box.x0, box.y0) and page.contains(box.x1, box.y1) for box in boxes)
+    written = [axis.get_window_extent() for axis in figure.axes]
+    for axis in figure.axes:
+        labels = [axis.xaxis.label, *axis.get_xticklabels()]
+        written += [label.get_window_extent() for label in labels if label.get_text()]
+    assert not any(box.overlaps(other) for box in boxes for other in written)
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def in_four_arms(models: tuple[str, ...], groups: int) -> pd.DataFrame:
+    """Judged answers to two questions a group, right with a clue and wrong without."""
+    arms = [("zero_shot", 0), ("non_clue", 1), ("gt_clue", 1), ("one_in_k", 3), ("one_in_k", 11)]
+    rows = [
+        (setting, k, f"q{query}", f"g{query % groups}", float(setting in ("gt_clue", "one_in_k")))
+        for setting, k in arms
+        for query in range(2 * groups)
+    ]
+    one = pd.DataFrame(rows, columns=["setting", "k", "query_id", "group", "score"])
+    one = one.assign(draw=0, abstained=0.0)
+    return pd.concat([one.assign(model=model) for model in models])
+
+
+@pytest.mark.parametrize("panels", [1, 2, 3])
+@pytest.mark.parametrize("models", [1, 2, 6])
+@pytest.mark.parametrize("groups", [3, 12])
+def test_gcue_of_small_data_keeps_its_axes_whatever_the_legend_says(
+    groups: int, models: int, panels: int
+) -> None:
+    curves = gcue(in_four_arms(MODELS[:models], groups))
+    assert curves["value"].isna().all() == (groups == 3)  # no ratio: too few groups
+    figure = gcue_figure({f"My things {number}": curves for number in range(panels)})
+    keeps_its_room(figure)
+    legend = figure.axes[0].get_legend()
+    words = " ".join(text.get_text() for text in legend.get_texts())
+    assert ("too few groups (3)" in " ".join(words.split())) == (groups == 3)
+    assert ("A_GT − B = 1.00 [−0.42, 1.00]" in " ".join(words.split())) == (groups == 3)
+
+
+def over_k() -> pd.DataFrame:
+    table = of_settings({"zero_shot": [0], "gt_clue": [1], "non_clue": [1], "one_in_k": [3, 5]})
+    one = table[table["model"] == table["model"].iloc[0]]
+    return pd.concat([one.assign(model=model) for model in MODELS])
+
+
+def captioned() -> pd.DataFrame:
+    table = over_k().rename(columns={"model": "retriever"}).query("k > 0")
+    return pd.concat([table.assign(task=task) for task in ("t2i", "t2t")])
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda guide: baseline_figure({"mine": over_k(), "others": over_k()}),
+        lambda guide: baseline_figure({"mine": over_k().query("model in @MODELS[2:4]")}),
+        lambda guide: captions_figure({"mine": captioned(), "others": captioned()}, guide),
+        lambda guide: curves_figure(
+            {
+                str(n): over_k().rename(columns={"model": "line"}).assign(printed=False)
+                for n in range(4)
+            },
+            guide,
+            ylabel="y",
+            xlabel="x",
+        ),
+        lambda guide: rouge_figure(
+            {"mine": pd.concat([over_k().assign(metric=name) for name in ("accuracy", "rouge")])}
+        ),
+        lambda guide: variants_figure(
+            {"mine": over_k()}, {"one_in_k": "1-in-k"}, by="setting", x="k", xlabel="k"
+        ),
+    ],
+)
+def test_long_names_of_models_leave_the_axes_of_other_figures_their_room(
+    draw: Callable[[Benchmark], Figure], guide: Benchmark
+) -> None:
+    figure = draw(guide)
+    for axis in [axis for axis in figure.axes if not axis.axison]:
+        axis.remove()  # an empty panel
+    keeps_its_room(figure)

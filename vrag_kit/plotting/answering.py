@@ -5,6 +5,7 @@ Ours and printed numbers go through the same functions.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from itertools import cycle
 
@@ -39,6 +40,7 @@ _OVER_K = {
 """The panels of `accuracy_figure`: setting → its name, and its x axis."""
 _PANEL = 5.0  # inches from a panel over k to the next
 _AXIS = 0.5  # inches of the y axis of a panel
+_NAME = 12  # letters of a model's name that stand beside another's
 _WIDEST = 0.9  # all models of one k, in images
 Arm = tuple[str, int | None]
 """A setting, and its k; None where it is shown at any."""
@@ -92,8 +94,9 @@ def baseline_figure(
             title=fitted(panel_title(title, table), _AXIS + each * width),
             xlim=(-0.6, len(colors) - 0.4),
         )
-        slant = {"rotation": 25, "ha": "right"} if len(colors) > 3 else {}
-        names = [model.replace("field-guide-", "") for model in colors]
+        names = [textwrap.fill(model.replace("field-guide-", ""), 3 * _NAME) for model in colors]
+        long = len(names) > 3 or max(map(len, names)) > _NAME
+        slant = {"rotation": 25, "ha": "right"} if long else {}
         axis.set_xticks(range(len(colors)), names, fontsize=9, **slant)
         axis.grid(axis="x", visible=False)
         axis.tick_params(labelleft=True)

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from vrag_kit.plotting.marks import legends_below
 from vrag_kit.plotting.style import colors_of, new_figure
 from vrag_kit.types import Benchmark
 
@@ -39,9 +40,10 @@ def captions_figure(sources: Mapping[str, pd.DataFrame], benchmark: Benchmark) -
         axis.set_xticks(ticks, [str(k) for k in ticks])
         axis.xaxis.set_minor_locator(NullLocator())
         axis.tick_params(labelleft=True)
+    legends_below(axes[0], 5.6, most=1, down=-0.17)
+    for axis, table in zip(axes[0], sources.values(), strict=True):
         n = f"n = {int(table['n'].max())} questions" if "n" in table else "n not printed"
-        legend = axis.legend(title=n, loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=9)
-        legend.get_title().set_fontsize(9)
+        axis.get_legend().set_title(n, prop={"size": 9})
     figure.suptitle(
         f"Mean over questions; bars are 95 % intervals over {benchmark.groups_are}, of which the"
         " paper prints none",

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.marks import apart
+from vrag_kit.plotting.marks import apart, legends_below
 from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
 from vrag_kit.types import Benchmark
 
@@ -44,8 +44,7 @@ def curves_figure(
     for place, (name, value) in enumerate((limits or {}).items()):
         color = GREY if place else DARK
         axes.flat[0].axhline(value, color=color, linestyle="--", linewidth=1.2, label=name)
-    for axis in list(axes.flat)[: len(panels)]:
-        axis.legend(fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
+    legends_below(list(axes.flat)[: len(panels)], 4.6, most=2, down=-0.14)
     figure.supxlabel(
         f"{benchmark.name}; bars: 95 % intervals over {benchmark.groups_are}; dotted: as printed,"
         " on the paper's data",

@@ -9,12 +9,23 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from vrag_kit.analysis.cells import interval_cell
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import Look, apart, draw_means, fitted, note, number_axis, point_size
+from vrag_kit.plotting.marks import (
+    Look,
+    apart,
+    draw_means,
+    fitted,
+    legends_below,
+    note,
+    number_axis,
+    point_size,
+)
 from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
 _RANGE = (-1.0, 3.0)
 _PANEL = 4.6  # inches from a panel to the next
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _STEP = 0.3  # between models, in images
 
 
@@ -25,7 +36,7 @@ def gcue_figure(sources: Mapping[str, pd.DataFrame], *, lam: float = 0.5) -> Fig
     Bars are 95 % Fieller intervals; one that is cut says where it ends. Points outside
     the axis sit at its edge as triangles, with their value. Points are hollow where
     answers failed. Models for which a clue does not help have no ratio, and are named
-    below the panel.
+    below the panel, with the reason.
     """
     shown = {title: table[table["lambda"] == lam] for title, table in sources.items()}
     within = _within(pd.concat(list(shown.values())))
@@ -37,8 +48,10 @@ def gcue_figure(sources: Mapping[str, pd.DataFrame], *, lam: float = 0.5) -> Fig
         )
         axis.tick_params(labelleft=True)
     axes[0][0].set(ylabel=f"gCUE (λ = {lam:g})", ylim=within)
+    legends_below(axes[0], _PANEL)
     said = [note(list(shown.values())), _lines(pd.concat(list(shown.values())), within)]
-    figure.supxlabel("\n".join(said), fontsize=9)
+    lines = [fitted(line, _PANEL * len(shown)) for line in "\n".join(said).splitlines()]
+    figure.supxlabel("\n".join(lines), fontsize=9)
     return figure
 
 
@@ -69,7 +82,17 @@ def _panel(axis: Axes, table: pd.DataFrame, within: tuple[float, float]) -> None
         line = table[table["model"] == model].sort_values("k")
         look = Look(color, line="-", size=size, within=within)
         draw_means(axis, line["k"].to_numpy(float) + shift, line, look)
-        without = f" (no ratio: {line['interval'].iloc[0]})" if line["value"].isna().all() else ""
-        axis.plot([], [], "o-", color=color, label=f"{model}{without}")
+        axis.plot([], [], "o-", color=color, label=f"{model}{_without(line)}")
     number_axis(axis, table["k"])
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=9)
+
+
+def _without(line: pd.DataFrame) -> str:
+    """Why a model has no ratio, and the benefit of its clue; "" where it has one."""
+    if line["value"].notna().any():
+        return ""
+    first = line.iloc[0]
+    why, ends = first["interval"], first[["denominator", "denominator_low", "denominator_high"]]
+    if ends.notna().all():
+        benefit = f"A_GT − B = {interval_cell(*ends, decimals=2)}".replace("-", "−")
+        why += f"; {benefit.replace(' ', _NO_BREAK)}"
+    return f" (no ratio: {why})"

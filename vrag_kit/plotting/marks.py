@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.text import Annotation
+from matplotlib.textpath import TextPath
 
 from vrag_kit.plotting.style import DARK, SETTING_MARKERS, colors_of
 
@@ -20,6 +21,10 @@ MARKERS = ("o", "^", "X", "s", "D", "v", "P", "p", "h", "<", ">", "*")
 _TICK = 12  # letters of a line below a tick
 _LETTER = 0.088  # inches of a letter of a title
 _LABEL = 1.9  # inches of a label in a legend
+_LEGEND = 9  # pt of a legend below a panel,
+_AROUND = 0.6  # inches beside each of its labels,
+_LINE = 0.2  # and of each of its lines,
+_USUAL = 3  # of which a panel has room for so many
 _STEP = 0.14  # between models that stand beside one another, in places of an axis
 _HIGHEST = 103.0  # a little above 100 %
 _BOUNDS = ["value", "ci_low", "ci_high", "if_all_wrong", "if_all_right"]
@@ -121,6 +126,43 @@ def apart(count: int, step: float) -> np.ndarray:
 def legend_columns(width: float, most: int) -> int:
     """How many columns of a legend fit into a figure `width` inches wide."""
     return max(1, min(most, int(width / _LABEL)))
+
+
+def legends_below(
+    axes: Sequence[Axes], inches: float, *, most: int = 3, down: float = -0.16
+) -> None:
+    """The legend of each axis below it, no wider than `inches`, whatever its labels say:
+    in at most `most` columns, and a label longer than a line in several. The figure grows
+    by what the tallest has more than usual.
+
+    A layout gives a panel what its legend leaves, so one that is too large leaves nothing.
+    """
+    tallest = max(_legend(axis, inches, most, down) for axis in axes)
+    figure, grid = axes[0].get_figure(root=True), axes[0].get_gridspec()
+    rows = grid.nrows if grid else 1
+    if figure and tallest > _USUAL:
+        figure.set_figheight(figure.get_figheight() + rows * _LINE * (tallest - _USUAL))
+
+
+def _legend(axis: Axes, inches: float, most: int, down: float) -> int:
+    """A legend below an axis; returns its lines."""
+    handles, labels = axis.get_legend_handles_labels()
+    shares = [0.9 * (inches - _AROUND) / _width(label) for label in labels]
+    labels = [
+        label if share > 1 else textwrap.fill(label, int(share * len(label)))
+        for label, share in zip(labels, shares, strict=True)
+    ]
+    widest = max(_width(line) for label in labels for line in label.splitlines())
+    columns = max(1, min(most, int(inches / (widest + _AROUND))))
+    legend = axis.legend(handles, labels, loc="upper center", ncols=columns, fontsize=_LEGEND)
+    legend.set_bbox_to_anchor((0.5, down), axis.transAxes)
+    lines: int = sum(label.count("\n") + 1 for label in labels)
+    return -(-lines // columns)
+
+
+def _width(label: str) -> float:
+    """Of a label of a legend, in inches."""
+    return float(TextPath((0, 0), label, size=_LEGEND).get_extents().width) / 72
 
 
 def point_size(models: int) -> float:

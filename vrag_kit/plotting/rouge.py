@@ -15,7 +15,14 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.settings_table import setting_name
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import MARKERS, legend_columns, note, percent_limits, some_failed
+from vrag_kit.plotting.marks import (
+    MARKERS,
+    legend_columns,
+    legends_below,
+    note,
+    percent_limits,
+    some_failed,
+)
 from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
 _MANY = 40
@@ -43,6 +50,7 @@ def rouge_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
         axis.set(title=panel_title(f"{title}: {arms} arms", table))
         axis.set(xlabel="Accuracy (%)", ylabel="ROUGE-1 recall (%)")
         axis.tick_params(labelleft=True)
+    legends_below(axes[0], 5.8, most=4, down=-0.12)
     low, high = percent_limits(tables)
     for axis in axes[0]:
         axis.set(xlim=(min(-3.0, low), high), ylim=(min(-3.0, low), high))
@@ -67,7 +75,7 @@ def _markers(tables: Sequence[pd.DataFrame]) -> dict[str, str]:
 
 
 def _panel(axis: Axes, table: pd.DataFrame, markers: Mapping[str, str]) -> None:
-    """The points of one source, with a legend of its models below."""
+    """The points of one source."""
     colors = colors_of(table["model"])
     arm = ["model", "setting", "k"]
     of_x, of_y = table["metric"] == "accuracy", table["metric"] == "rouge"
@@ -87,12 +95,5 @@ def _panel(axis: Axes, table: pd.DataFrame, markers: Mapping[str, str]) -> None:
                 (points,) = axis.plot(x[some], y[some], marker, markersize=8, alpha=0.9)
                 points.set(markerfacecolor=face, markeredgecolor=edge)
                 points.set_markeredgewidth(0.5 if edge == "white" else 1.4)
-    handles = [axis.plot([], [], "o", color=color)[0] for color in colors.values()]
-    axis.legend(
-        handles,
-        colors,
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.12),
-        ncols=min(4, len(colors)),
-        fontsize=9,
-    )
+    for model, color in colors.items():
+        axis.plot([], [], "o", color=color, label=model)

@@ -18,6 +18,7 @@ from vrag_kit.plotting.marks import (
     apart,
     draw_levels,
     draw_means,
+    legends_below,
     note,
     number_axis,
     percent_limits,
@@ -64,6 +65,7 @@ def variants_figure(
     shown = [
         table[table["variant"].isin([*variants, *(levels or {})])] for table in tables.values()
     ]
+    legends_below(axes[beside :: 1 + beside], 5.2)
     axes[0].set(ylabel="Accuracy (%)", ylim=percent_limits(shown))
     for axis in axes:
         axis.tick_params(labelleft=True)
@@ -77,7 +79,7 @@ def variants_figure(
 
 
 def _lines(axis: Axes, table: pd.DataFrame, variants: list[str]) -> None:
-    """Every model's variants, and a legend of the models below."""
+    """Every model's variants."""
     colors = colors_of(table["model"])
     known = table[table["variant"].isin(variants)]
     step = 0.015 * max(1, known["at"].max() - known["at"].min())
@@ -90,4 +92,3 @@ def _lines(axis: Axes, table: pd.DataFrame, variants: list[str]) -> None:
             draw_means(axis, line["at"].to_numpy(float) + next(shifts), line, look)
         axis.plot([], [], color=color, linewidth=4, label=model)
     number_axis(axis, known["at"])
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=9)
