@@ -309,6 +309,45 @@ def test_data_that_are_not_drawn_are_refused_at_once_and_once_as_the_run_does(
             refuse(path)
 
 
+def test_data_a_judge_and_a_model_that_are_wrong_are_named_in_one_round(parameters) -> None:
+    path = parameters(judge="ruel", models=["field-guide-vlm-man"])
+    given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    path.write_text(yaml.safe_dump({**given, "data": "field-guide-smal"}), encoding="utf-8")
+    with pytest.raises(VragError) as refused:
+        check_parameters(path)
+    lines = str(refused.value).splitlines()
+    assert len(lines) == 3
+    for wrong, meant in (
+        ("'field-guide-smal'", "'field-guide-small'"),
+        ("'ruel'", "'rule'"),
+        ("'field-guide-vlm-man'", "'field-guide-vlm-many'"),
+    ):
+        assert any(wrong in line and meant in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("gpt-4o", "gpt-4o@openai"),
+        ("claude-3-5-sonnet-20241022", "claude-3-5-sonnet-20241022@anthropic"),
+        ("gemini-1.5-pro", "gemini-1.5-pro@gemini"),
+        ("o3", "o3@openai"),
+    ],
+)
+def test_a_providers_model_without_its_endpoint_is_asked_about_and_no_hub_is_asked(
+    typed: str, meant: str, parameters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: NOTHING)
+    asked = f"model '{typed}': .*Did you mean '{meant}'\\?"
+    for given in ({"models": [typed]}, {"models": [{"model": typed, "max_cost": 5}]}):
+        _, missing = check_parameters(parameters(**given))
+        assert re.search(asked, missing[0])
+    _, missing = check_parameters(parameters(judge=typed))
+    assert re.search(asked, missing[0])
+    with pytest.raises(VragError, match=asked):
+        load_generator(typed)
+
+
 def test_a_mistyped_rule_is_asked_about_and_no_hub_is_asked(
     parameters, monkeypatch: pytest.MonkeyPatch
 ) -> None:

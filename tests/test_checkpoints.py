@@ -91,7 +91,7 @@ def test_a_mistyped_folder_that_might_be_on_the_hub_is_asked_about_first(
         find_checkpoint("checkpoints/mnie")
     with pytest.raises(VragError, match=r"beside it are mine\. Did you mean '\./checkpoints/mine'"):
         find_checkpoint("./checkpoints/mnie")
-    with pytest.raises(VragError, match=r"hub\. Name or service"):
+    with pytest.raises(VragError, match=r"hub\. Name or service not known\. Check the name"):
         find_checkpoint("checkpoints/something-else")
 
 

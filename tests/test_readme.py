@@ -18,15 +18,24 @@ def blocks() -> list[str]:
     return [code for code in shown if "localhost" not in code]
 
 
-def test_the_readmes_python_runs_from_top_to_bottom(
-    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_readmes_python_runs_from_top_to_bottom_and_prints_its_numbers(
+    guide_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     # on the small guide, with folders of its own: nothing else is changed
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")  # a terminal's, in which pandas leaves columns out
     known: dict[str, object] = {}
     for code in blocks():
         small = code.replace('open_benchmark("field-guide")', 'open_benchmark("field-guide-small")')
-        exec(small.replace('"runs/', f'"{tmp_path}/'), known)
+        with pd.option_context("display.max_columns", 0):
+            exec(small.replace('"runs/', f'"{tmp_path}/'), known)
+    printed = capsys.readouterr().out.splitlines()
+    heads = [line.split() for line in printed if "ci_low" in line]
+    assert len(heads) == 2
+    assert all({"k", "value", "ci_low", "ci_high", "n"} <= set(head) for head in heads)
     judged = known["judged"]
     assert isinstance(judged, pd.DataFrame)
     assert set(judged["setting"]) == {"zero_shot", "gt_clue", "top_k"}

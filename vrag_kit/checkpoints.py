@@ -118,10 +118,11 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
         )
     except (OSError, ValueError) as error:
         version = f" at revision {revision!r}" if revision else ""
+        reason = str(error).strip().splitlines()[0].rstrip(".")
         raise VragError(
             f"checkpoint {spec!r}{version} is no folder here and cannot be fetched from the Hugging"
-            f" Face hub.{_meant(spec)} {str(error).strip().splitlines()[0]} Check the name, the"
-            " network, and for gated models `hf auth login`; or give a local folder."
+            f" Face hub.{_meant(spec)} {reason}. Check the name, the network, and for gated models"
+            " `hf auth login`; or give a local folder."
         ) from error
 
 

@@ -1,5 +1,5 @@
-"""Tables that a notebook shows whole: no text is cut, no column left out, and none of it is
-taken for HTML.
+"""What each notebook begins with, behind its parameters: tables are shown whole, no text
+cut, no column left out, and none of it taken for HTML; and a number is no list.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from vrag_kit.options import check_list
+
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
     from pandas.io.formats.style import Styler
 
 MOST_ROWS = 500
 """Of a longer table the first and last rows are shown, and how many it has."""
+NUMBERS = ("company_ks", "company_numbers", "cutoffs", "example_numbers", "ks")
+"""Parameters of notebooks that are lists of numbers."""
 _CELL = re.compile("<td>")
 
 
@@ -25,13 +29,16 @@ def whole_tables() -> None:
     """From here on this notebook shows its tables whole (`as_html`, `as_text`).
 
     It tells this kernel how to display frames and series; pandas' own options stay as
-    they are, and outside of a notebook nothing happens.
+    they are, and outside of a notebook nothing happens. Raises `VragError` where one of
+    the notebook's `NUMBERS` is a single one.
     """
     from IPython.core.getipython import get_ipython
 
     shell = get_ipython()
     if shell is None or shell.display_formatter is None:
         return
+    for name in NUMBERS:
+        check_list(shell.user_ns.get(name, []), name)
     forms = shell.display_formatter.formatters
     forms["text/html"].for_type(pd.DataFrame, as_html)
     for kind in (pd.DataFrame, pd.Series):

@@ -12,6 +12,7 @@ from vrag_kit.generation.local.checkpoint import LOADING, SAMPLING
 from vrag_kit.generation.local.model import load_local
 from vrag_kit.generation.own_answerer import AnswererClass, own_answerer
 from vrag_kit.generation.remote.endpoint import ENDPOINT_OPTIONS, load_endpoint
+from vrag_kit.generation.remote.endpoints import usual_endpoint
 from vrag_kit.generation.remote.secrets import without_password
 from vrag_kit.generation.stand_in import StandIn
 from vrag_kit.options import Entry, read_entry
@@ -137,10 +138,16 @@ def read_model(
 ) -> tuple[str, Options]:
     """(model, options) of an entry that names no class; nothing is opened.
 
-    Raises `VragError` for an unknown option, and for a value of the wrong kind.
+    Raises `VragError` for an unknown option, for a value of the wrong kind, and for a
+    provider's model without its endpoint.
     """
     named = entry.get("model") if isinstance(entry, Mapping) else None
     spec = without_password(named if isinstance(named, str) else read_entry(entry, (), "model")[0])
+    if (endpoint := usual_endpoint(spec)) and not project_path(spec).exists() and "@" not in spec:
+        raise VragError(
+            f"model {spec!r}: there is no such folder, and the hub's names are <owner>/<name>. Did"
+            f" you mean {f'{spec}@{endpoint}'!r}?"
+        )
     allowed = ENDPOINT_OPTIONS if _is_remote(spec) else LOCAL_OPTIONS
     _, options = read_entry(entry, allowed, "model")
     given = {

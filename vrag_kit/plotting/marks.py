@@ -152,12 +152,11 @@ def _legend(axis: Axes, inches: float, most: int, down: float) -> int:
         label if share > 1 else textwrap.fill(label, int(share * len(label)))
         for label, share in zip(labels, shares, strict=True)
     ]
-    widest = max(_width(line) for label in labels for line in label.splitlines())
-    columns = max(1, min(most, int(inches / (widest + _AROUND))))
+    lines = "\n".join(labels).splitlines()
+    columns = max(1, min(most, int(inches / (max(map(_width, lines)) + _AROUND))))
     legend = axis.legend(handles, labels, loc="upper center", ncols=columns, fontsize=_LEGEND)
     legend.set_bbox_to_anchor((0.5, down), axis.transAxes)
-    lines: int = sum(label.count("\n") + 1 for label in labels)
-    return -(-lines // columns)
+    return -(-len(lines) // columns)
 
 
 def _width(label: str) -> float:

@@ -25,7 +25,7 @@ from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.at_hand import not_here, of_open_clip, pictures_problem, retriever_problem
 from vrag_kit.runner.foresight import Asked, Foresight, foresee
 from vrag_kit.runner.parameters import RARELY, RUN_WITH, WITHIN, declared
-from vrag_kit.runner.plan import Plan, narrowed, read_plan
+from vrag_kit.runner.plan import Plan, narrowed, read_plan, wrong_names
 from vrag_kit.runner.totals import total_line
 from vrag_kit.runner.values import (
     SEARCHING,
@@ -33,6 +33,7 @@ from vrag_kit.runner.values import (
     judge_refusals,
     model_refusal,
     models_in,
+    refusals,
     retriever_refusal,
     together,
 )
@@ -98,7 +99,9 @@ def check_parameters(parameter_file: Path, only: Sequence[str] = ()) -> tuple[li
 
     Raises `VragError` for a file that no notebook could run with.
     """
-    (plan,) = narrowed([read_plan(parameter_file)], only)
+    (plan,) = narrowed([read_plan(parameter_file, data=False)], only)
+    if faults := wrong_names(plan):
+        raise VragError("\n".join([*faults, *refusals(plan)]))
     report = _Report([f"{parameter_file}: every name is declared by a notebook"])
     values = together(plan)
     how = {**RARELY, **values.get(RUN_WITH, {})}

@@ -104,6 +104,17 @@ def find_endpoints(spec: str, options: Options) -> tuple[Endpoint, ...]:
     return tuple(_find(f"{several[1]}@{place}", options) for place in places)
 
 
+def usual_endpoint(model: str) -> str | None:
+    """The endpoint that has models of such a name, as "openai" has "gpt-…"; None where it is
+    no provider's.
+    """
+    family = model.partition("-")[0]
+    for endpoint, about in ENDPOINTS.items():
+        if any(name.partition("-")[0] == family for name in about.get("models", {})):
+            return str(endpoint)
+    return None
+
+
 def _find(spec: str, options: Options) -> Endpoint:
     check_secrets(spec, options)
     about = _facts(spec, options)
