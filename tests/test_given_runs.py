@@ -107,6 +107,8 @@ def test_a_forecast_reads_the_run_itself(file: Path, tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", r"x\.run: empty; expected lines 'query_id Q0 doc_id rank score tag'"),
+        (TEXT.replace("0.4", "inf"), r"x\.run line 3: score 'inf'"),
+        (TEXT.replace(" 3 ", " 2.5 "), r"x\.run line 3: rank '2\.5'"),
         ("q1 Q0 a 1 0.9\n", r"x\.run line 1: 5 fields, expected 6"),
         (f"{TEXT}q1 Q0 a 4 0.1 t\n", "line 7: document 'a' of query 'q1' was already ranked"),
         (

@@ -46,6 +46,12 @@ def test_equal_scores_are_ordered_by_doc_id_descending() -> None:
         ("q Q0 d 1 0.5\n", "line 1: 5 fields, expected 6"),
         ("q Q0 d 1 0.5 t\nq Q0 e 2 high t\n", "line 2: score 'high'"),
         ("q Q0 d 1 nan t\n", "line 1: score 'nan'"),
+        ("q Q0 d 1 0.5 t\nq Q0 e 2 inf t\n", "line 2: score 'inf'; expected a number"),
+        ("q Q0 d 1 -inf t\n", "line 1: score '-inf'"),
+        ("q Q0 d 1 1e39 t\n", "line 1: score '1e39'; expected a number that 32 bits hold"),
+        ("q Q0 d 1 0.5 t\nq Q0 e 1.5 0.4 t\n", "line 2: rank '1.5'; expected a whole number"),
+        ("", "x.run: empty; expected lines 'query_id Q0 doc_id rank score tag'"),
+        (" \n\n", "x.run: empty"),
         ("q Q0 d 1 0.5 t\nq Q0 d 2 0.4 t\n", "line 2: document 'd'.*already ranked in line 1"),
     ],
 )
@@ -158,11 +164,15 @@ def test_a_command_that_fails_says_so_in_one_line_and_exits_with_2(tmp_path: Pat
     assert "Traceback" not in done.stderr
 
 
-def test_a_run_that_found_nothing_is_an_empty_file_and_reads_back(tmp_path: Path) -> None:
-    write_run(make_run([]), tmp_path / "none.run", "none")
-    run = read_run(tmp_path / "none.run")
-    assert len(run) == 0
-    assert list(run.columns) == ["query_id", "doc_id", "rank", "score"]
+@pytest.mark.parametrize("text", ["", "\n", "q Q0 a 1 inf t\n", "q Q0 a 0.5 1 t\n"])
+def test_the_metrics_command_measures_no_run_of_a_job_that_died(tmp_path: Path, text: str) -> None:
+    (tmp_path / "labels.txt").write_text("q 0 a 1\n", encoding="utf-8")
+    (tmp_path / "x.run").write_text(text, encoding="utf-8")
+    files = [str(tmp_path / "labels.txt"), str(tmp_path / "x.run")]
+    told = CliRunner().invoke(app, ["metrics", *files])
+    assert told.exit_code
+    assert told.stdout == ""
+    assert "x.run" in str(told.exception)
     (tmp_path / "labels.txt").write_text("\n", encoding="utf-8")
     with pytest.raises(VragError, match=r"labels\.txt: empty; expected lines 'query_id 0"):
         read_qrels(tmp_path / "labels.txt")

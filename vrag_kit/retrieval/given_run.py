@@ -30,9 +30,7 @@ class RunFile:
     """In tables and file names: the entry's `name`, else the file's without its ending."""
 
     def rows(self) -> list[RunRow]:
-        """What it ranks; raises `VragError` for a file that is missing or empty, and as
-        `read_run` does.
-        """
+        """What it ranks; raises `VragError` for a file that is missing, and as `read_run` does."""
         if not self.path.is_file():
             there = [file.name for file in self.path.parent.glob("*") if file.is_file()]
             near = get_close_matches(self.path.name, there, 1)
@@ -41,12 +39,7 @@ class RunFile:
                 f"retriever {shown(self.path)!r}: there is no such file; expected a TREC run with"
                 f" lines 'query_id Q0 doc_id rank score tag'.{hint}"
             )
-        rows = run_rows(self.path)
-        if not rows:
-            raise VragError(
-                f"{shown(self.path)}: empty; expected lines 'query_id Q0 doc_id rank score tag'."
-            )
-        return rows
+        return run_rows(self.path)
 
 
 def run_file(entry: object) -> RunFile | None:

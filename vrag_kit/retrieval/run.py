@@ -125,12 +125,12 @@ class RunRow(NamedTuple):
 
 def read_run(path: Path | str) -> pd.DataFrame:
     """Read a TREC run file, plain or gzipped (".gz"); ranks are made anew from the
-    scores, and equal ones are those that trec_eval, in float32, cannot tell apart. An
-    empty file is a run that found nothing.
+    scores, and equal ones are those that trec_eval, in float32, cannot tell apart.
 
     Where ranks contradict the scores a note says how often, and from which line on; a
     file in which all do is refused: its scores are distances, and would be read
-    backwards. Raises `VragError` for that, and naming the line that is not a result.
+    backwards. Raises `VragError` for that, for an empty file, which a job leaves that
+    died, and naming the line that is not a result.
     """
     return make_run((row.query_id, row.doc_id, row.score) for row in run_rows(path))
 
@@ -141,18 +141,22 @@ def run_rows(path: Path | str) -> list[RunRow]:
     seen: dict[tuple[str, str], int] = {}
     for number, fields in _fields(Path(path), 6, "query_id Q0 doc_id rank score tag"):
         query_id, doc_id = fields[0], fields[2]
-        score = _number(fields[4])
-        if score != score:
-            raise VragError(f"{path} line {number}: score {fields[4]!r} is not a number.")
+        rank = _number(fields[3])
+        if not (math.isnan(rank) or rank.is_integer()):
+            raise VragError(f"{path} line {number}: rank {fields[3]!r}; expected a whole number.")
+        with np.errstate(over="ignore"):
+            score = float(np.float32(_number(fields[4])))
+        if not math.isfinite(score):
+            raise VragError(
+                f"{path} line {number}: score {fields[4]!r}; expected a number that 32 bits hold."
+            )
         first = seen.setdefault((query_id, doc_id), number)
         if first != number:
             raise VragError(
                 f"{path} line {number}: document {doc_id!r} of query {query_id!r} was already"
                 f" ranked in line {first}; expected each once."
             )
-        with np.errstate(over="ignore"):
-            single = float(np.float32(score))
-        rows.append(RunRow(number, query_id, doc_id, single, _number(fields[3])))
+        rows.append(RunRow(number, query_id, doc_id, score, rank))
     _check_ranks(path, rows)
     return rows
 
@@ -203,10 +207,7 @@ def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
     """
     qrels: dict[str, dict[str, int]] = {}
     expected = "query_id 0 doc_id label"
-    rows = _fields(Path(path), 4, expected)
-    if not rows:
-        raise VragError(f"{path}: empty; expected lines '{expected}'.")
-    for number, (query_id, _, doc_id, label) in rows:
+    for number, (query_id, _, doc_id, label) in _fields(Path(path), 4, expected):
         if not re.fullmatch(r"-?\d+", label):
             raise VragError(f"{path} line {number}: label {label!r} is not a whole number.")
         if qrels.setdefault(query_id, {}).setdefault(doc_id, int(label)) != int(label):
@@ -228,6 +229,8 @@ def _fields(path: Path, count: int, expected: str) -> list[tuple[int, list[str]]
             f" '{expected}'."
         ) from error
     rows = [(number, line.split()) for number, line in enumerate(lines, start=1) if line.strip()]
+    if not rows:
+        raise VragError(f"{path}: empty; expected lines '{expected}'.")
     for number, fields in rows:
         if len(fields) != count:
             raise VragError(
