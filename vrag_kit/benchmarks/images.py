@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import sys
+import warnings
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +22,12 @@ from vrag_kit.types import LazyImage
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 """Endings, in any case, of the files in a folder that are its pictures."""
+
+MOST_PIXELS = 100_000_000
+"""Of a picture: far above any data set's here, while a file of 20 KB may hold one that fills
+the memory.
+"""
+warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # `opened` says it, and where
 
 
 def list_images(folder: Path) -> list[Path]:
@@ -87,17 +95,41 @@ class ImageFile:
         return decode(self.data(), self.where)
 
 
-def decode(data: bytes, where: str) -> Image.Image:
-    """Decode `data` to 8-bit RGB with EXIF orientation applied; raises `VragError`
-    naming `where` when it is damaged.
+def opened(file: bytes | Path, where: str) -> Image.Image:
+    """A picture of which only the head is read; every one is opened here. Raises
+    `VragError`, which begins with `where`, for one of more than `MOST_PIXELS`, and
+    `OSError` for what is no picture.
     """
     try:
-        with Image.open(io.BytesIO(data)) as image:
+        picture = Image.open(io.BytesIO(file) if isinstance(file, bytes) else file)
+        pixels = picture.width * picture.height
+    except Image.DecompressionBombError as error:  # Pillow's own limit, above ours
+        pixels = int(re.findall(r"\d+", str(error))[0])
+    except OSError:
+        raise
+    except Exception as error:  # of a head that is damaged, decoders raise what they like
+        raise OSError(str(error)) from error
+    if pixels > MOST_PIXELS:
+        raise VragError(
+            f"{where}: a picture of {pixels:,} pixels; expected at most {MOST_PIXELS:,}. Make it"
+            " smaller, or leave it out."
+        )
+    return picture
+
+
+def decode(data: bytes, where: str) -> Image.Image:
+    """Decode `data` to 8-bit RGB with EXIF orientation applied; raises `VragError`
+    naming `where` when it is damaged or too large.
+    """
+    try:
+        with opened(data, where) as image:
             upright = ImageOps.exif_transpose(image)
             if upright.mode.startswith("I"):  # 16 bits a pixel, which Pillow would clip to white
                 shades = np.asarray(upright).astype(np.uint32) >> 8
                 upright = Image.fromarray(shades.clip(0, 255).astype(np.uint8))
             return upright.convert("RGB")
+    except VragError:
+        raise
     # each decoder raises what it likes for damaged bytes (AVIF RuntimeError, DDS
     # NotImplementedError), and one file must not end the work on all
     except Exception as error:
@@ -112,12 +144,13 @@ def decode(data: bytes, where: str) -> Image.Image:
 
 def find_strangers(files: Iterable[Path], *, workers: int = 4) -> list[Path]:
     """The files that do not even begin as a picture does, in order; only heads are read,
-    so that a picture which is damaged further on is not among them.
+    so that a picture which is damaged further on is not among them. Raises `VragError` for
+    one that is too large.
     """
 
     def begins(file: Path) -> bool:
         try:
-            with Image.open(file):
+            with opened(file, str(file)):
                 return True
         except (UnidentifiedImageError, OSError):
             return False
@@ -132,7 +165,7 @@ def stored_size(image: LazyImage, data: bytes) -> tuple[int, int]:
     `VragError` that names a damaged one.
     """
     try:
-        with Image.open(io.BytesIO(data)) as picture:
+        with opened(data, image.where) as picture:
             return picture.size
     except (UnidentifiedImageError, OSError):
         return image.open().size

@@ -5,7 +5,6 @@ pixels; what is in neither is written to files of its own. Found once, then read
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 from PIL import Image
 
 from vrag_kit.benchmarks.crops import originals
-from vrag_kit.benchmarks.images import decode, list_images, pixel_hash
+from vrag_kit.benchmarks.images import decode, list_images, opened, pixel_hash
 from vrag_kit.benchmarks.mrag_bench_rows import MragRow, parse_row, read_rows
 from vrag_kit.errors import VragError
 from vrag_kit.files import one_at_a_time, write_file
@@ -215,7 +214,7 @@ class _Pictures:
         pixels = pixel_hash(picture)
         if pixels in self._shown:
             return self._shown[pixels]
-        with Image.open(io.BytesIO(data)) as header:
+        with opened(data, where) as header:
             kind = (header.format or "png").lower().replace("jpeg", "jpg").replace("mpo", "jpg")
         name = f"row-{digest[:16]}.{kind}"
         self.loose[name] = picture.size
@@ -226,7 +225,7 @@ class _Pictures:
 
 def _size(data: bytes) -> tuple[int, int] | None:
     try:
-        with Image.open(io.BytesIO(data)) as header:
+        with opened(data, "") as header:
             return header.size
     except Exception:  # decoders raise what they like (see `decode`); `vrag check` names the file
         return None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 
-from vrag_kit.benchmarks.images import decode
+from vrag_kit.benchmarks.images import decode, opened
 from vrag_kit.errors import VragError
 
 SMALLEST_SIDE = 32
@@ -63,15 +62,18 @@ def _examine(path: Path) -> Findings:
     try:
         decode(data, str(path))
     except VragError as error:
-        return [("damaged", _damage(data, error.__cause__))]
-    with Image.open(io.BytesIO(data)) as header:
+        return [("damaged", _damage(data, error).removeprefix(f"{path}: "))]
+    with opened(data, str(path)) as header:
         oddities = _oddities(header, path.suffix.lower())
     return [("odd", "; ".join(oddities))] if oddities else []
 
 
-def _damage(data: bytes, cause: BaseException | None) -> str:
+def _damage(data: bytes, error: VragError) -> str:
+    cause = error.__cause__
     if not data:
         return "empty file"
+    if cause is None:  # too large
+        return str(error)
     if isinstance(cause, UnidentifiedImageError):
         return f"no picture of a known format; its {len(data):,} bytes begin with {data[:12]!r}"
     return f"{cause}; the file has {len(data):,} bytes"

@@ -8,7 +8,8 @@ from torchvision.io import ImageReadMode, decode_image
 from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import functional as pixels_of
 
-from vrag_kit.benchmarks.images import decode
+from vrag_kit.benchmarks.images import decode, opened
+from vrag_kit.errors import VragError
 
 FAST = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 """How JPEG and PNG files begin, which torchvision decodes faster than Pillow."""
@@ -22,14 +23,15 @@ def decode_rgb(data: bytes, where: str) -> torch.Tensor:
     """
     if data.startswith(FAST):
         try:
+            opened(data, where)
             encoded = torch.frombuffer(bytearray(data), dtype=torch.uint8)
             image: torch.Tensor = decode_image(
                 encoded, ImageReadMode.RGB, apply_exif_orientation=True
             )
             if image.dtype == torch.uint8:  # not so for 16-bit files
                 return image
-        except RuntimeError:
-            pass  # truncated files and rare colour spaces: Pillow reads them or says what is wrong
+        except (RuntimeError, OSError, VragError):
+            pass  # truncated, rare or too large ones: `decode` reads them or says what is wrong
     return torch.from_numpy(np.array(decode(data, where))).permute(2, 0, 1)
 
 

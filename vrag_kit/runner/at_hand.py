@@ -58,7 +58,11 @@ def pictures_problem(pictures: object) -> str:
     root = project_path(str(pictures["images"])) if _names_images(pictures) else None
     folders = sorted(root.iterdir()) if root is not None and root.is_dir() else []
     files = list(chain.from_iterable(list_images(each) for each in folders if each.is_dir()))
-    if odd := find_strangers(files):
+    try:
+        odd = find_strangers(files)
+    except VragError as error:
+        return str(error)
+    if odd:
         return (
             f"{odd[0]}: no picture, though it is called like one; so are {len(odd):,} of the"
             f" {len(files):,} files ({', '.join(SUFFIXES)}) in {root}. Put the pictures in their"

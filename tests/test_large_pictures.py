@@ -1,0 +1,134 @@
+"""A picture of more pixels than any data set has is refused before it is decoded, by its file
+and size: a file of 20 KB may hold one that fills the memory.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import struct
+import subprocess
+import sys
+import tarfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from vrag_kit.benchmarks.images import ImageFile, find_damaged, find_strangers, stored_size
+from vrag_kit.errors import VragError
+from vrag_kit.fetching import check_visual_rag, fetch_images
+from vrag_kit.generation.remote.data_url import data_url
+from vrag_kit.retrieval.pictures import decode_rgb
+from vrag_kit.runner.at_hand import pictures_problem
+
+pytestmark = pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+"""pytest has filters of its own; what a user sees is looked at below."""
+SIZES = {"10001x10000": "100,010,000", "13000x13000": "169,000,000", "30000x30000": "900,000,000"}
+"""The first two are below what Pillow refuses by itself, and decode to 300 MB and 500 MB."""
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    """A part of a PNG file."""
+    whole = kind + data
+    return struct.pack(">I", len(data)) + whole + struct.pack(">I", zlib.crc32(whole))
+
+
+def black(width: int, height: int) -> bytes:
+    """A PNG file of one bit a pixel, some KB; nothing of it is held unpacked."""
+    packer, row = zlib.compressobj(9), bytes(1 + (width + 7) // 8)
+    packed = b"".join([*(packer.compress(row) for _ in range(height)), packer.flush()])
+    head = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    parts = [chunk(b"IHDR", head), chunk(b"IDAT", packed), chunk(b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file in a folder of a species."""
+    width, height = map(int, request.param.split("x"))
+    file = tmp_path_factory.mktemp("images") / "moth" / f"{request.param}.png"
+    file.parent.mkdir()
+    file.write_bytes(black(width, height))
+    assert file.stat().st_size < 200_000
+    return file
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda image: image.open(),
+        lambda image: data_url(image),
+        lambda image: data_url(image, 512),
+        lambda image: decode_rgb(image.data(), image.where),
+        lambda image: stored_size(image, image.data()),
+        lambda image: find_strangers([image.path]),
+    ],
+    ids=["open", "send", "send smaller", "embed", "measure", "look at heads"],
+)
+def test_it_is_refused_by_file_and_size_wherever_pictures_are_read(
+    large: Path, read: Callable[[ImageFile], object]
+) -> None:
+    with pytest.raises(VragError, match=r"\.png: a picture of [\d,]+ pixels; expected at") as error:
+        read(ImageFile(large))
+    assert str(error.value).startswith(str(large))
+    assert SIZES[large.stem] in str(error.value)
+
+
+def test_checks_and_fetching_name_it(large: Path, tmp_path: Path) -> None:
+    words = f"a picture of {SIZES[large.stem]} pixels"
+    name, root = f"moth/{large.name}", large.parents[1]
+    assert words in find_damaged([ImageFile(large)])[0]
+    assert words in pictures_problem({"images": str(root)})
+    row = {"question": "Q?", "answer": ["a"], "sn": "Moth a", "images": {name: 1}}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    found = check_visual_rag(tmp_path / "rows.jsonl", root)
+    assert found[["kind", "image"]].to_numpy().tolist() == [["damaged", name]]
+    assert found["found"][0].startswith(words)
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+        archive.add(large, f"train/{name}")
+    fetched = fetch_images([name], tmp_path / "a.tar.gz", tmp_path / "out")
+    assert words in fetched.damaged[name]
+
+
+def test_it_is_not_decoded_and_pillows_own_warning_does_not_show(large: Path) -> None:
+    code = f"""
+import resource
+from vrag_kit.benchmarks.images import ImageFile, VragError
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    ImageFile({str(large)!r}).open()
+except VragError as error:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    told = subprocess.run(
+        [sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert int(told.stdout) < 20_000  # KB
+    assert "DecompressionBomb" not in told.stderr
+
+
+def test_a_head_that_unpacks_to_more_than_pillow_takes_is_no_picture(tmp_path: Path) -> None:
+    data = black(8, 8)
+    profile = chunk(b"iCCP", b"x\0\0" + zlib.compress(bytes(100_000_000), 9))
+    (tmp_path / "a.png").write_bytes(data[:33] + profile + data[33:])
+    for read in (data_url, ImageFile.open, lambda image: data_url(image, 512)):
+        with pytest.raises(VragError, match=r"a\.png: not a readable picture"):
+            read(ImageFile(tmp_path / "a.png"))
+
+
+def test_pictures_are_opened_in_one_place() -> None:
+    """But for those that the kit drew, and a program that stands alone."""
+    apart = {"benchmarks/images.py", "papers/crag_mm/official_search.py"}
+    found = set()
+    for file in sorted((ROOT / "vrag_kit").rglob("*.py")):
+        place = file.relative_to(ROOT / "vrag_kit")
+        calls = [
+            each for each in ast.walk(ast.parse(file.read_text())) if isinstance(each, ast.Call)
+        ]
+        opens = any(ast.unparse(each.func) == "Image.open" for each in calls)
+        if opens and place.parts[0] != "fieldguide":
+            found.add(place.as_posix())
+    assert found == apart
