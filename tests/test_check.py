@@ -530,9 +530,10 @@ def test_a_class_without_ticks_is_named_before_the_benchmark_is_built_without_it
 
 def test_own_classes_without_a_file_of_questions_are_told_where_it_belongs(things: Path) -> None:
     (told,) = check_parameters(things / "p.yaml")[1]
-    said = f"{things}/building/questions.csv: there was no such file, and none of 2 that were"
-    assert said in told
-    assert "Write your own there, as CSV with the columns species, question, feature" in told
+    assert f"{things}/building/questions.csv: " in told
+    assert "the template writer knows organisms only, not anole, moth" in told
+    assert "(columns species, question, feature, writer), or name a model as `writer`" in told
+    assert "there was no such file" not in told  # after a run there is
 
 
 def test_a_picture_of_ones_own_that_is_cut_off_is_told(things: Path) -> None:

@@ -481,11 +481,12 @@ def test_where_only_the_judge_differs_nothing_is_claimed_of_the_answers(tmp_path
 
 def test_judges_of_one_name_with_another_rubric_are_not_compared_as_one(tmp_path: Path) -> None:
     a = noisy(0).assign(judged_by="o4-mini", judge_key="1f0c")
-    b = a.assign(judge_key="77ab", score=1.0)
+    b = a.assign(judge_key="77ab")
     folders = [str(saved(tmp_path / name, table)) for name, table in (("a", a), ("b", b))]
     printed = compared(tmp_path / "out", *folders)
     words = "(o4-mini (1f0c) / o4-mini (77ab); of one name, but with another rubric, scale"
     assert f"Scored by different judges {words}" in printed
+    assert "are both the same?" not in printed
     (row,) = pd.read_csv(tmp_path / "out/compare.csv").to_dict("records")
     assert (row["judge_a"], row["judge_b"]) == ("o4-mini (1f0c)", "o4-mini (77ab)")
     assert row["verdict"] == "judged otherwise"

@@ -51,7 +51,7 @@ def test_a_model_is_asked_only_what_the_scorer_asks_and_once(
         assert told["extracted"].tolist()[:-1] == ["wrong letter", "wrong", "wrong", "crash"]
         assert told["official_extracted"].tolist()[:-1] == [0.0] * 4
         assert told.iloc[-1][["extracted", "official_extracted"]].isna().all()
-    assert "2 from the store, 0 new" in capsys.readouterr().out
+    assert "2 from the store; " in capsys.readouterr().out
     table = extracted_beside_ours(told)
     assert table.loc[("m", "wrong")].to_dict() == {"wrong letter": 1, "unreadable": 1}
     only_letters = with_extracted(FOUR, read.iloc[:1], "no-such-model", tmp_path)

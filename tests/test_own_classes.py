@@ -395,7 +395,7 @@ def test_the_readmes_model_is_asked_once_and_the_readmes_judge_reads_it(
     assert all("seen in 0 pictures" in answer for answer in answers["answer"])
     capsys.readouterr()
     assert asked(["mine:FirstOption"], guide, tmp_path).equals(answers)
-    assert f"{len(guide.queries)} from the store, 0 new" in capsys.readouterr().out
+    assert f"{len(guide.queries)} from the store; " in capsys.readouterr().out
     judged = judge_all(load_judge("mine:Contained"), guide, answers)
     for row in judged.itertuples():
         accepted = guide.queries[row.query_id].answers

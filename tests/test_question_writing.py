@@ -971,10 +971,15 @@ def test_a_file_of_which_no_question_goes_on_is_named_be_it_that_there_was_none(
     tmp_path: Path,
 ) -> None:
     path, one = tmp_path / "q.csv", folder("pocket_knife", common="")
-    unknown = [row(species=one.scientific, folder=one.name, writer="template", dropped="no parts")]
+    mind = {"species": one.scientific, "folder": one.name, "dropped": "no parts"}
     written = r"q\.csv: there was no such file, and none of 1 that were written goes on"
     with pytest.raises(VragError, match=rf"{written}, such as one about {one.scientific} \(no par"):
-        questions_file(path, lambda: pd.DataFrame(unknown), [one])
+        questions_file(path, lambda: pd.DataFrame([row(**mind, writer="m")]), [one])
+    path.unlink()
+    unknown = pd.DataFrame([row(**mind, writer="template") | {"question": ""}])
+    for _ in range(2):  # there is no file, and then one without a question
+        with pytest.raises(VragError, match=rf"q\.csv: .* organisms only, not {one.scientific}\."):
+            questions_file(path, lambda: unknown, [one])
     mine = {"species": one.scientific, "question": "Is it sharp?", "feature": "edge"}
     path.write_text(
         "species,question,feature,writer,dropped\n"

@@ -220,12 +220,10 @@ def test_where_nothing_that_was_told_can_be_found_it_is_said_and_answers_tell_wh
     mine = _called(guide, lambda query: f"s{len(query.group) % 2}", lambda _: "What color is it?")
     told = told_facts(MODELS, mine)
     assert told == {}
-    note, again = capsys.readouterr().out.splitlines()
-    assert "note: of what field-guide-vlm-few was told" in note
-    assert f"column `about` of {FEW / 'told.csv'}" in note
-    assert "one of the 2 species of" in note
-    assert "(s0, s1)" in note
-    assert again == note.replace("field-guide-vlm-few was told", "mine was told")
+    (note,) = capsys.readouterr().out.splitlines()  # one line, of whichever models
+    for token in ("note: ", "told.csv", "field-guide-vlm-few, mine", "species of", mine.name):
+        assert token in note
+    assert len(note) < 200
     table = judged({"zero_shot": [[1.0, 1.0]], "gt_clue": [[1.0, 1.0]]}, "mine")
     assert set(with_strata(table, told)["stratum"]) == {KNOWN, ALL}
 

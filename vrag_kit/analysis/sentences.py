@@ -19,7 +19,8 @@ from vrag_kit.errors import VragError
 _MARKUP = re.compile(r"[\\`*_{}\[\]|~$]|:(?=//)")
 Row = dict[Hashable, Any]
 """A row of a table: values of any type, by column."""
-_NOT_APART = "cannot be told apart"
+_NOT_APART = "no difference shown"
+_UNCORRECTED = "but not after correction"
 _NO_INTERVAL = "has no interval, so nothing can be said"
 _NO_VERDICTS = "has no verdicts to compare, so nothing can be said"
 _SAYS_ITS_IMAGES = ("zero_shot", "gt_clue", "non_clue")
@@ -52,7 +53,7 @@ def differences_in_words(
     claims: pd.DataFrame, *, than: str, by: Sequence[str] = ("model",), of: str = "accuracy"
 ) -> Prose:
     """Sentences on `in_percent(compare(…))`, one a value of `by`: which arms are higher
-    than `than`, which lower, by how much, and which cannot be told apart from it.
+    than `than`, which lower, by how much, and where no difference is shown.
 
     "Higher" and "lower" need a 95 % interval that leaves out 0; where p_holm is not
     below 0.05 they are said not to last after correction. An arm whose answers have no
@@ -69,21 +70,21 @@ def differences_in_words(
     if claims.empty:
         return Prose(f"There is nothing to compare with {as_markdown(than)}.")
     unit = "points" if claims["unit"].iloc[0] == "percent" else claims["unit"].iloc[0]
-    what = as_markdown(f"{of[:1].upper()}{of[1:]} against {than}")
-    head = f"{what}, in {unit} with 95 % intervals"
-    if len(claims) > 1:
-        head += (
-            "; what does not last after correction for all comparisons of its question (Holm)"
-            " says so"
-        )
-    lines = [f"{head}:\n"]
+    lines = []
     labels = _labels(claims, by)
     for _, part in claims.groupby(list(by), sort=False):
         rows = part.to_dict("records")
         name = ", ".join(_said(column, rows[0]) for column in by)
         clauses = [_clause(*key, rows) for key, rows in _alike(rows, labels).items()]
         lines.append(f"* **{name}**: {'; '.join(clauses)}.")
-    return Prose("\n".join(lines))
+    what = as_markdown(f"{of[:1].upper()}{of[1:]} against {than}")
+    head = f"{what}, in {unit} with 95 % intervals"
+    if any(_UNCORRECTED in line for line in lines):
+        head += (
+            f"; “{_UNCORRECTED}” marks a difference whose p is below {LEVEL} alone, but not"
+            " among all comparisons of its question (Holm)"
+        )
+    return Prose("\n".join([f"{head}:\n", *lines]))
 
 
 def _labels(claims: pd.DataFrame, by: Sequence[str]) -> list[str]:
@@ -102,7 +103,7 @@ def _verdict(row: Row) -> str:
     if row["ci_low"] <= 0 <= row["ci_high"]:
         return _NOT_APART
     word = "higher" if row["value"] > 0 else "lower"
-    return word if row["p_holm"] < LEVEL else f"{word}, but not after correction,"
+    return word if row["p_holm"] < LEVEL else f"{word}, {_UNCORRECTED},"
 
 
 def _alike(rows: Sequence[Row], labels: Sequence[str]) -> dict[tuple[str, str], list[Row]]:
@@ -131,7 +132,9 @@ def _clause(thing: str, verdict: str, rows: Sequence[Row]) -> str:
     if verdict in (_NO_INTERVAL, _NO_VERDICTS):
         return f"{name} {verdict}"
     if verdict == _NOT_APART:
-        return f"{name} {verdict} ({_signed(low)} to {_signed(high)})"
+        at = "at" if name.startswith("k = ") else "for"
+        reach = "intervals within" if len(rows) > 1 else "interval"
+        return f"{verdict} {at} {name} (95 % {reach} {_signed(low)} to {_signed(high)})"
     sizes = [f"{size:.1f}" for size in sorted(abs(row["value"]) for row in rows)]
     size = " to ".join(dict.fromkeys([sizes[0], sizes[-1]]))
     nearest, furthest = map(interval_end, sorted([abs(low), abs(high)]))

@@ -12,6 +12,7 @@ import pandas as pd
 
 from vrag_kit.benchmarks.visual_rag import query_id_of
 from vrag_kit.building.folders import SpeciesFolder, passed_over
+from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.building.writing import COLUMNS
 from vrag_kit.errors import VragError
 from vrag_kit.tables import read_rows, write_rows
@@ -78,6 +79,14 @@ def questions_file(
 
 
 def _none_goes_on(path: Path, questions: pd.DataFrame, *, made: bool) -> str:
+    template = questions["writer"].eq(TEMPLATE) & questions["question"].eq("")
+    if len(questions) and template.all():
+        names = list(dict.fromkeys(questions["species"]))
+        some = ", ".join([*names[:3], "…"] if len(names) > 3 else names)
+        return (
+            f"{path}: holds no question, as the template writer knows organisms only, not {some}."
+            f" Write the file yourself (columns {', '.join(NEEDED)}), or name a model as `writer`."
+        )
     said = f"none of its {len(questions):,} questions goes on"
     if made:
         said = f"there was no such file, and none of {len(questions):,} that were written goes on"

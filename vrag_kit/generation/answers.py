@@ -135,7 +135,7 @@ class AnswerStore:
         starts = range(0, len(images), _PICTURES_AT_ONCE)
         with ThreadPoolExecutor() as pool:
             for start in track(
-                starts, "hashing pixels", len(images), "pictures", size=_PICTURES_AT_ONCE
+                starts, "reading pictures", len(images), "pictures", size=_PICTURES_AT_ONCE
             ):
                 part = images[start : start + _PICTURES_AT_ONCE]
                 looks = list(pool.map(_look, part))

@@ -74,13 +74,13 @@ def ask_prompts(
         answers |= store.read(list(todo))
     with uncollected():
         answers = {answer_id: _read(answer, this) for answer_id, answer in answers.items()}
-    _report(
-        this,
-        f"{this} of {generator.name}: {len(asked) - len(todo):,} from the store, {new:,} new,"
-        f" {len(todo) - new:,} by another process",
-        list(answers.values()),
-        time.monotonic() - began,
-    )
+    came = {
+        "from the store": len(asked) - len(todo),
+        "new": new,
+        "by another process": len(todo) - new,
+    }
+    seconds = time.monotonic() - began
+    _report(this, f"{this} of {generator.name}", came, list(answers.values()), seconds)
     if "model_id" in generator.sent:  # it is an endpoint's
         served = [each.fields[SERVED] for each in answers.values() if SERVED in each.fields]
         if line := other_names(generator.sent["model_id"], served, this.what):
@@ -218,7 +218,8 @@ class _Asker:
                 continue
             if time.monotonic() - said > _SAY_AGAIN:
                 print(
-                    f"waiting: another process is asking {len(missing):,} of these questions",
+                    f"waiting for another notebook or process, which is asking {len(missing):,}"
+                    " of these questions: each is asked once",
                     flush=True,
                 )
                 said = time.monotonic()
@@ -293,19 +294,24 @@ def _stands(answer: Answer, this: Round) -> bool:
     return answer.failure is None or (this.silence_counts and answer.status.is_answer)
 
 
-def _report(this: Round, counts: str, answers: Sequence[Answer], seconds: float) -> None:
+def _report(
+    this: Round, label: str, came: Mapping[str, int], answers: Sequence[Answer], seconds: float
+) -> None:
     """Print how a round ended: where answers came from, why some failed, kind by kind
-    with an example, and how many are without "Answer:".
+    with an example, and how many are without "Answer:". What is 0 is left out.
     """
     failures = [answer.failure for answer in answers if answer.failure]
     failed = sum(not _stands(answer, this) for answer in answers if answer.failure)
-    silent = len(failures) - failed
-    bad = f", {silent:,} empty or cut off" if silent else ""
-    print(f"{counts}{bad}, {failed:,} failed; {seconds:.0f} s", flush=True)
+    counts = {**came, "empty or cut off": len(failures) - failed, "failed": failed}
+    told = [f"{count:,} {what}" for what, count in counts.items() if count] or ["none"]
+    print(f"{label}: {', '.join(told)}; {seconds:.0f} s", flush=True)
     for kind in dict.fromkeys(failure.kind for failure in failures):
         alike = [failure for failure in failures if failure.kind == kind]
-        how = "is the answer" if this.silence_counts and kind.is_answer else "failed"
-        print(f"  {how} {len(alike):,} times: {alike[0]}", flush=True)
+        line = f"failed {len(alike):,} times: {alike[0]}"
+        if this.silence_counts and kind.is_answer:
+            be, count = ("is", "it counts") if len(alike) == 1 else ("are", "they count")
+            line = f"{len(alike):,} of the answers {be} {kind} ({alike[0].words}); {count} as wrong"
+        print(f"  {line}", flush=True)
     usable = [answer for answer in answers if answer.failure is None]
     if untagged := sum(bool(answer.fields.get("untagged")) for answer in usable):
         print(f"  {untagged:,} answers without 'Answer:', judged as a whole", flush=True)

@@ -33,7 +33,7 @@ def told_facts(
     file that cannot be read.
     """
     check_list(models, "models")
-    told = {}
+    told, unknown = {}, []
     for entry in models:
         if not isinstance(entry, str | Mapping):
             continue  # an object of somebody's own has no folder
@@ -48,7 +48,13 @@ def told_facts(
         if groups or not names:
             told[name] = groups
         else:
-            print(_untold(name, path, benchmark), flush=True)
+            unknown.append(name)
+    if unknown:
+        print(
+            f"note: {TOLD_FILE} of {', '.join(unknown)} names none of the {benchmark.groups_are} of"
+            f" {benchmark.name}, so questions are split by what is right without an image",
+            flush=True,
+        )
     return told
 
 
@@ -61,19 +67,6 @@ def _groups(names: frozenset[str], benchmark: Benchmark) -> frozenset[str]:
     find = re.compile(rf"\b(?:{said})\b", re.IGNORECASE)
     return frozenset(
         group for query_id, group in groups.items() if find.search(benchmark.queries[query_id].text)
-    )
-
-
-def _untold(name: str, path: Path, benchmark: Benchmark) -> str:
-    """What to say where nothing that a model was told about is asked about."""
-    groups = sorted(set(benchmark.groups.values()))
-    some = ", ".join(groups if len(groups) <= 3 else [*groups[:3], "…"])
-    return (
-        f"note: of what {name} was told in training (column `about` of {path}) nothing is the name"
-        f" of one of the {len(groups)} {benchmark.groups_are} of {benchmark.name} ({some}), or"
-        " stands in a question: whether it was told about them is not known. What it gets right"
-        " without an image stands in for that, where it was asked so. If it was told, name the"
-        " image folders, or the things in the questions, as that column does"
     )
 
 

@@ -30,6 +30,7 @@ _NUMBERS = ["value", "ci_low", "ci_high", "n", "verdict"]
 COLUMNS = [*_DECIDED, "metric", *_NUMBERS[:-1], "unit", "verdict"]
 """Columns of the rows that a notebook saves."""
 _TABLE = ["says", "section", "verdict", "numbers", "source", "printed"]
+_SHOWN = {"says": "the paper's sentence", "measured": "measured", "of": "tested on"}
 _EXACT = 1e-9  # a printed number on the edge of its range is inside
 
 
@@ -139,9 +140,11 @@ def show_claims(claims: pd.DataFrame) -> Styler:
     """
     cells = interval_cells(claims, decimals=2)
     n = [NOTHING if pd.isna(count) else f"{count:.0f}" for count in claims["n"]]
-    table = claims.assign(number=cells, n=n, stratum=claims["stratum"].fillna(""))
-    table = table.sort_values(["says", "of"], kind="stable")
-    return styled(table.set_index(["says", "of", "stratum"])[["number", "n", "verdict"]])
+    said = claims["says"].str.partition("; number: ")
+    table = claims.assign(says=said[0], measured=said[2], value=cells, n=n)
+    table["stratum"] = claims["stratum"].fillna("")
+    table = table.sort_values(["says", "of"], kind="stable").rename(columns=_SHOWN)
+    return styled(table.set_index([*_SHOWN.values(), "stratum"])[["value", "n", "verdict"]])
 
 
 def table_of(

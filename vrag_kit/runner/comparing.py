@@ -39,6 +39,8 @@ _NO_NAME = re.compile(r"[^\w.]+")
 """What does not stand in the name of a folder."""
 _LONGEST = 100
 """Characters of such a name."""
+APART = "Scored by different judges"
+"""Begins what is said where it was not one judge that scored both sides."""
 _TOO_WIDE = f"""{TOO_WIDE} (landscape of pdflscape);
 % or name one setting or k, as by --a k=5 --b k=5, or a notebook by --only: what is the same in
 % all rows has no column"""
@@ -165,7 +167,7 @@ def _judges(differences: pd.DataFrame) -> str:
         names.append("of one name, but with another rubric, scale, class or version of a model")
     what = "this compares" if apart.all() else f"{apart.sum()} of the comparisons compare"
     return (
-        f"Scored by different judges ({'; '.join(names)}): {what} judges, not answers, and no"
+        f"{APART} ({'; '.join(names)}): {what} judges, not answers, and no"
         " difference is claimed there. To compare answers, run one side again with the other's"
         " `judge`: its answers are stored, so that only verdicts are asked for."
     )

@@ -38,7 +38,7 @@ def compare(
     of each prompt; whether it is a difference, and which one could have been seen.
     Writes compare.html, compare.csv, compare.tex, what_differs.csv and flips.csv.
     """
-    from vrag_kit.runner.comparing import Sides, compare_runs
+    from vrag_kit.runner.comparing import APART, Sides, compare_runs
 
     chosen = {"choose_a": choose_a or (), "choose_b": choose_b or ()}
     sides = Sides(a=a, b=b or a, only=only, **chosen)
@@ -51,7 +51,8 @@ def compare(
         print(f"not compared, {line}")
     if found.judges:
         print(found.judges)
-    if (found.table["changed (of n)"] == "+0 −0").all():
+    apart = found.judges.startswith(APART)
+    if not apart and (found.table["changed (of n)"] == "+0 −0").all():
         same = "no answer of B scores otherwise than A's"
         print(f"{same}, of those compared" if found.left_out else f"{same}: are both the same?")
     print(f"the page is {there / 'compare.html'}")
