@@ -81,13 +81,18 @@ def ask_prompts(
     }
     seconds = time.monotonic() - began
     _report(this, f"{this} of {generator.name}", came, list(answers.values()), seconds)
-    if "model_id" in generator.sent:  # it is an endpoint's
-        served = [each.fields[SERVED] for each in answers.values() if SERVED in each.fields]
-        if line := other_names(generator.sent["model_id"], served, this.what):
-            print(f"note: {generator.name}: {line}", flush=True)
+    _note_served(generator, list(answers.values()), this)
     lost = [each.failure for each in answers.values() if each.failure and not _stands(each, this)]
     tell(generator.name, len(answers), lost)
     return [answers[answer_id] for answer_id in answer_ids]
+
+
+def _note_served(generator: Generator, answers: Sequence[Answer], this: Round) -> None:
+    """Print the names under which an endpoint answered, where they are not the asked one."""
+    if "model_id" in generator.sent:  # it is an endpoint's
+        served = [each.fields[SERVED] for each in answers if SERVED in each.fields]
+        if line := other_names(generator.sent["model_id"], served, this.what):
+            print(f"note: {generator.name}: {line}", flush=True)
 
 
 def stored_answers(
