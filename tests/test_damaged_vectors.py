@@ -20,7 +20,14 @@ from test_retrieval import ColorEncoder, ask, pictures
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import FlatRetriever, embed_documents, evaluate, search_one
-from vrag_kit.retrieval.shards import Rows, write_shard
+from vrag_kit.retrieval.shards import (
+    Rows,
+    VectorSpace,
+    is_whole,
+    open_vectors,
+    read_rows,
+    write_shard,
+)
 from vrag_kit.types import Benchmark
 
 RETRIEVER = str(WEIGHTS / "field-guide-clip-32")
@@ -125,6 +132,27 @@ def test_a_damaged_shard_is_found_and_embedded_again(
     shutil.rmtree(vectors.parent / "runs")
     search_one(guide, RETRIEVER, k=10, cache_dir=root)
     assert f"{len(guide.corpus):,} from disk, 0 new" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ending", [".npy", ".arrow"])
+def test_no_flipped_bit_changes_a_row_or_ends_the_process(tmp_path: Path, ending: str) -> None:
+    vectors = np.eye(4, dtype=np.float32)
+    rows = Rows.of(["a", "b", "c", "d"], ["1", "2", "3", "4"], ["e" * 32] * 4)
+    space = VectorSpace("0" * 64, True)
+    shard = write_shard(tmp_path, rows, vectors, space.fingerprint)
+    index, damaged = tmp_path / f"{shard}.arrow", tmp_path / f"{shard}{ending}"
+    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for place in range(len(files[damaged])):
+        for path, content in files.items():
+            path.write_bytes(content)
+        content = bytearray(files[damaged])
+        content[place] ^= 1
+        damaged.write_bytes(content)
+        read = read_rows(index)
+        if read is not None and is_whole(tmp_path, shard, space):
+            assert [list(column) for column in read[0]] == [list(column) for column in rows]
+            np.testing.assert_array_equal(open_vectors(tmp_path, shard), vectors)
+            assert ending == ".arrow", place  # which has bytes without a meaning
 
 
 IN_A_NEW_PROCESS = f"""

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from tokenize import TokenError
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ from vrag_kit.retrieval.directions import WrongLengths, wrong_lengths
 
 DAMAGED = "shard-*.damaged"
 """Files of damaged shards that were set aside."""
-_DAMAGE = (ValueError, KeyError, TypeError, EOFError, OverflowError, FileNotFoundError)
+_DAMAGE = ValueError, KeyError, TypeError, EOFError, OverflowError, TokenError, FileNotFoundError
 
 
 class VectorSpace(NamedTuple):
@@ -199,6 +200,7 @@ def _read(index: Path) -> tuple[Rows, _Seal | None]:
     try:
         with pa.ipc.open_file(content) as file:
             table = file.read_all()
+        table.validate(full=True)  # damaged offsets would end the process
     except (OSError, MemoryError) as error:
         raise ValueError(str(error)) from error
     rows = Rows(*(table[name].to_numpy() for name in ("doc_id", "stamp", "content")))
