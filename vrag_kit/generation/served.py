@@ -46,4 +46,4 @@ def served_names(answers: pd.DataFrame, answers_dir: Path | str) -> pd.Series:
     with AnswerStore(place) as store:
         stored = store.read(list(answers["answer_id"].dropna().unique()))
     names = {each: answer.fields.get(SERVED, "") for each, answer in stored.items()}
-    return answers["answer_id"].map(names).fillna("")
+    return answers["answer_id"].map(lambda each: names.get(each, "")).astype(object)
