@@ -190,7 +190,7 @@ class StrictAsker:
                 f" {form.counts.total():,} replies cannot be read, such as {form.example}. Stopped"
                 " before it is asked further, or again; replies are kept. Take a stronger model,"
                 " another rubric, or, where replies are cut off, a larger `max_new_tokens` in its"
-                " entry."
+                " entry. If its server was mended, another `name` in its entry asks anew."
             )
 
     def _replies(
