@@ -249,13 +249,15 @@ def test_embeddings_made_before_there_were_recipes_are_found(
 def test_a_checkpoint_that_is_not_what_its_manifest_says_is_refused(
     asked: Benchmark, retrievers_made: Path, tmp_path: Path
 ) -> None:
-    told = [str(retrievers_made / "clip")]
+    told = [entry(retrievers_made, "clip", query="image")]  # documents lie elsewhere
     search_all(asked, told, k=2, cache_dir=tmp_path)
-    (manifest,) = tmp_path.glob("clip-*/manifest.json")
+    (manifest,) = tmp_path.glob("clip-by-image-*/manifest.json")
     stated = json.loads(manifest.read_text(encoding="utf-8"))
-    manifest.write_text(json.dumps({**stated, "fingerprint": "f" * 64}), encoding="utf-8")
-    with pytest.raises(VragError, match=r"manifest\.json: .* Empty the list `recipes`"):
-        search_all(asked, told, k=2, cache_dir=tmp_path)
+    of_another = {**stated["documents"], "fingerprint": "f" * 64}
+    for wrong in ({"fingerprint": "f" * 64}, {"documents": of_another}):
+        manifest.write_text(json.dumps({**stated, **wrong}), encoding="utf-8")
+        with pytest.raises(VragError, match=r"manifest\.json: .* f{12}.* Empty the list `recipes`"):
+            search_all(asked, told, k=3, cache_dir=tmp_path)
 
 
 def test_a_question_without_its_picture_is_named_before_anything_is_loaded(

@@ -43,7 +43,8 @@ class KnownEncoder:
         self.prompts: Mapping[str, str] = dict(stated["prompts"])
         self.shown = Shown(**stated["shown"])
         own = {"name": self.name, "fingerprint": self.fingerprint}
-        self.documents = DocumentSide(**stated.get("documents", own))  # older manifests lack it
+        self._tells_documents = "documents" in stated  # older manifests lack it
+        self.documents = DocumentSide(**stated.get("documents", own))
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """As the encoder does."""
@@ -65,12 +66,15 @@ class KnownEncoder:
         return self._loaded
 
     def _check(self, loaded: Encoder) -> None:
-        if (loaded.name, loaded.fingerprint) != (self.name, self.fingerprint):
+        documents = self.documents if self._tells_documents else loaded.documents
+        told = self.name, self.fingerprint, documents
+        if told != (loaded.name, loaded.fingerprint, loaded.documents):
             raise VragError(
                 f"{self._manifest}: it says that this is {self.name}, fingerprint"
-                f" {self.fingerprint[:12]}; but that checkpoint is now {loaded.name},"
-                f" {loaded.fingerprint[:12]}. Empty the list `recipes` in this file, and search"
-                " again."
+                f" {self.fingerprint[:12]}, of documents {documents.fingerprint[:12]}; but that"
+                f" checkpoint is now {loaded.name}, {loaded.fingerprint[:12]}, of documents"
+                f" {loaded.documents.fingerprint[:12]}. Empty the list `recipes` in this file, and"
+                " search again."
             )
 
 
