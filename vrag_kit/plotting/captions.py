@@ -40,7 +40,7 @@ def captions_figure(sources: Mapping[str, pd.DataFrame], benchmark: Benchmark) -
         axis.set_xticks(ticks, [str(k) for k in ticks])
         axis.xaxis.set_minor_locator(NullLocator())
         axis.tick_params(labelleft=True)
-    legends_below(axes[0], 5.6, most=1, down=-0.17)
+    legends_below(axes[0], 5.6, most=1, down=-0.17, room=6)
     for axis, table in zip(axes[0], sources.values(), strict=True):
         n = f"n = {int(table['n'].max())} questions" if "n" in table else "n not printed"
         axis.get_legend().set_title(n, prop={"size": 9})

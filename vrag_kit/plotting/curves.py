@@ -44,7 +44,7 @@ def curves_figure(
     for place, (name, value) in enumerate((limits or {}).items()):
         color = GREY if place else DARK
         axes.flat[0].axhline(value, color=color, linestyle="--", linewidth=1.2, label=name)
-    legends_below(list(axes.flat)[: len(panels)], 4.6, most=2, down=-0.14)
+    legends_below(list(axes.flat)[: len(panels)], 4.6, most=2, down=-0.14, size=8.5)
     figure.supxlabel(
         f"{benchmark.name}; bars: 95 % intervals over {benchmark.groups_are}; dotted: as printed,"
         " on the paper's data",

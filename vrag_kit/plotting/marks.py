@@ -21,10 +21,9 @@ MARKERS = ("o", "^", "X", "s", "D", "v", "P", "p", "h", "<", ">", "*")
 _TICK = 12  # letters of a line below a tick
 _LETTER = 0.088  # inches of a letter of a title
 _LABEL = 1.9  # inches of a label in a legend
-_LEGEND = 9  # pt of a legend below a panel,
-_AROUND = 0.6  # inches beside each of its labels,
-_LINE = 0.2  # and of each of its lines,
-_USUAL = 3  # of which a panel has room for so many
+_HANDLE = 0.35  # inches before each label of a legend,
+_BETWEEN = 0.25  # between its columns,
+_LINE = 0.2  # and of each of its lines
 _STEP = 0.14  # between models that stand beside one another, in places of an axis
 _HIGHEST = 103.0  # a little above 100 %
 _BOUNDS = ["value", "ci_low", "ci_high", "if_all_wrong", "if_all_right"]
@@ -129,39 +128,56 @@ def legend_columns(width: float, most: int) -> int:
 
 
 def legends_below(
-    axes: Sequence[Axes], inches: float, *, most: int = 3, down: float = -0.16
+    axes: Sequence[Axes],
+    inches: float,
+    *,
+    most: int = 3,
+    down: float = -0.16,
+    size: float = 9,
+    room: int = 3,
 ) -> None:
     """The legend of each axis below it, no wider than `inches`, whatever its labels say:
-    in at most `most` columns, and a label longer than a line in several. The figure grows
-    by what the tallest has more than usual.
+    in at most `most` columns of letters of `size` pt, and a label longer than a line in
+    several. The figure, which has room for `room` lines, grows by what the tallest has more.
 
     A layout gives a panel what its legend leaves, so one that is too large leaves nothing.
     """
-    tallest = max(_legend(axis, inches, most, down) for axis in axes)
+    tallest = max(_legend(axis, inches, most, down, size) for axis in axes)
     figure, grid = axes[0].get_figure(root=True), axes[0].get_gridspec()
     rows = grid.nrows if grid else 1
-    if figure and tallest > _USUAL:
-        figure.set_figheight(figure.get_figheight() + rows * _LINE * (tallest - _USUAL))
+    if figure and tallest > room:
+        figure.set_figheight(figure.get_figheight() + rows * _LINE * (tallest - room))
 
 
-def _legend(axis: Axes, inches: float, most: int, down: float) -> int:
+def _legend(axis: Axes, inches: float, most: int, down: float, size: float) -> int:
     """A legend below an axis; returns its lines."""
     handles, labels = axis.get_legend_handles_labels()
-    shares = [0.9 * (inches - _AROUND) / _width(label) for label in labels]
+    shares = [0.9 * (inches - _HANDLE) / _width(label, size) for label in labels]
     labels = [
         label if share > 1 else textwrap.fill(label, int(share * len(label)))
         for label, share in zip(labels, shares, strict=True)
     ]
-    lines = "\n".join(labels).splitlines()
-    columns = max(1, min(most, int(inches / (max(map(_width, lines)) + _AROUND))))
-    legend = axis.legend(handles, labels, loc="upper center", ncols=columns, fontsize=_LEGEND)
+    widths = [max(_width(line, size) for line in label.splitlines()) for label in labels]
+    columns = _columns(widths, inches, most)
+    legend = axis.legend(handles, labels, loc="upper center", ncols=columns, fontsize=size)
     legend.set_bbox_to_anchor((0.5, down), axis.transAxes)
-    return -(-len(lines) // columns)
+    lines: int = sum(label.count("\n") + 1 for label in labels)
+    return -(-lines // columns)
 
 
-def _width(label: str) -> float:
+def _columns(widths: Sequence[float], inches: float, most: int) -> int:
+    """How many columns of labels fit side by side, each as wide as its widest."""
+    for columns in range(min(most, len(widths)), 1, -1):
+        parts = np.array_split(np.array(widths), columns)
+        labels = sum(float(part.max()) for part in parts)
+        if labels + columns * _HANDLE + (columns - 1) * _BETWEEN <= inches:
+            return columns
+    return 1
+
+
+def _width(label: str, size: float) -> float:
     """Of a label of a legend, in inches."""
-    return float(TextPath((0, 0), label, size=_LEGEND).get_extents().width) / 72
+    return float(TextPath((0, 0), label, size=size).get_extents().width) / 72
 
 
 def point_size(models: int) -> float:
