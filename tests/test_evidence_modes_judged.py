@@ -126,7 +126,7 @@ def test_effects_are_paired_and_corrected_for_all_data_sets(
     table = effects_table(in_percent(effects))
     assert table[["setting", "than"]].iloc[0].tolist() == ["gold only", "nothing"]
     words = str(effects_in_words(in_percent(effects)))
-    assert "**m, gold only less nothing**: VisRAG-Plot" in words
+    assert "**m, gold only less nothing**: no difference shown for VisRAG-Plot" in words
 
 
 def test_printed_numbers_stand_beside_where_the_paper_has_them(

@@ -99,6 +99,7 @@ OURS = {
     "runner/report_page.py": {"paper"},
     "runner/result_commands.py": {"sides.folder()"},
     "runner/tasks.py": {"f'{self.name}.ipynb'"},
+    "runner/totals.py": {"folder"},
     "workspace.py": {"Path(name).expanduser()", "file", "name"},
 }
 """Module → names that the kit makes itself, or the user names."""

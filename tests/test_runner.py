@@ -425,7 +425,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(
     values.write_text(f"figures_dir: {folder}\n", encoding="utf-8")
     done = vrag(project, command, "params/guide/p.yaml")
     told = done.stdout + done.stderr
-    assert done.returncode == {"check": 1, "forecast": 0, "run": 2}[command], told
+    assert done.returncode == {"check": 1, "forecast": 1, "run": 2}[command], told
     assert f"figures_dir is '{folder}', which cannot be written: {found}" in told
     assert not (project / "runs").exists()
 

@@ -127,7 +127,7 @@ def test_where_one_fails_the_others_go_on_and_it_is_said_once(
         assert {each.fields["endpoint"] for each in answers} == {good.url}
     printed = capsys.readouterr().out
     assert printed.count(f"{bad.url} does not answer, or answers wrongly: the others go on") == 1
-    assert "0 failed" in printed
+    assert " failed" not in printed
 
 
 def test_one_that_is_killed_in_the_middle_loses_nothing_and_joins_when_it_is_back(
