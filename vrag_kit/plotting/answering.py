@@ -27,6 +27,7 @@ from vrag_kit.plotting.marks import (
     number_axis,
     percent_limits,
     point_size,
+    text_width,
 )
 from vrag_kit.plotting.style import DARK, colors_of, new_figure
 
@@ -40,7 +41,7 @@ _OVER_K = {
 """The panels of `accuracy_figure`: setting → its name, and its x axis."""
 _PANEL = 5.0  # inches from a panel over k to the next
 _AXIS = 0.5  # inches of the y axis of a panel
-_NAME = 12  # letters of a model's name that stand beside another's
+_NAME = 36  # letters of a line of a model's name
 _WIDEST = 0.9  # all models of one k, in images
 Arm = tuple[str, int | None]
 """A setting, and its k; None where it is shown at any."""
@@ -94,8 +95,9 @@ def baseline_figure(
             title=fitted(panel_title(title, table), _AXIS + each * width),
             xlim=(-0.6, len(colors) - 0.4),
         )
-        names = [textwrap.fill(model.replace("field-guide-", ""), 3 * _NAME) for model in colors]
-        long = len(names) > 3 or max(map(len, names)) > _NAME
+        names = [textwrap.fill(model.replace("field-guide-", ""), _NAME) for model in colors]
+        longest = max(text_width(line, 9) for line in "\n".join(names).splitlines())
+        long = len(names) > 3 or longest > each
         slant = {"rotation": 25, "ha": "right"} if long else {}
         axis.set_xticks(range(len(colors)), names, fontsize=9, **slant)
         axis.grid(axis="x", visible=False)

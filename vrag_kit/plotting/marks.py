@@ -152,12 +152,12 @@ def legends_below(
 def _legend(axis: Axes, inches: float, most: int, down: float, size: float) -> int:
     """A legend below an axis; returns its lines."""
     handles, labels = axis.get_legend_handles_labels()
-    shares = [0.9 * (inches - _HANDLE) / _width(label, size) for label in labels]
+    shares = [0.9 * (inches - _HANDLE) / text_width(label, size) for label in labels]
     labels = [
         label if share > 1 else textwrap.fill(label, int(share * len(label)))
         for label, share in zip(labels, shares, strict=True)
     ]
-    widths = [max(_width(line, size) for line in label.splitlines()) for label in labels]
+    widths = [max(text_width(line, size) for line in label.splitlines()) for label in labels]
     columns = _columns(widths, inches, most)
     legend = axis.legend(handles, labels, loc="upper center", ncols=columns, fontsize=size)
     legend.set_bbox_to_anchor((0.5, down), axis.transAxes)
@@ -175,8 +175,8 @@ def _columns(widths: Sequence[float], inches: float, most: int) -> int:
     return 1
 
 
-def _width(label: str, size: float) -> float:
-    """Of a label of a legend, in inches."""
+def text_width(label: str, size: float) -> float:
+    """Of a line of letters of `size` pt, in inches."""
     return float(TextPath((0, 0), label, size=size).get_extents().width) / 72
 
 
