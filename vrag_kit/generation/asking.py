@@ -48,9 +48,10 @@ def ask_prompts(
     `Questions` are prompts that other models are asked, too. `owners` (a query id each) say
     which prompts share pictures. A question that another process is asking is waited for.
     Before the first call the forecast is printed, for `this` round and those of further
-    samples; afterwards how many answers came from the store, are new, and failed. Raises `VragError` when the forecast or the cost passes
-    the model's max_cost, and when the model cannot be asked, or a judge that is open and
-    waits for answers (`check_awaited`); what was answered is kept in every case.
+    samples; afterwards how many answers came from the store, are new, and failed. Raises
+    `VragError` when the forecast or the cost passes the model's max_cost, and when the
+    model cannot be asked, or a judge that is open and waits for answers
+    (`check_awaited`); what was answered is kept in every case.
     """
     how, this = how or Asking(), this or Round()
     began = time.monotonic()
