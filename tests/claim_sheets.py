@@ -122,9 +122,7 @@ def slow_ragchecker(of: ClaimSheet, empty: float) -> dict[str, float]:
 
 
 def slow_evidence(of: ClaimSheet) -> dict[tuple[str, str], float]:
-    """MM-RAGChecker's definitions: every reading of the missing verdicts is tried, and
-    what holds in all of them is known.
-    """
+    """MM-RAGChecker's definitions, of claims (items) of which every verdict is known."""
     places = {
         "all": list(range(len(of.items))),
         "image": [d for d, item in enumerate(of.items) if item.modality == "image"],
@@ -141,9 +139,8 @@ def slow_evidence(of: ClaimSheet) -> dict[tuple[str, str], float]:
     conflicts = []
     for i in shown:
         letters = of.on_claims[i]
-        both = Relation.ENTAILMENT in letters and Relation.CONTRADICTION in letters
-        if both or None not in letters:
-            conflicts.append(both)
+        if None not in letters:
+            conflicts.append(Relation.ENTAILMENT in letters and Relation.CONTRADICTION in letters)
     found["conflicted_share", "all"] = _mean(conflicts)
     found["answer_claim_recall", "all"] = _mean([_is_e(x) for x in of.recalled if x is not None])
     for modality, where in places.items():
@@ -172,17 +169,17 @@ def slow_evidence(of: ClaimSheet) -> dict[tuple[str, str], float]:
 
 
 def _final(letters: tuple[Label, ...]) -> Label:
-    if any(_is_e(x) for x in letters):
-        return Relation.ENTAILMENT
     if any(x is None for x in letters):
         return None
+    if any(_is_e(x) for x in letters):
+        return Relation.ENTAILMENT
     return max(letters, key=lambda x: x is Relation.CONTRADICTION)
 
 
 def _any(labels: list[Label]) -> bool | None:
-    if any(_is_e(x) for x in labels):
-        return True
-    return None if any(x is None for x in labels) else False
+    if any(x is None for x in labels):
+        return None
+    return any(_is_e(x) for x in labels)
 
 
 def _is_e(label: Label) -> bool:

@@ -478,6 +478,38 @@ def test_labels_that_all_agree_still_leave_the_doubt_of_their_number() -> None:
     )
 
 
+def test_a_corrected_mean_at_an_end_is_no_surer_than_its_labels() -> None:
+    judged = arm([1] * 6 + [0] * 42, "x" * 48).assign(group=[f"s{i}" for i in range(48)])
+    rows = [0, 1, 2, 3, *range(6, 26)]  # of six wrong verdicts four are labelled: −4/24
+    row = corrected(judged, rows, ["false"] * 24)
+    # 6/48 − 4/24 < 0, cut to 0; nothing true among 24 labels: up to 1 − 0.025^(1/24) = 0.142
+    ends = ["value", "ci_low", "ci_high"]
+    assert row[ends].tolist() == pytest.approx([0, 0, 1 - 0.025 ** (1 / 24)])
+    silent = judged.assign(status=["ok"] * 36 + ["empty"] * 12)  # a quarter is surely 0
+    row = corrected(silent, rows, ["false"] * 24)
+    assert row[ends].tolist() == pytest.approx([0, 0, 0.75 * (1 - 0.025 ** (1 / 24))])
+
+
+def test_labels_that_are_off_alike_have_an_interval_where_the_truth_is_alike() -> None:
+    judged = arm([0] * 10, "abcdefghij")
+    row = corrected(judged, [0, 1, 2, 3, 4], ["true"] * 5)
+    assert row[["value", "ci_low", "ci_high"]].tolist() == pytest.approx([1, 0.025**0.2, 1])
+
+
+def test_a_corrected_mean_at_an_end_holds_the_truth_as_often_as_it_says() -> None:
+    rng, covered = np.random.default_rng(0), []
+    while len(covered) < 40:
+        right = rng.random(48) < 0.1
+        judge = np.where(right, rng.random(48) < 0.8, rng.random(48) < 0.1).astype(float)
+        rows = list(rng.choice(48, 24, replace=False))
+        if judge.mean() + (right - judge)[rows].mean() > 0:
+            continue  # not at an end
+        judged = arm(list(judge), "x" * 48).assign(group=[f"s{i}" for i in range(48)])
+        row = corrected(judged, rows, ["true" if right[i] else "false" for i in rows])
+        covered.append(row["ci_low"] <= 0.1 <= row["ci_high"])
+    assert np.mean(covered) >= 0.9  # 95 % nominal; without the labels' own interval 0.75
+
+
 def test_too_few_labels_give_no_interval_and_none_no_value() -> None:
     judged = pd.concat(
         [arm([1, 0, 1], "abc"), arm([1, 0, 0.5], "abc", "gt_clue")], ignore_index=True

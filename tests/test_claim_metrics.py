@@ -25,6 +25,7 @@ W2 = sheet("it", [], ["EN", "NN"], "", "10")
 W3 = sheet("", ["", ""], ["", ""], "10", "10")
 W4 = sheet("ii", ["EN", "NN"], [], "00", "")
 W5 = sheet("it", ["?E", "?N"], ["EN"], "10", "1")
+W6 = sheet("it", ["?E", "NE", "NN", "E?"], ["E?", "NE"], "1000", "11")
 NAN = math.nan
 
 
@@ -118,13 +119,13 @@ def test_w2_to_w4_in_the_papers_family() -> None:
 
 
 def test_w5_an_unreadable_verdict_is_unknown_and_never_neutral() -> None:
-    found = evidence_metrics(W5)
-    entailed = found["entailed_share", "all"]
-    assert (entailed.value, entailed.n, entailed.unknown) == (1, 1, 1)
+    entailed = evidence_metrics(W5)["entailed_share", "all"]
+    assert (entailed.n, entailed.unknown) == (0, 2)
     same(
         shares(W5),
         {
-            ("neutral_share", "all"): 0,
+            ("entailed_share", "all"): NAN,
+            ("neutral_share", "all"): NAN,
             ("evidence_used", "image"): NAN,
             ("evidence_used", "text"): 1,
             ("error_support", "image"): NAN,
@@ -142,6 +143,21 @@ def test_w5_an_unreadable_verdict_is_unknown_and_never_neutral() -> None:
     for empty in ("nan", "zero"):  # what needs the missing verdicts has no value in either
         theirs = ragchecker_metrics(W5, empty=empty)
         assert theirs == pytest.approx(dict.fromkeys(theirs, NAN) | needs_none, nan_ok=True)
+
+
+def test_w6_an_unparsed_verdict_drops_its_claim_though_another_item_entails_it() -> None:
+    found = evidence_metrics(W6)
+    entailed = found["entailed_share", "all"]
+    assert (entailed.value, entailed.n, entailed.unknown) == (1 / 2, 2, 2)
+    recall = found["claim_recall", "all"]
+    assert (recall.value, recall.n, recall.unknown) == (1, 1, 1)
+    used = found["evidence_used", "all"]  # of either item one verdict is missing
+    assert (used.n, used.unknown) == (0, 2)
+    same(
+        shares(W6),
+        {("claim_recall", "image"): 1 / 2, ("claim_recall", "text"): 1}
+        | {("cross_modal_agreement", "all"): 0, ("error_support", "image"): 1 / 3},
+    )
 
 
 @given(sheets())

@@ -5,6 +5,7 @@ against slow definitions and cases by hand.
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import pandas as pd
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from matplotlib.figure import Figure
 from test_claim_metrics import W1, W2, W3, W5
 
-from vrag_kit.analysis import ClaimSheet, claim_means_apart, in_percent
+from vrag_kit.analysis import ClaimSheet, beside_truth, claim_means_apart, in_percent
+from vrag_kit.analysis.claims_means import METRIC
 from vrag_kit.papers.mrag_suite import (
     definitions_table,
     equation_means,
@@ -22,7 +24,8 @@ from vrag_kit.papers.mrag_suite import (
     printed_equations,
     printed_gaps,
 )
-from vrag_kit.plotting import checker_figure, claims_figure
+from vrag_kit.plotting import checker_figure, claims_figure, corrected_figure
+from vrag_kit.plotting.style import GREY
 
 
 def table_of(*sheets: ClaimSheet | None) -> pd.DataFrame:
@@ -117,9 +120,9 @@ def test_the_definitions_have_the_names_of_the_printed_tables() -> None:
 
 def test_means_of_equations_have_no_doubt_about_what_is_always_0() -> None:
     means = equation_means(table_of(W1, W2, W5), by=BY).set_index("metric")
-    assert means.loc["self_knowledge", ["value", "ci_low", "ci_high", "n"]].tolist() == [0, 0, 0, 2]
+    assert means.loc["self_knowledge", ["value", "ci_low", "ci_high", "n"]].tolist() == [0, 0, 0, 1]
     assert means.loc["delta_cr", ["value", "ci_low", "ci_high", "n"]].tolist() == [0, 0, 0, 3]
-    assert means.loc["v_hr", "n"] == 1  # of W1 alone: the others have no NEUTRAL claim
+    assert means.loc["v_hr", "n"] == 1  # of W1 alone: W2 has no claim, W5 none that is known
     assert means.loc["claim_recall", "value"] == pytest.approx((1 / 2 + 1 / 2 + 1) / 3)
     assert means.loc["delta_cp", "ci_low"] < 0
 
@@ -137,28 +140,86 @@ def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> No
     assert beside.loc[("WebQA", "cma"), "small: in its place"] == "–"
 
 
-def test_figures_say_where_there_is_no_value() -> None:
-    means = in_percent(claim_means_apart(table_of(W1, W3), by=BY))
+def test_the_figure_has_true_means_beside_the_checkers_and_says_where_there_is_none() -> None:
+    table = table_of(W1, W5).assign(true_sheet=[W1, W1])
+    means = in_percent(beside_truth(table, table.head(0), by=BY))
     silent = means.assign(dataset="Chart-MRAG", value=math.nan, n=0, ci_low=math.nan)
     both = pd.concat([means, silent.assign(ci_high=math.nan)], ignore_index=True)
-    names = {("ragchecker", "faithfulness"): "faithfulness"}
-    figure = claims_figure(both, names, {"gt_only": "GO"})
-    assert isinstance(figure, Figure)
+    names = {("mm_ragchecker", "entailed_share"): "faithfulness"}
+    look = {"column": "modality", "marks": {"all": "all"}}
+    figure = claims_figure(both, names, {"gt_only": "GO"}, **look)
     words = [text.get_text() for axis in figure.axes for text in axis.texts]
     assert words == ["no value"]
     assert [axis.get_ylabel().split("\n")[0] for axis in figure.axes] == ["WebQA", "Chart-MRAG"]
+    assert labels_in(figure) == ["small", "by true labels of all answers", UNCORRECTED]
+    alone = claims_figure(both.query("labels == 'checker'"), names, {"gt_only": "GO"}, **look)
+    assert labels_in(alone) == ["small", UNCORRECTED]
 
 
-def test_the_checkers_figure_has_three_means_a_metric() -> None:
+UNCORRECTED = "by the checker's labels, uncorrected"
+
+
+def labels_in(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_the_checkers_figure_has_a_matrix_for_every_mode_of_evidence() -> None:
+    matrix = pd.DataFrame([[1, 2]], index=["NEUTRAL"], columns=["NEUTRAL", "unreadable"])
+    modes = {mode: {"about images": matrix * n} for n, mode in enumerate(("DO", "GPD", "GO"))}
+    figure = checker_figure(modes)
+    titles = [axis.get_title() for axis in figure.axes]
+    assert [title.split("\n")[0] for title in titles] == [f"{m}: about images" for m in modes]
+    assert titles[2].endswith("(n = 6 verdicts)")
+
+
+def test_the_corrected_figure_has_three_means_a_metric_in_every_mode() -> None:
     rows = [("checker", 40.0), ("corrected", 55.0), ("true", 60.0)]
     beside = pd.DataFrame(rows, columns=["labels", "value"]).assign(
         dataset="WebQA", model="small", metric="faithfulness", modality="all", n=9, n_labelled=4
     )
-    beside = beside.assign(ci_low=beside["value"] - 10, ci_high=beside["value"] + 10)
-    matrix = pd.DataFrame([[1, 2]], index=["NEUTRAL"], columns=["NEUTRAL", "unreadable"])
-    names = {("faithfulness", "all"): "faithfulness"}
-    figure = checker_figure({"pictures": matrix}, beside, names)
-    (panel,) = [axis for axis in figure.axes if axis.get_title() == "WebQA"]
-    drawn = [line.get_xdata()[0] for line in panel.lines if len(line.get_xdata()) == 1]
+    beside = beside.assign(
+        family="ragchecker", ci_low=beside["value"] - 10, ci_high=beside["value"] + 10
+    )
+    both = pd.concat([beside.assign(setting="a"), beside.assign(setting="b", value=70.0)])
+    names = {("ragchecker", "faithfulness"): "faithfulness"}
+    figure = corrected_figure(both, names, {"a": "first", "b": "second"})
+    first, second = figure.axes
+    drawn = [line.get_xdata()[0] for line in first.lines if len(line.get_xdata()) == 1]
     assert drawn == [40, 55, 60]
+    assert second.get_title() == "WebQA: second"
     assert "n = 9 answers a mark, 4 of them labelled" in figure.get_suptitle()
+
+
+def test_a_fixed_mean_is_grey_without_a_bar_and_one_without_interval_is_named() -> None:
+    rows = [("checker", 40.0, 9.0), ("corrected", 100.0, math.nan), ("true", 100.0, 0.0)]
+    beside = pd.DataFrame(rows, columns=["labels", "value", "half"]).assign(
+        dataset="WebQA", model="small", metric="faithfulness", modality="all", n=20, n_labelled=20
+    )
+    beside = beside.assign(
+        ci_low=beside["value"] - beside["half"], ci_high=beside["value"] + beside["half"]
+    )
+    beside = beside.assign(family="ragchecker", setting="a", fixed=beside["labels"] == "true")
+    names = {("ragchecker", "faithfulness"): "faithfulness"}
+    figure = corrected_figure(beside, names, {"a": "first"})
+    looks = {
+        line.get_xdata()[0]: line.get_color()
+        for line in figure.axes[0].lines
+        if len(line.get_xdata())
+    }
+    assert list(looks) == [40, 100]
+    assert looks[100] == GREY
+    caption = figure.get_suptitle()
+    assert "1 corrected without a mark: too few labels for an interval" in caption
+    assert "Grey mark: fixed by the data" in caption
+    assert "Faint" not in caption
+    alone = corrected_figure(beside.query("labels == 'checker'"), names, {"a": "first"})
+    assert alone.get_suptitle() == "Bars: 95 % intervals. n = 20 answers a mark, 0 of them labelled"
+
+
+def test_corrected_means_stand_over_each_modality_too() -> None:
+    table = table_of(W1, W2).assign(true_sheet=[W1, W2], k=3, sample=0)
+    found = beside_truth(table, table, by=BY).set_index(["labels", *METRIC])["value"]
+    for metric, modality in product(("faithfulness", "claim_recall"), ("all", "image", "text")):
+        key = ("ragchecker", metric, modality)
+        assert found[("corrected", *key)] == pytest.approx(found[("true", *key)], nan_ok=True)
+        assert found[("checker", *key)] == pytest.approx(found[("true", *key)], nan_ok=True)

@@ -4,6 +4,7 @@ them: with n, intervals over groups, and what is left out.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -225,6 +226,18 @@ def test_means_are_over_queries_and_everything_left_out_is_counted(world: Benchm
     zero = claim_means(found, empty="zero").set_index(["family", "metric"])
     assert zero.loc[("ragchecker", "faithfulness"), "value"].item() == pytest.approx(1 / 6)
     assert zero.loc[("ragchecker", "faithfulness"), "n"].item() == 3
+
+
+def test_an_unparsed_accepted_answer_leaves_a_claim_unknown(world: Benchmark) -> None:
+    class Strict(Colors):
+        def relation(self, claim: str, text: str) -> Relation | None:
+            return None if "odd" in text else super().relation(claim, text)
+
+    one = dataclasses.replace(world.queries["c"], answers=("red", "odd"))
+    other = dataclasses.replace(world, queries={"c": one})
+    rules = RuleExtractor(Colors()), RuleChecker(Strict())
+    (found,) = with_claims(other, answers(("c", "red", ("t_blue",))), *rules)["sheet"]
+    assert found.accepted == (None,)  # although "red" entails it
 
 
 def test_two_arms_are_compared_by_the_same_values(world: Benchmark) -> None:

@@ -112,8 +112,7 @@ def test_verdicts_that_cannot_be_read_are_counted_and_not_wrong() -> None:
 
 def test_with_all_answers_labelled_the_corrected_means_are_the_true_ones() -> None:
     table = world(30)
-    found = corrected_claims(table, table)
-    corrected = found[found["labels"] == "corrected"].set_index(["family", "metric", "modality"])
+    corrected = corrected_claims(table, table).set_index(["family", "metric", "modality"])
     truth = claim_means(table.assign(sheet=table["true_sheet"]))
     truth = truth.set_index(["family", "metric", "modality"])
     for name in ("entailed_share", "neutral_share", "contradicted_share", "evidence_used"):
@@ -127,19 +126,47 @@ def test_with_all_answers_labelled_the_corrected_means_are_the_true_ones() -> No
 def test_the_checkers_error_is_carried_into_the_interval() -> None:
     table = world(300)
     sample = sample_to_label(table, 80)
-    found = corrected_claims(table, sample).set_index(["metric", "modality", "labels"])
+    found = corrected_claims(table, sample).set_index(["metric", "modality"])
+    checked = claim_means(table).set_index(["metric", "modality"])
     true = claim_means(table.assign(sheet=table["true_sheet"]))
     truth = true.set_index(["metric", "modality"]).loc[("faithfulness", "all"), "value"]
-    checker = found.loc[("faithfulness", "all", "checker")]
-    corrected = found.loc[("faithfulness", "all", "corrected")]
+    checker = checked.loc[("faithfulness", "all")]
+    corrected = found.loc[("faithfulness", "all")]
     assert not checker["ci_low"] <= truth <= checker["ci_high"]  # sure of itself, and wrong
     assert corrected["ci_low"] <= truth <= corrected["ci_high"]
     width = corrected["ci_high"] - corrected["ci_low"]
     assert width > checker["ci_high"] - checker["ci_low"]
     assert (corrected["n"], corrected["n_labelled"]) == (300, 80)
-    nothing = found.loc[("error_support", "image", "corrected")]
+    nothing = found.loc[("error_support", "image")]
     assert np.isnan(nothing["value"])
     assert nothing["n_labelled"] == 0
+
+
+def test_verdicts_lost_where_the_truth_is_neutral_are_corrected_too() -> None:
+    table = world(600)
+    stream = np.random.default_rng(1)
+    table = table.assign(sheet=[_unparsed(true, stream) for true in table["true_sheet"]])
+    faithfulness = ("mm_ragchecker", "entailed_share", "all")
+    keys = ["family", "metric", "modality"]
+    truth = claim_means(table.assign(sheet=table["true_sheet"])).set_index(keys)
+    checker = claim_means(table).set_index(keys).loc[faithfulness]
+    sample = sample_to_label(table, 150)
+    corrected = corrected_claims(table, sample).set_index(keys).loc[faithfulness]
+    true = truth.loc[faithfulness, "value"]
+    assert checker["ci_low"] > true  # what is left is mostly entailed
+    assert checker["if_neutral"] <= true <= checker["if_entailed"]
+    assert corrected["ci_low"] <= true <= corrected["ci_high"]
+    assert (corrected["n"], corrected["n_labelled"]) == (600, 150)
+
+
+def _unparsed(true: ClaimSheet, stream: np.random.Generator) -> ClaimSheet:
+    """As a checker that is mostly silent where an item says nothing."""
+    lost = {Relation.NEUTRAL: 0.5, Relation.ENTAILMENT: 0.1, Relation.CONTRADICTION: 0.1}
+    rows = [
+        tuple(None if stream.random() < lost[label] else label for label in each)
+        for each in true.on_claims
+    ]
+    return dataclasses.replace(true, on_claims=tuple(rows))
 
 
 def test_true_labels_that_never_vary_leave_doubt_though_the_checker_does_vary() -> None:
@@ -147,8 +174,8 @@ def test_true_labels_that_never_vary_leave_doubt_though_the_checker_does_vary() 
     table = world(12).assign(true_sheet=[right] * 12)
     table["sheet"] = [right, sheet("tt", ["EE", "NN"], [], "11", "")] * 6
     table["group"] = [f"species {number // 3}" for number in range(12)]
-    found = corrected_claims(table, table).set_index(["metric", "modality", "labels"])
-    corrected = found.loc[("faithfulness", "all", "corrected")]
+    found = corrected_claims(table, table).set_index(["metric", "modality"])
+    corrected = found.loc[("faithfulness", "all")]
     unseen = 1 - 0.025 ** (1 / 4)  # Clopper and Pearson's, for four species
     assert list(corrected[["value", "ci_low", "ci_high"]]) == pytest.approx([1, 1 - unseen, 1])
 

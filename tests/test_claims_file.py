@@ -138,6 +138,7 @@ def test_the_table_has_means_with_intervals(document: dict[str, Any], tmp_path: 
         told.stderr
     )
     assert "2 verdicts are missing" in told.stderr
+    assert "if_neutral" in told.stdout
 
 
 @pytest.mark.parametrize(

@@ -386,13 +386,11 @@ def test_votes_on_other_questions_and_on_images_that_are_gone_are_told_and_left_
     assert (letters(log.votes["q"].shown), letters(sorted(log.votes["q"].clues))) == ("ac", "a")
     told = capsys.readouterr().out
     assert (
-        "note: anna: 1 annotated questions are not (or no longer) asked in these words, such as"
-        " 'reworded?'" in told
+        "note: anna: annotated questions that are not (or no longer) asked in these words: 1, such"
+        " as 'reworded?'; left out" in told
     )
-    assert "note: anna: 1 images that were looked at are no longer in their folders" in told
-    assert (
-        "note: anna: 1 images are there that were not when the question was finished" in told
-    )  # d.jpg
+    assert "images that were looked at and are no longer in their folders: 1; left out" in told
+    assert "images that were not there when their question was finished: 1; without" in told  # d
 
 
 def test_two_logs_of_one_name_are_refused(say: Say, tmp_path: Path, tree: Path) -> None:

@@ -93,6 +93,20 @@ class ClaimSheet:
             on_gold=tuple(tuple(row[place] for place in places) for row in self.on_gold),
         )
 
+    def filled(self, relation: Relation) -> ClaimSheet:
+        """The same sheet with every missing verdict read as this relation."""
+
+        def row(labels: Row) -> Row:
+            return tuple(relation if label is None else label for label in labels)
+
+        return replace(
+            self,
+            accepted=row(self.accepted),
+            recalled=row(self.recalled),
+            on_claims=tuple(map(row, self.on_claims)),
+            on_gold=tuple(map(row, self.on_gold)),
+        )
+
     def __repr__(self) -> str:
         return (
             f"ClaimSheet({self.query_id!r}, {len(self.claims)} claims, {len(self.gold_claims)}"

@@ -11,9 +11,9 @@ import pandas as pd
 
 from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.analysis.claims import ClaimSheet
-from vrag_kit.analysis.claims_error import UNREADABLE, corrected_claims, verdict_agreement
+from vrag_kit.analysis.claims_apart import claim_means_apart, corrected_apart
+from vrag_kit.analysis.claims_error import UNREADABLE, verdict_agreement
 from vrag_kit.analysis.claims_labelled import HeldSheet
-from vrag_kit.analysis.claims_means import claim_means
 from vrag_kit.judging.claim_labels import Held
 from vrag_kit.judging.claims import Relation
 
@@ -70,14 +70,17 @@ def annotator_agreement(
 def beside_truth(
     checked: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
-    """The table of `corrected_claims`, and where the truth about all answers is known
-    (true_sheet in `checked`) the same means by true labels (labels "true"), which the
-    corrected ones estimate from `pairs` alone.
+    """Means by the checker's labels (`claim_means_apart`; labels "checker"), corrected by
+    the true ones in `pairs` (`corrected_apart`; "corrected", with n_labelled), and where
+    the truth about all answers is known (true_sheet in `checked`) by true labels
+    ("true"), which the corrected ones estimate from `pairs` alone.
     """
-    corrected = corrected_claims(checked, pairs, by=by)
-    true = claim_means(checked.assign(sheet=checked["true_sheet"]), by=by)
-    known = true[true["n"] > 0].assign(labels="true", n_labelled=true["n"])
-    return pd.concat([corrected, known[corrected.columns]], ignore_index=True)
+    found = [claim_means_apart(checked, by=by).assign(labels="checker")]
+    found.append(corrected_apart(checked, pairs, by=by).assign(labels="corrected"))
+    if checked["true_sheet"].notna().any():
+        true = checked.assign(sheet=checked["true_sheet"])
+        found.append(claim_means_apart(true, by=by).assign(labels="true"))
+    return pd.concat(found, ignore_index=True)
 
 
 def _things(sample: pd.DataFrame, column: str) -> dict[Held, tuple[str, str]]:

@@ -4,13 +4,13 @@ and a sheet to look at.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.analysis.claims import MODALITIES, ClaimSheet
-from vrag_kit.analysis.claims_error import UNREADABLE
+from vrag_kit.analysis.claims_error import UNREADABLE, corrected_claims
 from vrag_kit.analysis.claims_evidence import SHARES_OF_CLAIMS
 from vrag_kit.analysis.claims_means import METRIC, claim_means
 from vrag_kit.analysis.claims_ragchecker import GENERATOR, RETRIEVER
@@ -31,17 +31,41 @@ def claim_means_apart(
     MRAG-Suite runs RAGChecker once over texts and once over pictures. Answers that were
     shown nothing of a modality are left out of it, and count nowhere.
     """
-    parts = [claim_means(checked, by=by, empty=empty)]
+    return _apart(lambda part: claim_means(part, by=by, empty=empty), by, checked)
+
+
+def corrected_apart(
+    checked: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM
+) -> pd.DataFrame:
+    """The table of `corrected_claims`, over pictures and over texts alone as
+    `claim_means_apart` has it.
+    """
+    return _apart(lambda *parts: corrected_claims(*parts, by=by), by, checked, pairs)
+
+
+def _apart(
+    means: Callable[..., pd.DataFrame], by: Sequence[str], *tables: pd.DataFrame
+) -> pd.DataFrame:
+    """What `means` makes of tables of sheets, and of the same over each modality alone."""
+    found = [means(*tables)]
     for modality in MODALITIES:
-        sheets = [_only(sheet, modality) for sheet in checked["sheet"]]
-        part = checked.assign(sheet=pd.Series(sheets, index=checked.index, dtype=object))
-        part = part[[sheet is None or bool(sheet.items) for sheet in sheets]]
-        if len(part) and any(sheets):
-            means = claim_means(part, by=by, empty=empty)
-            means = means[means["metric"].isin(_APART) & (means["modality"] == "all")]
-            parts.append(means.assign(modality=modality))
-    together = pd.concat(parts, ignore_index=True)
+        parts = [_shown_only(table, modality) for table in tables]
+        if any(parts[0]["sheet"]):
+            table = means(*parts)
+            table = table[table["metric"].isin(_APART) & (table["modality"] == "all")]
+            found.append(table.assign(modality=modality))
+    together = pd.concat(found, ignore_index=True)
     return together.drop_duplicates([*by, *METRIC], ignore_index=True)
+
+
+def _shown_only(table: pd.DataFrame, modality: str) -> pd.DataFrame:
+    """The answers that were shown something of a modality, their sheets over it alone."""
+    columns = [name for name in ("sheet", "true_sheet") if name in table]
+    sheets = {name: [_only(sheet, modality) for sheet in table[name]] for name in columns}
+    part = table.assign(
+        **{name: pd.Series(each, index=table.index, dtype=object) for name, each in sheets.items()}
+    )
+    return part.loc[[sheet is None or bool(sheet.items) for sheet in sheets["sheet"]]]
 
 
 def _only(sheet: object, modality: str) -> ClaimSheet | None:

@@ -15,7 +15,7 @@ from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.analysis.association import association
 from vrag_kit.analysis.claims import ClaimSheet, Label
 from vrag_kit.analysis.claims_means import METRIC, sheet_rows
-from vrag_kit.analysis.intervals import Estimate, estimate
+from vrag_kit.analysis.intervals import estimate
 from vrag_kit.analysis.prediction_powered import corrected_mean
 from vrag_kit.errors import VragError
 from vrag_kit.judging.claims import Relation
@@ -80,21 +80,24 @@ def verdict_agreement(verdicts: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
 def corrected_claims(
     checked: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM, empty: str = "nan"
 ) -> pd.DataFrame:
-    """Every metric by the checker's labels and corrected by true ones, the checker's
-    error in its interval: `by`, family, metric, modality, labels ("checker" or
-    "corrected"), value, ci_low, ci_high, n, n_labelled.
+    """Every metric corrected by true labels, the checker's error in its interval: `by`,
+    family, metric, modality, value, ci_low, ci_high, n, n_labelled.
 
     `checked` holds all answers with their sheet, `pairs` those with a true_sheet beside
     it, a random sample within each model, setting and k, as `sample_to_label` draws. The
     corrected mean is the checker's over all answers plus the mean of (true − checker) over
     the sample: prediction-powered inference, as in `corrected_accuracy`, which says what
-    the interval holds. An answer is one value of a metric, so that errors of its verdicts
-    may go together as they like. n and n_labelled count answers; those where either
-    sheet leaves the metric without a value tell nothing about it, and are left out.
+    the interval holds. It is right whatever the checker says, so a verdict that could
+    not be read is taken for NEUTRAL, and corrected like any other: no answer is left out
+    for it. An answer is one value of a metric, so that errors of its verdicts may go
+    together as they like. n and n_labelled count answers; those where either sheet
+    leaves the metric without a value tell nothing about it, nor do labelled answers
+    whose true sheet lacks a verdict; these are left out.
     """
     arm = list(by)
     known = _by_metric(checked, "sheet", arm, empty)
     both = _both(pairs)
+    both = both.loc[[not sheet.unread for sheet in both["true_sheet"]]]
     true = _by_metric(both, "true_sheet", arm, empty)
     said = _by_metric(both, "sheet", arm, empty)
     off = said.assign(off=true["score"] - said["score"]).dropna(subset="off")
@@ -104,32 +107,23 @@ def corrected_claims(
         own = labels.get(key, off.iloc[:0])
         scale = Scale(-1.0 if str(part["metric"].iloc[0]).endswith("_gap") else 0.0, 1.0)
         checker = estimate(part["score"].to_numpy(), part["group"], scale=scale)
-        for name, numbers in _two(part, own, checker, scale).items():
-            rows.append((*key, name, *numbers, checker.n, len(own)))
-    columns = [*arm, *METRIC, "labels", "value", "ci_low", "ci_high", "n", "n_labelled"]
+        numbers = corrected_mean(part, own, checker, scale) if checker.n else (np.nan,) * 3
+        rows.append((*key, *numbers, checker.n, len(own)))
+    columns = [*arm, *METRIC, "value", "ci_low", "ci_high", "n", "n_labelled"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _two(
-    part: pd.DataFrame, own: pd.DataFrame, checker: Estimate, scale: Scale
-) -> dict[str, tuple[float, float, float]]:
-    """(mean, low, high) by the checker, and corrected; NaN without any value."""
-    found = {"checker": (checker.value, checker.ci_low, checker.ci_high)}
-    nothing = (np.nan, np.nan, np.nan)
-    found["corrected"] = corrected_mean(part, own, checker, scale) if checker.n else nothing
-    return found
-
-
 def _by_metric(table: pd.DataFrame, column: str, arm: list[str], empty: str) -> pd.DataFrame:
-    """One row an answer and metric of the sheets in a column: `arm`, `ARM`, group,
-    `METRIC`, score, status.
+    """One row an answer and metric of the sheets in a column, whose missing verdicts are
+    taken for NEUTRAL: `arm`, `ARM`, group, `METRIC`, score, status.
     """
     keys = list(dict.fromkeys([*arm, *ARM, "group"]))
     rows: list[tuple[object, ...]] = []
     names = table[keys].itertuples(index=False, name=None)
     for name, sheet in zip(names, table[column], strict=True):
         if isinstance(sheet, ClaimSheet):
-            rows += [(*name, *row[:4]) for row in sheet_rows(sheet, empty=empty)]
+            found = sheet_rows(sheet.filled(Relation.NEUTRAL), empty=empty)
+            rows += [(*name, *row[:4]) for row in found]
     return pd.DataFrame(rows, columns=[*keys, *METRIC, "score"]).assign(status="ok")
 
 
@@ -137,7 +131,7 @@ def _both(pairs: pd.DataFrame) -> pd.DataFrame:
     """The rows with both sheets, which must be of the same claims and items."""
     sheets = zip(pairs["sheet"], pairs["true_sheet"], strict=True)
     known = [isinstance(one, ClaimSheet) and isinstance(two, ClaimSheet) for one, two in sheets]
-    both = pairs[known]
+    both = pairs.loc[known]
     for one, two in zip(both["sheet"], both["true_sheet"], strict=True):
         if _about(one) != _about(two):
             raise VragError(

@@ -2,8 +2,13 @@
 
 What the paper prints (equations 1 to 11) is computed from one sheet of verdicts; two of
 its equations are 0 by definition, and stand here as what they could have meant. A
-verdict that could not be read is unknown: the claim's label (the item's use) is then
-unknown too, unless some item entails it (it entails some claim).
+claim (an item) with an unparsed verdict leaves every metric that needs this verdict,
+whatever its other verdicts say: it would otherwise be known only where it is entailed.
+
+Where verdicts are lost at random, the share of the claims that are left is an unbiased
+share of all, given that one is left. An answer of which none is left has no value. So a
+mean over answers leans to those with more claims and fewer items, and that of
+cross_modal_agreement to those with more entailed claims.
 """
 
 from __future__ import annotations
@@ -60,18 +65,18 @@ def evidence_metrics(sheet: ClaimSheet) -> dict[tuple[str, str], Share]:
 
 
 def label_of(row: Row) -> Label:
-    """A claim's label, from what each item says about it; None where it is unknown."""
-    if Relation.ENTAILMENT in row:
-        return Relation.ENTAILMENT
+    """A claim's label, from what each item says about it; None where any verdict is
+    unparsed.
+    """
     if None in row:
         return None
+    if Relation.ENTAILMENT in row:
+        return Relation.ENTAILMENT
     return Relation.CONTRADICTION if Relation.CONTRADICTION in row else Relation.NEUTRAL
 
 
 def _conflicted(row: Row) -> Truth:
-    if Relation.ENTAILMENT in row and Relation.CONTRADICTION in row:
-        return True
-    return None if None in row else False
+    return None if None in row else {Relation.ENTAILMENT, Relation.CONTRADICTION} <= set(row)
 
 
 def _used(sheet: ClaimSheet, places: tuple[int, ...]) -> Share:

@@ -14,11 +14,14 @@ from vrag_kit.analysis.claims_evidence import evidence_metrics
 from vrag_kit.analysis.claims_ragchecker import NEEDS, ragchecker_metrics
 from vrag_kit.analysis.intervals import summarise
 from vrag_kit.errors import VragError
+from vrag_kit.judging.claims import Relation
 
 RAGCHECKER, MM_RAGCHECKER = "ragchecker", "mm_ragchecker"
 METRIC = ["family", "metric", "modality"]
 """The columns that name a metric."""
 COUNTS = ["n_failed", "n_undefined", "n_unknown"]
+BOUNDS = {"if_neutral": Relation.NEUTRAL, "if_entailed": Relation.ENTAILMENT}
+"""Column → what every missing verdict is read as."""
 _ENDS = ["worst", "best"]
 
 
@@ -41,15 +44,19 @@ def claim_values(
     checked: pd.DataFrame, *, by: Sequence[str] = ARM, empty: str = "nan"
 ) -> pd.DataFrame:
     """One row a query, arm and metric, as `summarise` and `compare` take them: `by`,
-    query_id, group, family, metric, modality, value, worst, best, and n_failed,
-    n_undefined, n_unknown.
+    query_id, group, family, metric, modality, value, worst, best, if_neutral,
+    if_entailed, and n_failed, n_undefined, n_unknown.
 
     `checked` has the columns `by`, query_id, group and sheet, as from `with_claims`. The
     value is the mean over the draws that have one, NaN when none has. n_failed counts
     answers without a sheet, n_undefined answers whose sheet leaves the metric without a
     value, n_unknown the claims or items that are left out of it because a verdict is
-    missing. Differences lie in [−1, 1], all else in [0, 1]. Raises `VragError` for a
-    missing column.
+    missing. if_neutral and if_entailed are the value if every missing verdict were
+    NEUTRAL, or ENTAILMENT. They bound it in precision, recall, f1, claim_recall,
+    context_precision, faithfulness, hallucination, entailed_share, neutral_share,
+    answer_claim_recall and evidence_used; other metrics may lie outside of both.
+    Differences lie in [−1, 1], all else in [0, 1]. Raises `VragError` for a missing
+    column.
     """
     keys = list(dict.fromkeys([*by, "query_id", "group"]))
     if lacking := [name for name in [*keys, "sheet"] if name not in checked]:
@@ -57,39 +64,42 @@ def claim_values(
             f"claim_values: the table has no column {lacking[0]!r}; expected the columns of"
             " `with_claims`."
         )
-    none = [(*metric, float("nan"), 0) for metric in _names(empty)]
+    none = [(*metric, *[float("nan")] * 3, 0) for metric in _names(empty)]
     rows: list[tuple[object, ...]] = []
     names = checked[keys].itertuples(index=False, name=None)
     for name, sheet in zip(names, checked["sheet"], strict=True):
         failed = not isinstance(sheet, ClaimSheet)
-        for row in none if failed else sheet_rows(sheet, empty=empty):
+        for row in none if failed else _bounded(sheet, empty):
             undefined = not failed and row[3] != row[3]
             rows.append((*name, *row, failed, undefined))
-    columns = [*keys, *METRIC, "value", "n_unknown", "n_failed", "n_undefined"]
+    columns = [*keys, *METRIC, "value", *BOUNDS, "n_unknown", "n_failed", "n_undefined"]
     table = pd.DataFrame(rows, columns=columns)
     queries = table.groupby([*keys, *METRIC], sort=False, dropna=False)
+    means = {name: (name, "mean") for name in ("value", *BOUNDS)}
     sums = {name: (name, "sum") for name in COUNTS}
-    values = queries.agg(value=("value", "mean"), **sums).reset_index()
+    values = queries.agg(**means, **sums).reset_index()
     gaps = values["metric"].str.endswith("_gap")
     values = values.assign(worst=-1.0 * gaps, best=1.0)
-    return values[[*keys, *METRIC, "value", *_ENDS, *COUNTS]]
+    return values[[*keys, *METRIC, "value", *_ENDS, *BOUNDS, *COUNTS]]
 
 
 def claim_means(
     checked: pd.DataFrame, *, by: Sequence[str] = ARM, empty: str = "nan"
 ) -> pd.DataFrame:
     """Mean of every metric: `by`, family, metric, modality, value, ci_low, ci_high, n,
-    n_failed, n_undefined, n_unknown, n_claims.
+    n_failed, n_undefined, n_unknown, if_neutral, if_entailed, n_claims.
 
     The mean is over queries, whose draws are averaged first, the interval over groups; n
-    counts queries with a value. The counts are those of `claim_values`, summed; n_claims
-    is the mean number of claims in an answer: below two, shares of claims mean little.
+    counts queries with a value. The counts are those of `claim_values`, summed, and
+    if_neutral and if_entailed its means, over all answers with a sheet; n_claims is the
+    mean number of claims in an answer: below two, shares of claims mean little.
     """
     values = claim_values(checked, by=by, empty=empty)
     keys = [*by, *METRIC]
     means = summarise(values, keys).drop(columns="n_failed")
-    counts = values.groupby(keys, sort=False, dropna=False)[COUNTS].sum().reset_index()
-    table = means.merge(counts, on=keys)
+    groups = values.groupby(keys, sort=False, dropna=False)
+    more = groups.agg(dict.fromkeys(COUNTS, "sum") | dict.fromkeys(BOUNDS, "mean"))
+    table = means.merge(more.reset_index(), on=keys)
     sizes = [
         len(each.claims) if isinstance(each, ClaimSheet) else None for each in checked["sheet"]
     ]
@@ -98,6 +108,16 @@ def claim_means(
         return table.assign(n_claims=sized["n_claims"].mean())
     each = sized.groupby(list(by), sort=False, dropna=False)["n_claims"].mean().reset_index()
     return table.merge(each, on=list(by))
+
+
+def _bounded(sheet: ClaimSheet, empty: str) -> list[tuple[object, ...]]:
+    """(family, metric, modality, value, if_neutral, if_entailed, unknown)."""
+    rows = sheet_rows(sheet, empty=empty)
+    if not sheet.unread:
+        return [(*row[:4], row[3], row[3], row[4]) for row in rows]
+    ends = [sheet_rows(sheet.filled(relation), empty=empty) for relation in BOUNDS.values()]
+    pairs = zip(rows, *ends, strict=True)
+    return [(*row[:4], low[3], high[3], row[4]) for row, low, high in pairs]
 
 
 def _names(empty: str) -> list[tuple[str, str, str]]:

@@ -38,11 +38,11 @@ def is_(relation: Relation, label: Label) -> Truth:
 
 
 def some(truths: Iterable[Truth]) -> Truth:
-    """Whether one of them holds: unknown where none is known to, but one is unknown."""
+    """Whether one of them holds; unknown where any of them is, whatever the others say.
+    To call it known where another one holds would select on what is measured.
+    """
     found = set(truths)
-    if True in found:
-        return True
-    return None if None in found else False
+    return None if None in found else True in found
 
 
 def some_entails(row: Row, places: Sequence[int]) -> Truth:

@@ -8,6 +8,7 @@ import pandas as pd
 _SHARES = (
     *("value", "ci_low", "ci_high", "std", "if_all_wrong", "if_all_right", "if_refusals_wrong"),
     *("value_a", "ci_low_a", "ci_high_a", "value_b", "ci_low_b", "ci_high_b", "smallest"),
+    *("if_neutral", "if_entailed"),
 )
 
 

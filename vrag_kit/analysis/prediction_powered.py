@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.clusters import ClusterMean
 from vrag_kit.analysis.intervals import Estimate, estimate
 from vrag_kit.errors import VragError
 from vrag_kit.frames import JUDGED
@@ -50,7 +49,11 @@ def corrected_accuracy(
     independent, how many disagreements as many groups without one allow
     (Clopper-Pearson, as in `estimate`), which for a few labels is a lot. Without a label
     in a stratum the corrected mean is NaN; so is the interval with a stratum's labels of
-    one group, or all off by the same amount.
+    one group, or all off by the same amount unless all true scores are equal.
+
+    A mean at an end of the scale, or labels whose true scores are all equal, show less
+    variance than there may be. There the interval is extended to that of the labelled
+    answers alone (`estimate`), which at an end is Clopper and Pearson's.
     """
     JUDGED.check(judged, [*ARM, "group", "status", "score"], "corrected_accuracy")
     arm, scale = list(by), scale_of(judged)
@@ -191,18 +194,39 @@ def corrected_mean(
         return np.nan, np.nan, np.nan
     side = _side(part, own, scale)
     both = side.judge.plus(side.off)
-    if side.off.by_group.any() and np.allclose(both.by_group, 0.0, rtol=0, atol=1e-12):
-        # the truth does not vary among what is labelled, though the judge does
-        alike = ClusterMean(both.value, 0.0, math.nan, own["group"].nunique(), scale)
-        low, high = alike.interval()
-    elif side.off.by_group.any():
+    if math.isnan(both.value):  # a stratum without a label
+        return np.nan, np.nan, np.nan
+    if side.off.by_group.any():
         low, high = both.interval()
     else:  # labels show no variance: the judge's own interval, and what they may not show
         doubt = math.nan if math.isnan(side.off.freedom) else side.off.unseen
         low = judge.value - math.hypot(judge.value - judge.ci_low, doubt)
         high = judge.value + math.hypot(judge.ci_high - judge.value, doubt)
+    true = (own["score"] + own["off"]).round(12)
+    is_end = min(both.value - scale.worst, scale.best - both.value) < 1e-12 * scale.width
+    if (is_end or true.nunique() == 1) and own["group"].nunique() > 1:
+        alone = _by_labels_alone(part[part["score"].notna()], own.assign(true=true), scale)
+        low, high = np.fmin(low, alone[0]), np.fmax(high, alone[1])
     cut = np.clip([both.value, low, high], scale.worst, scale.best)
     return float(cut[0]), float(cut[1]), float(cut[2])
+
+
+def _by_labels_alone(known: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> tuple[float, float]:
+    """(low, high) of the mean of the answers `known` by the column true of those that are
+    labelled, each stratum by its share; silent answers keep their score.
+    """
+    asked = known[known["status"] == "ok"]
+    labels = pd.MultiIndex.from_frame(own[ARM])
+    weights = asked.groupby(ARM).size() / own.groupby(ARM).size()
+    found = estimate(
+        own["true"].to_numpy(),
+        own["group"],
+        scale=scale,
+        weights=weights.reindex(labels).to_numpy(float),
+    )
+    silent = known.loc[known["status"] != "ok", "score"].sum()
+    low, high = (len(asked) * end + silent for end in (found.ci_low, found.ci_high))
+    return low / len(known), high / len(known)
 
 
 def _off(known: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> _Part:

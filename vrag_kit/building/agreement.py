@@ -69,8 +69,8 @@ def read_logs(
         asked_done = [vote for vote in done if vote.question_id in asked]
         if new := sum(_unseen(vote, images) for vote in asked_done):
             print(
-                f"note: {log.annotator}: {new:,} images are there that were not when the question"
-                " was finished; they have no label until it is reopened in the panel",
+                f"note: {log.annotator}: images that were not there when their question was"
+                f" finished: {new:,}; without a label until it is reopened in the panel",
                 flush=True,
             )
     return [_current(log, questions, folders) for log in logs]
@@ -109,14 +109,14 @@ def _current(
         kept[question_id] = replace(vote, shown=shown, clues=vote.clues & there)
     if lost:
         print(
-            f"note: {log.annotator}: {len(lost):,} annotated questions are not (or no longer) asked"
-            f" in these words, such as {lost[0]!r}; left out",
+            f"note: {log.annotator}: annotated questions that are not (or no longer) asked in these"
+            f" words: {len(lost):,}, such as {lost[0]!r}; left out",
             flush=True,
         )
     if gone:
         print(
-            f"note: {log.annotator}: {gone:,} images that were looked at are no longer in their"
-            " folders; left out",
+            f"note: {log.annotator}: images that were looked at and are no longer in their folders:"
+            f" {gone:,}; left out",
             flush=True,
         )
     return replace(log, votes=kept)

@@ -1,130 +1,213 @@
-"""Figures of claims: metrics over pictures, texts and both, and what a checker's error does
-to them.
-"""
+"""Figures of claims: metrics by what was shown, and how far their checker errs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import product
+from collections.abc import Iterable, Mapping
+from itertools import cycle, product
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.agreement import draw_matrix
-from vrag_kit.plotting.marks import Look, apart, draw_means, note, point_size
-from vrag_kit.plotting.style import DARK, colors_of, new_figure
+from vrag_kit.plotting.agreement import FEW, draw_matrix
+from vrag_kit.plotting.marks import apart, fitted
+from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
 
 Metric = tuple[str, str]
 """Family and metric."""
-_MARKS = {"image": "o", "text": "s", "all": "D"}
-_SHOWN = {"image": "pictures alone", "text": "texts alone", "all": "all that was shown"}
+_MARKS = ("o", "s", "D", "^", "v", "P", "X")
 _LABELS = {"checker": "s", "corrected": "o", "true": "D"}
-_SAID = {
-    "checker": "by the checker's labels",
+_BY = {
+    "checker": "by the checker's labels, uncorrected",
     "corrected": "corrected by the labelled answers",
     "true": "by true labels of all answers",
 }
 _SHORT = {"ENTAILMENT": "entails", "NEUTRAL": "neutral", "CONTRADICTION": "contradicts"}
-_SHORT |= {"unreadable": "unread"}
-_STEP = 0.22
+_SHORT |= {"unreadable": "unparsed"}
+_FAINT = 0.4
 
 
 def claims_figure(
-    means: pd.DataFrame, metrics: Mapping[Metric, str], settings: Mapping[str, str]
+    means: pd.DataFrame,
+    metrics: Mapping[Metric, str],
+    settings: Mapping[str, str],
+    *,
+    column: str,
+    marks: Mapping[str, str],
 ) -> Figure:
-    """A row a data set, a column a metric ((family, metric) → its name): a mean above
-    each setting (setting → its name), over pictures, over texts and over both side by
-    side, with 95 % intervals.
+    """A row a data set, a column a metric ((family, metric) → its name): above each
+    setting (setting → its name) a mean for each of `marks` (value of `column` → its
+    name), side by side, with 95 % intervals.
 
-    `means` is `in_percent(claim_means_apart(…))` with the columns dataset, model and
-    setting. A panel without any value says so.
+    `means` is `in_percent(beside_truth(…))` with the columns dataset, model, setting and
+    `column`. Filled are means by true labels, where there are none corrected ones;
+    hollow, right of them, the checker's, with a grey line from the mean if all its
+    unparsed verdicts were NEUTRAL to that if all were ENTAILMENT. A mean of fewer than
+    `FEW` questions is faint; one without an interval is not drawn. Where a column fixed
+    says that a mean is (`with_fixed`), it is a grey mark without a bar. A panel without
+    any value says so.
     """
-    datasets = list(dict.fromkeys(means["dataset"]))
-    size = (3.1 * len(metrics) + 0.6, 2.5 * len(datasets) + 1.4)
+    wanted = pd.MultiIndex.from_frame(means[["family", "metric"]]).isin(list(metrics))
+    drawn = means[wanted & means[column].isin(list(marks))]
+    filled = [name for name in ("true", "corrected") if (drawn["labels"] == name).any()][:1]
+    drawn = drawn[drawn["labels"].isin([*filled, "checker"])]
+    datasets = list(dict.fromkeys(drawn["dataset"]))
+    size = (3.3 * len(metrics) + 0.6, 2.6 * len(datasets) + 1.6)
     figure, axes = new_figure(len(datasets), len(metrics), size, sharey=True)
+    colors = colors_of(drawn["model"])
     for row, dataset in zip(axes, datasets, strict=True):
-        part = means[means["dataset"] == dataset]
+        part = drawn[drawn["dataset"] == dataset]
         for axis, (metric, name) in zip(row, metrics.items(), strict=True):
             own = part[(part["family"] == metric[0]) & (part["metric"] == metric[1])]
-            _levels(axis, own, settings)
+            _levels(axis, own, settings, [column, *marks], colors)
             axis.set_title(name if dataset == datasets[0] else "")
         row[0].set(ylabel=f"{dataset}\nmean (%)", ylim=(-4, 104))
-    _legend(figure, axes[0][0], colors_of(means["model"]), _MARKS, _SHOWN)
-    wanted = pd.MultiIndex.from_frame(means[["family", "metric"]]).isin(list(metrics))
-    n = means[wanted & (means["n"] > 0)]["n"]
-    words = f"n = {_range(n)} questions a mark; they differ by what has a value (CSV)"
-    figure.suptitle(f"{note([means[wanted]])} {words}", fontsize=9)
+    shapes = dict(zip(marks.values(), cycle(_MARKS), strict=False)) if len(marks) > 1 else {}
+    _legend(figure, axes[0][0], colors, shapes, [*filled, "checker"])
+    drawn = drawn[drawn["ci_low"].notna()]
+    words = f"n = {_range(drawn['n'])} questions a mark (each in the CSV)"
+    if (drawn["if_neutral"] != drawn["if_entailed"]).any():
+        words += ". Grey line: if all unparsed verdicts were NEUTRAL, or ENTAILMENT"
+    figure.suptitle(f"Bars: 95 % intervals. {words}{_kinds_of_marks(drawn)}", fontsize=9)
     return figure
 
 
-def checker_figure(
-    confusions: Mapping[str, pd.DataFrame], beside: pd.DataFrame, names: Mapping[Metric, str]
-) -> Figure:
-    """Above the confusion matrices (title → `verdict_confusion`), below a panel a data
-    set: each metric ((metric, modality) → its name) by the checker's labels, corrected by
-    those of a sample, and by true ones, with 95 % intervals.
-
-    `beside` has dataset, model, metric, modality, labels ("checker", "corrected",
-    "true"), value, ci_low, ci_high, n and n_labelled, in percent, of one setting.
+def checker_figure(confusions: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
+    """A column a mode of evidence, a row what the verdicts are about (mode → title →
+    `verdict_confusion`): how often each true label was judged as what.
     """
-    datasets = list(dict.fromkeys(beside["dataset"]))
-    columns = max(len(confusions), len(datasets))
-    height = 0.62 * len(names) * beside["model"].nunique() + 1.4
-    figure, axes = new_figure(2, columns, (4.9 * columns, 4.2 + height), sharey="row")
-    for axis, (title, matrix) in zip(axes[0], confusions.items(), strict=False):
-        short = matrix.rename(index=_SHORT, columns=_SHORT)
-        draw_matrix(axis, title, short, counted="verdicts", truth="truth")
-    for axis, dataset in zip(axes[1], datasets, strict=False):
-        _beside(axis, beside[beside["dataset"] == dataset], names)
-        axis.set(title=dataset, xlabel="mean (%)", xlim=(-4, 104))
-    for axis in [*axes[0][len(confusions) :], *axes[1][len(datasets) :]]:
-        axis.set_axis_off()
-    _legend(figure, axes[1][0], colors_of(beside["model"]), _LABELS, _SAID)
-    drawn = pd.MultiIndex.from_frame(beside[["metric", "modality"]]).isin(list(names))
-    told = beside[drawn & (beside["n"] > 0)]
-    labelled = told[told["labels"] == "corrected"]["n_labelled"]
-    words = f"n = {_range(told['n'])} answers a mark, {_range(labelled)} of them labelled"
-    words += "; unread: without a verdict that could be read"
-    figure.suptitle(f"Bars: 95 % intervals; {words}", fontsize=9)
+    titles = list(next(iter(confusions.values())))
+    size = (4.9 * len(confusions), 3.8 * len(titles) + 0.5)
+    figure, axes = new_figure(len(titles), len(confusions), size)
+    for column, (mode, matrices) in enumerate(confusions.items()):
+        for row, (title, matrix) in enumerate(matrices.items()):
+            short = matrix.rename(index=_SHORT, columns=_SHORT)
+            name = f"{mode}: {title}"
+            draw_matrix(axes[row][column], name, short, counted="verdicts", truth="truth")
+    figure.suptitle(
+        "Verdicts by their true label (rows) and the checker's (columns); unparsed: without a"
+        " verdict that could be read",
+        fontsize=9,
+    )
     return figure
 
 
-def _levels(axis: Axes, table: pd.DataFrame, settings: Mapping[str, str]) -> None:
-    """Means above each setting, models and modalities side by side."""
-    colors = colors_of(table["model"])
-    arms = list(product(colors, _MARKS))
-    steps = apart(len(arms), min(_STEP, 0.8 / max(1, len(arms))))
-    for step, (model, shown) in zip(steps, arms, strict=True):
-        rows = table[(table["model"] == model) & (table["modality"] == shown)]
-        rows = rows.set_index("setting").reindex(list(settings)).reset_index()
-        x = np.arange(len(settings)) + step
-        size = point_size(len(colors))
-        draw_means(
-            axis, x, rows.fillna({"n_failed": 0}), Look(colors[model], _MARKS[shown], size=size)
-        )
+def corrected_figure(
+    beside: pd.DataFrame, names: Mapping[Metric, str], settings: Mapping[str, str]
+) -> Figure:
+    """A row a data set, a column a setting (setting → its name): each metric ((family,
+    metric) → its name) by the checker's labels, corrected by those of a sample, and by
+    true ones, with 95 % intervals.
+
+    `beside` is `in_percent(beside_truth(…))` with dataset, model and setting, of which what
+    is over all that was shown is drawn. A corrected mean of fewer than `FEW` labelled
+    answers is faint, as is any of fewer questions, and a fixed one grey. One without an
+    interval is not drawn; the caption counts the corrected ones.
+    """
+    wanted = pd.MultiIndex.from_frame(beside[["family", "metric"]]).isin(list(names))
+    drawn = beside[wanted & (beside["modality"] == "all")]
+    datasets = list(dict.fromkeys(drawn["dataset"]))
+    height = 0.55 * len(names) * drawn["model"].nunique() + 0.9
+    size = (4.2 * len(settings) + 1.6, height * len(datasets) + 1.2)
+    figure, axes = new_figure(len(datasets), len(settings), size, sharey=True)
+    for row, dataset in zip(axes, datasets, strict=True):
+        for axis, (setting, name) in zip(row, settings.items(), strict=True):
+            part = drawn[(drawn["dataset"] == dataset) & (drawn["setting"] == setting)]
+            _beside(axis, part, names, colors_of(drawn["model"]))
+            axis.set(title=f"{dataset}: {name}", xlim=(-4, 104))
+    for axis in axes[-1]:
+        axis.set_xlabel("mean (%)")
+    _legend(figure, axes[0][0], colors_of(drawn["model"]), {}, _LABELS, shaped=True)
+    told = drawn[drawn["n"] > 0]
+    labelled = told[told["labels"] == "corrected"]["n_labelled"].astype(int)
+    words = f"n = {_range(told['n'])} answers a mark, {_range(labelled)} of them labelled"
+    if lost := int(((told["labels"] == "corrected") & told["ci_low"].isna()).sum()):
+        words += f". {lost} corrected without a mark: too few labels for an interval"
+    figure.suptitle(f"Bars: 95 % intervals. {words}{_kinds_of_marks(told)}", fontsize=9)
+    return figure
+
+
+def _levels(
+    axis: Axes,
+    table: pd.DataFrame,
+    settings: Mapping[str, str],
+    marks: list[str],
+    colors: Mapping[str, str],
+) -> None:
+    """Means above each setting: models and marks side by side, and of each the filled
+    mean left of the checker's. `marks` is a column, and its values.
+    """
+    column, *values = marks
+    arms = list(product(colors, zip(values, cycle(_MARKS), strict=False)))
+    places = {setting: place for place, setting in enumerate(settings)}
+    for step, (model, (value, marker)) in zip(
+        apart(len(arms), 0.84 / len(arms)), arms, strict=True
+    ):
+        own = table[(table["model"] == model) & (table[column] == value)]
+        own = own[own["ci_low"].notna() & own["setting"].isin(list(places))]
+        for by_checker, shift in ((False, -0.18), (True, 0.18)):
+            rows = own[(own["labels"] == "checker") == by_checker]
+            x = rows["setting"].map(places).to_numpy(float) + step + shift * 0.84 / len(arms)
+            if by_checker:
+                axis.vlines(x, rows["if_neutral"], rows["if_entailed"], color=GREY, linewidth=3.5)
+            _mark(axis, x, rows, colors[model], marker)
     if table["value"].isna().all():
         axis.text(0.5, 0.5, "no value", transform=axis.transAxes, ha="center", color=DARK)
-    axis.set_xticks(range(len(settings)), list(settings.values()), fontsize=9)
-    axis.set_xlim(-0.6, len(settings) - 0.4)
+    axis.set_xticks(
+        range(len(settings)), [fitted(name, 0) for name in settings.values()], fontsize=9
+    )
+    axis.set_xlim(-0.55, len(settings) - 0.45)
     axis.grid(axis="x", visible=False)
 
 
-def _beside(axis: Axes, table: pd.DataFrame, names: Mapping[Metric, str]) -> None:
+def _mark(
+    axis: Axes, at: np.ndarray, rows: pd.DataFrame, color: str, marker: str, *, flat: bool = False
+) -> None:
+    """Means with their intervals, hollow if the checker's, faint if of few, grey if fixed;
+    `flat`: along the x axis.
+    """
+    lines = axis.hlines if flat else axis.vlines
+    numbers = rows[["value", "ci_low", "ci_high"]].to_numpy(float)
+    edges = np.where(_fixed(rows), GREY, color)
+    faces = np.where(rows["labels"] == "checker", "white", edges)
+    looks = zip(edges, faces, _few(rows) & ~_fixed(rows), strict=True)
+    for place, (value, low, high), (edge, face, faint) in zip(at, numbers, looks, strict=True):
+        alpha = _FAINT if faint else 1.0
+        lines(place, low, high, color=edge, linewidth=1.3, alpha=alpha)
+        xy = (value, place) if flat else (place, value)
+        (drawn,) = axis.plot(*xy, marker, color=edge, markersize=6, alpha=alpha, clip_on=False)
+        drawn.set(markerfacecolor=face, zorder=3)
+
+
+def _few(rows: pd.DataFrame) -> pd.Series:
+    few = rows["n"] < FEW
+    if "n_labelled" in rows:
+        few |= (rows["labels"] == "corrected") & (rows["n_labelled"] < FEW)
+    return few
+
+
+def _fixed(rows: pd.DataFrame) -> pd.Series:
+    return rows["fixed"] if "fixed" in rows else pd.Series(False, rows.index)
+
+
+def _kinds_of_marks(drawn: pd.DataFrame) -> str:
+    """What a caption says of faint and grey marks, if there are any."""
+    fixed = _fixed(drawn)
+    words = f". Faint: fewer than {FEW}" if (_few(drawn) & ~fixed).any() else ""
+    return words + (". Grey mark: fixed by the data, whatever the answers" if fixed.any() else "")
+
+
+def _beside(
+    axis: Axes, table: pd.DataFrame, names: Mapping[Metric, str], colors: Mapping[str, str]
+) -> None:
     """A line a metric and model, with its three means one below the other."""
-    colors = colors_of(table["model"])
     lines = list(product(names, colors))
     for place, (metric, model) in enumerate(lines):
-        own = table[(table["metric"] == metric[0]) & (table["modality"] == metric[1])]
+        own = table[(table["family"] == metric[0]) & (table["metric"] == metric[1])]
         for shift, (labels, marker) in zip(apart(3, 0.24), _LABELS.items(), strict=True):
-            row = own[(own["model"] == model) & (own["labels"] == labels)]
-            y = np.full(len(row), place + shift)
-            axis.hlines(y, row["ci_low"], row["ci_high"], color=colors[model], linewidth=1.4)
-            face = "white" if labels == "checker" else colors[model]
-            axis.plot(
-                row["value"], y, marker, color=colors[model], markerfacecolor=face, markersize=6
-            )
+            rows = own[(own["model"] == model) & (own["labels"] == labels)].dropna(subset="ci_low")
+            _mark(axis, np.full(len(rows), place + shift), rows, colors[model], marker, flat=True)
     said = [", ".join(each) for each in product(names.values(), colors)]
     if len(colors) == 1:
         said = list(names.values())
@@ -137,16 +220,22 @@ def _legend(
     figure: Figure,
     axis: Axes,
     colors: Mapping[str, str],
-    marks: Mapping[str, str],
-    said: Mapping[str, str],
+    shapes: Mapping[str, str],
+    labels: Iterable[str],
+    *,
+    shaped: bool = False,
 ) -> None:
+    """Models by color, `shapes` (name → marker), and whose labels: by marker if `shaped`."""
     for model, color in colors.items():
         axis.plot([], [], color=color, linewidth=4, label=model)
-    for name, marker in marks.items():
+    for name, marker in shapes.items():
+        axis.plot([], [], marker, color=DARK, label=name)
+    for name in labels:
         face = "white" if name == "checker" else DARK
-        axis.plot([], [], marker, color=DARK, markerfacecolor=face, label=said[name])
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
+        marker = _LABELS[name] if shaped else "o"
+        axis.plot([], [], marker, color=DARK, markerfacecolor=face, label=_BY[name])
+    handles, names = axis.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=9)
 
 
 def _range(counts: pd.Series) -> str:

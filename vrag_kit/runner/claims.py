@@ -27,6 +27,7 @@ from vrag_kit.analysis import (
     write_claims_file,
 )
 from vrag_kit.analysis.cells import interval_cells
+from vrag_kit.analysis.claims_means import BOUNDS
 from vrag_kit.forecast import forecasting
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.store_copies import copy_store
@@ -135,6 +136,9 @@ def _table(sheets: Sequence[ClaimSheet]) -> str:
     means = claim_means(checked, by=[], empty="zero")
     means["mean [95 %]"] = interval_cells(means, decimals=3)
     shown = ["family", "metric", "modality", "mean [95 %]", "n", "n_unknown"]
+    if any(sheet.unread for sheet in sheets):
+        means = means.round(dict.fromkeys(BOUNDS, 3))
+        shown += BOUNDS
     head = f"{len(sheets):,} answers with {means['n_claims'].iloc[0]:.1f} claims each in the mean"
     return f"{head}\n{means[shown].to_string(index=False)}"
 
@@ -157,5 +161,5 @@ def _notes(found: ClaimsFile) -> list[str]:
             f" {query_id!r}: TREC files cannot hold it"
         )
     if unread:
-        notes.append(f"{unread} verdicts are missing: what they leave unknown is left out")
+        notes.append(f"{unread} verdicts are missing: claims and items that need them are left out")
     return notes
