@@ -113,7 +113,7 @@ def judged(scores: dict[tuple[str, int], list[float]], times: int = 1) -> pd.Dat
             for (setting, k), values in scores.items()
             for draw in (0, 1)
             for time in range(times)
-            for query_id, score in zip("abcd", values, strict=False)
+            for query_id, score in zip("abcdefghij", values, strict=False)
         ],
         columns=["model", "setting", "k", "draw", "query_id", "group", "score", "abstained"],
     )
@@ -155,6 +155,33 @@ def test_where_a_clue_does_not_help_there_is_no_ratio_and_the_table_says_so() ->
     assert row["interval"] == "a clue does not help here"
     assert row["denominator_low"] < row["denominator"] == pytest.approx(-1 / 6)
     assert row["denominator_high"] < 0
+
+
+def ten(a_k: int, a_gt: int, zero_shot: int, non_clue: int) -> pd.DataFrame:
+    """Ten questions of ten groups, of which each arm answers the first so many."""
+    rights = {("one_in_k", 3): a_k, ("gt_clue", 1): a_gt}
+    rights |= {("zero_shot", 0): zero_shot, ("non_clue", 1): non_clue}
+    scores = {arm: [1.0] * right + [0.0] * (10 - right) for arm, right in rights.items()}
+    return judged(scores, times=1)
+
+
+@pytest.mark.parametrize(
+    ("arms", "said"),
+    [
+        ((0, 0, 0, 0), "nothing is answered here"),
+        ((1, 0, 0, 0), "a clue may not help here"),  # A_GT − B = 0, with 0 lost or won of 10
+        ((0, 2, 3, 3), "a clue may not help here"),  # −0.1: one of ten, t = −1, p = 0.34
+        ((0, 0, 9, 9), "a clue does not help here"),  # −0.9: t(9) = −0.9 / 0.1 = −9
+        ((0, 0, 8, 8), "a clue does not help here"),  # −0.8: t(9) = −0.8 / 0.133 = −6
+    ],
+)
+def test_a_clue_does_not_help_only_where_the_interval_of_its_benefit_says_so(
+    arms: tuple[int, int, int, int], said: str
+) -> None:
+    row = gcue(ten(*arms), lambdas=[0.5]).iloc[0]
+    assert row["denominator"] == pytest.approx((arms[1] - (arms[2] + arms[3]) / 2) / 10)
+    assert row["interval"] == said
+    assert (row["denominator_high"] <= 0) == ("does not help" in said)
 
 
 def test_a_benefit_that_may_be_0_is_said_to_be_open() -> None:
@@ -251,7 +278,7 @@ def test_a_denominator_that_is_only_rounding_gives_no_ratio() -> None:
         lambdas=[1.0],
     ).iloc[0]
     assert math.isnan(row["value"])
-    assert row["interval"] == "a clue does not help here"
+    assert row["interval"] == "too few groups (3) to say whether a clue helps"
 
 
 def test_accuracy_keeps_draws_together_and_counts_failures_apart() -> None:

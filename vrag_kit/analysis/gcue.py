@@ -32,6 +32,7 @@ from vrag_kit.judging.scale import Scale, scale_of
 LAMBDAS = (0.0, 0.5, 1.0)
 NO_HELP = "a clue does not help here"
 UNSURE = "a clue may not help here"
+NOTHING = "nothing is answered here"
 TOO_FEW = "too few groups ({}) to say whether a clue helps"
 NO_QUESTION = "no question has all four arms"
 _FIXED = {"a_zero_shot": "zero_shot", "a_non_clue": "non_clue", "a_gt": "gt_clue"}
@@ -150,9 +151,10 @@ def gcue(
     the four accuracies on the judge's scale, denominator (A_GT − B) with its interval
     denominator_low and denominator_high, n queries, n_failed answers of these arms
     without a verdict. Where the denominator is not above 0 by its interval there is no
-    ratio: value and its interval are NaN, and `interval` says `NO_HELP`, or `UNSURE`
-    where the mean of the denominator is above 0, `TOO_FEW` where the groups are so few that
-    no benefit, however large, would do, or `NO_QUESTION`. `judged` holds the
+    ratio: value and its interval are NaN, and `interval` says why: `NO_HELP` where the
+    denominator's interval ends at or below 0, `NOTHING` where no answer of the four arms
+    scores above 0, `TOO_FEW` where the groups are so few that no benefit, however large,
+    would do, `NO_QUESTION`, else `UNSURE`. `judged` holds the
     settings zero_shot, non_clue, gt_clue and one_in_k. Raises `VragError` when one of
     them is missing for a model.
     """
@@ -193,16 +195,19 @@ def _by_query(part: pd.DataFrame) -> pd.Series:
     return part.set_index(["query_id", "group"])["value"]
 
 
-def _why(benefit: Estimate, groups: np.ndarray, differences: Scale) -> str:
-    """Why there is no ratio.
+def _why(benefit: Estimate, arms: pd.DataFrame, differences: Scale) -> str:
+    """Why there is no ratio; `arms` are the scores of the four, by query.
 
     Groups are too few where 0 is in the interval of the best of all benefits, the whole
     scale for every question: at 5 %, up to five, as 1 − 2 (1 − 0.025^(1/5)) < 0.
     """
     if benefit.n == 0:
         return NO_QUESTION
-    if not benefit.value > _ZERO:
+    if not (arms > 0).any(axis=None):
+        return NOTHING
+    if benefit.ci_high <= 0:
         return NO_HELP
+    groups = arms.index.get_level_values("group").to_numpy()
     best = estimate(np.full(len(groups), differences.best), groups, scale=differences)
     return UNSURE if best.ci_low > 0 else TOO_FEW.format(len(np.unique(groups)))
 
@@ -213,8 +218,7 @@ def _row(table: pd.DataFrame, lam: float, differences: Scale) -> tuple[object, .
     gained, possible = table["a_k"] - baseline, table["a_gt"] - baseline
     ratio, benefit = share_of_benefit(gained, possible, differences)
     told_ends = f"[{interval_end(ratio.ci_low, 2)}, {interval_end(ratio.ci_high, 2)}]"
-    groups = table.index.get_level_values("group").to_numpy()
-    interval = _why(benefit, groups, differences) if math.isnan(ratio.value) else told_ends
+    interval = _why(benefit, table, differences) if math.isnan(ratio.value) else told_ends
     half = (ratio.ci_high - ratio.ci_low) / 2
     told = (ratio.value, ratio.ci_low, ratio.ci_high, interval, half)
     means = table[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]].mean()

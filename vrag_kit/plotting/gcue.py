@@ -35,7 +35,7 @@ def gcue_figure(sources: Mapping[str, pd.DataFrame], *, lam: float = 0.5) -> Fig
 
     Bars are 95 % Fieller intervals; one that is cut says where it ends. Points outside
     the axis sit at its edge as triangles, with their value. Points are hollow where
-    answers failed. Models for which a clue does not help have no ratio, and are named
+    answers failed. Models for which a clue may not help have no ratio, and are named
     below the panel, with the reason.
     """
     shown = {title: table[table["lambda"] == lam] for title, table in sources.items()}
