@@ -192,8 +192,8 @@ def test_opposite_effects_stand_apart_before_they_are_pooled_to_nothing() -> Non
     assert found["verdict"].tolist() == ["lower", "higher", "not told apart"]
     assert found["n"].tolist() == [20, 20, 40]
     assert found["gained"].tolist() == [0, 20, 20]
-    # two exact p-values of 2 / 2**20, and that of 20 against 20, which is 1
-    assert found["p_holm"].tolist() == pytest.approx([3 * 2 / 2**20, 3 * 2 / 2**20, 1.0])
+    # two exact p-values of 2 / 2**20, and that of 20 against 20, which is 1; each a family
+    assert found["p_holm"].tolist() == pytest.approx([2 / 2**20, 2 / 2**20, 1.0])
     flipped = flips(pairs)[["direction", "stratum"]].drop_duplicates()
     assert flipped.to_numpy().tolist() == [["gained", "not told"], ["lost", "told in training"]]
 
@@ -263,6 +263,34 @@ def test_a_difference_of_most_questions_is_found_and_holm_counts_every_row_shown
     assert shown["p_holm"].tolist() == pytest.approx([min(1.0, 30 * 2 / 2**10)] * 30)
     assert set(shown["verdict"]) == {"not told apart"}
     assert (shown["smallest"] > alone["smallest"][0]).all()
+
+
+def test_a_stratum_and_all_questions_are_families_of_their_own() -> None:
+    """By hand: all 12 of q0 to q11 gained in three ways of asking, half of them a stratum."""
+    settings, names = ["s0", "s1", "s2"], [f"q{number}" for number in range(12)]
+    sides = []
+    for score in (0.0, 1.0):
+        side = noisy(0, n=12).assign(score=score)
+        side["stratum"] = side["query_id"].isin(names[:6]).map({True: "first", False: "second"})
+        sides.append(pd.concat([side.assign(setting=name) for name in settings]))
+    found = arm_differences(paired_answers(*sides)).set_index("stratum")
+    assert found.loc["first", "p"].tolist() == pytest.approx([2 / 2**6] * 3)
+    assert found.loc["first", "p_holm"].tolist() == pytest.approx([3 * 2 / 2**6] * 3)
+    assert found.loc["all questions", "p_holm"].tolist() == pytest.approx([3 * 2 / 2**12] * 3)
+
+
+def test_a_smallest_difference_that_no_flips_decide_is_marked_as_a_floor() -> None:
+    a, b = noisy(0, n=60), noisy(1, n=60)
+    still, moved = (arm_differences(paired_answers(a, other)) for other in (a, b))
+    assert still["floor"].tolist() == [True]
+    (number,) = still["smallest"]
+    one = a.assign(score=a["score"].where(a["query_id"] != "q0", 1 - a["score"]))
+    (same,) = arm_differences(paired_answers(a, one))["smallest"]
+    assert same == number  # whatever flips
+    assert (moved["floor"].tolist(), moved["smallest"][0] > number) == ([False], True)
+    pairs = paired_answers(a, one)
+    cells = arm_table(in_percent(arm_differences(pairs)), pairs)["smallest detectable"]
+    assert cells.tolist() == [f"≥ {100 * number:.1f}"]
 
 
 def test_one_answer_a_question_stands_beside_each_draw_of_the_other() -> None:

@@ -5,9 +5,11 @@ what as many questions could have shown.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.cells import LEVEL, interval_cells, p_cell
@@ -23,7 +25,7 @@ _SIDES = ["value_a", "ci_low_a", "ci_high_a", "value_b", "ci_low_b", "ci_high_b"
 _MEANS = [*_SIDES, "value", "ci_low", "ci_high", "n", "n_groups", "n_failed"]
 OTHERWISE = "judged otherwise"
 """The verdict on scores that two judges gave: it is none on the answers."""
-_TESTS = ["gained", "lost", "p", "p_holm", "test", "smallest", "verdict"]
+_TESTS = ["gained", "lost", "p", "p_holm", "test", "smallest", "floor", "verdict"]
 
 
 def arm_differences(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -31,15 +33,18 @@ def arm_differences(pairs: pd.DataFrame) -> pd.DataFrame:
     questions: the columns that name it, stratum, metric, a and b (what the sides are
     called), baseline (that of a), value_a, value_b (with ci_low_a … ci_high_b), value (b
     less a), ci_low, ci_high, n, n_groups, n_failed, gained, lost, p, p_holm, test,
-    smallest, verdict.
+    smallest, floor, verdict.
 
     Means are over the questions that both sides have a score for, n of them, after the
     mean over a question's draws, in n_groups groups; n_failed counts those where one
     side has none. gained and lost are questions with a higher and a lower score in b.
     95 % intervals are those of `ClusterMean` over groups. p is exact (`sign_flip_p`:
     McNemar's where scores are 0 or 1 and questions independent), or that of the interval
-    where test says "t"; p_holm corrects it for all rows shown. smallest is `smallest_difference` at
-    5 % ÷ rows with a power of 80 %. verdict is "higher" or "lower" where the interval
+    where test says "t"; p_holm corrects it for all rows of the same stratum, as `compare`
+    does: each stratum and all questions are families of their own. smallest is
+    `smallest_difference` at 5 % ÷ rows of the family with a power of 80 %; where floor
+    is True fewer questions flip than it takes, and it is what flips in one direction
+    alone would need, whatever flips. verdict is "higher" or "lower" where the interval
     leaves 0 out and p_holm is below 0.05, else "not told apart"; "no score" for n = 0;
     `OTHERWISE` where other judges scored either side. judge_a and judge_b name these, where
     both are known. A stratum that holds all pairs of a way of asking has no row beside
@@ -49,12 +54,13 @@ def arm_differences(pairs: pd.DataFrame) -> pd.DataFrame:
     cells: list[tuple[tuple[object, ...], pd.DataFrame]] = []
     for key, part in pairs.groupby(by, sort=False, dropna=False):
         cells += [((*key, name, "score"), some) for name, some in _apart(part)]
-    rows = [(*key, *_row(part, LEVEL / len(cells))) for key, part in cells]
+    family = Counter(key[len(by)] for key, _ in cells)  # by the stratum
+    rows = [(*key, *_row(part, LEVEL / family[key[len(by)]])) for key, part in cells]
     before = [*by, "stratum", "metric"]
-    table = pd.DataFrame(rows, columns=[*before, *_MEANS, *_TESTS[:3], *_TESTS[4:6]])
+    table = pd.DataFrame(rows, columns=[*before, *_MEANS, *_TESTS[:3], *_TESTS[4:7]])
     a, b = str(pairs["a"].iloc[0]), str(pairs["b"].iloc[0])
     table = table.assign(a=a, b=b, baseline=a)
-    table["p_holm"] = holm(table["p"].to_numpy(float))
+    table["p_holm"] = table.groupby("stratum")["p"].transform(lambda p: holm(p.to_numpy(float)))
     parts = [part for _, part in cells]
     apart = [bool(judges_differ(part).any()) for part in parts]
     known = {"judged_by_a", "judged_by_b"} <= set(pairs)
@@ -94,10 +100,16 @@ def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
             "changed (of n)": changed,
             "p": differences["p"].map(p_cell) + differences["test"].map({"t": " (t)"}).fillna(""),
             "p (Holm)": differences["p_holm"].map(p_cell),
-            "smallest detectable": differences["smallest"].map("{:.1f}".format).replace("nan", "–"),
+            "smallest detectable": _smallest_cells(differences),
             "B is": differences["verdict"],
         }
     )
+
+
+def _smallest_cells(differences: pd.DataFrame) -> pd.Series:
+    """ "16.3", "≥ 16.3" where that is the floor, "–" where nothing could be found."""
+    numbers = differences["smallest"].map("{:.1f}".format).replace("nan", "–")
+    return differences["floor"].map({True: "≥ ", False: ""}) + numbers
 
 
 def _side_cells(differences: pd.DataFrame, side: str) -> pd.Series:
@@ -125,7 +137,7 @@ def _row(part: pd.DataFrame, level: float) -> tuple[object, ...]:
     n_failed = scores["query_id"].nunique() - known["query_id"].nunique()
     if known.empty:
         nothing = [math.nan] * 9
-        return (*nothing, 0, 0, n_failed, 0, 0, math.nan, "", math.nan)
+        return (*nothing, 0, 0, n_failed, 0, 0, math.nan, "", math.nan, False)
     means = known.groupby(["query_id", "group"], sort=False)[["score_a", "score_b"]].mean()
     difference = (means["score_b"] - means["score_a"]).round(12).to_numpy(float)
     groups = means.index.get_level_values("group").to_numpy()
@@ -135,6 +147,7 @@ def _row(part: pd.DataFrame, level: float) -> tuple[object, ...]:
     if math.isnan(p):
         p, test = found.p(), "t"
     smallest = smallest_difference(difference, groups, scale, level=level)
+    floor = smallest / scale.width > float(np.mean((difference / scale.width) ** 2))
     gained, lost = int((difference > 0).sum()), int((difference < 0).sum())
     sides: list[float] = []
     for name in ("score_a", "score_b"):
@@ -142,7 +155,7 @@ def _row(part: pd.DataFrame, level: float) -> tuple[object, ...]:
         sides += [mean.value, *mean.interval()]
     counts = (len(means), len(set(groups)), n_failed)
     known_of = (*sides, found.value, *found.interval(), *counts)
-    return (*known_of, gained, lost, p, test, smallest)
+    return (*known_of, gained, lost, p, test, smallest, floor)
 
 
 def _verdict(row: Mapping[Hashable, Any]) -> str:  # Any: a row of a table
