@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from claim_sheets import sheet
 
-from vrag_kit.analysis import ACROSS, Answered, ClaimSheet, across, across_table
+from vrag_kit.analysis import ACROSS, Answered, ClaimSheet, across, across_table, strata_of
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.suite import InWords, TrueClaims, open_suite, open_world
 from vrag_kit.papers.crag_mm import two_not_right
@@ -119,7 +119,8 @@ def test_gcue_is_told_where_all_four_arms_were_asked() -> None:
     arms["gt_clue"] = [WRONG] * 8
     asked = [judged(said, setting) for setting, said in arms.items()]
     useless = cells(replace(ROW, judged=pd.concat([ROW.judged, *asked]))).loc["gcue"]
-    assert (useless["n"], useless["reason"]) == (0, "a clue does not help here")
+    # A_GT − B is −1/2 for two of 8 questions and else 0: its interval holds 0
+    assert (useless["n"], useless["reason"]) == (0, "a clue may not help here")
     deeper = replace(ROW, judged=pd.concat([judged(SAID, k=5), *asked]), k=5)
     assert cells(deeper).loc["gcue", "reason"] == "not asked with gold among 5"
 
@@ -196,15 +197,38 @@ def test_the_table_and_the_figure_tell_numbers_and_reasons() -> None:
     accuracy = table.set_index("metric").loc["accuracy"]
     told = f"[{accuracy['ci_low']:.0f}, {accuracy['ci_high']:.0f}]"
     assert {"toy", "m", "50", told, "n = 7", "0 to 100 %", "−100 to 100 %", "a"} <= set(said)
+    faint = {text.get_text(): text.get_alpha() or 1.0 for text in figure.axes[0].texts}
+    assert faint[told] < 1  # of 7 answers
+    many = across_figure(table.assign(n=15), names)
+    assert all((text.get_alpha() or 1.0) == 1 for text in many.axes[0].texts)
+    assert "Faint: n below 15" in figure.texts[-1].get_text()
+    assert "Faint" not in many.texts[-1].get_text()
     below = [text.get_text() for text in figure.texts]
     assert below[:2] == ["a", NOT_ASKED]
-    assert below[-1].endswith("Hollow: some answers failed.")
+    assert "Hollow: some answers failed." in below[-1]
+
+
+def test_what_was_taught_stands_apart_before_all_questions_are_pooled() -> None:
+    """Of 8 questions the groups of the first 3 were taught, of which 2 are answered rightly."""
+    told = [RIGHT, RIGHT, WRONG]
+    row = replace(ROW, judged=judged([*told, *[WRONG] * 5]))
+    groups = row.judged["group"].tolist()
+    rows = strata_of(row, {"m": frozenset(groups[:3])})
+    names = ["toy, in training data", "toy, not in training data", "toy"]
+    assert [each.name for each in rows] == names
+    found = across(rows, {"accuracy": ACROSS["accuracy"]}).set_index("benchmark")
+    assert found["value"].to_dict() == pytest.approx(
+        dict(zip(names, (200 / 3, 0, 25), strict=True))
+    )
+    assert found["n"].tolist() == [3, 5, 8]
+    assert strata_of(row, {}) == strata_of(row, {"m": frozenset(groups)}) == [row]
 
 
 def test_documents_are_asked_about_by_their_words(tmp_path: Path) -> None:
-    datasets = open_suite("suite-drawn-small", ["VisRAG-Doc"])
+    pages = ["VisRAG-Doc"]
+    datasets = open_suite("suite-drawn-small", pages, in_words=pages)
     said = InWords(k=2, questions=2).ask(datasets, ["field-guide-vlm-few"], tmp_path, run_with=RUN)
-    asked, judged = said["VisRAG-Doc"]
+    asked, judged = said["VisRAG-Doc, in words"]
     assert not any(document.image for document in asked.corpus.values())
     arms = judged.groupby("setting", sort=False)["k"].agg(list).to_dict()
     assert arms == {
@@ -216,7 +240,7 @@ def test_documents_are_asked_about_by_their_words(tmp_path: Path) -> None:
     }
     row = Answered(name="pages", benchmark=asked, judged=judged, k=2)
     checked = claims_of(tmp_path).of(row)
-    assert checked.claims_of == "questions"  # none about several traits
+    assert checked.claims_of == "long answers"  # a part has several traits
     assert cells(checked).loc["claim_recall", "value"] == 100  # two pages, the gold one first
     more = InWords(questions=3)
     chosen = more.chosen(datasets["VisRAG-Doc"])
@@ -228,7 +252,13 @@ def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
 ) -> None:
     datasets = open_suite("suite-drawn-small", ["WebQA"])
     words = InWords(k=2, questions=4)
-    asked, judged = words.ask(datasets, ["field-guide-vlm-few"], tmp_path, run_with=RUN)["WebQA"]
+    rows = words.ask(datasets, ["field-guide-vlm-few"], tmp_path, run_with=RUN)
+    assert [any(each.image for each in few.corpus.values()) for few, _ in rows.values()] == [
+        True,
+        False,
+    ]
+    assert list(rows) == ["WebQA", "WebQA, captions only"]
+    asked, judged = rows["WebQA"]
     row = Answered(name="WebQA", benchmark=asked, judged=judged, k=2)
     asker = claims_of(tmp_path)
     checked = asker.of(row)

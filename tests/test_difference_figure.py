@@ -49,6 +49,20 @@ def test_a_mark_is_hollow_where_answers_failed() -> None:
     np.testing.assert_allclose(drawn["white"], [2.0])
 
 
+def test_few_questions_are_faint_and_the_caption_explains_what_is_drawn_alone() -> None:
+    many = differences().query("setting == 'gt_rag'").assign(n=15, n_failed=0)
+    few = many.assign(n=[14, 15, 15], n_failed=[0, 1, 0])
+    captions = []
+    for table, alphas in ((many, [1.0] * 3), (few, [0.4, 1.0, 1.0])):
+        figure = differences_figure(table, {"gt_rag": "GT"}, lines=LINES)
+        captions.append(figure.get_supxlabel())
+        marks = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+        drawn = {float(y): line.get_alpha() for line in marks for y in line.get_ydata()}
+        assert [drawn[y] for y in (0.0, 1.0, 2.0)] == alphas
+    plain = "Bars: 95 % intervals, not corrected for their number."
+    assert captions == [plain, f"{plain} Hollow: some answers failed. Faint: n below 15."]
+
+
 def test_differences_on_other_data_are_ticks_on_the_lines_that_there_are() -> None:
     others = differences().assign(value=[7.0, 8.0, 9.0] * 2)
     others.loc[2, "scenario"] = "elsewhere"

@@ -21,6 +21,7 @@ from strange_server import StrangeServer
 from vrag_kit.analysis import accuracy, compare, differences_in_words, in_percent, per_query
 from vrag_kit.analysis.sentences import as_markdown
 from vrag_kit.papers.mrag_suite import ARMS, effects_in_words
+from vrag_kit.papers.sources import Source
 from vrag_kit.papers.visual_rag import claims_on, show_claims
 from vrag_kit.types import Benchmark
 from vrag_kit.whole_tables import as_html, styled
@@ -81,7 +82,7 @@ def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Pat
     means = in_percent(accuracy(table, by=["model", "setting", "k"]))
     wide = pd.DataFrame([[name]], pd.Index([name], name=name), pd.Index([name], name=name))
     pages = [
-        show_claims(claims_on("03", table, name, tmp_path)).to_html(),
+        show_claims(claims_on("03", table, Source(name), tmp_path)).to_html(),
         styled(wide, caption=name, precision=1).to_html(),
         styled(means).hide(axis="index").to_html(),
         as_html(wide),

@@ -330,6 +330,14 @@ def test_easy_negatives_are_of_other_species_as_many_as_possible_and_the_clue_is
         assert easy[draw, most][:3] == easy[draw, 3]
 
 
+def test_a_seed_moves_clues_non_clues_and_easy_negatives_alike() -> None:
+    b, others = benchmark(5, 30), several(8, 6)
+    for setting in (gt_clue, non_clue):
+        assert by_draw(setting(b, seed=1)) != by_draw(setting(b, seed=2))
+    one, two = (one_in_k_easy(others, ks=[5], draws=1, seed=seed) for seed in (1, 2))
+    assert [context.doc_ids[1:] for context in one] != [context.doc_ids[1:] for context in two]
+
+
 def test_too_few_images_of_other_species_cut_k_and_none_is_an_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -15,6 +15,7 @@ from conftest import WEIGHTS
 
 from vrag_kit.analysis import (
     accuracy,
+    best_top_k,
     by_stratum,
     compare,
     gcue,
@@ -233,3 +234,18 @@ def test_what_was_told_is_no_part_of_the_checkpoint(tmp_path: Path) -> None:
     before = files_fingerprint([tmp_path], {})
     write_told(tmp_path)
     assert files_fingerprint([tmp_path], {}) == before  # stored answers stay its answers
+
+
+def test_the_best_top_k_is_that_of_each_stratum() -> None:
+    rows = [("told", 1, 30.0), ("told", 5, 10.0), ("not told", 1, 20.0), ("not told", 5, 40.0)]
+    table = pd.DataFrame(rows, columns=["stratum", "k", "value"])
+    best = best_top_k(table.assign(model="m", setting="top_k"))
+    assert dict(zip(best["stratum"], best["k"], strict=True)) == {"told": 1, "not told": 5}
+
+
+def test_what_is_saved_has_the_stratum_that_answers_asked_beside_it_tell() -> None:
+    shown, alone = judged({"top_k": [[0.0], [1.0]]}), judged({"zero_shot": [[1.0], [0.0]]})
+    assert list(with_stratum(shown, {})["stratum"]) == ["", ""]
+    saved = with_stratum(shown, {}, alone)
+    assert list(saved["stratum"]) == [KNOWN + LEFT_OUT, UNKNOWN + LEFT_OUT]
+    assert len(saved) == len(shown)

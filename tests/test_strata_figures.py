@@ -199,3 +199,19 @@ def test_long_names_of_models_leave_the_axes_of_other_figures_their_room(
     for axis in [axis for axis in figure.axes if not axis.axison]:
         axis.remove()  # an empty panel
     keeps_its_room(figure)
+
+
+def test_four_panels_stand_two_by_two_with_their_own_axes_names_and_no_empty_one() -> None:
+    shown = of_settings({"top_k": [1, 5], "zero_shot": [0]})
+    lines = {"by": "setting", "x": "k", "xlabel": "images"}
+    panels = [f"stratum {number}" for number in range(5)]
+    both = pd.concat([shown.assign(metric=name) for name in ("accuracy", "rouge")])
+    for count in (3, 4, 5):
+        of_lines = variants_figure(dict.fromkeys(panels[:count], shown), {"top_k": "top"}, **lines)
+        of_points = rouge_figure(dict.fromkeys(panels[:count], both))
+        for figure in (of_lines, of_points):
+            titles_stand_apart(figure)
+            assert len(figure.axes) == count
+            rows = {round(axis.get_position().y0, 2) for axis in figure.axes}
+            assert len(rows) == {3: 1, 4: 2, 5: 3}[count]
+            assert all(axis.get_ylabel() for axis in figure.axes)

@@ -7,7 +7,7 @@ from vrag_kit.analysis.abstention import (
     selective_accuracy,
 )
 from vrag_kit.analysis.accuracy import accuracy, best_top_k, column_means, over_draws, per_query
-from vrag_kit.analysis.across import ACROSS, Answered, Measured, across, across_table
+from vrag_kit.analysis.across import ACROSS, Answered, Measured, across, across_table, strata_of
 from vrag_kit.analysis.agreement import (
     READINGS,
     agreement,
@@ -173,6 +173,7 @@ __all__ = [
     "slice_means",
     "slice_values",
     "smallest_difference",
+    "strata_of",
     "summarise",
     "swap_effect",
     "swap_outcomes",

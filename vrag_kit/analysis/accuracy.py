@@ -116,13 +116,14 @@ def over_draws(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame
 
 def best_top_k(results: pd.DataFrame) -> pd.DataFrame:
     """`results` of `accuracy` with, instead of all top-k rows, each model's best one as
-    the setting "rag_best" (Visual-RAG, Table 6).
+    the setting "rag_best" (Visual-RAG, Table 6); of each stratum where there are some.
 
     The k is chosen on the same queries that it is then reported on, as in the paper:
     its mean is a little too good.
     """
     retrieved = results[results["setting"] == "top_k"].dropna(subset="value")
-    highest = retrieved.groupby("model", sort=False)["value"].idxmax()
+    by = [name for name in ("model", "stratum") if name in retrieved]
+    highest = retrieved.groupby(by, sort=False)["value"].idxmax()
     best = retrieved.loc[highest].assign(setting="rag_best")
     return pd.concat([results[results["setting"] != "top_k"], best], ignore_index=True)
 

@@ -5,8 +5,8 @@ why there is none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any  # cells of a table
 
@@ -216,6 +216,25 @@ ACROSS: Mapping[str, Metric] = {
     **{name: partial(own_across, metric=name) for name in OWN_METRICS},
 }
 """Metric → how it is measured anywhere."""
+
+
+def strata_of(answered: Answered, told: Mapping[str, Collection[str]]) -> list[Answered]:
+    """The row by what its model was taught, and then the row itself: the questions whose
+    groups are in the model's part of `told` (see `told_facts`), called "…, in training
+    data", and the others. Only the row itself where nothing tells, or all are of one sort.
+    """
+    (model,) = answered.arm["model"].unique()
+    judged = answered.judged
+    known = judged["group"].isin(list(told.get(model, ())))
+    if model not in told or known.nunique() < 2:
+        return [answered]
+    rows = []
+    for is_known, words in ((True, "in training data"), (False, "not in training data")):
+        part = judged[known == is_known]
+        few = answered.benchmark.subset(set(part["query_id"]))
+        name = f"{answered.name}, {words}"
+        rows.append(replace(answered, name=name, benchmark=few, judged=part))
+    return [*rows, answered]
 
 
 def across(answered: Sequence[Answered], metrics: Mapping[str, Metric] = ACROSS) -> pd.DataFrame:

@@ -29,6 +29,7 @@ SETTING_NAMES = {
     "one_in_k_easy": "1-in-k, easy negatives",
     "rag_best": "best top-k",
     "text_rag": "text passages",
+    "own_page": "the right page's passages",
     "m_gt": "m clues alone",
     "m_in_k": "m clues among others",
     "no_rag": "no examples",

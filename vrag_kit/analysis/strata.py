@@ -62,12 +62,17 @@ def with_strata(
     return every.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
-def with_stratum(table: pd.DataFrame, told: Mapping[str, Collection[str]]) -> pd.DataFrame:
+def with_stratum(
+    table: pd.DataFrame,
+    told: Mapping[str, Collection[str]],
+    zero_shot: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """The rows of `table`, each once and in their order, with a column `stratum` as
     `with_strata` has it: what is saved, so that two runs are compared by stratum. "" in
     answers that chose one, and where neither `told` nor zero-shot answers tell.
     """
-    return _by_model(table.reset_index(drop=True), told, _without_image(table)).sort_index()
+    asked = _without_image(table if zero_shot is None else zero_shot)
+    return _by_model(table.reset_index(drop=True), told, asked).sort_index()
 
 
 def strata_in_order(names: Iterable[str]) -> list[str]:

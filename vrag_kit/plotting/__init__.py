@@ -7,7 +7,7 @@ from vrag_kit.plotting.arms import arms_figure
 from vrag_kit.plotting.building import building_figure
 from vrag_kit.plotting.captions import captions_figure
 from vrag_kit.plotting.cases import cases_figure
-from vrag_kit.plotting.claims import checker_figure, claims_figure
+from vrag_kit.plotting.claims import checker_figure, claims_figure, corrected_figure
 from vrag_kit.plotting.classes import classes_figure
 from vrag_kit.plotting.company import company_figure
 from vrag_kit.plotting.curves import curves_figure
@@ -47,6 +47,7 @@ __all__ = [
     "colors_of",
     "company_figure",
     "contact_sheet",
+    "corrected_figure",
     "curves_figure",
     "detection_figure",
     "differences_figure",

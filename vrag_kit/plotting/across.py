@@ -18,9 +18,12 @@ from matplotlib.patches import Rectangle
 from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
 
 _WIDTH, _HEIGHT = 1.3, 0.66  # of a cell, inches
-_LEFT, _TOP = 1.8, 0.95  # for names of rows and of columns
+_LEFT, _TOP = 2.4, 0.95  # for names of rows and of columns
 _LINE = 0.19  # of a reason, inches
 _BESIDE = 2  # reasons in a line
+_NAME = 22  # letters of a name in a line
+_FEW, _PALER = 15, 0.35
+"""Means of fewer than so many are faint, by so much of their colour."""
 _WITHIN = {"truthfulness": (-100.0, 100.0)}
 _SHARE = (0.0, 100.0)
 _PALE, _TRACK = "#F5F5F5", "#DEDEDE"
@@ -61,7 +64,7 @@ class _Track:
 def across_figure(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """A row for each benchmark and model of `across`, a column for each metric of
     `names` (metric → its title): the mean, its 95 % interval in numbers and on a scale,
-    and n; or a letter, with the reason below.
+    and n; or a letter, with the reason below. A mean of fewer than 15 is faint.
 
     Shares are drawn from 0 to 100 %, truthfulness from −100 %, a ratio as far as its
     intervals reach.
@@ -90,7 +93,8 @@ def across_figure(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
                 _say(axis, at, letters[row["reason"]])
             else:
                 _draw(axis, at, row, track, colors[row["model"]])
-    _explain(figure, letters, hollow=bool((shown["n_failed"] > 0).any()))
+    hollow, few = (shown["n_failed"] > 0).any(), shown["n"].between(1, _FEW - 1).any()
+    _explain(figure, letters, hollow=bool(hollow), few=bool(few))
     return figure
 
 
@@ -119,9 +123,10 @@ def _name_rows(axis: Axes, lines: Sequence[tuple[str, str]], colors: Mapping[str
             axis.add_patch(band)
         beside: Style = {"xytext": (-10, 0), "textcoords": "offset points", "ha": "right"}
         where: Style = {"annotation_clip": False, **beside}
-        axis.annotate(name, (0, place - 0.13), fontsize=11, fontweight="bold", va="center", **where)
+        title: Style = {"fontsize": 11, "fontweight": "bold", "va": "bottom", **where}
+        axis.annotate(fill(name, _NAME), (0, place + 0.12), linespacing=1.0, **title)
         about: Style = {"fontsize": 8, "color": colors[model], "va": "center", **where}
-        axis.annotate(model, (0, place + 0.2), **about)
+        axis.annotate(model, (0, place + 0.26), **about)
 
 
 def _name_column(axis: Axes, column: int, title: str, track: _Track) -> None:
@@ -136,22 +141,24 @@ def _draw(axis: Axes, at: tuple[int, int], row: Row, track: _Track, color: str) 
     """The cell of a value: in numbers above, on its scale, and n below."""
     column, place = at
     line = place + _ON_TRACK
+    faint = _PALER if row["n"] < _FEW else 1.0
     ends = (track.place(column, track.low), track.place(column, track.high))
     axis.hlines(line, *ends, color=_TRACK, linewidth=5, zorder=1)
     if track.low < 0:
         zero = track.place(column, 0)
         axis.vlines(zero, line - 0.1, line + 0.1, color=GREY, linewidth=1, zorder=2)
     reach = (track.place(column, row["ci_low"]), track.place(column, row["ci_high"]))
-    axis.hlines(line, *reach, color=color, linewidth=5, alpha=0.45, zorder=3)
+    axis.hlines(line, *reach, color=color, linewidth=5, alpha=0.45 * faint, zorder=3)
     face = "white" if row["n_failed"] else color
     mark: Style = {"color": color, "markersize": 6, "markerfacecolor": face, "zorder": 4}
+    mark |= {"alpha": faint}
     axis.plot(track.place(column, row["value"]), line, "o", **mark)
     value = track.number(row["value"])
     interval = f"[{track.number(row['ci_low'])}, {track.number(row['ci_high'])}]"
     number: Style = {"fontsize": 12.5, "fontweight": "bold", "ha": "right", "va": "baseline"}
-    axis.text(column + 0.38, place - 0.1, value, **number)
+    axis.text(column + 0.38, place - 0.1, value, alpha=faint, **number)
     beside: Style = {"fontsize": 8, "color": DARK, "ha": "left", "va": "baseline"}
-    axis.text(column + 0.41, place - 0.1, interval, **beside)
+    axis.text(column + 0.41, place - 0.1, interval, alpha=faint, **beside)
     counted = "" if row["counted"] == "questions" else f" {row['counted']}"
     below: Style = {"fontsize": 7.5, "color": _FAINT, "ha": "center", "va": "center"}
     axis.text(column + 0.5, place + 0.37, f"n = {row['n']:,}{counted}", **below)
@@ -169,7 +176,7 @@ def _say(axis: Axes, at: tuple[int, int], letter: str) -> None:
     axis.text(at[0] + 0.5, at[1], letter, **told)
 
 
-def _explain(figure: Figure, letters: Mapping[str, str], *, hollow: bool) -> None:
+def _explain(figure: Figure, letters: Mapping[str, str], *, hollow: bool, few: bool) -> None:
     """Below: what letters stand for, and what bars are."""
     width, height = figure.get_size_inches()
     lines = -(-len(letters) // _BESIDE)
@@ -182,4 +189,6 @@ def _explain(figure: Figure, letters: Mapping[str, str], *, hollow: bool) -> Non
     told = "Bars: 95 % intervals over questions that belong together."
     if hollow:
         told += " Hollow: some answers failed."
+    if few:
+        told += f" Faint: n below {_FEW}."
     figure.text(1 - 0.1 / width, 0.08 / height, told, fontsize=9, color=_FAINT, ha="right")

@@ -11,12 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from vrag_kit.plotting.agreement import FEW
 from vrag_kit.plotting.answering import panel_title
 from vrag_kit.plotting.marks import apart, legend_columns
 from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
 
 _BETWEEN = 0.1
 """The room between panels, in widths of a panel: two numbers of ticks do not touch."""
+_FAINT = 0.4
 _MARKS = ("o", "s", "^", "D")
 """Of the values of the column `marks`, in order."""
 
@@ -37,8 +39,9 @@ def differences_figure(
     `differences` are `in_percent(compare(…))` with model, setting and `lines`; `marks`
     names a column whose values stand apart by their mark. `others` are differences on
     other data, as small grey ticks: setting, value, and `lines`; `others_are` says what
-    they are. A mark is hollow where some answers failed. The axis names the metric
-    where all rows have the same.
+    they are. A mark is hollow where some answers failed, and faint where n is below
+    `FEW`; the caption says so where there is one. The axis of a panel names its metric,
+    where it has one.
     """
     names = list(differences[list(lines)].drop_duplicates().itertuples(index=False, name=None))
     colors = colors_of(differences["model"])
@@ -62,7 +65,7 @@ def differences_figure(
             _bars(axis, mine[chosen], y, colors[model], _MARKS[kinds.index(kind) % len(_MARKS)])
         axis.axvline(0, color=DARK, linewidth=1)
         axis.set(title=panel_title(title, mine).replace(" (n", "\n(n"), xlim=(-bound, bound))
-        axis.set_xlabel(_difference(differences))
+        axis.set_xlabel(_difference(mine))
         axis.grid(axis="y", visible=False)
     _name_lines(axes, names)
     handles, columns = _side_by_side(
@@ -70,12 +73,14 @@ def differences_figure(
     )
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, fontsize=9)
     figure.set_layout_engine("constrained", wspace=_BETWEEN)
-    figure.supxlabel("Bars: 95 % intervals. Hollow: some answers failed.", fontsize=9)
+    words = " Hollow: some answers failed." if (drawn["n_failed"] > 0).any() else ""
+    words += f" Faint: n below {FEW}." if (drawn["n"] < FEW).any() else ""
+    figure.supxlabel(f"Bars: 95 % intervals, not corrected for their number.{words}", fontsize=9)
     return figure
 
 
 def _difference(table: pd.DataFrame) -> str:
-    """What the x axis shows: a difference in the one metric there is, or in each its own."""
+    """What an x axis shows: a difference in the one metric there is, or in each its own."""
     metrics = list(table["metric"].unique()) if "metric" in table else ["accuracy"]
     return f"difference in {metrics[0]} (points)" if len(metrics) == 1 else "difference (points)"
 
@@ -87,11 +92,14 @@ def _places(table: pd.DataFrame, names: list[tuple[str, ...]], lines: Sequence[s
 
 
 def _bars(axis: Axes, table: pd.DataFrame, y: np.ndarray, color: str, marker: str) -> None:
-    axis.hlines(y, table["ci_low"], table["ci_high"], color=color, linewidth=1.4)
-    failed = (table["n_failed"] > 0).to_numpy(bool)
-    for some, face in ((~failed, color), (failed, "white")):
-        (drawn,) = axis.plot(table["value"][some], y[some], marker, color=color, markersize=5)
-        drawn.set(markerfacecolor=face, zorder=3)
+    failed, few = (table["n_failed"] > 0).to_numpy(bool), (table["n"] < FEW).to_numpy(bool)
+    for is_few, alpha in ((False, 1.0), (True, _FAINT)):
+        some = few == is_few
+        ends = table["ci_low"][some], table["ci_high"][some]
+        axis.hlines(y[some], *ends, color=color, linewidth=1.4, alpha=alpha)
+        for which, face in ((some & ~failed, color), (some & failed, "white")):
+            (drawn,) = axis.plot(table["value"][which], y[which], marker, color=color)
+            drawn.set(markersize=5, markerfacecolor=face, alpha=alpha, zorder=3)
 
 
 def _ticks(

@@ -23,7 +23,7 @@ from vrag_kit.plotting.marks import (
     percent_limits,
     some_failed,
 )
-from vrag_kit.plotting.style import DARK, colors_of, new_figure
+from vrag_kit.plotting.style import DARK, colors_of, new_figure, rows_and_columns
 
 _MANY = 40
 """From here on the intervals of so many arms are drawn as hairlines."""
@@ -33,30 +33,35 @@ _FIRST = ("zero_shot", "gt_clue", "non_clue", "top_k", "one_in_k")
 
 def rouge_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
     """One panel a source (title → table with model, setting, k, metric "accuracy" or
-    "rouge", value, ci_low, ci_high, n, in percent), all on the same axes.
+    "rouge", value, ci_low, ci_high, n, in percent), all on the same axes, from four sources
+    on in two columns.
 
     A point is the mean of one model in one setting at one k: colours are models,
     markers settings. Thin lines are 95 % intervals, where there are any. A point is
     hollow where answers failed; a dark line then reaches from the accuracy if all of
     them were wrong to that if all were right.
     """
-    wide = 5.8 * len(sources)
-    figure, axes = new_figure(1, len(sources), (wide, 6.2), sharey=True)
+    rows, columns = rows_and_columns(len(sources))
+    wide = 5.8 * columns
+    figure, grid = new_figure(rows, columns, (wide, 6.2 * rows), sharey=True)
+    axes = list(grid.flat)[: len(sources)]
+    for axis in list(grid.flat)[len(sources) :]:
+        axis.remove()
     tables = list(sources.values())
     markers = _markers(tables)
-    for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
+    for axis, (title, table) in zip(axes, sources.items(), strict=True):
         _panel(axis, table, markers)
         arms = len(table[["model", "setting", "k"]].drop_duplicates())
         axis.set(title=panel_title(f"{title}: {arms} arms", table))
         axis.set(xlabel="Accuracy (%)", ylabel="ROUGE-1 recall (%)")
         axis.tick_params(labelleft=True)
-    legends_below(axes[0], 5.8, most=4, down=-0.12)
+    legends_below(axes, 5.8, most=4, down=-0.12)
     low, high = percent_limits(tables)
-    for axis in axes[0]:
+    for axis in axes:
         axis.set(xlim=(min(-3.0, low), high), ylim=(min(-3.0, low), high))
     names, handles = [setting_name(setting) for setting in markers], []
     for marker in markers.values():
-        handles += axes[0][0].plot([], [], marker, color=DARK, markersize=7)
+        handles += axes[0].plot([], [], marker, color=DARK, markersize=7)
     columns = legend_columns(wide, 5)
     figure.legend(handles, names, loc="outside upper center", ncols=columns, fontsize=9)
     without_runs = [t.assign(runs_low=np.nan) if "runs_low" in t else t for t in tables]

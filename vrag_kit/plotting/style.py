@@ -172,6 +172,12 @@ def new_figure(
     return figure, axes
 
 
+def rows_and_columns(panels: int) -> tuple[int, int]:
+    """How panels stand: side by side, from four on in two columns."""
+    columns = panels if panels < 4 else 2
+    return -(-panels // columns), columns
+
+
 def use_style() -> None:
     """Set the look of all figures drawn from here on."""
     plt.style.use({**_LOOK, "axes.prop_cycle": cycler(color=PALETTE)})

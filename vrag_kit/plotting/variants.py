@@ -23,7 +23,7 @@ from vrag_kit.plotting.marks import (
     number_axis,
     percent_limits,
 )
-from vrag_kit.plotting.style import DARK, colors_of, new_figure
+from vrag_kit.plotting.style import DARK, colors_of, new_figure, rows_and_columns
 
 _STYLES: tuple[tuple[Literal["-", "--", ":"], str], ...] = (("-", "o"), ("--", "s"), (":", "^"))
 """Line and marker of each variant."""
@@ -39,7 +39,7 @@ def variants_figure(
     levels: Mapping[str, str] | None = None,
 ) -> Figure:
     """One panel a source (title → table with model, `by`, `x`, value, ci_low, ci_high,
-    n, in percent), all on one y axis.
+    n, in percent), all on one y axis, from four sources on in two columns.
 
     `variants` maps the values of the column `by` to the names of their lines, `levels`
     likewise for what has no place on the x axis, such as zero-shot: it stands at the
@@ -47,13 +47,18 @@ def variants_figure(
     apart; points are hollow where answers failed (`draw_means`).
     """
     beside = 1 if levels else 0
-    figure, (axes,) = new_figure(
-        1,
-        (1 + beside) * len(sources),
-        ((5.2 + 1.5 * beside) * len(sources), 5.0),
+    rows, columns = rows_and_columns(len(sources))
+    figure, grid = new_figure(
+        rows,
+        (1 + beside) * columns,
+        ((5.2 + 1.5 * beside) * columns, 4.7 * rows + 0.3),
         sharey=True,
-        width_ratios=[0.3, 1.0][1 - beside :] * len(sources),
+        width_ratios=[0.3, 1.0][1 - beside :] * columns,
     )
+    axes = list(grid.flat)
+    for axis in axes[(1 + beside) * len(sources) :]:
+        axis.remove()
+    axes = axes[: (1 + beside) * len(sources)]
     tables = {title: table.assign(variant=table[by]) for title, table in sources.items()}
     for place, (title, table) in enumerate(tables.items()):
         axis = axes[(1 + beside) * place + beside]
@@ -62,11 +67,12 @@ def variants_figure(
         if levels:
             names = {level: name.replace(" ", "\n", 1) for level, name in levels.items()}
             draw_levels(axes[2 * place], table, names, "variant")
+        axes[(1 + beside) * place].set(ylabel="Accuracy (%)")
     shown = [
         table[table["variant"].isin([*variants, *(levels or {})])] for table in tables.values()
     ]
     legends_below(axes[beside :: 1 + beside], 5.2)
-    axes[0].set(ylabel="Accuracy (%)", ylim=percent_limits(shown))
+    axes[0].set(ylim=percent_limits(shown))
     for axis in axes:
         axis.tick_params(labelleft=True)
     styles = [
