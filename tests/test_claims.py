@@ -5,6 +5,7 @@ them, intervals as the notebooks' tables do, of the models that a sentence is ab
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import compare, gcue, load_results, per_query, with_strata
+from vrag_kit.papers.claim_rows import Range
+from vrag_kit.papers.mrag_bench import claims_on as mrag_claims_on
+from vrag_kit.papers.sources import SYNTHETIC, Source
 from vrag_kit.papers.visual_rag import (
     PAPER_NAMES,
     PAPER_QUERIES,
@@ -35,6 +39,8 @@ from vrag_kit.papers.visual_rag.cells import (
 from vrag_kit.papers.visual_rag.statements import STATEMENTS, Statement
 
 TABLES = paper_tables()
+PAPERS = Source("visual-rag", "Visual-RAG v1, first upload")
+GUIDE = Source("Guide", no_verdict=SYNTHETIC)
 OURS = {theirs: ours for ours, theirs in PAPER_NAMES.items()}
 
 
@@ -94,13 +100,13 @@ def test_numbers_of_the_paper_agree_with_hand_calculations() -> None:
 
 def decided(notebook: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
     """The rows of `claims_on` that have a number."""
-    claims = claims_on(notebook, table, "Guide", folder)
+    claims = claims_on(notebook, table, PAPERS, folder)
     return claims[claims["verdict"] != "not run"]
 
 
 def test_a_sentence_about_other_models_is_a_row_that_names_them(tmp_path: Path) -> None:
     table = judged({("own", "one_in_k", k): [0.0, 1.0] * 10 for k in (3, 5)})
-    claims = claims_on("04", table, "Guide", tmp_path)
+    claims = claims_on("04", table, PAPERS, tmp_path)
     assert set(claims["verdict"]) == {"not run"}
     assert "GPT-4o, Gemini, Claude" in set(claims["of"])
     assert claims["value"].isna().all()
@@ -109,9 +115,9 @@ def test_a_sentence_about_other_models_is_a_row_that_names_them(tmp_path: Path) 
 
 def test_a_claim_reads_in_full_and_without_a_number_where_it_was_not_run(tmp_path: Path) -> None:
     good = judged({("own", "zero_shot", 0): [0.0] * 20, ("own", "gt_clue", 1): [1.0] * 20})
-    page = show_claims(claims_on("03", good, "Guide", tmp_path)).to_html()
+    page = show_claims(claims_on("03", good, PAPERS, tmp_path)).to_html()
     words = BeautifulSoup(page, "html.parser").get_text(" ", strip=True)
-    assert "the paper's sentence measured tested on" in words
+    assert "the paper's sentence measured expected tested on" in words
     assert "a clue lifts every model over zero-shot gain in points" in words
     assert page.count("100.00 [") == 1
     assert page.count("not run") == 2
@@ -151,6 +157,61 @@ def test_a_claim_is_supported_contradicted_or_undecided_by_its_interval(
     assert decided("03", table, tmp_path)["verdict"].tolist() == [verdict]
 
 
+def test_verdicts_on_the_papers_data_hold_with_holm_over_the_notebooks_sentences(
+    tmp_path: Path,
+) -> None:
+    """By hand: four gains of 10 points with reaches of 12.0, 8.2, 6.5 and 3.0 points. To 0.01
+    they have z = 1.96 · 9.99 / reach = 1.63, 2.39, 3.01, 6.53: p = 0.103, 0.0169, 0.0026, 0;
+    Holm's: 0.103, 2 · 0.0169 = 0.0339, 3 · 0.0026 = 0.0078, 0.
+    """
+    reaches = {"a": 12.0, "b": 8.2, "c": 6.5, "d": 3.0}
+    gain = {"scenario": "overall", "setting": "gt_rag", "value": 10.0, "n": 60}
+    rows = [
+        {**gain, "model": name, "ci_low": 10 - reach, "ci_high": 10 + reach}
+        for name, reach in reaches.items()
+    ]
+    table = pd.DataFrame(rows)
+    claims = mrag_claims_on("31", table, replace(PAPERS, edition="MRAG-Bench"), tmp_path)
+    found = claims[claims["value"].notna()].set_index("of")
+    expected = {"a": 0.103, "b": 0.0339, "c": 0.0078, "d": 0.0}
+    assert found["p_holm"].to_dict() == pytest.approx(expected, abs=2e-3)
+    assert found["verdict"].to_dict() == {"a": "undecided"} | dict.fromkeys("bcd", "supported")
+    # three more that are as doubtful as b: its p is now 5 · 0.0169 and decides no more
+    more = [{**rows[1], "model": name} for name in "efg"]
+    many = mrag_claims_on("31", pd.DataFrame(rows + more), PAPERS, tmp_path)
+    found = many[many["value"].notna()].set_index("of")
+    assert found.loc["b", "p_holm"] == pytest.approx(5 * 0.0169, abs=2e-3)
+    assert set(found.loc[list("abefg"), "verdict"]) == {"undecided"}
+    assert set(found.loc[list("cd"), "verdict"]) == {"supported"}
+
+
+@pytest.mark.parametrize("gain", [-1.0, 1.0])
+def test_on_synthetic_data_a_number_stands_beside_its_range_without_a_verdict(
+    tmp_path: Path, gain: float
+) -> None:
+    zero, clue = ([0.0] * 30, [1.0] * 30) if gain > 0 else ([1.0] * 30, [0.0] * 30)
+    table = judged({("own", "zero_shot", 0): zero, ("own", "gt_clue", 1): clue})
+    claims = claims_on("03", table, GUIDE, tmp_path)
+    (row,) = claims[claims["value"].notna()].to_dict("records")
+    assert (row["value"], row["expected"]) == (100 * gain, "at least 0.01")
+    assert row["ci_low"] <= row["value"] <= row["ci_high"]
+    assert row["verdict"] == "synthetic data: no verdict"
+    assert np.isnan([row["p"], row["p_holm"]]).all()
+    words = show_claims(claims).to_html() + claims_table(tmp_path).to_html()
+    assert not [word for word in ("supported", "contradicted") if word in words]
+    assert "at least 0.01" in words
+
+
+@given(st.floats(-20, 20), st.floats(0.1, 10), st.floats(0.1, 10), st.sampled_from(STATEMENTS))
+def test_p_is_below_5_percent_exactly_where_the_interval_decides(
+    value: float, below: float, above: float, said: Statement
+) -> None:
+    numbers = (value, value - below, value + above)
+    decides = Range(said.low, said.high).verdict(*numbers) in ("supported", "contradicted")
+    p = Range(said.low, said.high).p(*numbers)
+    assert decides == (p < 0.05) or p == pytest.approx(0.05)
+
+
 @given(st.floats(-20, 20), st.floats(0, 10), st.floats(0, 10), st.sampled_from(STATEMENTS))
 def test_a_verdict_follows_from_where_the_interval_lies(
     value: float, below: float, above: float, said: Statement
@@ -178,16 +239,16 @@ def missed(number: int) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("number", "on_its_data", "elsewhere"),
     [
-        (65, "supported", "compatible"),  # 17.4 %, Table 2's CLIP has 100 − 82.62
-        (60, "contradicted", "undecided"),  # 16.0 %, Table 2's BGE
-        (20, "contradicted", "contradicted"),
+        (65, "supported", SYNTHETIC),  # 17.4 %, Table 2's CLIP has 100 − 82.62
+        (60, "contradicted", SYNTHETIC),  # 16.0 %, Table 2's BGE
+        (20, "contradicted", SYNTHETIC),
     ],
 )
-def test_what_is_found_in_the_papers_data_is_exact_and_a_narrow_range_can_be_met_elsewhere(
+def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_verdict(
     tmp_path: Path, number: int, on_its_data: str, elsewhere: str
 ) -> None:
     for same_data, verdict in ((True, on_its_data), (False, elsewhere)):
-        claims = claims_on("02", missed(number), "Guide", tmp_path, same_data=same_data)
+        claims = claims_on("02", missed(number), PAPERS if same_data else GUIDE, tmp_path)
         (row,) = claims.to_dict("records")
         assert (row["n"], row["verdict"]) == (PAPER_QUERIES, verdict)
         assert row["value"] == pytest.approx(100 * number / PAPER_QUERIES, abs=0.006)
@@ -195,17 +256,19 @@ def test_what_is_found_in_the_papers_data_is_exact_and_a_narrow_range_can_be_met
 
 
 def test_the_table_tells_which_data_each_sentence_was_asked_of(tmp_path: Path) -> None:
-    claims_on("02", missed(65), "One guide", tmp_path)
+    claims_on("02", missed(65), Source("One guide"), tmp_path)
     arms = {"zero_shot": 0, "gt_clue": 1}
     claims_on(
         "03",
         judged({("own", arm, k): [float(k)] * 30 for arm, k in arms.items()}),
-        "Another guide",
+        replace(PAPERS, name="papers"),
         tmp_path,
     )
     table = claims_table(tmp_path)
-    assert table["source"].tolist()[:3] == ["One guide", "Another guide", ""]
-    assert table["verdict"].tolist()[:3] == ["compatible", "supported", "not run"]
+    papers = "papers (Visual-RAG v1, first upload)"
+    assert table["source"].tolist()[:3] == ["One guide", papers, ""]
+    found = ["not the paper's data: no verdict", "supported", "not run"]
+    assert table["verdict"].tolist()[:3] == found
 
 
 def test_named_models_and_classes_are_asked_for_and_others_are_left_alone(tmp_path: Path) -> None:
@@ -351,7 +414,7 @@ def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path)
     assert claims_table(tmp_path).empty
     good = judged({("own", "zero_shot", 0): [0.0] * 30, ("own", "gt_clue", 1): [1.0] * 30})
     bad = judged({("gpt-4o", "zero_shot", 0): [1.0] * 30, ("gpt-4o", "gt_clue", 1): [0.0] * 30})
-    claims_on("03", pd.concat([good, bad]), "Guide", tmp_path)
+    claims_on("03", pd.concat([good, bad]), PAPERS, tmp_path)
     saved = load_results(tmp_path)
     assert set(saved["experiment"]) == {"03_claims"}
     assert set(saved["metric"]) == {"difference in accuracy"}
@@ -365,7 +428,7 @@ def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path)
     assert lifts["numbers"].startswith("own: 100.00 [")
     assert "GPT-4o: -100.00 [" in lifts["numbers"]
     assert lifts["printed"] == "8 of 8"
-    claims_on("04", good, "Guide", tmp_path)  # none: no model that its sentences are about
+    claims_on("04", good, PAPERS, tmp_path)  # none: no model that its sentences are about
     pd.testing.assert_frame_equal(claims_table(tmp_path), table)
     assert table["verdict"].tolist()[2:] == ["not run"] * (len(STATEMENTS) - 2)
     other = rows["proprietary models improve at every step of 1-in-k"]

@@ -22,10 +22,13 @@ from vrag_kit.papers.crag_mm import (
     truth_slices,
     truth_table,
 )
+from vrag_kit.papers.sources import Source
 from vrag_kit.types import Benchmark, Query
 
 LENGTHS = [3] * 12
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
+
+PAPERS = Source("the paper's", "CRAG-MM")
 
 
 @pytest.fixture(scope="module")
@@ -126,11 +129,11 @@ def test_sentences_are_held_against_a_notebooks_differences(
     judged: pd.DataFrame, benchmark: Benchmark, tmp_path: Path
 ) -> None:
     gains = in_percent(truth_gains(judged, benchmark, baseline="mm_llm"))
-    claims = claims_on("53", gains, "Drawn", tmp_path).set_index("claim")
+    claims = claims_on("53", gains, PAPERS, tmp_path).set_index("claim")
     # eleven conversations that all gain alike may hide some that lose
     assert set(claims["verdict"]) <= {"supported", "undecided"}
     assert claims.loc["searches in conversations", "value"] == pytest.approx(66.67)
-    assert claims_on("52", gains, "Drawn", tmp_path)["verdict"].unique().tolist() == ["not run"]
+    assert claims_on("52", gains, PAPERS, tmp_path)["verdict"].unique().tolist() == ["not run"]
     table = claims_table(tmp_path)
     assert len(table) == len(STATEMENTS)
     assert table["printed"].iloc[0] == "9 of 9"
@@ -140,5 +143,5 @@ def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     columns = ["model", "metric", "setting", "baseline", "value", "ci_low", "ci_high", "n"]
     (tmp_path / "crag_mm").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
-        claims_on("52", pd.DataFrame(columns=columns), "Drawn", tmp_path)
+        claims_on("52", pd.DataFrame(columns=columns), PAPERS, tmp_path)
     assert claims_table(tmp_path / "none").empty

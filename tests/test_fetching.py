@@ -745,6 +745,19 @@ def test_an_archive_that_is_cut_off_gives_what_it_has_and_an_error(
     last.check(tmp_path / "out")
 
 
+def test_a_tar_that_was_cut_off_before_it_was_compressed_is_an_error(
+    world: World, tmp_path: Path
+) -> None:
+    """Its gzip is whole, and its last member too: only the end mark of the tar is missing."""
+    path, data = tmp_path / "train.tar.gz", gzip.decompress(world.data)
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        last = tar.getmembers()[-1]
+    path.write_bytes(gzip.compress(data[: last.offset], compresslevel=1))
+    rows = write_rows(tmp_path / "last.jsonl", [last.name.removeprefix("2021/train/")])
+    with pytest.raises(VragError, match="cut off: the tar breaks off"):
+        fetch_visual_rag(rows, path, tmp_path / "out")
+
+
 def test_bytes_that_were_changed_on_the_way_are_an_error(world: World, tmp_path: Path) -> None:
     path, data = tmp_path / "train.tar.gz", bytearray(world.data)
     data[3_000_000:3_050_000] = b"x" * 50_000

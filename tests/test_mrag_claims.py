@@ -11,6 +11,7 @@ import pytest
 from vrag_kit.analysis import load_results
 from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_bench import (
+    at_chance,
     claims_on,
     claims_table,
     gains_said,
@@ -19,8 +20,11 @@ from vrag_kit.papers.mrag_bench import (
     printed_main,
 )
 from vrag_kit.papers.mrag_bench.statements import STATEMENTS, paper_name
+from vrag_kit.papers.sources import Source
 
 OPEN = "llava-hf-llava-onevision-qwen2-7b-ov-hf"
+
+PAPERS = Source("the paper's", "MRAG-Bench")
 
 
 def differences(*rows: tuple[str, str, float, float, float]) -> pd.DataFrame:
@@ -54,7 +58,7 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
         (OPEN, "retrieved_rag", 4.0, 1.0, 7.0),
         ("mine", "retrieved_rag", -3.0, -6.0, 0.0),
     )
-    claims = claims_on("31", told, "Drawn", tmp_path).set_index(["claim", "of"])
+    claims = claims_on("31", told, PAPERS, tmp_path).set_index(["claim", "of"])
     assert claims["verdict"].to_dict() == {
         ("ground truth helps", "mine"): "supported",
         ("ground truth helps", OPEN): "supported",
@@ -76,7 +80,7 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
         "compatible": 1,
         "contradicted": 1,
     }
-    assert table["source"].iloc[0] == "Drawn"
+    assert table["source"].iloc[0] == "the paper's (MRAG-Bench)"
     assert table["printed"].iloc[0] == "14 of 14"
     # what ten examples are ahead of one is drawn in Figure 5, and printed nowhere
     assert (table["printed"] == "not printed").sum() == 1
@@ -84,11 +88,11 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
 
 def test_saved_claims_say_what_their_number_is(tmp_path: Path) -> None:
     told = differences(("mine", "gt_rag", 20.0, 12.0, 28.0))
-    claims_on("31", told, "Drawn", tmp_path)
+    claims_on("31", told, PAPERS, tmp_path)
     both = printed_found_and_right().assign(model="mine")
     said = how_they_go_together(both)
     said = said.assign(value=said["pearson"], setting=said["metric"], baseline="")
-    claims_on("33", said, "Drawn", tmp_path)
+    claims_on("33", said, PAPERS, tmp_path)
     rows = load_results(tmp_path)[["experiment", "metric", "unit"]].drop_duplicates()
     assert rows.to_numpy().tolist() == [
         ["31_claims", "difference in accuracy", "points"],
@@ -99,9 +103,9 @@ def test_saved_claims_say_what_their_number_is(tmp_path: Path) -> None:
 def test_pictures_are_set_against_texts_where_the_baseline_says_so(tmp_path: Path) -> None:
     ahead = differences(("mine", "gt_rag", 5.0, 2.0, 8.0), ("mine", "retrieved_rag", 1, -2, 4))
     ahead["baseline"] = ["gt_text", "retrieved_text"]
-    claims = claims_on("32", ahead, "Drawn", tmp_path)
+    claims = claims_on("32", ahead, PAPERS, tmp_path)
     assert claims["verdict"].tolist() == ["undecided", "supported"]
-    assert claims_on("32", ahead.drop(columns="baseline"), "Drawn", tmp_path)["n"].isna().all()
+    assert claims_on("32", ahead.drop(columns="baseline"), PAPERS, tmp_path)["n"].isna().all()
 
 
 def answers(k: int, right: list[int]) -> pd.DataFrame:
@@ -120,20 +124,54 @@ def test_numbers_of_examples_are_compared_as_the_sentences_say(tmp_path: Path) -
     said = gains_said("34", judged.reset_index(drop=True), mix=None, arm="k")
     overall = said[said["scenario"] == "overall"].set_index(["setting", "baseline"])["value"]
     assert overall.to_dict() == {("1", "0"): 50.0, ("10", "1"): 10.0}
-    claims = claims_on("34", said, "Drawn", tmp_path).set_index("claim")
+    claims = claims_on("34", said, PAPERS, tmp_path).set_index("claim")
     assert claims["verdict"].to_dict() == {
         "one example": "supported",
         "ten over one": "undecided",
         "twenty under ten": "not run",
     }
     alone = gains_said("34", answers(0, [0]), mix=None, arm="k")
-    assert set(claims_on("34", alone, "Drawn", tmp_path)["verdict"]) == {"not run"}
+    assert set(claims_on("34", alone, PAPERS, tmp_path)["verdict"]) == {"not run"}
+
+
+def evidence(setting: str, right: int) -> pd.DataFrame:
+    """Forty questions asked with an example or a passage, of which the first are right."""
+    rows = pd.concat([answers(1, [*range(10)])] * 4, ignore_index=True)
+    names = [str(place) for place in range(40)]
+    scores = [float(place < right) for place in range(40)]
+    return rows.assign(query_id=names, group=names, score=scores, setting=setting)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (10, "at chance: no verdict"),  # a quarter: Wilson's 14.2 to 40.2 contains 25
+        (20, "supported"),  # 35.2 to 64.8 does not
+        (2, "supported"),  # 1.4 to 16.5: misled, which is no chance either
+    ],
+)
+def test_an_arm_at_chance_decides_no_statement(tmp_path: Path, text: int, verdict: str) -> None:
+    """Pictures are right 39 times of 40, so that the difference is clear in all three."""
+    judged = pd.concat([evidence("gt_rag", 39), evidence("gt_text", text)], ignore_index=True)
+    said = gains_said("32", judged, mix=None)
+    claims = claims_on("32", said, PAPERS, tmp_path).set_index("claim")
+    assert claims.loc["true pictures over true texts", "ci_low"] > 0
+    assert claims.loc["true pictures over true texts", "verdict"] == verdict
+    arms = at_chance(judged, mix=None)["setting"].tolist()
+    assert arms == (["gt_text"] if "chance" in verdict else [])
+    table = claims_table(tmp_path)
+    assert set(table["verdict"]) == {verdict, "not run"}
+
+
+def test_asking_without_evidence_is_expected_at_chance_and_is_no_such_arm() -> None:
+    alone = evidence("no_rag", 10).assign(k=0)
+    assert at_chance(alone, mix=None).empty
 
 
 def test_the_correlation_with_what_is_found_is_held_against_the_papers(tmp_path: Path) -> None:
     together = how_they_go_together(printed_found_and_right())
     said = together.assign(value=together["pearson"], setting=together["metric"], baseline="")
-    claims = claims_on("33", said, "as printed", tmp_path).set_index("claim")
+    claims = claims_on("33", said, PAPERS, tmp_path).set_index("claim")
     # r = 0.952; Fisher's interval of four points is tanh(atanh 0.952 ± 1.96)
     low, high = (math.tanh(math.atanh(0.9519) + side * 1.96) for side in (-1, 1))
     assert claims["ci_low"].tolist() == pytest.approx([low, low], abs=0.01)
@@ -148,4 +186,4 @@ def test_without_any_there_is_no_table_and_a_folder_that_cannot_be_written_says_
     assert claims_table(tmp_path).empty
     (tmp_path / "mrag_bench").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
-        claims_on("31", differences(("mine", "gt_rag", 1, 0, 2)), "Drawn", tmp_path)
+        claims_on("31", differences(("mine", "gt_rag", 1, 0, 2)), PAPERS, tmp_path)

@@ -4,6 +4,10 @@ interval of the difference alone; failures bound what they could change.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +23,7 @@ from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import (
+    EDITIONS,
     PAPER_NAMES,
     beside_printed,
     gcue_beside_printed,
@@ -30,6 +35,7 @@ from vrag_kit.papers.visual_rag import (
     retrieval_beside_printed,
     retrieval_held_against_paper,
     rouge_published,
+    source_of,
     statistics,
 )
 from vrag_kit.papers.visual_rag.doubt import run_to_run
@@ -86,18 +92,63 @@ def papers(guide: Benchmark) -> Benchmark:
     }
     return replace(
         guide,
-        queries={name: replace(first, query_id=name) for name in names},
+        queries={name: replace(first, query_id=name, metadata={}) for name in names},
         qrels=labels,
         pools=None,
+        read_from=(guide.fingerprint, "103cb49bcc545cc7235fc62e5cd8a4e7333fd665"),
     )
 
 
-def test_the_papers_data_are_known_by_what_the_paper_prints_of_them(
+def test_the_papers_data_are_an_edition_by_its_bytes_and_not_by_its_counts(
     papers: Benchmark, guide: Benchmark
 ) -> None:
+    assert str(source_of(papers)) == f"{papers.name} (Visual-RAG v1, second upload)"
     assert is_papers_data(papers)
     assert not is_papers_data(guide)
     assert not is_papers_data(papers.subset(list(papers.queries)[1:]))
+    other = replace(papers, read_from=(papers.fingerprint, "0" * 40))
+    assert not is_papers_data(other)
+    assert source_of(other).no_verdict == "an edition that is not known: no verdict"
+    assert is_papers_data(papers.with_documents([]))  # what is shown beside moves no question
+    few = papers.subset(list(papers.queries)[1:])
+    assert source_of(few).no_verdict == "not the paper's data: no verdict"
+    assert source_of(guide).no_verdict == "synthetic data: no verdict"  # it was drawn
+
+
+def test_one_changed_byte_of_the_annotations_is_another_edition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "owl").mkdir()
+    (tmp_path / "owl" / "a.jpg").write_bytes(b"")
+    file = tmp_path / "v1_anno.jsonl"
+    row = {"question": "?", "answer": ["red"], "sn": "Strix aluco", "images": {"owl/a.jpg": 1}}
+    editions = {}
+    for said in ("red", "rot"):
+        file.write_text(json.dumps({**row, "answer": [said]}) + "\n", encoding="utf-8")
+        content = file.read_bytes()
+        slow = hashlib.sha1()  # git's own words: type, length, NUL, content
+        for part in (b"blob", b" ", str(len(content)).encode(), b"\0", content):
+            slow.update(part)
+        read = load_visual_rag(file, tmp_path)
+        assert read.blob == slow.hexdigest()
+        if git := shutil.which("git"):
+            told = subprocess.run([git, "hash-object", file], capture_output=True, check=True)
+            assert read.blob == told.stdout.decode().strip()
+        editions[said] = read
+    monkeypatch.setitem(EDITIONS, editions["red"].blob, "Visual-RAG v1, as this test has it")
+    assert source_of(editions["red"]).edition == "Visual-RAG v1, as this test has it"
+    assert source_of(editions["rot"]).edition == ""
+
+
+def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path: Path, papers: Benchmark) -> None:
+    told = {"edition": "small", "drawn_by": "0"}
+    (tmp_path / "guide.json").write_text(json.dumps(told), encoding="utf-8")
+    name, query = next(iter(papers.queries.items()))
+    where = f"{tmp_path / 'annotations.jsonl'} line 1"
+    first = {name: replace(query, metadata={**query.metadata, "where": where})}
+    drawn = replace(papers, queries={**papers.queries, **first})
+    found = source_of(drawn)
+    assert (found.edition, found.no_verdict) == ("", "synthetic data: no verdict")
 
 
 def test_statistics_of_a_corpus_without_labels_are_absent_and_no_crash(guide: Benchmark) -> None:

@@ -21,6 +21,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_bench import claims_on as mrag_claims
+from vrag_kit.papers.sources import SYNTHETIC, Source
 from vrag_kit.papers.visual_rag import claims_on
 from vrag_kit.papers.visual_rag.statements import STATEMENTS
 from vrag_kit.runner.cleaning import clean
@@ -298,12 +299,14 @@ def test_two_papers_stand_on_one_page_each_with_its_data_and_what_it_says(
     (project / "params" / "mrag_bench" / "p.yaml").write_text("{}\n", encoding="utf-8")
     gain = {"model": "own", "setting": "gt_rag", "scenario": "overall", "value": 9, "n": 60}
     table = pd.DataFrame([{**gain, "ci_low": 5, "ci_high": 13}])
-    mrag_claims("31", table, "mrag-drawn", project / "figures")
+    source = Source("mrag-drawn", no_verdict=SYNTHETIC)
+    mrag_claims("31", table, source, project / "figures")
     plans = [Path("params/guide/p.yaml"), Path("params/mrag_bench/p.yaml")]
     html = write_report(plans).place.read_text(encoding="utf-8")
     assert "<h1>Visual RAG: Little guide, mrag-drawn</h1>" in html
     assert "all models improve with ground-truth examples" in html
-    assert "own: 9.00 [5.00, 13.00] supported" in html
+    assert "own: 9.00 [5.00, 13.00]</td>" in html  # a number, and no verdict
+    assert html.count("synthetic data: no verdict") >= 1
     assert "<code>mrag_bench/31_letters</code>" in html
 
 
@@ -319,7 +322,8 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
         for i in range(30)
     ]
     columns = ["model", "setting", "k", "draw", "query_id", "group", "score", "abstained"]
-    claims_on("03", pd.DataFrame(rows, columns=columns), "Guide", project / "figures")
+    source = Source("Guide", "Visual-RAG v1, first upload")
+    claims_on("03", pd.DataFrame(rows, columns=columns), source, project / "figures")
     written = write_report([Path("params/visual_rag/p.yaml")])
     html = written.place.read_text(encoding="utf-8")
     head = html.split('<nav id="contents"')[0]

@@ -6,6 +6,7 @@ is joined to a folder by `inside` alone.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from collections.abc import Iterable, Iterator
@@ -41,6 +42,12 @@ def inside(folder: Path, name: str, where: str, *, links: bool = True) -> Path:
     if found:
         raise VragError(f"{where}: {name!r} {found} {folder}; expected the name of a file in it.")
     return folder / name
+
+
+def git_blob(file: Path) -> str:
+    """What `git hash-object` prints of a file: the SHA-1 of its length and its bytes."""
+    content = file.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def write_file(path: Path, content: str | bytes | Iterable[str]) -> None:

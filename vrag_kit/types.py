@@ -131,6 +131,16 @@ class Benchmark:
     """
     groups_are: str = "groups"
     """What the queries' groups are, in the plural, as captions say it: "species"."""
+    read_from: tuple[str, str] = ("", "")
+    """The fingerprint as it was read, and the blob id of the annotations (`git_blob`)."""
+
+    @property
+    def blob(self) -> str:
+        """What `git hash-object` prints of the annotations file; "" where they are not one
+        file, and of questions or labels that were changed since they were read.
+        """
+        fingerprint, blob = self.read_from
+        return blob if fingerprint == self.fingerprint else ""
 
     def candidates(self, query_id: QueryId) -> tuple[DocId, ...] | None:
         """The documents that `query_id` is searched in, or None for the whole corpus.
@@ -191,11 +201,12 @@ class Benchmark:
         its pool is the whole corpus.
         """
         more = {document.doc_id: document for document in documents}
-        named = "\n".join([self.fingerprint, *more])
+        named = hashlib.sha256("\n".join([self.fingerprint, *more]).encode()).hexdigest()
         return replace(
             self,
-            fingerprint=hashlib.sha256(named.encode()).hexdigest(),
+            fingerprint=named,
             corpus={**self.corpus, **more},
+            read_from=(named, self.blob),
         )
 
     def __repr__(self) -> str:

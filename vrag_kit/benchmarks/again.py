@@ -44,6 +44,12 @@ def get_again(where: Path | str, fetch: str) -> str:
     return fetch
 
 
+def is_drawn(where: Path | str) -> bool:
+    """Whether a file lies in a drawn edition; `where` as in `get_again`."""
+    path = Path(where.file if isinstance(where, Place) else where)
+    return any(_drawn_by(folder) for folder in (path, *path.parents))
+
+
 def _drawn_by(folder: Path) -> str:
     """What is typed to draw what lies in a folder, but for the folder; "" where it was
     not drawn.

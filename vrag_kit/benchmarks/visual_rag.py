@@ -8,6 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -19,7 +20,7 @@ from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.photographs import labels_of, photographs, pools_of
 from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, no_rows, parse_row
 from vrag_kit.errors import VragError
-from vrag_kit.files import leaves
+from vrag_kit.files import git_blob, leaves
 from vrag_kit.forecast import read_once
 from vrag_kit.names import Names
 from vrag_kit.types import Benchmark, Query
@@ -74,7 +75,7 @@ def _read(annotations: Path, image_root: Path, name: str) -> Benchmark:
     own = np.split(numbers.astype(np.int32), ends[:-1])
     pools = pools_of(names, dict(zip(queries, own, strict=True)))
     told.update(b"]")
-    return Benchmark(
+    found = Benchmark(
         name=name,
         fingerprint=told.hexdigest(),
         queries=queries,
@@ -83,6 +84,7 @@ def _read(annotations: Path, image_root: Path, name: str) -> Benchmark:
         pools=pools,
         groups_are="species",
     )
+    return replace(found, read_from=(found.fingerprint, git_blob(annotations)))
 
 
 def query_id_of(scientific_name: str, question: str) -> str:

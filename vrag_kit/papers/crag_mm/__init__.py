@@ -9,7 +9,7 @@ from vrag_kit.papers.crag_mm.arms import ARMS, REWRITES, Arms, arm_names
 from vrag_kit.papers.crag_mm.audit import audit, paper_tables
 from vrag_kit.papers.crag_mm.audit_counts import denominators, early_stops
 from vrag_kit.papers.crag_mm.audit_figure import audit_figure
-from vrag_kit.papers.crag_mm.claims import claims_on, claims_table
+from vrag_kit.papers.crag_mm.claims import claims_on, claims_table, source_of
 from vrag_kit.papers.crag_mm.early_stop import early_stop
 from vrag_kit.papers.crag_mm.found_entities import SHOWN, found_entities, found_only, shares_found
 from vrag_kit.papers.crag_mm.independent_turns import independent_turns
@@ -157,6 +157,7 @@ __all__ = [
     "slice_labels",
     "sliced_truth",
     "some_questions",
+    "source_of",
     "statistics",
     "three_classes",
     "told_marks",

@@ -1,4 +1,4 @@
-"""The paper's sentences on results of one's own: supported, contradicted, or neither."""
+"""The paper's sentences beside results of one's own; verdicts on the paper's data alone."""
 
 from __future__ import annotations
 
@@ -9,22 +9,35 @@ import pandas as pd
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.claim_rows import save_claims, table_of
 from vrag_kit.papers.crag_mm.statements import STATEMENTS
+from vrag_kit.papers.sources import Source, source_in
+from vrag_kit.types import Benchmark
 
 _FOLDER = "crag_mm"
+_EDITION = "CRAG-MM, public test; release not known"
 
 
-def claims_on(notebook: str, differences: pd.DataFrame, source: str, folder: Path) -> pd.DataFrame:
+def source_of(benchmark: Benchmark) -> Source:
+    """What statements of the paper are held against: its public test, of which all its
+    tables are, or data on which there is no verdict. The released files' hashes are not
+    known here, and pictures go missing: its loader's name tells.
+    """
+    tests = [f"crag-mm-{kind}-turn-public-test" for kind in ("single", "multi")]
+    return source_in(benchmark, _EDITION if benchmark.name in tests else "")
+
+
+def claims_on(
+    notebook: str, differences: pd.DataFrame, source: Source, folder: Path
+) -> pd.DataFrame:
     """What the paper says that the differences of a notebook can decide, one row a
-    sentence and model: claim, says, source, of, stratum, metric, value, ci_low,
-    ci_high, n, unit, verdict; saved below `folder`, a notebook's `figures_dir`, as
-    NN_claims.csv.
+    sentence and model: `COLUMNS` of `claim_rows`; saved below `folder`, a notebook's
+    `figures_dir`, as NN_claims.csv.
 
     `notebook` is its number ("52"); `differences` are `in_percent(truth_gains(…))` for
     each baseline, or rows of slices in the same columns: model, metric, setting,
-    baseline, value, ci_low, ci_high, n, in points. `source` is the benchmark's name. A
-    sentence without such a row has one without numbers in what is returned. On other
-    data than the paper's a contradiction says that it does not carry over. Raises
-    `VragError` when the folder cannot be written.
+    baseline, value, ci_low, ci_high, n, in points. `source` is that of
+    `source_of(benchmark)`: there are verdicts on the paper's own data alone
+    (`save_claims`). A sentence without such a row has one without numbers in what is
+    returned. Raises `VragError` when the folder cannot be written.
     """
     asked = [statement for statement in STATEMENTS if statement.notebook == notebook]
     rows = []
@@ -35,7 +48,7 @@ def claims_on(notebook: str, differences: pd.DataFrame, source: str, folder: Pat
         for row in differences[arm].to_dict("records"):
             number = (row["value"], row["ci_low"], row["ci_high"])
             verdict = statement.range.verdict(*number)
-            first = (statement.name, statement.says, source, row["model"], ALL)
+            first = (statement.name, row["model"], ALL)
             rows.append((*first, *number, row["n"], verdict))
     return save_claims(rows, asked, source, folder / _FOLDER / f"{notebook}_claims.csv")
 

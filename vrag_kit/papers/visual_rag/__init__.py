@@ -19,6 +19,7 @@ from vrag_kit.papers.visual_rag.derived import (
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bound, ndcg_bounds
 from vrag_kit.papers.visual_rag.pools import pools_needed
 from vrag_kit.papers.visual_rag.printed import (
+    EDITIONS,
     PAPER_NAMES,
     PAPER_QUERIES,
     beside_paper,
@@ -26,6 +27,7 @@ from vrag_kit.papers.visual_rag.printed import (
     printed,
     printed_retrieval,
     rouge_published,
+    source_of,
 )
 from vrag_kit.papers.visual_rag.query_counts import query_counts
 from vrag_kit.papers.visual_rag.replication import beside_printed, held_against_paper
@@ -50,6 +52,7 @@ from vrag_kit.papers.visual_rag.verdicts import read_verdict
 from vrag_kit.papers.visual_rag.wording import WORDING
 
 __all__ = [
+    "EDITIONS",
     "PAPER_JUDGE",
     "PAPER_NAMES",
     "PAPER_QUERIES",
@@ -92,5 +95,6 @@ __all__ = [
     "run_statistics",
     "selective_printed",
     "show_claims",
+    "source_of",
     "statistics",
 ]

@@ -12,12 +12,21 @@ import pandas as pd
 
 from vrag_kit.analysis.cells import interval_cell
 from vrag_kit.papers.published import published
+from vrag_kit.papers.sources import NO_EDITION, OTHER_DATA, Source, source_in
 from vrag_kit.papers.visual_rag.doubt import at_most, with_doubt
 from vrag_kit.papers.visual_rag.statistics import printed_statistics
 from vrag_kit.types import Benchmark
 
 PAPER_QUERIES = 374
 """Queries behind every number of the Visual-RAG paper."""
+EDITIONS = {
+    "94b730ac02c6606269bfb430091648549af4f6bd": "Visual-RAG v1, first upload",
+    "103cb49bcc545cc7235fc62e5cd8a4e7333fd665": "Visual-RAG v1, second upload",
+    "5e01244436de97da8925afbe4773cbc7370a19cf": "Visual-RAG v1, third upload",
+}
+"""Git's blob id of a released `v1_anno.jsonl` → which of the uploads of April 2025 it is; that
+of `v2_anno.jsonl` is not known here.
+"""
 PAPER_NAMES = {
     "microsoft-Phi-4-multimodal-instruct": "Phi4-MM",
     "Qwen-Qwen2.5-VL-7B-Instruct": "Qwen2.5VL",
@@ -67,15 +76,28 @@ def printed_retrieval() -> pd.DataFrame:
 
 
 def is_papers_data(benchmark: Benchmark) -> bool:
-    """Whether the annotations agree with all that the Visual-RAG paper prints about its
-    own (section 3): queries, query-image pairs, clues a query, and share of clues.
+    """Whether all annotations are those of one of the `EDITIONS`, byte for byte."""
+    return bool(edition_of(benchmark))
 
-    These four numbers stand for the fingerprint of the paper's annotation file, which
-    this kit does not carry.
+
+def edition_of(benchmark: Benchmark) -> str:
+    """Which of the `EDITIONS` its annotations are; "" of others, and of a part of one."""
+    return EDITIONS.get(benchmark.blob, "")
+
+
+def source_of(benchmark: Benchmark) -> Source:
+    """What statements and cells of the paper are held against: one of the `EDITIONS`, or
+    data on which there is no verdict.
+
+    A file of as many queries and query-image pairs as the paper's section 3 prints, but of
+    no known content, is an edition that is not known: v2 changes labels and answers of 61
+    rows, and a difference to the paper may be theirs.
     """
     ours = printed_statistics(benchmark)
     theirs = published("visual_rag", "section3").set_index("statistic")["value"]
-    return all(ours[str(name)] == value for name, value in theirs.items())
+    alike = all(ours[name] == theirs[name] for name in ("queries", "query-image pairs"))
+    otherwise = NO_EDITION if alike else OTHER_DATA
+    return source_in(benchmark, edition_of(benchmark), otherwise)
 
 
 def beside_paper(

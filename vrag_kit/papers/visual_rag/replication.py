@@ -11,7 +11,7 @@ import pandas as pd
 
 from vrag_kit.analysis.settings_table import settings_table
 from vrag_kit.papers.visual_rag.equivalence import MARGIN, NOT_COMPARABLE, with_verdict
-from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, is_papers_data
+from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, edition_of, is_papers_data
 from vrag_kit.papers.visual_rag.run_noise import noise_of
 from vrag_kit.types import Benchmark
 
@@ -32,7 +32,8 @@ def beside_printed(
     margin: float = MARGIN,
 ) -> pd.DataFrame:
     """The table that closes a notebook: on the paper's own data, judged by its judge,
-    `held_against_paper`, otherwise the two side by side, without a verdict.
+    `held_against_paper` with the data's edition, otherwise the two side by side, without
+    a verdict.
 
     Which data they are, `is_papers_data` tells; `judge` is the judge's name, which
     matters but for ROUGE. That the retriever, the clue's position and the models are
@@ -41,7 +42,8 @@ def beside_printed(
     results = _of_metric(results, paper)
     same = is_papers_data(benchmark)
     if same and (judge == PAPERS_JUDGE or set(results["metric"]) == {"rouge"}):
-        return held_against_paper(results, paper, judged, margin=margin).round(2)
+        held = held_against_paper(results, paper, judged, margin=margin).round(2)
+        return held.assign(edition=edition_of(benchmark))
     return settings_table(_labelled(results), _labelled(paper), same_data=same)
 
 

@@ -11,7 +11,12 @@ from vrag_kit.analysis.gcue import gcue_cells, gcue_of
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.derived import gcue_printed
 from vrag_kit.papers.visual_rag.equivalence import MARGIN, NOT_COMPARABLE, with_verdict
-from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, PAPER_QUERIES, is_papers_data
+from vrag_kit.papers.visual_rag.printed import (
+    PAPER_NAMES,
+    PAPER_QUERIES,
+    edition_of,
+    is_papers_data,
+)
 from vrag_kit.papers.visual_rag.replication import PAPERS_JUDGE, arm_of
 from vrag_kit.papers.visual_rag.run_noise import Noise, noise_of
 from vrag_kit.types import Benchmark
@@ -35,7 +40,8 @@ def gcue_beside_printed(
     """
     same = is_papers_data(benchmark)
     if same and judge == PAPERS_JUDGE:
-        return gcue_held_against_paper(curves, judged, margin=margin).round(2)
+        held = gcue_held_against_paper(curves, judged, margin=margin).round(2)
+        return held.assign(edition=edition_of(benchmark))
     mark = "paper" if same else "paper, different data"
     paper = gcue_printed(published("visual_rag", table=3), lambdas=[LAMBDA])
     paper = paper.assign(

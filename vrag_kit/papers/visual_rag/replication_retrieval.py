@@ -7,7 +7,12 @@ import pandas as pd
 
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.equivalence import MARGIN, with_verdict
-from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES, beside_paper, is_papers_data
+from vrag_kit.papers.visual_rag.printed import (
+    PAPER_QUERIES,
+    beside_paper,
+    edition_of,
+    is_papers_data,
+)
 from vrag_kit.types import Benchmark
 
 PAPER_RETRIEVERS = {
@@ -26,7 +31,8 @@ def retrieval_beside_printed(
     `retrieval_held_against_paper`, otherwise the two side by side, without a verdict.
     """
     if is_papers_data(benchmark):
-        return retrieval_held_against_paper(results, margin=margin).round(2)
+        held = retrieval_held_against_paper(results, margin=margin).round(2)
+        return held.assign(edition=edition_of(benchmark))
     return beside_paper(results, published("visual_rag", table=2))
 
 
