@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,9 @@ from vrag_kit.benchmarks import read_articles, read_species
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide import EDITIONS, draw_field_guide
 from vrag_kit.fieldguide.album import Photo, clue_count, clue_photo, invent_named, plain_photo
+from vrag_kit.fieldguide.articles import article
 from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.pages import Page, annotation_rows, plan_page
+from vrag_kit.fieldguide.pages import Page, annotation_rows, plan_page, slots
 from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
 from vrag_kit.fieldguide.training.lessons import UNKNOWN, read
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Species, stream
@@ -142,36 +144,46 @@ def test_a_clue_shows_the_color_asked_about_and_a_plain_photograph_does_not(kind
     """Repaint the hidden part in another colour: clues change, other photographs do not
     change enough to tell.
     """
-    from dataclasses import replace
-
     for part_number in (0, 1):
         species = invent_named("repaint", kind, 0)
         part = hidden_parts(species)[part_number]
-        look = species.hidden[part.name]
-        other = replace(look, color="blue" if look.color != "blue" else "red", pattern="plain")
-        repainted = replace(species, hidden={**species.hidden, part.name: other})
-
-        def change(photo: Photo, one: Species = species, two: Species = repainted) -> float:
-            before = np.asarray(photograph(one, photo.view, 96), dtype=float)
-            after = np.asarray(photograph(two, photo.view, 96), dtype=float)
-            return float((np.abs(before - after).max(axis=2) > 20).mean())
-
         clues = [
-            change(clue_photo(species, part, f"clue/{kind}/{part_number}/{i}")) for i in range(6)
+            repainted(
+                species, part.name, clue_photo(species, part, f"clue/{kind}/{part_number}/{i}")
+            )
+            for i in range(6)
         ]
+        hiding = frozenset({part.name})
         plain = [
-            change(
-                plain_photo(
-                    species,
-                    frozenset({part.name}),
-                    f"plain/{kind}/{part_number}/{i}",
-                    near_miss=0.0,
-                )
+            repainted(
+                species,
+                part.name,
+                plain_photo(species, hiding, f"plain/{kind}/{part_number}/{i}", near_miss=0.0),
             )
             for i in range(6)
         ]
         assert min(clues) > 0.002, (part.name, clues)
         assert max(plain) < 0.008, (part.name, plain)
+
+
+def repainted(species: Species, part: str, photo: Photo) -> float:
+    """How large a share of a photograph changes with the colour of a hidden part."""
+    look = species.hidden[part]
+    other = replace(look, color="blue" if look.color != "blue" else "red", pattern="plain")
+    changed = replace(species, hidden={**species.hidden, part: other})
+    before, after = (
+        np.asarray(photograph(each, photo.view, 96), dtype=float) for each in (species, changed)
+    )
+    return float((np.abs(before - after).max(axis=2) > 20).mean())
+
+
+def test_a_label_says_whether_the_asked_part_can_be_seen() -> None:
+    edition = EDITIONS["small"]
+    page = plan_page(edition, 3, *slots(edition)[3])
+    for question, row in zip(page.questions, annotation_rows(page), strict=True):
+        shows = [repainted(page.species, question.part, photo) > 0.01 for photo in page.photos]
+        assert 0 < sum(shows) < len(shows)
+        assert list(row["images"].values()) == shows
 
 
 def test_a_blurred_photograph_is_never_a_clue() -> None:
@@ -269,7 +281,7 @@ def test_the_second_corpus_shows_the_same_species_in_other_pictures_and_lacks_so
     assert all(26 <= len(list(folder.glob("*.jpg"))) <= 34 for folder in second.values())
 
 
-def test_every_species_is_listed_and_its_article_tells_what_is_seen_from_outside_alone(
+def test_a_quarter_of_the_questions_is_answered_by_articles_which_are_listed(
     guide_folder: Path,
 ) -> None:
     species = [
@@ -280,14 +292,39 @@ def test_every_species_is_listed_and_its_article_tells_what_is_seen_from_outside
     }
     count, articles = read_articles(guide_folder / "articles")
     assert count == len(species)
-    for each, article in zip(species, articles, strict=True):
-        assert each.scientific_name in article.text
-        seen = {each.outside.color, each.outside.second, each.outside.pattern}
-        words = set(
-            re.findall(r"[a-z]+", article.text.split("\n", 1)[1].lower())
-        )  # behind the opening, whose common name may hold colours
-        assert each.outside.color in words
-        assert not words & ((set(COLORS) | set(PATTERNS)) - seen)
+    lines = (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    listed = json.loads((guide_folder / "articles_tell.json").read_text(encoding="utf-8"))
+    assert len(listed) == len(rows) // 4 == 5
+    told = set()
+    for each, page in zip(species, articles, strict=True):
+        assert each.scientific_name in page.text
+        text = page.text.split("\n", 1)[1].lower()  # behind the opening, with the names
+        expected = {each.outside.color, each.outside.second, each.outside.pattern}
+        assert each.outside.color in text
+        for row in (row for row in rows if row["sn"] == each.scientific_name):
+            part = next(part for part in each.hidden if part in row["question"])
+            said = " ".join(line for line in text.split(".") if f"the {part} " in line)
+            if any(all(word in said for word in a.split(" and ")) for a in row["answer"]):
+                told.add(row["question"])
+                look = each.hidden[part]
+                expected |= {look.color, look.second, look.pattern}
+        words = set(re.findall(r"[a-z]+", text))
+        assert not words & ((set(COLORS) | set(PATTERNS)) - expected)
+    assert told == set(listed)
+
+
+def test_what_an_article_tells_changes_one_sentence_alone() -> None:
+    species = invent_named("test", next(iter(KINDS)), 0)
+    part = hidden_parts(species)[0]
+    silent, told = (article(species, "x", told=parts) for parts in ([], [part]))
+    assert silent[0] == told[0]
+    pairs = [pair for pair in zip(silent[1], told[1], strict=True) if pair[0] != pair[1]]
+    ((heading, before), (_, after)) = pairs[0]
+    assert (len(pairs), heading) == (1, "Description")
+    assert before.rsplit(". ", 1)[0] == after.rsplit(". ", 1)[0]
+    look = species.hidden[part.name]
+    assert all(word in after for word in (part.name, look.color, look.pattern))
 
 
 def test_a_lesson_in_reading_tells_the_answer_in_one_passage_or_in_none() -> None:

@@ -4,6 +4,7 @@ is answered with what to write.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from vrag_kit.fieldguide import (
     open_other_corpus,
     open_pictures,
     open_webqa,
+    told_by_articles,
 )
 from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.fieldguide.worn import open_multi_turn, open_single_turn
@@ -62,6 +64,14 @@ def test_a_mapping_opens_the_files_that_it_names(
     species, pages = open_articles(texts, tmp_path)
     assert set(pages) <= set(species)
     assert {query.entity for query in benchmark.queries.values()} <= set(species)
+    assert told_by_articles(texts, benchmark) == frozenset()  # nobody says which
+    listed = {**texts, "tells": str(guide_folder / "articles_tell.json")}
+    told = [benchmark.queries[name] for name in told_by_articles(listed, benchmark)]
+    asked = [query.text for query in told]
+    assert sorted(asked) == sorted(json.loads(Path(listed["tells"]).read_text(encoding="utf-8")))
+    for query in told:
+        words = pages[query.entity].article.text.lower()
+        assert any(all(w in words for w in a.split(" and ")) for a in query.answers)
 
 
 def test_pictures_of_ones_own_need_no_articles_and_no_names(files: dict[str, str]) -> None:

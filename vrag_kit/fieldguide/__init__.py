@@ -10,6 +10,7 @@ from vrag_kit.fieldguide.opening import (
     open_other_corpus,
     open_pictures,
     open_webqa,
+    told_by_articles,
 )
 from vrag_kit.fieldguide.pages import EDITIONS
 from vrag_kit.fieldguide.remarks import remark
@@ -28,6 +29,7 @@ __all__ = [
     "open_webqa",
     "remark",
     "swapped_world",
+    "told_by_articles",
     "with_look_alikes",
     "with_swapped_clues",
 ]

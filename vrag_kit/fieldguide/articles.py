@@ -1,8 +1,10 @@
 """An encyclopedia article for every species of the guide: what a naturalist would tell,
-but never what is hidden (standing for Wikipedia).
+and what is hidden only where the caller says so (standing for Wikipedia).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -32,12 +34,12 @@ _BUILDS = ("small", "of middle size", "rather large", "slender", "stout")
 
 
 def article(
-    species: Species, name: str, *, told: HiddenPart | None = None
+    species: Species, name: str, *, told: Sequence[HiddenPart] = ()
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
     """(title, sections) of a species; the same name gives the same words.
 
-    Its look from outside is told. A hidden part is at most mentioned, unless it is
-    `told`, which only the answerers' lessons do: then colour and pattern are said.
+    Its look from outside is told. A hidden part is at most mentioned, unless some are
+    `told`: then colour and pattern of these are said instead, and all else stays.
     """
     rng = stream(name, "article")
     kind = KINDS[species.kind]
@@ -51,10 +53,11 @@ def article(
     pattern = "" if look.pattern == "plain" else f", {look.pattern} with {look.second}"
     shy = kind.hidden[int(rng.integers(2))]
     size = _pick(rng, _BUILDS)
+    hint = _shyly(shy, rng)  # drawn in any case, so that the other words stay
     description = [
         f"From outside it is {look.color}{pattern}.",
         f"It is {size} for its kind.",
-        _told(species, told) if told else _shyly(shy, rng),
+        *([_told(species, part) for part in told] or [hint]),
     ]
     homes = rng.choice(HOMES[kind.scene], size=2, replace=False)
     often = _pick(rng, ("common", "rare", "local", "widespread"))

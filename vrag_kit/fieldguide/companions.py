@@ -5,8 +5,9 @@ species, and an article for each.
                                     coloured plates, some species missing (standing for
                                     iNaturalist 2024)
     <folder>/categories.json        scientific and common names, as iNaturalist lists them
-    <folder>/articles/<number>.md   one a species; none tells what is hidden (standing for
-                                    Wikipedia)
+    <folder>/articles/<number>.md   one a species; a quarter of the questions are answered
+                                    there (standing for Wikipedia)
+    <folder>/articles_tell.json     these questions
     <folder>/webqa/…                captions in the layout of WebQA
     <folder>/companions.json        edition and hashes of the code; complete once all is
                                     written

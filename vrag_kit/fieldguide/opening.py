@@ -4,6 +4,7 @@ is not there, or a mapping that says where the files of real data are.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -48,7 +49,11 @@ class _Kind:
 
 _BENCHMARK = _Kind("data", {"annotations": "annotations.jsonl", "image_root": "images"}, "{}")
 _OTHER_CORPUS = _Kind("other_corpus", {"images": "images24"}, "plates")
-_ARTICLES = _Kind("articles", {"pages": "articles", "species_list": "categories.json"})
+_ARTICLES = _Kind(
+    "articles",
+    {"pages": "articles", "species_list": "categories.json", "tells": "articles_tell.json"},
+    optional=("tells",),
+)
 _WEBQA = _Kind(
     "webqa",
     {"annotations": "webqa/WebQA_train_val.json", "images": "webqa/imgs.tsv"},
@@ -109,6 +114,17 @@ def open_articles(articles: Source, cache_dir: Path) -> tuple[dict[str, str], di
     species = read_species(project_path(files["species_list"]))
     where = files["pages"]
     return species, load_pages(where if ":" in where else project_path(where), species, cache_dir)
+
+
+def told_by_articles(articles: Source, benchmark: Benchmark) -> frozenset[str]:
+    """The queries that the articles answer, where that is known: by the list of a drawn
+    edition, or by {"tells": a JSON list of questions}; else none.
+    """
+    files = _files(_ARTICLES, articles)
+    if not files.get("tells"):
+        return frozenset()
+    told = set(json.loads(project_path(files["tells"]).read_text(encoding="utf-8")))
+    return frozenset(name for name, query in benchmark.queries.items() if query.text in told)
 
 
 def open_webqa(webqa: Source) -> Benchmark:

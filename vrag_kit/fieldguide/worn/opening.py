@@ -13,12 +13,15 @@ from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.editions import rows_of
 from vrag_kit.fieldguide.worn.drawing import draw_crag_mm
 from vrag_kit.fieldguide.worn.indexes import index_folders
+from vrag_kit.fieldguide.worn.larger import larger_web
 from vrag_kit.fieldguide.worn.sessions import MULTI_TURN, SINGLE_TURN
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
 DRAWN_WORN = {"worn-drawn": "full", "worn-drawn-small": "small"}
 """Name → edition of the drawn CRAG-MM; it is drawn into data/<name>."""
+WEBS = ("usual", "larger")
+"""The webs of a drawn edition: the one that is drawn, and `larger_web`."""
 EgoSize = Sequence[int] | None
 """Width and height; None or nothing for pictures as they are."""
 
@@ -30,18 +33,30 @@ def open_single_turn(
     indexes: str = "",
     images: str = "",
     ego_size: EgoSize = None,
+    web: str = WEBS[0],
 ) -> Benchmark:
     """The single-turn questions of a drawn edition ("worn-drawn" or "worn-drawn-small"),
     drawn when it is not there, over its knowledge graph and its web; or of the rows in a
     folder or a data set of the hub, over the split's indexes in the folder `indexes` ("":
     none), which have the names that they have in a drawn edition.
 
-    `images` and `ego_size` as `load_crag_mm` says. Raises `VragError` as drawing and
+    `images` and `ego_size` as `load_crag_mm` says; `web`, of a drawn edition, is one of
+    `WEBS`. Raises `VragError` as drawing and
     loading do, for a name that is neither, for indexes or pictures named beside a drawn
-    edition, and for a folder without indexes of the split.
+    edition, for a folder without indexes of the split, for a web that is none of `WEBS`,
+    and for another than the first beside rows.
     """
+    if web not in WEBS:
+        raise VragError(f"web is {web!r}; expected {' or '.join(map(repr, WEBS))}.")
     if crag_mm_single in DRAWN_WORN:
-        return _drawn(crag_mm_single, SINGLE_TURN, split, indexes or images, ego_size)
+        usual = _drawn(crag_mm_single, SINGLE_TURN, split, indexes or images, ego_size)
+        edition = DRAWN_WORN[crag_mm_single]
+        return usual if web == WEBS[0] else larger_web(usual, edition, split)
+    if web != WEBS[0]:
+        raise VragError(
+            f"web is {web!r} beside {crag_mm_single!r}, but is of drawn editions alone; leave it"
+            " out: the web of rows is the one in the folder 'indexes'."
+        )
     rows = rows_of("crag_mm_single", crag_mm_single, DRAWN_WORN)
     return _real(rows, split, indexes, images, ego_size)
 
