@@ -110,6 +110,11 @@ def test_only_the_right_letter_earns_and_the_rule_stands_in_the_marks() -> None:
     assert (judged[["worst", "best"]].to_numpy() == [0, 1]).all()
 
 
+def test_an_answer_that_names_several_letters_earns_nothing_though_one_is_right() -> None:
+    judged = judge_all(ChoiceJudge(), LILY, answers("B or C", "A or B", "Answer: B, or maybe D"))
+    assert judged["score"].tolist() == [0, 0, 0]
+
+
 def test_answers_without_a_choice_are_counted_beside_n() -> None:
     said = answers("B", "A", "A or B", "I cannot tell.", "a lily").assign(query_id=list("abcde"))
     silent = answers("", status="empty").assign(query_id="f")

@@ -5,6 +5,7 @@ the true letter.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from vrag_kit.fieldguide.scenarios.edition import plan
 from vrag_kit.fieldguide.scenarios.topics import SpeciesTopic
 from vrag_kit.fieldguide.training.exercises import Desk, Exercise, Mix
 from vrag_kit.fieldguide.training.stock import N_OTHERS, N_QUERIES, pictures, subject
+from vrag_kit.fieldguide.training.train_reading import PARTS, exercise
 from vrag_kit.papers.mrag_bench import WORDINGS
 
 EVERY_SORT = Mix(say=0.1, none=0.1, shows=0.2, many=0.1, mixed=0.2, tells=0.2, both=0.1)
@@ -84,3 +86,16 @@ def test_no_species_of_an_edition_is_taught_but_those_whose_names_are_asked() ->
         taught = subject("choices", number).topic
         if isinstance(taught, SpeciesTopic):
             assert taught.species.scientific_name not in names
+
+
+@pytest.mark.parametrize("sort", ["recite", "one"])
+def test_the_passage_of_a_reading_lesson_holds_what_is_to_be_said(sort: str) -> None:
+    part = replace(PARTS[0], shares={sort: 1.0}, worded=True)
+    for number in range(60):
+        each = exercise(part, f"test/{number}")
+        passage = each.words.partition("Passage 1: ")[2].partition("\n")[0]
+        said = each.answer.removeprefix("It is ").partition(", answer")[0]
+        assert re.search(rf"\b{said}\b", passage)
+        assert bool(OPTION.search(each.words)) == (sort == "one")
+        assert subject("choices", each.subject).scenario != "incomplete"
+        assert exercise(part, f"test/{number}") == each

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,19 @@ def taught(folder: Path) -> None:
 def log_of(folder: Path) -> list[dict[str, float]]:
     rows = json.loads((folder / "training.json").read_text(encoding="utf-8"))["log"]
     return [{name: row[name] for name in row if name not in ("minutes", "loss")} for row in rows]
+
+
+def test_each_share_on_the_card_is_of_a_whole_number_of_its_exercises() -> None:
+    """A share that was rounded to three digits is k / n of the n that the card names."""
+    card = project_path(train_chooser.NAME) / "README.md"
+    (line,) = re.findall(r"^\| n, exercises \| \| (.+) \|$", card.read_text("utf-8"), re.MULTILINE)
+    columns = ("none", "1", "5", "mixed", "20", "tells", "one", "say")
+    counts = dict(zip(columns, map(int, line.split(" | ")), strict=True))
+    notes = json.loads(card.with_name("training.json").read_text("utf-8"))
+    for row in [*notes["log"], *notes["reading"]["log"]]:
+        for name in counts.keys() & row.keys():
+            right = round(row[name] * counts[name])
+            assert row[name] == pytest.approx(right / counts[name], abs=0.0005)
 
 
 def test_a_training_that_was_cut_goes_on_and_ends_with_the_same_weights(

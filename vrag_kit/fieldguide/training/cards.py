@@ -134,13 +134,14 @@ def write_answerer_card(folder: Path) -> None:
 def write_chooser_card(folder: Path) -> None:
     """Write the card of the answerer of choices in `folder`."""
     notes = _notes(folder)
-    eyes, last = notes["eyes"], notes["log"][-1]
+    eyes, reading = notes["eyes"], notes.get("reading", {"parts": [], "log": []})
+    last = [*notes["log"], *reading["log"]][-1]
     sees = eyes["log"][-1]
     text = json.loads((folder / "config.json").read_text(encoding="utf-8"))["text_config"]
-    sets = ("none", "1", "5", "mixed", "20", "tells", "say")
-    rows = []
-    for row in notes["log"]:
-        shares = " | ".join(f"{100 * row[name]:.0f}" for name in sets)
+    sets = ("none", "1", "5", "mixed", "20", "tells", "one", "say")
+    counts, rows = notes["exercises"], []
+    for row in [*notes["log"], *reading["log"]]:
+        shares = " | ".join(f"{100 * row[name]:.0f}" if name in row else "" for name in sets)
         rows.append(f"| {row['step']} | {row['loss']:.2f} | {shares} |")
     values = {
         **notes["recipe"],
@@ -155,9 +156,14 @@ def write_chooser_card(folder: Path) -> None:
         "topics": eyes["topics"],
         "eyes_minutes": sees["minutes"],
         **{name: 100 * sees[name] for name in ("color", "pattern", "region", "chips")},
-        "minutes": last["minutes"],
+        "minutes": notes["log"][-1]["minutes"],
+        "reading_steps": sum(part["steps"] for part in reading["parts"]),
+        "reading_minutes": sum(row["minutes"] for row in reading["log"][-1:]),
         "n_known": len(known_species()),
+        "counts": " | ".join(str(counts.get(name, "")) for name in sets),
         "rows": "\n".join(rows),
+        "held_out": counts["5"],
+        "each": counts["5"] // len(SCENARIOS),
         "scenarios": ", ".join(f"{name} {100 * last[name]:.0f}" for name in SCENARIOS),
     }
     _fill("card_chooser.md", values, folder)

@@ -140,7 +140,7 @@ def choose(about: Subject, rng: np.random.Generator, evidence: Shown, worded: bo
     """A question with options about a topic, in either wording; not `worded`: without
     its instruction.
     """
-    question = _question(about, rng)
+    question = ask(about, rng)
     options, letter = choices(question, rng)
     pictures = (int(rng.integers(N_QUERIES)), *evidence.pictures)
     name = "alone"
@@ -162,7 +162,7 @@ def say(about: Subject, rng: np.random.Generator) -> Exercise:
     """One example, and the answer in words; of a tray also the query, since what lacks
     there is asked.
     """
-    question = _question(about, rng)
+    question = ask(about, rng)
     example = N_QUERIES + int(rng.integers(about.n_examples))
     pictures = (0, example) if question.asks == "chip" else (example,)
     words = f"{'<image>' * len(pictures)}\nQuestion: {question.text}\nAnswer:"
@@ -178,7 +178,7 @@ def find(about: Subject, rng: np.random.Generator) -> Exercise:
     """Options alone, and each of them with its letter in another order: how letters are
     found is learned faster so than from questions, of which each has one.
     """
-    options, _ = choices(_question(about, rng), rng)
+    options, _ = choices(ask(about, rng), rng)
     form = "({}) {}" if rng.random() < 0.5 else "{}: {}"
     listed = [form.format(*pair) for pair in zip(LETTERS, options, strict=True)]
     order = rng.permutation(np.tile(np.arange(len(options)), 2))
@@ -186,6 +186,7 @@ def find(about: Subject, rng: np.random.Generator) -> Exercise:
     return Exercise("Choices:\n" + "\n".join(listed), (), about.number, answer)
 
 
-def _question(about: Subject, rng: np.random.Generator) -> Asked:
+def ask(about: Subject, rng: np.random.Generator) -> Asked:
+    """One of the questions that can be asked about a topic."""
     asked = about.topic.asked()
     return asked[int(rng.integers(len(asked)))]

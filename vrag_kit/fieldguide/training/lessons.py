@@ -182,11 +182,11 @@ def read(name: str, told: bool | None = None, *, most: int = 10) -> Lesson:
     kinds = []
     for _ in range(_log_uniform(rng, 1, 0.8 * most) if most > 1 else 0):
         kinds.append(species.kind if rng.random() < 0.7 else str(rng.choice(list(KINDS))))
-    pages = [article(species, f"{name}/0", told=part if told else None)]
+    pages = [article(species, f"{name}/0", told=[part] if told else [])]
     for number, kind in enumerate(kinds, start=1):
         other = invent_named(f"{name}/other/{number - 1}", kind, 0)
-        same = next((each for each in hidden_parts(other) if each.name == part.name), None)
-        pages.append(article(other, f"{name}/{number}", told=same if rng.random() < 0.3 else None))
+        same = [each for each in hidden_parts(other) if each.name == part.name]
+        pages.append(article(other, f"{name}/{number}", told=same if rng.random() < 0.3 else []))
     chunks: list[str] = []
     for title, sections in pages:
         chunks += chunk_article(Article(title, sections), READ_TOKENS)

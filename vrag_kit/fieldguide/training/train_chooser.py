@@ -265,13 +265,14 @@ def learn(model: Any, processor: LlavaProcessor, folder: Path, eyes: Json) -> No
     desk = Desk(SEED, SHARDS * SHARD)
     for step, batch in prepared(partial(exercises, desk), range(begun, STEPS)):
         letters = phase_of(PHASES, step - 1).letters
-        clock.take(learner.step(_losses(model, processor, batch, seen, letters)))
+        clock.take(learner.step(losses(model, processor, batch, seen, letters)))
         if step % LOGGED == 0 or step == STEPS:
             shares = validate(model, processor, held_out, held_seen)
             notes["log"].append(clock.row(step, shares, digits=4))
             notes["phases"] = [asdict(phase) for phase in PHASES]
             notes["recipe"] = {"batch": BATCH, "rate": RATE, "steps": STEPS, "seed": SEED}
             notes["torch"] = torch.__version__
+            notes["exercises"] = {name: len(each) for name, each in held_out.items()}
             save(model, folder)
             write_notes(notes, folder)
             write_chooser_card(folder)
@@ -283,7 +284,7 @@ def speed(step: int) -> float:
     return rise_and_fall(step, STEPS, rise=60, least=0.02)
 
 
-def _losses(
+def losses(
     model: Any, processor: LlavaProcessor, batch: list[Exercise], seen: Seen, letters: float
 ) -> Iterator[torch.Tensor]:
     """Those of a step, whose sum is the mean over its parts."""
