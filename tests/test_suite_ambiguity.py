@@ -18,6 +18,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Unreadable
 from vrag_kit.papers.mrag_suite import (
+    NO_EVIDENCE,
     Detection,
     ambiguous_less_clear,
     clear_partners,
@@ -27,6 +28,7 @@ from vrag_kit.papers.mrag_suite import (
     halves_of,
     load_assessor,
     pairs_of_suite,
+    prompt_gains,
     prompt_sweep,
     read_answer_rewrite,
     read_detection,
@@ -199,12 +201,72 @@ def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
         ambiguous_less_clear(values, both.head(0))
 
 
+def test_partners_are_alike_in_what_each_model_was_told() -> None:
+    """b and d are of told groups; c is as long as b's question, and no partner of it."""
+    texts = {"a": "When?", "b": "How long?", "c": "one two three", "d": "one two three four five"}
+    benchmark = small(texts)
+    statuses = detected_by_rule(benchmark, Short)
+    pairs = clear_partners(benchmark, statuses, {"m": frozenset("bd")}).set_index("ambiguous")
+    assert pairs["clear"].to_dict() == {"a": "c", "b": "d"}
+    assert pairs["clear_group"].to_dict() == {"a": "c", "b": "d"}
+    assert clear_partners(benchmark, statuses, {"m": frozenset("abc")})["clear"].tolist() == ["c"]
+
+
+def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
+    """Whether the interval of ambiguous less clear questions holds 0."""
+    names = [f"q{number}" for number in range(len(groups))]
+    queries = {
+        name: Query(query_id=name, text="What?", answers=("a",), group=group)
+        for name, group in zip(names, groups, strict=True)
+    }
+    benchmark = Benchmark(name="b", fingerprint="f", queries=queries, corpus={}, qrels={})
+    status = np.where(flagged, "AMBIGUOUS", "CLEAR")
+    pairs = clear_partners(benchmark, pd.DataFrame({"query_id": names, "status": status}))
+    table = pd.DataFrame({"query_id": names, "value": values, "group": groups}).assign(model="m")
+    means = ambiguous_less_clear(table, pairs).set_index("split").loc["difference"]
+    return bool(means["ci_low"] <= 0 <= means["ci_high"])
+
+
+def test_clear_questions_of_few_groups_are_as_doubtful_as_these_are_few() -> None:
+    """No difference: 60 ambiguous questions, 12 of them of the 12 groups of the 60 clear
+    ones, whose questions are right or wrong together. Over the ambiguous side's groups alone
+    the pairs pass for independent ones, and one of four intervals leaves 0 out.
+    """
+    draw = np.random.default_rng(5)
+    ambiguous = [f"a{n}" if n >= 12 else f"c{n}" for n in range(60)]
+    groups = ambiguous + [f"c{n % 12}" for n in range(60)]
+    flagged = np.arange(120) < 60
+    held = []
+    for _ in range(150):
+        right = {group: draw.random() < 0.5 for group in dict.fromkeys(groups)}
+        held.append(covered(groups, flagged, np.array([float(right[each]) for each in groups])))
+    assert np.mean(held) >= 0.91
+
+
+def test_a_lot_that_makes_questions_ambiguous_and_clear_again_leaves_no_difference() -> None:
+    """What 45 shows as its check: of the same 120 questions, of groups of like ones, a
+    random half against the other. 95 of 100 lots have 0 in the interval.
+    """
+    draw = np.random.default_rng(3)
+    sizes = draw.integers(1, 10, 24)
+    groups = [f"g{number}" for number, size in enumerate(sizes) for _ in range(size)]
+    easy = np.repeat(draw.random(24), sizes)
+    values = (draw.random(len(groups)) < easy).astype(float)
+    held = []
+    for _ in range(150):
+        flagged = np.zeros(len(groups), bool)
+        flagged[draw.permutation(len(groups))[: len(groups) // 2]] = True
+        held.append(covered(groups, flagged, values))
+    assert np.mean(held) >= 0.91
+
+
 def swept(scores: dict[str, dict[str, float]]) -> pd.DataFrame:
     """Prompt → query → score; the query's first letter is its group."""
     rows = []
     for prompt, of in scores.items():
         for name, score in of.items():
             row = {"prompt": prompt, "query_id": name, "group": name[0], "score": score}
+            row["metric"] = "webqa_f1"
             rows.append({**row, "model": "m", "status": "ok", "abstained": 0.0})
     return pd.DataFrame(rows)
 
@@ -226,10 +288,41 @@ def test_the_best_prompt_is_chosen_on_one_half_and_reported_on_the_other() -> No
     assert table["chosen"].to_dict() == {"lucky": True, "steady": False}
     assert table.loc["lucky", ["choose", "report"]].tolist() == [1.0, 0.0]
     assert table["report_n"].tolist() == [10, 10]
-    # 0 less (0 + 0.75) / 2
-    assert table.loc["lucky", "gain"] == pytest.approx(-0.375)
-    # Holm over two prompts
-    assert table.loc["lucky", "p_holm"] == pytest.approx(min(1, 2 * table.loc["lucky", "p"]))
+
+
+def test_the_planted_prompt_is_never_chosen_however_good_it_is() -> None:
+    """By hand: means of 1 without evidence, 0.5 and 0.25 of the paper's; 0.5 is chosen."""
+    names = [f"{chr(ord('a') + n)}0" for n in range(20)]
+    means = {NO_EVIDENCE: 1.0, "weak": 0.25, "good": 0.5}
+    scores = {prompt: dict.fromkeys(names, mean) for prompt, mean in means.items()}
+    table = prompt_sweep(swept(scores)).set_index("prompt")
+    assert table["chosen"].to_dict() == {NO_EVIDENCE: False, "weak": False, "good": True}
+    assert "planted" in NO_EVIDENCE  # as tables and figures name it
+
+
+def test_a_planted_prompt_is_found_in_each_stratum_and_moves_no_other() -> None:
+    """Without evidence every learned question is right and no other; two prompts of the
+    paper's get half of all, one up and one down by a tenth. Opposite effects, none pooled.
+    """
+    names = [f"{chr(ord('a') + n)}0" for n in range(24)]
+    learned = dict.fromkeys(names[:12], 1.0) | dict.fromkeys(names[12:], 0.0)
+    scores = {"one": dict.fromkeys(names, 0.6), "two": dict.fromkeys(names, 0.4)}
+    table = swept({**scores, NO_EVIDENCE: learned})
+    strata = table["query_id"].isin(names[:12]).map({True: "learned", False: "not learned"})
+    apart = pd.concat([table.assign(stratum=strata), table.assign(stratum="all questions")])
+    gains = prompt_gains(apart).set_index(["stratum", "prompt"])
+    value = gains["value"].unstack("stratum").round(9)
+    assert value.loc[NO_EVIDENCE].to_dict() == {
+        "learned": 0.5,
+        "not learned": -0.5,
+        "all questions": 0,
+    }
+    assert (value.loc["one"] == 0.1).all()
+    assert (
+        gains.loc[["learned", "not learned"]].loc[(slice(None), NO_EVIDENCE), "p_holm"] < 0.05
+    ).all()
+    assert gains.loc[("all questions", NO_EVIDENCE), "p_holm"] == 1
+    assert gains.loc["learned", "n"].tolist() == [12, 12, 12]
 
 
 def test_a_question_counts_in_the_sweep_where_each_prompt_has_a_value() -> None:

@@ -9,18 +9,27 @@ from pathlib import Path
 
 import pytest
 
+from vrag_kit.analysis.claims_asked import references
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.suite import (
+    Fact,
     TruthChecker,
     World,
     draw_suite,
+    fixed_means,
     made_ambiguous,
     open_suite,
     open_world,
     relation,
+    with_references,
 )
 from vrag_kit.fieldguide.suite.ambiguity import LACKS, detect_by_rule
+from vrag_kit.fieldguide.suite.edition import EDITIONS
+from vrag_kit.fieldguide.suite.facts import COLOR, COLORS_OF_TWO, PATTERN
 from vrag_kit.fieldguide.suite.printed import PAGE_SETS
+from vrag_kit.fieldguide.suite.world import strangers
+from vrag_kit.fieldguide.traits import COLORS, PATTERNS
+from vrag_kit.generation import told_facts
 from vrag_kit.judging.claims import Checking, Relation, relation_of, statement
 from vrag_kit.papers.mrag_suite import DATASETS, domain_of
 from vrag_kit.runner import cli
@@ -28,11 +37,18 @@ from vrag_kit.types import Benchmark
 
 SMALL = "suite-drawn-small"
 ROOT = Path(__file__).parents[1]
+PRINTED = ["Chart-MRAG", *PAGE_SETS]
 
 
 @pytest.fixture(scope="module")
 def suite() -> dict[str, Benchmark]:
     return open_suite(SMALL)
+
+
+@pytest.fixture(scope="module")
+def words() -> dict[str, Benchmark]:
+    """Pages and charts as the words that stand on them."""
+    return open_suite(SMALL, PRINTED, in_words=PRINTED)
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +66,12 @@ def test_the_suite_has_the_papers_eight_data_sets_in_one_schema(suite):
             assert not query.choices or query.answers[0] in query.choices
 
 
-def test_webqa_asks_for_pictures_for_snippets_and_for_both(suite):
-    needs = [query.metadata["needs"] for query in suite["WebQA"].queries.values()]
-    assert {each: needs.count(each) for each in set(needs)} == {"image": 20, "text": 20, "both": 20}
+def test_webqa_asks_for_a_value_that_pictures_or_a_snippet_tell(suite):
+    """And for no description, which no model of a few words gives."""
+    queries = suite["WebQA"].queries.values()
+    needs = [query.metadata["needs"] for query in queries]
+    assert {each: needs.count(each) for each in set(needs)} == {"image": 20, "text": 20}
+    assert max(len(answer.split()) for query in queries for answer in query.answers) <= 3
 
 
 def test_charts_have_keypoints_and_every_sort_of_question(suite):
@@ -71,12 +90,100 @@ def test_slides_can_need_two_pages_and_have_ids_with_white_space(suite):
 
 
 @pytest.mark.parametrize("name", PAGE_SETS)
-def test_a_page_question_is_answered_by_the_words_of_its_pages(suite, name):
-    benchmark = suite[name]
+def test_no_kind_of_page_question_is_answered_by_one_word_for_all(name):
+    """A kind begins with two words of its own, such as "What pattern"."""
+    size = EDITIONS["full"]
+    answers: dict[tuple[str, ...], set[str]] = {}
+    for asked in PAGE_SETS[name](strangers(size), size.pages, size.seed).questions:
+        answers.setdefault(tuple(asked.text.split()[:2]), set()).add(asked.answers[0])
+    assert min(len(each) for each in answers.values()) > 1
+
+
+@pytest.mark.parametrize("name", PAGE_SETS)
+def test_a_page_question_is_answered_by_the_words_of_its_pages(words, name):
+    benchmark = words[name]
     for query in benchmark.queries.values():
         pages = [benchmark.corpus[doc_id] for doc_id in benchmark.relevant(query.query_id)]
-        words = " ".join(page.text for page in pages)
-        assert all(part in words for part in query.answers[0].split(" and "))
+        told = " ".join(page.text for page in pages)
+        assert all(part in told for part in query.answers[0].split(" and "))
+
+
+def test_sidecars_are_read_with_errors_and_words_in_place_of_pages_without(suite, words):
+    for name in PRINTED:
+        for doc_id, document in suite[name].corpus.items():
+            shown = words[name].corpus[doc_id]
+            assert shown.image is None
+            if document.image is None:
+                assert document.text == shown.text  # a sentence is no print
+        printed = [each for each, document in suite[name].corpus.items() if document.image]
+        wrong = sum(
+            suite[name].corpus[each].text != words[name].corpus[each].text for each in printed
+        )
+        assert wrong > len(printed) / 2
+
+
+def test_nobody_was_told_of_whom_pages_and_charts_are_about(suite):
+    told = told_facts(["field-guide-vlm-few", "field-guide-vlm-many"], suite["Visual-RAG"])
+    about = {name for names in told.values() for name in names}
+    assert about
+    for name in PRINTED:
+        texts = " ".join(query.text for query in suite[name].queries.values())
+        assert not [each for each in about if each in texts]
+
+
+def test_a_distractor_tells_nothing_that_is_asked(suite, world):
+    """Of what may be shown only gold entails a claim of the answer."""
+    barred = 0
+    for name in ("WebQA", *PRINTED):
+        benchmark = suite[name]
+        for query_id, query in benchmark.queries.items():
+            claims = _claims(world, query)
+            gold = benchmark.relevant(query_id)
+            out = benchmark.left_out.get(query_id, frozenset())
+            assert not out & set(gold)
+            barred += len(out)
+            for doc_id in set(benchmark.candidates(query_id) or benchmark.corpus) - out - set(gold):
+                found = {relation(each, world.shown[doc_id]) for each in claims}
+                assert Relation.ENTAILMENT not in found
+    assert barred
+
+
+def test_what_is_called_fixed_no_claim_of_an_answer_can_change(suite, words, world):
+    """Whatever value a claim about the part in question has: each distractor is neutral, gold
+    documents together entail all gold claims, and each of those that tell the whole look is
+    neutral about none.
+    """
+    fixed = fixed_means(world).query("modality == 'all'")
+    whole = set(fixed.query("setting == 'gt_only' and metric == 'neutral_share'")["dataset"])
+    assert whole == {"WebQA", "Visual-RAG"}
+    for name in fixed["dataset"].unique():
+        benchmark = with_references({**suite, **words}[name], world)
+        for query_id, query in benchmark.queries.items():
+            claims, gold = _any_claims(world, query), set(benchmark.relevant(query_id))
+            barred = benchmark.left_out.get(query_id, frozenset())
+            told = {doc_id: [relation(c, world.shown[doc_id]) for c in claims] for doc_id in gold}
+            for doc_id in set(benchmark.candidates(query_id) or benchmark.corpus) - barred - gold:
+                assert {relation(c, world.shown[doc_id]) for c in claims} == {Relation.NEUTRAL}
+            if name in whole:
+                assert all(Relation.NEUTRAL not in each for each in told.values())
+            together = [fact for doc_id in gold for fact in world.shown[doc_id]]
+            (reference,) = references(query)
+            right = world.language.facts(reference, query.text)
+            assert {relation(each, together) for each in right} == {Relation.ENTAILMENT}
+    assert fixed_means(None).empty
+
+
+def _any_claims(world, query):
+    """Every claim there can be about the look of the part that a question is about."""
+    topic = world.language.topic(query.text)
+    assert topic.subject
+    assert topic.part
+    values = {COLOR: COLORS, COLORS_OF_TWO: COLORS, PATTERN: PATTERNS}
+    return [
+        Fact(subject=topic.subject, part=topic.part, kind=kind, value=value)
+        for kind, known in values.items()
+        for value in known
+    ]
 
 
 def test_what_a_document_shows_agrees_with_its_label(suite, world):
@@ -99,10 +206,10 @@ def _claims(world, query):
     return world.language.facts(query.answers[0], query.text)
 
 
-def test_rules_read_the_texts_as_the_drawing_means_them(suite, world):
+def test_rules_read_the_texts_as_the_drawing_means_them(suite, words, world):
     """Every text of the suite says of every claim about its species what the truth says."""
-    for name in ("WebQA", "Chart-MRAG", *PAGE_SETS):
-        benchmark = suite[name]
+    for name in ("WebQA", *PRINTED):
+        benchmark = (suite | words)[name]
         for query in benchmark.queries.values():
             claims = [each.sentence for each in _claims(world, query)]
             for doc_id in benchmark.qrels[query.query_id]:

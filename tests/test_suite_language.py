@@ -23,8 +23,6 @@ from vrag_kit.fieldguide.suite import (
     relation,
     with_references,
 )
-from vrag_kit.fieldguide.suite.facts import MONTHS
-from vrag_kit.fieldguide.suite.world import lives
 from vrag_kit.generation import load_generator, render
 from vrag_kit.judging.claims import Checking, Relation, Said, relation_of
 from vrag_kit.types import Context, Evidence, Query, Status
@@ -34,6 +32,7 @@ QUESTION = (
     "What do the hindwings of Freckled Ashen Orchardcinder Moth (scientific name: Lividus"
     " britaensis) look like, which are usually covered by the forewings?"
 )
+BOTH = QUESTION.replace("What do", "Which two colors appear on").replace(" look like", "")
 MAIN = "The main color of the hindwings of Lividus britaensis is {}."
 PATTERN = "The hindwings of Lividus britaensis are {}."
 ONE_OF_TWO = "One of the two colors of the hindwings of Lividus britaensis is {}."
@@ -87,16 +86,23 @@ def test_a_reply_answers_every_line_that_is_asked_for(world):
         "Lividus britaensis belongs to the family Lanternidae.",
         "Lividus britaensis is mostly seen in early summer.",
     )
-    counted = "How many sightings of Lividus britaensis were counted in {}?"
-    assert world.language.claims(counted.format("May"), "41") == (
-        "In May, 41 sightings of Lividus britaensis were counted.",
-    )
-    unnamed = counted.format("the month in which most observers were out")
-    assert world.language.claims(unnamed, "41") == ()
+
+
+def test_what_a_part_is_banded_with_is_its_second_color(world):
+    def said(words):
+        return [fact.sentence for fact in world.language.facts(words)]
+
+    second = said("The hindwings of Lividus britaensis are banded with blue.")
+    assert second == [PATTERN.format("banded"), ONE_OF_TWO.format("blue")]
+    assert said(
+        "On the hindwings of Lividus britaensis, which have two colors, there is blue."
+    ) == [ONE_OF_TWO.format("blue")]
+    whole = said("The hindwings of Lividus britaensis are red, banded with blue.")
+    assert whole[0] == MAIN.format("red")
 
 
 def test_questions_with_their_replies_are_read_as_one_text(world):
-    parts = [part.question for part in world.parts(_asked(QUESTION))]
+    parts = [part.question for part in world.parts(_asked(BOTH))]
     replies = ["blue", "I don't know", "blue and black"]
     text = " ".join(f"{part} {reply}." for part, reply in zip(parts, replies, strict=True))
     expected = [MAIN.format("blue"), ONE_OF_TWO.format("blue"), ONE_OF_TWO.format("black")]
@@ -104,7 +110,7 @@ def test_questions_with_their_replies_are_read_as_one_text(world):
 
 
 def test_a_question_about_a_part_is_asked_one_trait_at_a_time(world):
-    parts = world.parts(_asked(QUESTION))
+    parts = world.parts(_asked(BOTH))
     starts = ["What is the main color of", "What pattern do", "Which two colors appear on"]
     for part, start in zip(parts, starts, strict=True):
         assert part.question.startswith(start)
@@ -145,16 +151,14 @@ def test_the_main_color_is_one_of_the_two(world):
     assert relation(green, both) is Relation.CONTRADICTION
     assert relation(replace(second, value="green"), main) is Relation.NEUTRAL
     assert relation(replace(second, value="green"), [*main, *both]) is Relation.CONTRADICTION
+    # who tells one of two colors does not say which the other is; a plain part has no other
+    assert relation(replace(second, value="green"), [second]) is Relation.NEUTRAL
+    plain = said("The hindwings of Lividus britaensis are blue, plain.")
+    assert relation(replace(second, value="green"), plain) is Relation.CONTRADICTION
 
 
 def _colors(first, other):
     return MAIN.format(first), MAIN.format(other), ONE_OF_TWO.format(first)
-
-
-def test_sightings_have_one_peak_in_the_season_that_is_told():
-    for life in lives("small", 1):
-        assert len(set(life.sightings)) == len(MONTHS)
-        assert max(life.sightings) == life.sightings[MONTHS.index(life.peak)]
 
 
 @pytest.fixture(scope="module")
@@ -242,8 +246,6 @@ def test_a_long_answers_reference_is_true_and_says_all_that_is_asked(world):
         checkings = [Checking(query_id="q", claims=claims, item=each) for each in gold]
         for row in checker.check(checkings):
             assert Relation.CONTRADICTION not in map(relation_of, row)
-    charts = open_suite(SMALL, ["Chart-MRAG"])["Chart-MRAG"]
-    assert with_references(charts, world).queries == charts.queries
 
 
 def test_readers_are_named_by_parameters(world, tmp_path):

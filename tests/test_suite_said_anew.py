@@ -4,6 +4,7 @@ clear ones and with themselves; twelve prompts stand beside Table 6, unreadable 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from vrag_kit.fieldguide.suite import (
     TRUTH,
     detect_all,
     open_ambiguous,
+    open_judges,
     open_prompts,
     open_wordings,
     say_anew,
@@ -29,15 +31,20 @@ from vrag_kit.fieldguide.suite import (
 from vrag_kit.generation import prompt_of
 from vrag_kit.generation.generator import text_of
 from vrag_kit.papers.mrag_suite import (
+    CHECK,
+    DATASETS,
     EXAMPLES,
+    NO_EVIDENCE,
     PROMPTS,
+    Asker,
     SideBySide,
     agreement_of,
     ambiguity_contrasts,
+    checks_of,
     chosen_beside_print,
     flags_figure,
     flags_of,
-    gains_table,
+    gains_of,
     parts_table,
     readable_table,
     save_versions,
@@ -46,7 +53,7 @@ from vrag_kit.papers.mrag_suite import (
     sweeps_of,
     with_questions,
 )
-from vrag_kit.types import Benchmark, Context, Evidence, Query
+from vrag_kit.types import Benchmark, Context, Evidence, Prompt, Query
 
 SPECIES = "Freckled Ashen Orchardcinder Moth (scientific name: Lividus britaensis)"
 
@@ -55,7 +62,7 @@ def guide(many: int = 8) -> Benchmark:
     """Questions about a species' colours, in the guide's words, on which one passage tells."""
     queries = {}
     for number in range(many):
-        part = ("hindwings", "underside of the body")[number % 2]
+        part = ("hindwings", "belly")[number % 2]
         text = f"What is the main color of the {part} of {SPECIES}, which hides (no. {number})?"
         name = f"q{number}"
         told = {"domain": "moths", "hops": 1, "needs": "text"}
@@ -132,6 +139,37 @@ def test_a_question_as_asked_is_compared_with_itself_said_anew_in_each_arm(tmp_p
     assert set(saved["question"]) >= {"Which year?", asked.queries["q0"].text}
 
 
+class SaysTheSame:
+    """A model that answers every question in the same words."""
+
+    name, fingerprint = "same", "1"
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
+        return ["The hindwings of this moth are red."] * len(prompts)
+
+
+def test_equal_answers_get_equal_scores_in_both_versions(tmp_path: Path) -> None:
+    """A keypoint names the species, as the whole question does and the ambiguous one does
+    not: held against that one, the answer would lack the name.
+    """
+    told = {"domain": "moths", "gold_claims": (f"The hindwings of {SPECIES} are red.",)}
+    queries = {name: replace(each, metadata=told) for name, each in guide().queries.items()}
+    originals = dict.fromkeys(DATASETS, replace(guide(), queries=queries))
+    ambiguous, _ = open_ambiguous(originals, 1)
+    asker = Asker(
+        models=[SaysTheSame()],
+        wordings=open_wordings(FIELD_GUIDE, originals),
+        judges=open_judges("rule", originals, tmp_path),
+        scored_as=originals,
+        answers_dir=tmp_path,
+    )
+    shown = SideBySide(retrievers={}, k={"image": 1, "text": 1}).gold
+    before, after = (asker.judged(each, shown) for each in (ambiguous, originals))
+    for name in DATASETS:
+        assert before[name]["score"].tolist() == after[name]["score"].tolist()
+    assert after["Chart-MRAG"]["score"].tolist() == [1.0] * 8
+
+
 def test_assessors_agree_over_all_data_sets_and_what_is_unread_is_counted() -> None:
     one = {"a": statuses("12", "34"), "b": statuses("", "5", "6")}
     other = {"a": statuses("1", "234"), "b": statuses("", "56")}
@@ -163,9 +201,11 @@ def test_flags_stand_beside_table_1s_and_are_drawn_with_their_n() -> None:
 def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself() -> None:
     told = {"mine": statuses("ab", "cd"), "clear": statuses("", "x")}
     pairs = pd.DataFrame({"ambiguous": list("ab"), "clear": list("cd"), "group": list("ab")})
-    before = judged({"a": 0.0, "b": 0.0, "c": 1.0, "d": 0.5})
-    after = judged({"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.5})
-    alone = judged({"x": 1.0})
+    pairs = pairs.assign(clear_group=list("cd"))
+    told_of = {"metric": "webqa_f1", "stratum": "all questions"}
+    before = judged({"a": 0.0, "b": 0.0, "c": 1.0, "d": 0.5}, **told_of)
+    after = judged({"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.5}, **told_of)
+    alone = judged({"x": 1.0}, **told_of)
     table = ambiguity_contrasts(
         told,
         pairs.assign(dataset="mine"),
@@ -181,6 +221,7 @@ def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself() -> Non
         "said anew less as asked": 75,
     }
     assert (table["n"] == 2).all()
+    assert set(table["metric"]) == {"webqa_f1"}
     assert table["baseline"].tolist() == ["clear questions", "clear questions", "as asked"]
     nothing = {"clear": alone}
     assert ambiguity_contrasts(told, pairs.assign(dataset="mine"), nothing, nothing).empty
@@ -225,7 +266,7 @@ def test_the_papers_parts_stand_behind_the_words_that_the_shipped_answerers_know
 
 
 def sweep(scores: dict[str, dict[str, float]]) -> pd.DataFrame:
-    tables = [judged(of).assign(prompt=prompt) for prompt, of in scores.items()]
+    tables = [judged(of, metric="webqa_f1").assign(prompt=prompt) for prompt, of in scores.items()]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -236,13 +277,16 @@ def test_a_chosen_prompt_stands_beside_table_6s_best() -> None:
     sweeps = sweeps_of({"VisRAG-Plot": sweep(both), "mine": sweep(both)})
     table = chosen_beside_print(sweeps)
     assert table["chosen"].tolist() == ["expert-ex3-direct"] * 2
+    planted = {NO_EVIDENCE: good, "plain-ex1-direct": bad}
+    row = chosen_beside_print(sweeps_of({"mine": sweep(planted)})).loc["mine"]
+    assert row[["chosen", "the highest reported"]].tolist() == ["plain-ex1-direct", "50.0"]
     printed = table[["printed (Table 6)", "printed mean"]]
     assert printed.loc["VisRAG-Plot"].tolist() == ["expert-ex3-direct", "36.5"]
     assert printed.loc["mine"].tolist() == ["–", "–"]
-    # 1 less (1 + 0.5) / 2, on the four of the other half
-    cell = gains_table(sweeps).loc["expert-ex3-direct", "mine"]
-    assert cell.startswith("25.0 [")
-    assert "(n = 4)" in cell
+    # 1 less (1 + 0.5) / 2, on all eight
+    gains = gains_of({"mine": sweep(both).assign(stratum="all questions")}).set_index("prompt")
+    row = gains.loc["expert-ex3-direct", ["dataset", "model", "value", "n", "metric"]]
+    assert row.tolist() == ["mine", "m", 25, 8, "webqa_f1"]
 
 
 def test_replies_that_cannot_be_read_are_counted_by_prompt() -> None:
@@ -262,7 +306,18 @@ def test_the_sweep_is_drawn_by_prompt_with_the_chosen_one_filled() -> None:
     drawn = [round(float(y)) for line in filled for y in line.get_ydata()]
     assert drawn == [1, 1]  # "two", on both halves
     assert first.get_title() == "first\n(n = 4 and 4)"
+    assert first.get_xlabel() == "WebQA's F1 (%)"
     assert len(second.get_yticks()) == 2
+
+
+def test_the_planted_prompt_is_drawn_hollow_by_its_name() -> None:
+    names = [f"g{number}" for number in range(8)]
+    means = {"one": 0.25, NO_EVIDENCE: 0.75}
+    scores = {prompt: dict.fromkeys(names, mean) for prompt, mean in means.items()}
+    (axis,) = sweep_figure(sweeps_of({"mine": sweep(scores)})).axes
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["one", NO_EVIDENCE]
+    filled = [line for line in axis.lines if line.get_markerfacecolor() != "white"]
+    assert [round(float(y)) for line in filled for y in line.get_ydata()] == [0, 0]
 
 
 def test_only_parts_that_a_prompt_has_are_shown() -> None:
@@ -277,3 +332,11 @@ def test_only_parts_that_a_prompt_has_are_shown() -> None:
     assert len(parts_table(list(PROMPTS))) == 2 + 3 + 2
     with pytest.raises(VragError, match="expected one of plain-ex1-direct"):
         parts_table(["plain"])
+
+
+def test_checks_of_0_are_held_together_corrected_for_their_number() -> None:
+    """Holm by hand: 0.01 × 3, then 0.03 × 2, and no smaller than before."""
+    table = pd.DataFrame({"contrast": [CHECK] * 3 + ["ambiguous less clear"]})
+    table = table.assign(value=1.0, ci_low=0.0, ci_high=2.0, n=9, p=[0.03, 0.01, 0.5, 0.001])
+    assert checks_of(table)["p_holm"].tolist() == pytest.approx([0.06, 0.03, 0.5])
+    assert checks_of(table.tail(1)).empty

@@ -12,12 +12,14 @@ from vrag_kit.fieldguide.suite.assessing import (
     open_ambiguous,
     say_anew,
 )
+from vrag_kit.fieldguide.suite.by_construction import fixed_means
 from vrag_kit.fieldguide.suite.checking import open_rule_checker
 from vrag_kit.fieldguide.suite.closed_book import ask_closed_book
 from vrag_kit.fieldguide.suite.drawing import draw_suite
 from vrag_kit.fieldguide.suite.edition import EDITIONS
 from vrag_kit.fieldguide.suite.facts import Fact, relation
 from vrag_kit.fieldguide.suite.in_words import WITH_WORDS, InWords
+from vrag_kit.fieldguide.suite.judges import open_judges
 from vrag_kit.fieldguide.suite.language import Language
 from vrag_kit.fieldguide.suite.long_answers import (
     ClaimReaders,
@@ -58,9 +60,11 @@ __all__ = [
     "detect_all",
     "detect_by_rule",
     "draw_suite",
+    "fixed_means",
     "known_world",
     "made_ambiguous",
     "open_ambiguous",
+    "open_judges",
     "open_prompts",
     "open_readers",
     "open_rule_checker",

@@ -15,8 +15,7 @@ from vrag_kit.types import Benchmark, Query, QueryId
 
 SUBJECT = "subject"
 PART = "part"
-MONTH = "month"
-LACKS = (SUBJECT, PART, MONTH)
+LACKS = (SUBJECT, PART)
 """What an ambiguous question may lack."""
 _NOUNS = {kind.noun: kind.name for kind in KINDS.values()}
 _NAME = re.compile(
@@ -24,11 +23,9 @@ _NAME = re.compile(
 )
 _OF_PART = re.compile(rf"\bthe (?:{'|'.join(PARTS)}) of (?=[A-Z])")
 _HINT = re.compile(r", (?:which|that) [^,?]*\?$")
-_MONTH = re.compile(r" in [A-Z][a-z]+(?=[?,])")
 _LOOK = re.compile(r"\bcolors?\b|\bpattern\b|\blooks? like\b")
 _A_PART = re.compile(r"\bthe (?!main color of)[a-z]+(?: [a-z]+)* of (?:the )?(?:[A-Z]|this\b)")
 _NAMED = re.compile(r"\([^)]*[A-Z][a-z]+ [a-z]+\)|\b[A-Z]\w+ [A-Z]\w+")
-_COUNTED = re.compile(r"\bhow many sightings\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +42,8 @@ def made_ambiguous(
     """(benchmark, query → what its question lacks now, "" for those left clear).
 
     Of the queries in a random order, which `seed` and their ids determine, a `share`
-    loses in turn the species' name ("of this moth"), the part or the month; one that has
-    neither part nor month loses the name. Ids, answers and labels stay. Questions about
+    loses in turn the species' name ("of this moth") or the part; one that has no part
+    loses the name. Ids, answers and labels stay. Questions about
     a picture of their own, which need no name, stay clear and are left out of the share.
     """
     open_ones = [each for each in benchmark.queries.values() if _droppable(each)]
@@ -64,8 +61,8 @@ def made_ambiguous(
 
 
 def detect_by_rule(query: Query) -> RuleDetection:
-    """Whether a question names neither species nor picture, asks for a look without a
-    part, or for a count without a month.
+    """Whether a question names neither species nor picture, or asks for a look without a
+    part.
 
     It is a rule about the guide's wording, no reader of questions.
     """
@@ -74,8 +71,6 @@ def detect_by_rule(query: Query) -> RuleDetection:
         return RuleDetection(True, "The question does not say which species it is about.")
     if _LOOK.search(text) and not _A_PART.search(text):
         return RuleDetection(True, "The question does not say which part is meant.")
-    if _COUNTED.search(text) and not re.search(r"\bmonth\b", text) and not _MONTH.search(text):
-        return RuleDetection(True, "The question does not say which month is meant.")
     return RuleDetection(False, "")
 
 
@@ -85,15 +80,11 @@ def _droppable(query: Query) -> tuple[str, ...]:
         return ()
     if _LOOK.search(query.text) and _A_PART.search(query.text):
         return (SUBJECT, PART)
-    if _COUNTED.search(query.text) and _MONTH.search(query.text):
-        return (SUBJECT, MONTH)
     return (SUBJECT,)
 
 
 def _without(text: str, what: str) -> str:
     if what == SUBJECT:
         return _NAME.sub(lambda found: f"this {_NOUNS.get(found['noun'], 'species')}", text)
-    if what == MONTH:
-        return _MONTH.sub("", text)
     bare = _OF_PART.sub("", _HINT.sub("?", text))
     return bare.replace(" do ", " does ").replace("What color are ", "What color is ")

@@ -36,12 +36,12 @@ def trait_questions(
     question: str, language: Language, species: Mapping[str, Species]
 ) -> tuple[str, ...]:
     """One short question for each trait of the part that a question is about: main
-    colour and pattern, and its two colours where they are asked for or it asks how the
-    part looks. Any other question is its own.
+    colour and pattern, and its two colours where they are asked for. Any other question is
+    its own.
     """
     topic = language.topic(question)
     asked = []
-    for kind in _kinds(topic, question):
+    for kind in _kinds(topic):
         fact = Fact(subject=topic.subject, part=topic.part, kind=kind, value="")
         asked.append(question_of(fact, species))
     return tuple(filter(None, asked)) or (question,)
@@ -53,7 +53,7 @@ def true_answer(question: str, language: Language, species: Mapping[str, Species
     """
     topic = language.topic(question)
     about = species.get(topic.subject)
-    kinds = _kinds(topic, question)
+    kinds = _kinds(topic)
     if about is None or topic.part not in about.hidden or not kinds:
         return ""
     look = about.hidden[topic.part]
@@ -62,9 +62,9 @@ def true_answer(question: str, language: Language, species: Mapping[str, Species
     return " ".join(fact.sentence for fact in other)
 
 
-def _kinds(topic: Topic, question: str) -> list[str]:
+def _kinds(topic: Topic) -> list[str]:
     """The traits that a long answer about a part tells; none of anything else."""
     if not topic.part or not topic.subject:
         return []
-    both = COLORS_OF_TWO in topic.kinds or "look like" in question
+    both = COLORS_OF_TWO in topic.kinds
     return [COLOR, PATTERN, COLORS_OF_TWO] if both else [COLOR, PATTERN]

@@ -84,8 +84,8 @@ def say_anew(
     """(data sets in which flagged questions are said anew, the rewrites: dataset,
     query_id, original, question, detail).
 
-    `rewriter` is a model, which is shown the gold evidence, or "put back": then a flagged
-    question is worded as in `originals`, which is the most that a rewrite can do.
+    `rewriter` is a model, which is shown the gold evidence and the accepted answer, or "put
+    back": then a flagged question is worded as in `originals`.
     """
     model = None
     if rewriter != PUT_BACK:

@@ -11,15 +11,18 @@ from pathlib import Path
 
 from vrag_kit.fieldguide.parquet import IMAGES, TEXT, TEXTS, picture, schema_of
 from vrag_kit.fieldguide.suite.counts import ChartDocument, ChartQuestion
-from vrag_kit.fieldguide.suite.facts import MONTHS, Fact
+from vrag_kit.fieldguide.suite.facts import Fact
 from vrag_kit.fieldguide.suite.paper import encoded
+from vrag_kit.fieldguide.suite.sheets import write_words
 from vrag_kit.files import write_file
 from vrag_kit.plain import Json
 
 ROWS = "rows"
 SENTENCES = "text_corpus.jsonl"
 CHART_TEXTS = "chart_texts.jsonl"
-"""What the bars of a chart say, in sentences, as if an OCR program knew bars."""
+"""The words of the charts, as an OCR program read them (`misread`)."""
+CHART_WORDS = "chart_words.jsonl"
+"""The words that stand there."""
 _COLUMNS = {
     "id": TEXT,
     "query": TEXT,
@@ -35,7 +38,7 @@ def write_charts(
     documents: Sequence[ChartDocument], questions: Sequence[ChartQuestion], folder: Path
 ) -> dict[str, tuple[Fact, ...]]:
     """Draw and write the data set; returns what its charts and sentences tell."""
-    charts = {each.chart.chart_id: each.chart for each in documents}
+    charts = {each.chart_id: each.chart for each in documents}
     wanted: set[str] = set()
     for question in questions:
         wanted.update(question.charts)
@@ -43,18 +46,14 @@ def write_charts(
     _save(questions, drawn, folder / ROWS)
     shown: dict[str, tuple[Fact, ...]] = {}
     sentences: list[str] = []
-    bars: list[str] = []
     for document in documents:
-        chart = document.chart
-        shown[chart.chart_id] = chart.facts
-        if chart.chart_id in drawn:
-            said = " ".join(document.life.fact(month).sentence for month in MONTHS)
-            bars.append(json.dumps({"doc_id": chart.chart_id, "text": said}))
+        shown[document.chart_id] = document.chart.facts
         for each in document.sentences:
             shown[each.sentence_id] = each.facts
             sentences.append(json.dumps({"id": each.sentence_id, "text": each.text}))
     write_file(folder / SENTENCES, "\n".join(sentences) + "\n")
-    write_file(folder / CHART_TEXTS, "\n".join(bars) + "\n")
+    words = {each: charts[each].text for each in drawn}
+    write_words(words, folder / CHART_WORDS, folder / CHART_TEXTS)
     return shown
 
 

@@ -1,30 +1,18 @@
-"""Chart-MRAG's layout of the drawn suite: documents about the counts of one species each,
-a chart of its sightings and sentences, and questions with their keypoints.
+"""Chart-MRAG's layout of the drawn suite: documents about a hidden part of a species, each
+a chart and sentences, and questions with their keypoints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-import numpy as np
-from PIL import Image
+from vrag_kit.fieldguide.suite.bars import BarChart, colors_chart, homes_chart
+from vrag_kit.fieldguide.suite.facts import COLOR, COLORS_OF_TWO, FAMILY, SEASON, Fact
+from vrag_kit.fieldguide.suite.printed import Pair, asked_of, pairs_of, with_two_colors
+from vrag_kit.fieldguide.suite.world import LOOK, MAIN, SECOND, Life, tell
 
-from vrag_kit.fieldguide.suite import paper
-from vrag_kit.fieldguide.suite.facts import BUSIEST, MONTHS, OBSERVERS, PEAK, Fact
-from vrag_kit.fieldguide.suite.printed import named
-from vrag_kit.fieldguide.suite.world import Life
-from vrag_kit.fieldguide.traits import stream
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """One chart before it is drawn."""
-
-    chart_id: str
-    draw: Callable[[], Image.Image]
-    facts: tuple[Fact, ...]
+CHART, TEXT = "chart", "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +26,11 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class ChartDocument:
-    """What was published about the counts of a species."""
+    """What was published about a species."""
 
-    life: Life
-    chart: Chart
+    chart_id: str
+    chart: BarChart
     sentences: tuple[Sentence, ...]
-
-    def source(self, kind: str) -> str:
-        """The id of what tells a kind of fact: the chart where no sentence does."""
-        for sentence in self.sentences:
-            if any(fact.kind == kind for fact in sentence.facts):
-                return sentence.sentence_id
-        return self.chart.chart_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,61 +45,100 @@ class ChartQuestion:
     texts: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Where a question's evidence is: of the main colour alone, or of both colours."""
+
+    name: str
+    where: tuple[str, ...]  # CHART or TEXT, of the main colour and then of the second
+    two_documents: bool = False
+
+    @property
+    def files(self) -> int:
+        """How many documents tell it."""
+        return 1 + self.two_documents
+
+    @property
+    def evidence(self) -> list[tuple[str, str, int]]:
+        """(what is told, where, in the first or second document) of each colour."""
+        whats = (MAIN, SECOND) if len(self.where) > 1 else (LOOK,)
+        places = (0, int(self.two_documents))
+        return list(zip(whats, self.where, places, strict=False))
+
+
+_SINGLE = (Sort("Single-Point_Text-only", (TEXT,)), Sort("Single-Point_Chart-only", (CHART,)))
+_DOUBLE = (
+    Sort("Intra-Document_Text-only", (TEXT, TEXT)),
+    Sort("Intra-Document_Text-Chart", (CHART, TEXT)),
+    Sort("Inter_Document_Chart-only", (CHART, CHART), two_documents=True),
+    Sort("Inter_Document_Text-only", (TEXT, TEXT), two_documents=True),
+    Sort("Inter_Document_Text-Chart", (TEXT, CHART), two_documents=True),
+)
+
+
 def plan_counts(
     lives: Sequence[Life], count: int, seed: str
 ) -> tuple[list[ChartDocument], list[ChartQuestion]]:
-    """All documents, and `count` questions of seven sorts in turn."""
-    documents = [_document(life, number) for number, life in enumerate(lives)]
-    order = stream(seed, "documents").permutation(len(documents))
+    """All documents, and `count` questions, each of a hidden part of its own: in turn one
+    for the main colour that a sentence tells, one that a chart tells, and one for both
+    colours, of five sorts in turn.
+    """
+    two, others = with_two_colors(pairs_of(lives, seed), count // 3)
+    documents: list[ChartDocument] = []
     questions: list[ChartQuestion] = []
     for number in range(count):
-        rng = stream(seed, "counts", number)
-        first = documents[int(order[number % len(order)])]
-        other = documents[int(order[(number + 1) % len(order)])]
-        questions.append(_SORTS[number % len(_SORTS)](first, other, number, rng))
+        third = number // 3
+        sort = _DOUBLE[third % len(_DOUBLE)] if number % 3 == 2 else _SINGLE[number % 3]
+        pair = two[third] if number % 3 == 2 else others[number - third]
+        told = [_document(pair, sort, place, len(documents) + place) for place in range(sort.files)]
+        documents += told
+        questions.append(_row(pair, sort, number, told))
     return documents, questions
 
 
-def _document(life: Life, number: int) -> ChartDocument:
-    """Its sentences restate the count of one month, which is asked of no chart."""
+def _document(pair: Pair, sort: Sort, place: int, number: int) -> ChartDocument:
+    """The first or second document of a question: what it does not tell of the part is
+    filled by where the species lives, its family and its season.
+    """
+    life, part = pair
     key = f"{number:05d}"
-    rng = stream(life.name, "document")
-    told = str(rng.choice([month for month in MONTHS if month not in (life.peak, life.busiest)]))
-    name = life.species.common_name
-    kinds = (OBSERVERS, BUSIEST, told, PEAK)
-    texts = [
-        f"{life.observers} observers counted {life.subject}, the {name}, in the whole of a year.",
-        f"Most observers of {life.subject} were out in {life.busiest}.",
-        life.fact(told).sentence,
-        f"The {name} was counted most often in {life.peak}.",
-    ]
+    chart = homes_chart(life, f"{life.name}/{key}")
+    fillers = [life.fact(kind) for kind in (FAMILY, SEASON)]
+    texts: list[tuple[str, tuple[Fact, ...]]] = [(each.sentence, (each,)) for each in fillers]
+    for what, where, document in sort.evidence:
+        if document == place and where == CHART:
+            chart = colors_chart(life, part, f"{life.name}/{part.name}/{key}", what)
+        elif document == place:
+            texts.insert(1, tell(life, part, what, of=life.subject))
     sentences = []
-    for place, (kind, text) in enumerate(zip(kinds, texts, strict=True)):
-        sentence_id = f"paragraph_{key}_{place // 2 + 1:02d}_{place % 2 + 1:02d}"
-        sentences.append(Sentence(sentence_id, text, (life.fact(kind),)))
-    draw = partial(paper.bar_chart, f"Sightings of the {name}", life.sightings, life.subject)
-    chart = Chart(f"chart_{key}_01", draw, life.counted())
-    return ChartDocument(life, chart, tuple(sentences))
+    for at, (text, facts) in enumerate(texts):
+        sentence_id = f"paragraph_{key}_{at // 2 + 1:02d}_{at % 2 + 1:02d}"
+        sentences.append(Sentence(sentence_id, text, facts))
+    return ChartDocument(f"chart_{key}_01", chart, tuple(sentences))
 
 
-def _row(
-    sort: str, number: int, question: str, told: Sequence[tuple[ChartDocument, str]]
-) -> ChartQuestion:
-    """A question answered by these kinds of facts of documents."""
+def _row(pair: Pair, sort: Sort, number: int, told: Sequence[ChartDocument]) -> ChartQuestion:
+    """A keypoint for each colour, at the document that tells it."""
+    life, part = pair
+    look = life.species.hidden[part.name]
+    kind = COLORS_OF_TWO if len(sort.where) > 1 else COLOR
     keypoints: dict[str, str] = {}
     charts: list[str] = []
     texts: list[str] = []
-    for document, kind in told:
-        source = document.source(kind)
-        statement = document.life.fact(kind).sentence
-        keypoints[source] = statement
-        if source == document.chart.chart_id:
-            charts.append(source)
+    for (what, where, document), value in zip(
+        sort.evidence, (look.color, look.second), strict=False
+    ):
+        source, said = told[document], tell(life, part, what, of=life.subject)[0]
+        evidence_id = source.chart_id
+        if where == CHART:
+            charts.append(evidence_id)
         else:
-            texts += [each.text for each in document.sentences if each.sentence_id == source]
+            evidence_id = next(each.sentence_id for each in source.sentences if each.text == said)
+            texts.append(said)
+        keypoints[evidence_id] = _statement(pair, value, of_two=kind == COLORS_OF_TWO)
     return ChartQuestion(
-        row_id=f"{sort}_{number:05d}",
-        text=question,
+        row_id=f"{sort.name}_{number:05d}",
+        text=asked_of(pair, kind).text,
         answer=" ".join(keypoints.values()),
         keypoints=keypoints,
         charts=tuple(charts),
@@ -126,83 +146,13 @@ def _row(
     )
 
 
-def _month(document: ChartDocument, rng: np.random.Generator) -> str:
-    """A month whose count the chart alone tells."""
-    chart = document.chart.chart_id
-    return str(rng.choice([month for month in MONTHS if document.source(month) == chart]))
-
-
-Sort = Callable[[ChartDocument, ChartDocument, int, np.random.Generator], ChartQuestion]
-
-
-def _observers(
-    first: ChartDocument, _other: ChartDocument, number: int, _rng: np.random.Generator
-) -> ChartQuestion:
-    question = f"How many observers counted {named(first.life)}?"
-    return _row("Single-Point_Text-only", number, question, [(first, OBSERVERS)])
-
-
-def _counted(
-    first: ChartDocument, _other: ChartDocument, number: int, rng: np.random.Generator
-) -> ChartQuestion:
-    month = _month(first, rng)
-    question = f"How many sightings of {named(first.life)} were counted in {month}?"
-    return _row("Single-Point_Chart-only", number, question, [(first, month)])
-
-
-def _most(
-    first: ChartDocument, _other: ChartDocument, number: int, _rng: np.random.Generator
-) -> ChartQuestion:
-    question = (
-        f"How many observers counted {named(first.life)}, and in which month was it counted"
-        " most often?"
-    )
-    told = [(first, OBSERVERS), (first, PEAK)]
-    return _row("Intra-Document_Text-only", number, question, told)
-
-
-def _when_busiest(
-    first: ChartDocument, _other: ChartDocument, number: int, _rng: np.random.Generator
-) -> ChartQuestion:
-    question = (
-        f"How many sightings of {named(first.life)} were counted in the month in which most"
-        " observers were out?"
-    )
-    told = [(first, BUSIEST), (first, first.life.busiest)]
-    return _row("Intra-Document_Text-Chart", number, question, told)
-
-
-def _two_charts(
-    first: ChartDocument, other: ChartDocument, number: int, rng: np.random.Generator
-) -> ChartQuestion:
-    months = [_month(first, rng), _month(other, rng)]
-    question = (
-        f"How many sightings of {named(first.life)} were counted in {months[0]}, and how many of"
-        f" {named(other.life)} in {months[1]}?"
-    )
-    told = [(first, months[0]), (other, months[1])]
-    return _row("Inter_Document_Chart-only", number, question, told)
-
-
-def _two_texts(
-    first: ChartDocument, other: ChartDocument, number: int, _rng: np.random.Generator
-) -> ChartQuestion:
-    question = f"How many observers counted {named(first.life)}, and how many {named(other.life)}?"
-    told = [(first, OBSERVERS), (other, OBSERVERS)]
-    return _row("Inter_Document_Text-only", number, question, told)
-
-
-def _text_and_chart(
-    first: ChartDocument, other: ChartDocument, number: int, rng: np.random.Generator
-) -> ChartQuestion:
-    month = _month(other, rng)
-    question = (
-        f"How many observers counted {named(first.life)}, and how many sightings of"
-        f" {named(other.life)} were counted in {month}?"
-    )
-    return _row("Inter_Document_Text-Chart", number, question, [(first, OBSERVERS), (other, month)])
-
-
-_ONE_DOCUMENT: tuple[Sort, ...] = (_observers, _counted, _most, _when_busiest)
-_TWO_DOCUMENTS: tuple[Sort, ...] = (_two_charts, _two_texts, _text_and_chart)
-_SORTS = (*_ONE_DOCUMENT, *_TWO_DOCUMENTS)
+def _statement(pair: Pair, color: str, *, of_two: bool) -> str:
+    """A keypoint without a number, of which the question does not hold but the colour:
+    what `keypoint_coverage` looks for.
+    """
+    life, part = pair
+    if of_two:
+        have = "have" if part.plural else "has"
+        return f"On the {part.name} of {life.subject}, which {have} two colors, there is {color}."
+    are = "are" if part.plural else "is"
+    return f"The {part.name} of {life.subject} {are} {color}."

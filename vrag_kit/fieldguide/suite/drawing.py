@@ -28,7 +28,7 @@ from vrag_kit.fieldguide.suite.data_sets import CHARTS, WEBQA, write_data_set
 from vrag_kit.fieldguide.suite.edition import EDITIONS, Edition
 from vrag_kit.fieldguide.suite.printed import PAGE_SETS
 from vrag_kit.fieldguide.suite.truth import write_truth
-from vrag_kit.fieldguide.suite.world import lives
+from vrag_kit.fieldguide.suite.world import lives, strangers
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
@@ -69,9 +69,10 @@ def truth_file(folder: Path, data_set: str) -> Path:
 def _draw(edition: Edition, guide: Path, folder: Path, note: Json) -> None:
     names = [WEBQA, CHARTS, *PAGE_SETS]
     make_room(folder, [folder / folder_of(name) for name in (*names, "truth")], note)
-    known = lives(edition.guide, edition.others)
+    known, others = lives(edition), strangers(edition)
     for name in track(names, f"drawing the suite ({edition.seed})", len(names), "data sets"):
-        shown = write_data_set(name, edition, known, folder / folder_of(name), guide)
+        about = known if name == WEBQA else others
+        shown = write_data_set(name, edition, about, folder / folder_of(name), guide)
         write_truth(shown, truth_file(folder, name))
 
 

@@ -10,13 +10,13 @@ class Edition:
     """How large an edition is."""
 
     guide: str  # the edition of the Field Guide whose species it is about
-    others: int  # more species of each kind, on pages and in counts
+    others: int  # more species of each kind, which pages and charts are about
     pages: int  # questions of each page data set
-    counts: int  # questions of the charts
+    counts: int  # questions of Chart-MRAG
     seed: str
 
 
 EDITIONS = {
-    "full": Edition(guide="full", others=4, pages=60, counts=126, seed="suite"),
-    "small": Edition(guide="small", others=1, pages=12, counts=21, seed="pocket-suite"),
+    "full": Edition(guide="full", others=6, pages=60, counts=60, seed="suite"),
+    "small": Edition(guide="small", others=2, pages=12, counts=15, seed="pocket-suite"),
 }

@@ -17,25 +17,8 @@ PATTERN = "pattern"
 FAMILY = "family"
 HOME = "home"
 SEASON = "season"
-OBSERVERS = "observers"
-BUSIEST = "busiest month"
-PEAK = "peak month"
 LOOKS = (COLOR, COLORS_OF_TWO, PATTERN)
 """What is asked of a part."""
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 _SENTENCES = {
     COLOR: "The main color of the {part} of {subject} is {value}.",
     COLORS_OF_TWO: "One of the two colors of the {part} of {subject} is {value}.",
@@ -43,13 +26,9 @@ _SENTENCES = {
     FAMILY: "{subject} belongs to the family {value}.",
     HOME: "{subject} lives in {value}.",
     SEASON: "{subject} is mostly seen in {value}.",
-    OBSERVERS: "{value} observers counted {subject}.",
-    BUSIEST: "Most observers of {subject} were out in {value}.",
-    PEAK: "{subject} was counted most often in {value}.",
-    **dict.fromkeys(MONTHS, "In {kind}, {value} sightings of {subject} were counted."),
 }
 KINDS_OF_FACT = tuple(_SENTENCES)
-"""What a fact may tell: a look, a line of the encyclopedia, the number of a month."""
+"""What a fact may tell: a look, or a line of the encyclopedia."""
 _HIDDEN = tuple(chain.from_iterable(kind.hidden for kind in KINDS.values()))
 PARTS = tuple(dict.fromkeys(part.name for part in _HIDDEN))
 """The hidden parts of all kinds of organism."""
@@ -75,7 +54,7 @@ class Fact:
         """The fact in words that stand alone."""
         are = "are" if self.part in PLURAL else "is"
         said = _SENTENCES[self.kind].format(
-            part=self.part, subject=self.subject, value=self.value, kind=self.kind, are=are
+            part=self.part, subject=self.subject, value=self.value, are=are
         )
         if not self.denied:
             return said
@@ -93,16 +72,21 @@ def relation(claim: Fact, said: Iterable[Fact]) -> Relation:
     species, part and kind or a denial contradicts it, else they are neutral.
 
     Of several values, as of two homes, one that is equal is enough. The main colour of a
-    part is one of its two colours, and is none that is not among both. A claim that
-    something is not so is entailed where it is denied or another value is told.
+    part is one of its two colours, and is none that is not among both; while only one of
+    the two is told, another colour may be the other one, unless the part is plain. A
+    claim that something is not so is entailed where it is denied or another value is
+    told.
     """
     about = [fact for fact in said if (fact.subject, fact.part) == (claim.subject, claim.part)]
-    told = {fact.value for fact in about if fact.kind == claim.kind and not fact.denied}
+    told = _values(about, claim.kind)
+    if claim.kind == COLORS_OF_TWO:
+        told |= _values(about, COLOR)
     denied = {fact.value for fact in about if fact.kind == claim.kind and fact.denied}
+    is_all = claim.kind != COLORS_OF_TWO or len(told) > 1 or "plain" in _values(about, PATTERN)
     answer = Relation.NEUTRAL
-    if claim.value in told or _as_main(claim, about):
+    if claim.value in told:
         answer = Relation.ENTAILMENT
-    elif told or claim.value in denied or _beside_both(claim, about):
+    elif (told and is_all) or claim.value in denied or _beside_both(claim, about):
         answer = Relation.CONTRADICTION
     return _TURNED[answer] if claim.denied else answer
 
@@ -114,13 +98,12 @@ _TURNED = {
 }
 
 
-def _as_main(claim: Fact, about: Iterable[Fact]) -> bool:
-    """Whether one of two colours is told as the main one."""
-    mains = {fact.value for fact in about if fact.kind == COLOR and not fact.denied}
-    return claim.kind == COLORS_OF_TWO and claim.value in mains
+def _values(about: Iterable[Fact], kind: str) -> set[str]:
+    """What is told of a kind, and not denied."""
+    return {fact.value for fact in about if fact.kind == kind and not fact.denied}
 
 
 def _beside_both(claim: Fact, about: Iterable[Fact]) -> bool:
     """Whether a main colour is neither of the two that are told."""
-    both = {fact.value for fact in about if fact.kind == COLORS_OF_TWO and not fact.denied}
+    both = _values(about, COLORS_OF_TWO)
     return claim.kind == COLOR and len(both) == 2 and claim.value not in both

@@ -1,11 +1,11 @@
-"""MRAG-Suite's documents as their words: captions, sentences, and what pages and charts
-say, shown as passages to models that read no print.
+"""MRAG-Suite's documents as models that read no print are asked with them: images where they
+show no print, and what pages, charts and captions say as passages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,13 @@ import pandas as pd
 
 from vrag_kit.benchmarks import captions_only
 from vrag_kit.fieldguide.suite.opening import MRAG_BENCH, VISUAL_RAG
+from vrag_kit.fieldguide.suite.wording import FIELD_GUIDE, open_wording
 from vrag_kit.generation import ask_models, gcue_arms
-from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.generation.wording import Wording
+from vrag_kit.judging import Judge, judge_all, load_judge
 from vrag_kit.options import Entry
 from vrag_kit.order import ordered
-from vrag_kit.papers.mrag_suite import DATASETS
+from vrag_kit.papers.mrag_suite import DATASETS, own_metric
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.retrieval import bm25_run
 from vrag_kit.types import Benchmark
@@ -26,6 +28,21 @@ WITH_WORDS = tuple(name for name in DATASETS if name not in (VISUAL_RAG, MRAG_BE
 """The data sets whose documents all say something."""
 PASSAGES = WORDING.only("text_passages")
 """One wording for every arm that shows passages."""
+_ARMS = ("gt_clue", "non_clue", "one_in_k", "top_k")
+
+
+def wording_for(benchmark: Benchmark) -> Wording:
+    """Visual-RAG's words for what the corpus holds: passages, images, or both at once as
+    `open_wording` has it.
+    """
+    kinds = {document.modality for document in benchmark.corpus.values()}
+    if kinds == {"text"}:
+        return PASSAGES
+    if kinds == {"image"}:
+        return WORDING
+    mixed = open_wording(FIELD_GUIDE, domain="")
+    settings = dict(mixed.settings) | {arm: {None: "both"} for arm in _ARMS}
+    return replace(mixed, settings=settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,21 +64,34 @@ class InWords:
         *,
         run_with: Mapping[str, Any] | None = None,  # a notebook's parameter
     ) -> dict[str, tuple[Benchmark, pd.DataFrame]]:
-        """Data set → the questions asked, over words alone, and their judged answers: in
-        the settings top_k and those that gCUE needs, judged by rule.
+        """Row → the questions asked, and their judged answers: in the settings top_k (found
+        by the documents' words) and those that gCUE needs, judged by the data set's own
+        metric (`own_metric`), else by rule. A data set with images has two rows, its own
+        with them, and "…, captions only"; one without is called "…, in words".
 
         Raises `VragError` for a document without text.
         """
-        found = {}
+        rows: dict[str, Benchmark] = {}
+        judges: dict[str, Judge] = {}
         for name, benchmark in datasets.items():
-            few = captions_only(benchmark.subset(self.chosen(benchmark)))
-            run = bm25_run(few.queries.values(), few.corpus, self.k)
-            arms = gcue_arms(few, run, k=self.k, seed=self.seed)
-            answers = ask_models(
-                models, few, arms, answers_dir, wording=PASSAGES, run_with=run_with
-            )
-            found[name] = (few, judge_all(RuleJudge(), few, answers))
+            few = benchmark.subset(self.chosen(benchmark))
+            named = {f"{name}, in words": few}
+            if any(document.image for document in few.corpus.values()):
+                named = {name: few, f"{name}, captions only": captions_only(few)}
+            rows |= named
+            judges |= dict.fromkeys(named, load_judge(own_metric(name, few) or "rule"))
+        found = {}
+        for name, few in rows.items():
+            words = captions_only(few).corpus
+            arms = gcue_arms(few, bm25_run(few.queries.values(), words, self.k), **self._drawn)
+            how: dict[str, Any] = {"wording": wording_for(few), "run_with": run_with}
+            answers = ask_models(models, few, arms, answers_dir, **how)
+            found[name] = (few, judge_all(judges[name], few, answers))
         return found
+
+    @property
+    def _drawn(self) -> dict[str, int]:
+        return {"k": self.k, "seed": self.seed}
 
     def chosen(self, benchmark: Benchmark) -> list[str]:
         """Questions in an order in which another number of them moves none."""

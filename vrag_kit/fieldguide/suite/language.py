@@ -14,17 +14,13 @@ from functools import lru_cache
 from itertools import chain
 
 from vrag_kit.fieldguide.suite.facts import (
-    BUSIEST,
     COLOR,
     COLORS_OF_TWO,
     FAMILY,
     HOME,
     LOOKS,
-    MONTHS,
-    OBSERVERS,
     PARTS,
     PATTERN,
-    PEAK,
     SEASON,
     Fact,
     relation,
@@ -36,32 +32,25 @@ from vrag_kit.judging.rule_judge import canonical
 
 _KEPT = 10_000  # texts whose facts are remembered: each is held against many claims
 _PART = re.compile("|".join(sorted(PARTS, key=len, reverse=True)))
-_MONTH = "|".join(MONTHS)
 _SEASON = "|".join(SEASONS)
 _NOT = re.compile(r"\b(?:not|never|no longer|isn't|aren't|doesn't)\b")
 _PRONOUN = re.compile(r"\s*(?:It|They|These|Those) (?:is|are)\b")
 _LIST = re.compile(r",|;|\band\b|\bwith\b|\bor\b")
 _SENTENCE = re.compile(r"(?<=[.?!])\s+|\n+")
+_OF_TWO = re.compile(r"\bone of the two colors\b|\bwhich (?:has|have) two colors\b", re.IGNORECASE)
 _PLAIN = re.compile(r"\bno (?:visible |clear )?patterns?\b")
 _SAYS = {
     FAMILY: re.compile(r"\bfamily:? (?P<value>[A-Z][a-z]+)", re.IGNORECASE),
     HOME: re.compile(r"(?:\blives? (?:not )?in|\bHome:) (?P<value>[^.;]+)"),
     SEASON: re.compile(rf"(?:\bseen in|\bSeason:) (?P<value>{_SEASON})\b"),
-    OBSERVERS: re.compile(r"(?P<value>\d+) observers\b"),
-    BUSIEST: re.compile(rf"\bobservers\b[^.]*\bout in (?P<value>{_MONTH})\b"),
-    PEAK: re.compile(rf"\bmost often in (?P<value>{_MONTH})\b"),
 }
-_COUNT = re.compile(rf"\b[Ii]n (?P<month>{_MONTH}),? (?P<value>\d+) sightings")
-_COUNT_AFTER = re.compile(rf"(?P<value>\d+) sightings\b[^.]*?\bin (?P<month>{_MONTH})\b")
 _ASKED = {
     FAMILY: re.compile(r"\bfamily\b"),
     SEASON: re.compile(r"\bseason\b"),
     HOME: re.compile(r"\blives?\b"),
-    OBSERVERS: re.compile(r"\bobservers\b"),
-    PEAK: re.compile(r"\bmonth\b"),
 }
-_FORMS = {FAMILY: "[A-Z][a-z]+", SEASON: _SEASON, BUSIEST: _MONTH, PEAK: _MONTH}
-"""What a bare reply looks like; the others are numbers."""
+_FORMS = {FAMILY: "[A-Z][a-z]+", SEASON: _SEASON}
+"""What a bare reply looks like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +112,13 @@ class Language:
         return None if fact is None else relation(fact, self.facts(text))
 
     def topic(self, question: str) -> Topic:
-        """What a question asks of whom: one look of a part, one number, or lines of the
-        encyclopedia.
-        """
+        """What a question asks of whom: one look of a part, or lines of the encyclopedia."""
         part = _PART.search(question)
         subject = self.subject(question)
         if part:
             return Topic(subject, part[0], (_look_asked(question),))
         if len({self._names[name] for name in self._name.findall(question)}) > 1:
             return Topic(subject)
-        if "sightings" in question:
-            return Topic(subject, kinds=tuple(re.findall(_MONTH, question)[:1]))
         kinds = [kind for kind, words in _ASKED.items() if words.search(question)]
         return Topic(subject, kinds=tuple(kinds))
 
@@ -170,9 +155,7 @@ def _look_asked(question: str) -> str:
 
 
 def _lines(sentence: str) -> Iterator[tuple[str, str]]:
-    """(kind, value) of what the encyclopedia and the counts tell."""
-    for counted in (*_COUNT.finditer(sentence), *_COUNT_AFTER.finditer(sentence)):
-        yield counted["month"], counted["value"]
+    """(kind, value) of what the encyclopedia tells."""
     for kind, words in _SAYS.items():
         found = words.search(sentence)
         if found is None:
@@ -184,17 +167,25 @@ def _lines(sentence: str) -> Iterator[tuple[str, str]]:
 
 def _looks(words: str, sentence: str) -> list[tuple[str, str]]:
     """(kind, value) of the looks in what is said of a part: the ground's colour comes
-    first; "banded with blue" tells of a second one.
+    first; "banded with blue" tells of a second one, and alone of no ground.
     """
     colors = _traits(words, COLORS)
     told = [(PATTERN, pattern) for pattern in _traits(words, PATTERNS)]
-    if re.search(r"\bone of the two colors\b", sentence, re.IGNORECASE):
+    if _OF_TWO.search(sentence):
         return [(COLORS_OF_TWO, color) for color in colors]
     if re.search(r"\bmain color\b", sentence):
         return [(COLOR, color) for color in colors[:1]]
-    first = [(COLOR, color) for color in colors[:1]] if told or len(colors) == 1 else []
+    grounded = (told or len(colors) == 1) and not _of_pattern(words)
+    first = [(COLOR, color) for color in colors[:1]] if grounded else []
     both = [(COLORS_OF_TWO, color) for color in colors] if told or len(colors) > 1 else []
     return [*first, *told, *both]
+
+
+def _of_pattern(words: str) -> bool:
+    """Whether the first colour is what a part is banded, spotted or bordered with."""
+    known = [canonical(word) for word in re.findall(r"[a-z]+", words.lower())]
+    color = next((place for place, word in enumerate(known) if word in COLORS), 0)
+    return "with" in known[:color] and any(word in PATTERNS for word in known[:color])
 
 
 def _replied(words: str, kind: str) -> list[tuple[str, str]]:
@@ -205,8 +196,7 @@ def _replied(words: str, kind: str) -> list[tuple[str, str]]:
         return [*((asked, color) for color in colors), *((PATTERN, each) for each in patterns)]
     if kind == HOME:
         return [(kind, each) for each in _listed(words)]
-    form = _FORMS.get(kind, r"\d+")
-    return [(kind, each) for each in re.findall(rf"\b(?:{form})\b", words)]
+    return [(kind, each) for each in re.findall(rf"\b(?:{_FORMS[kind]})\b", words)]
 
 
 def _is_sentence(words: str) -> bool:

@@ -4,28 +4,33 @@ with what is known about them because they were drawn, or real ones.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from vrag_kit.benchmarks import captions_only
 from vrag_kit.benchmarks.suite import Entry, load_suite
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.drawn_guide import drawn_guide
 from vrag_kit.fieldguide.scenarios.drawing import draw_mrag_bench
 from vrag_kit.fieldguide.suite.asking import trait_questions
-from vrag_kit.fieldguide.suite.charts import CHART_TEXTS, ROWS, SENTENCES
+from vrag_kit.fieldguide.suite.charts import CHART_TEXTS, CHART_WORDS, ROWS, SENTENCES
 from vrag_kit.fieldguide.suite.data_sets import CHARTS, WEBQA
 from vrag_kit.fieldguide.suite.drawing import draw_suite, folder_of, truth_file
 from vrag_kit.fieldguide.suite.edition import EDITIONS
+from vrag_kit.fieldguide.suite.facts import Fact, relation
 from vrag_kit.fieldguide.suite.language import Language
 from vrag_kit.fieldguide.suite.printed import PAGE_SETS
-from vrag_kit.fieldguide.suite.sheets import SIDECAR
+from vrag_kit.fieldguide.suite.sheets import SIDECAR, WORDS
 from vrag_kit.fieldguide.suite.truth import Shown, read_truth
 from vrag_kit.fieldguide.suite.webqa import ANNOTATIONS, photographs_show
 from vrag_kit.fieldguide.suite.world import lives, names_of, species_named
 from vrag_kit.fieldguide.traits import Species
 from vrag_kit.generation.parts import Part
+from vrag_kit.judging.claims import Relation
 from vrag_kit.papers.mrag_suite.printed import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
 from vrag_kit.types import Benchmark, Query
@@ -60,6 +65,34 @@ class World:
         questions = trait_questions(query.text, self.language, self.species)
         return [Part(question, _Sentence(self.language, question)) for question in questions]
 
+    def without_telling(self, benchmark: Benchmark) -> Benchmark:
+        """The same questions, to each of which no document is shown that tells a claim of
+        its answer and is not labelled as gold: a distractor tells nothing that is asked.
+        """
+        by_subject: dict[str, list[str]] = {}
+        for doc_id in benchmark.corpus:
+            for subject in {fact.subject for fact in self.shown.get(doc_id, ())}:
+                by_subject.setdefault(subject, []).append(doc_id)
+        left_out = {}
+        for query_id, query in benchmark.queries.items():
+            claims = self.language.facts(" ".join(query.answers[:1]), query.text)
+            near: set[str] = set()
+            near.update(*(by_subject.get(claim.subject, ()) for claim in claims))
+            near -= set(benchmark.relevant(query_id))
+            telling = {each for each in near if _tells(self.shown[each], claims)}
+            if telling:
+                left_out[query_id] = benchmark.left_out.get(query_id, frozenset()) | telling
+        if not left_out:
+            return benchmark
+        named = json.dumps({key: sorted(each) for key, each in left_out.items()})
+        mark = hashlib.sha256(f"{benchmark.fingerprint} {named}".encode()).hexdigest()
+        left_out = {**benchmark.left_out, **left_out}
+        return replace(benchmark, left_out=left_out, fingerprint=mark)
+
+
+def _tells(shown: Sequence[Fact], claims: Sequence[Fact]) -> bool:
+    return any(relation(claim, shown) is Relation.ENTAILMENT for claim in claims)
+
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
@@ -72,34 +105,48 @@ class _Sentence:
         return " ".join(self.language.claims(self.question, reply))
 
 
-def open_suite(suite: str | Mapping[str, Entry], names: Sequence[str] = ()) -> dict[str, Benchmark]:
+def open_suite(
+    suite: str | Mapping[str, Entry], names: Sequence[str] = (), *, in_words: Sequence[str] = ()
+) -> dict[str, Benchmark]:
     """The eight data sets of a drawn edition ("suite-drawn" or "suite-drawn-small") under
     the paper's names (`papers.mrag_suite.DATASETS`), drawn where they are not there; or
-    those that the entries of `load_suite` name. With `names` these only, and nothing
-    else is drawn or read.
+    those that the entries of `load_suite` name. With `names` these only and those of
+    `in_words`, and nothing else is drawn or read. The documents of the data sets in
+    `in_words` are shown as the words that stand on them, without their images
+    (`captions_only`): what a model that reads no print is asked with.
 
-    Drawn pages and charts have texts too, from the sidecars of the drawing. Raises
-    `VragError` for an unknown edition or name, and as drawing and loading do.
+    Drawn pages and charts have texts too: what an OCR program read of them, with its
+    errors, and for those `in_words` what really stands there. Of a drawn edition a
+    document that tells what is asked, and is not gold, may not be shown (`left_out`).
+    Raises `VragError` for an unknown edition or name, and as drawing and loading do.
     """
-    entries = suite if isinstance(suite, Mapping) else _entries(suite)
-    if unknown := [name for name in names if name not in entries]:
+    entries = suite if isinstance(suite, Mapping) else _entries(suite, in_words)
+    chosen = [*names, *in_words] if names else list(entries)
+    if unknown := [name for name in (*chosen, *in_words) if name not in entries]:
         near = get_close_matches(unknown[0], entries, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise VragError(
             f"the suite has no data set {unknown[0]!r}; expected some of"
             f" {', '.join(entries)}.{hint}"
         )
-    wanted = {name: entry for name, entry in entries.items() if name in (names or entries)}
+    wanted = {name: entry for name, entry in entries.items() if name in chosen}
     if isinstance(suite, str):
         _draw(suite, wanted)
-    return load_suite(wanted)
+    found = load_suite(wanted)
+    labelled = {MRAG_BENCH, VISUAL_RAG}  # all that tells is gold there
+    if isinstance(suite, str) and set(found) - labelled:
+        world = open_world(suite)
+        found |= {
+            name: world.without_telling(found[name]) for name in found if name not in labelled
+        }
+    return {name: captions_only(each) if name in in_words else each for name, each in found.items()}
 
 
 def open_world(suite: str) -> World:
     """What is known of a drawn edition, which is drawn when it is not there."""
     edition = edition_of(suite)
     folder, guide = draw_with_guide(suite)
-    known = lives(EDITIONS[edition].guide, EDITIONS[edition].others)
+    known = lives(EDITIONS[edition])
     species = species_named(known)
     shown = photographs_show(guide, species)
     for name in (WEBQA, CHARTS, *PAGE_SETS):
@@ -130,19 +177,20 @@ def draw_with_guide(suite: str, folder: Path | str = "") -> tuple[Path, Path]:
     return draw_suite(edition, folder or project_path(f"data/{suite}"), guide), guide
 
 
-def _entries(suite: str) -> dict[str, Entry]:
+def _entries(suite: str, in_words: Sequence[str]) -> dict[str, Entry]:
     """Where the data sets of a drawn edition are."""
     guide = _guide(edition_of(suite))
     mrag = f"data/{_MRAG[edition_of(suite)]}"
     here = f"data/{suite}"
     charts = f"{here}/{folder_of(CHARTS)}"
+    chart_words = CHART_WORDS if CHARTS in in_words else CHART_TEXTS
     places: dict[str, Entry] = {
         MRAG_BENCH: {"layout": "mrag-bench", "rows": mrag, "corpus": mrag},
         CHARTS: {
             "layout": "charts",
             "rows": f"{charts}/{ROWS}",
             "texts": f"{charts}/{SENTENCES}",
-            "chart_texts": f"{charts}/{CHART_TEXTS}",
+            "chart_texts": f"{charts}/{chart_words}",
         },
         VISUAL_RAG: {
             "layout": "visual-rag",
@@ -157,7 +205,8 @@ def _entries(suite: str) -> dict[str, Entry]:
     }
     for name in PAGE_SETS:
         rows = f"{here}/{folder_of(name)}"
-        places[name] = {"layout": "pages", "rows": rows, "ocr": f"{rows}/{SIDECAR}"}
+        words = WORDS if name in in_words else SIDECAR
+        places[name] = {"layout": "pages", "rows": rows, "ocr": f"{rows}/{words}"}
     return {name: {**places[name], "domain": domain_of(name)} for name in DATASETS}
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.fieldguide.album import clue_photo
+from vrag_kit.fieldguide.organisms import KINDS, HiddenPart
 from vrag_kit.fieldguide.plates import plate
 from vrag_kit.fieldguide.shapes import Color, darker, lighter
-from vrag_kit.fieldguide.suite.facts import MONTHS
-from vrag_kit.fieldguide.traits import Species, stream
-from vrag_kit.fieldguide.views import SCENES, sample_view
+from vrag_kit.fieldguide.traits import COLORS, Species, stream
+from vrag_kit.fieldguide.views import SCENES, View, sample_view
 
 INK = (38, 34, 30)
 PAPER = (250, 247, 240)
@@ -71,7 +71,15 @@ def portrait(species: Species, name: str, size: int) -> Image.Image:
     """A plate of the species at rest, with nothing before it, which shows nothing hidden."""
     rng = stream(name, "portrait")
     pose = KINDS[species.kind].resting[0]
-    view = sample_view(species, pose, 0.0, rng, f"{name}/portrait")
+    return _plate(species, sample_view(species, pose, 0.0, rng, f"{name}/portrait"), size)
+
+
+def detail(species: Species, part: HiddenPart, name: str, size: int) -> Image.Image:
+    """A plate of the species that shows a hidden part."""
+    return _plate(species, clue_photo(species, part, f"{name}/detail").view, size)
+
+
+def _plate(species: Species, view: View, size: int) -> Image.Image:
     near = replace(view, scale=0.86, x=0.0, y=0.0, blades=0, leaf=False)
     return plate(species, near, size)
 
@@ -124,46 +132,46 @@ def slide(title: str, lines: Sequence[str], picture: Image.Image, kind: str) -> 
     return page
 
 
-def figure(panels: Sequence[Image.Image], legend: Sequence[str], number: int) -> Image.Image:
-    """Four pictures with letters, and what is said of each below; RGB, 420 wide."""
+def figure(panels: Sequence[Image.Image], legend: str) -> Image.Image:
+    """Two pictures with letters, and what is said of them below; RGB, 420 wide."""
     side = panels[0].width
-    page = Image.new("RGB", (420, 2 * side + 166), (255, 255, 255))
+    page = Image.new("RGB", (420, side + 134), (255, 255, 255))
     pen = ImageDraw.Draw(page)
     left = (420 - 2 * side - 16) // 2
     for place, picture in enumerate(panels):
-        corner = (left + place % 2 * (side + 16), 20 + place // 2 * (side + 12))
-        page.paste(picture, corner)
-        x, y = corner
+        x, y = left + place * (side + 16), 20
+        page.paste(picture, (x, y))
         pen.rectangle([x, y, x + 22, y + 20], fill=(255, 255, 255))
-        pen.text((x + 11, y + 10), "abcd"[place], font=_font(_BOLD, 13), fill=INK, anchor="mm")
-    column = _Column(pen, 28, 2 * side + 46, 364)
-    column.write(f"Figure {number}. {' '.join(legend)}", _font(_SERIF, 12))
+        pen.text((x + 11, y + 10), "ab"[place], font=_font(_BOLD, 13), fill=INK, anchor="mm")
+    column = _Column(pen, 28, side + 34, 364)
+    column.write(legend, _font(_SERIF, 12))
     return page
 
 
-def bar_chart(title: str, counts: Sequence[int], subtitle: str) -> Image.Image:
-    """Twelve bars, one a month, with their numbers, 480 × 320 pixels, RGB."""
+def bar_chart(title: str, note: str, axis: str, bars: Sequence[tuple[str, int]]) -> Image.Image:
+    """Bars with their labels and numbers below a title and a note, 480 × 320 pixels, RGB;
+    a label that is a colour gives its bar that colour.
+    """
     page = Image.new("RGB", (480, 320), (255, 255, 255))
     pen = ImageDraw.Draw(page)
-    pen.text((20, 14), title, font=_font(_BOLD, 13), fill=INK)
-    pen.text((20, 36), subtitle, font=_font(_SANS, 11), fill=_GRAY)
-    floor = 278
-    left = 52
-    step = 34
-    top = max(10, -(-max(counts) // 20) * 20)
+    pen.text((20, 14), title, font=_font(_BOLD, 12), fill=INK)
+    pen.text((20, 36), note, font=_font(_SANS, 11), fill=_GRAY)
+    floor, left = 278, 52
+    step = 408 // len(bars)
+    top = max(20, -(-max(count for _, count in bars) // 20) * 20)
     for value in range(0, top + 1, 20):
         y = floor - round(200 * value / top)
-        pen.line([(left - 4, y), (left + 12 * step, y)], fill=(226, 226, 226))
+        pen.line([(left - 4, y), (left + 408, y)], fill=(226, 226, 226))
         pen.text((left - 8, y), str(value), font=_font(_SANS, 10), fill=_GRAY, anchor="rm")
-    for place, count in enumerate(counts):
-        x, y = left + place * step + 5, floor - round(200 * count / top)
-        pen.rectangle([x, y, x + step - 11, floor], fill=_BAR)
-        middle = x + (step - 11) / 2
+    for place, (label, count) in enumerate(bars):
+        x, y = left + place * step + step // 4, floor - round(200 * count / top)
+        shade = COLORS.get(label, _BAR)
+        pen.rectangle([x, y, x + step // 2, floor], fill=shade, outline=_GRAY)
+        middle = x + step / 4
         pen.text((middle, y - 7), str(count), font=_font(_SANS, 10), fill=INK, anchor="mm")
-        month = MONTHS[place][:3]
-        pen.text((middle, floor + 11), month, font=_font(_SANS, 10), fill=INK, anchor="mm")
-    pen.line([(left - 4, floor), (left + 12 * step, floor)], fill=INK)
-    pen.text((left - 36, 302), "number of sightings a month", font=_font(_SANS, 10), fill=_GRAY)
+        pen.text((middle, floor + 11), label, font=_font(_SANS, 10), fill=INK, anchor="mm")
+    pen.line([(left - 4, floor), (left + 408, floor)], fill=INK)
+    pen.text((left - 36, 302), axis, font=_font(_SANS, 10), fill=_GRAY)
     return page
 
 

@@ -1,32 +1,29 @@
 """The four page data sets of the drawn suite, in what they ask and print: pages of an
 encyclopedia, figures with options, slides of which some questions need two, bar charts.
+
+All ask how a hidden part looks, in the guide's words, about species that it does not
+have: what the shipped answerers learned to read, and what nobody told them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
+from itertools import chain
 
-import numpy as np
 from PIL import Image
 
-from vrag_kit.fieldguide.articles import HOMES
+from vrag_kit.fieldguide.organisms import HiddenPart
+from vrag_kit.fieldguide.questions import Question, ask
 from vrag_kit.fieldguide.suite import paper
-from vrag_kit.fieldguide.suite.facts import FAMILY, HOME, MONTHS, SEASON, Fact
-from vrag_kit.fieldguide.suite.world import Life
-from vrag_kit.fieldguide.traits import stream
+from vrag_kit.fieldguide.suite.bars import colors_chart
+from vrag_kit.fieldguide.suite.facts import COLOR, COLORS_OF_TWO, HOME, Fact
+from vrag_kit.fieldguide.suite.world import LOOK, MAIN, SECOND, Life, tell
+from vrag_kit.fieldguide.traits import COLORS, stream
 
-_QUESTIONS = {
-    FAMILY: "To which family does {name} belong?",
-    HOME: "Where does {name} live?",
-    SEASON: "In which season is {name} mostly seen?",
-}
-_BOTH = "To which family does {name} belong, and in which season is it mostly seen?"
-_COUNTED = "How many sightings of {name} were counted in {month}?"
-_N_PANELS = 4
-Page = TypeVar("Page")
+_ASKS = {COLOR: "color", COLORS_OF_TWO: "colors"}
+Pair = tuple[Life, HiddenPart]
+"""Whom and what a question is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,6 @@ class PageQuestion:
     pages: tuple[str, ...]
     answers: tuple[str, ...]  # with options, the letter
     options: tuple[str, ...] = ()
-    is_numerical: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,74 +56,95 @@ class PageSet:
     questions: tuple[PageQuestion, ...]
 
 
-def named(life: Life) -> str:
-    """How questions call a species."""
-    return f"the {life.species.common_name} ({life.subject})"
+def asked_of(pair: Pair, kind: str) -> Question:
+    """The guide's question about a look of a part."""
+    life, part = pair
+    return ask(life.species, part, _ASKS[kind])
+
+
+def pairs_of(lives: Sequence[Life], seed: str) -> list[Pair]:
+    """Every hidden part of every species, in an order that the seed determines."""
+    every: list[Pair] = []
+    for life in lives:
+        every += [(life, part) for part in life.parts]
+    return [every[i] for i in stream(seed, "asked").permutation(len(every))]
+
+
+def with_two_colors(pairs: Sequence[Pair], count: int) -> tuple[list[Pair], list[Pair]]:
+    """The first `count` of the pairs whose part has two colours, and all others."""
+    two = [(life, part) for life, part in pairs if not life.is_plain(part)][:count]
+    return two, [pair for pair in pairs if pair not in two]
 
 
 def plan_documents(lives: Sequence[Life], count: int, seed: str) -> PageSet:
-    """An encyclopedia as a scanner saw it, an article a page; answers are lists."""
-    pages = [_article(life, number) for number, life in enumerate(lives, start=1)]
+    """An encyclopedia as a scanner saw it, an article a page, each of which tells of one
+    hidden part; answers are lists. A page is asked for the main colour, and then those of
+    parts with two colours again for both.
+    """
+    chosen = {life.subject: (life, part) for life, part in reversed(pairs_of(lives, seed))}
+    pages = {
+        life.subject: _article(chosen[life.subject], number)
+        for number, life in enumerate(lives, start=1)
+    }
+    pairs = list(reversed(chosen.values()))
+    every = [(COLOR, pair) for pair in pairs]
+    every += [(COLORS_OF_TWO, pair) for pair in with_two_colors(pairs, len(pairs))[0]]
     asked: list[PageQuestion] = []
-    for life, page, rng in _chosen(lives, pages, count, seed):
-        kinds = [FAMILY, HOME, SEASON] if life.season_told else [FAMILY, HOME]
-        kind = str(rng.choice(kinds))
-        asked.append(_ask(life, kind, page.page_id, f"page-query-{len(asked):03d}"))
-    return PageSet(tuple(pages), tuple(asked))
+    for number, (kind, pair) in enumerate(every[:count]):
+        page_id = pages[pair[0].subject].page_id
+        asked.append(_question(f"page-query-{number:03d}", asked_of(pair, kind), [page_id]))
+    return PageSet(tuple(pages.values()), tuple(asked))
 
 
 def plan_figures(lives: Sequence[Life], count: int, seed: str) -> PageSet:
-    """Figures of four species with a legend; of four options a letter is right."""
-    pages = []
-    for number in range(len(lives) // _N_PANELS):
-        shown = lives[number * _N_PANELS : (number + 1) * _N_PANELS]
-        pages.append(_figure(shown, number + 1))
-    shown_on = [pages[i // _N_PANELS] for i in range(len(pages) * _N_PANELS)]
+    """Figures of a species, at rest and so that a hidden part shows, with a legend; of
+    four options a letter is right.
+    """
+    pairs = pairs_of(lives, seed)
+    pages = [_figure(pair, number) for number, pair in enumerate(pairs, start=1)]
     asked: list[PageQuestion] = []
-    for life, page, rng in _chosen(lives[: len(shown_on)], shown_on, count, seed):
-        home = str(rng.choice(life.homes))
-        others = [each for each in _every_home() if each not in life.homes]
-        options = [home, *(str(each) for each in rng.choice(others, 3, replace=False))]
-        order = rng.permutation(len(options))
-        lettered = [f"{'ABCD'[place]}) {options[i]}" for place, i in enumerate(order)]
-        letter = "ABCD"[int(np.flatnonzero(order == 0)[0])]
-        text = _QUESTIONS[HOME].format(name=named(life))
-        query_id = f"figure-query-{len(asked):03d}"
-        asked.append(PageQuestion(query_id, text, (page.page_id,), (letter,), tuple(lettered)))
+    for number, ((life, part), page) in enumerate(list(zip(pairs, pages, strict=True))[:count]):
+        rng = stream(seed, "question", number)
+        main = life.species.hidden[part.name].color
+        others = [color for color in COLORS if color != main]
+        options = [main, *(str(each) for each in rng.choice(others, 3, replace=False))]
+        order = [int(place) for place in rng.permutation(len(options))]
+        lettered = tuple(f"{'ABCD'[place]}) {options[i]}" for place, i in enumerate(order))
+        answers = ("ABCD"[order.index(0)],)
+        text = asked_of((life, part), COLOR).text
+        query_id = f"figure-query-{number:03d}"
+        asked.append(PageQuestion(query_id, text, (page.page_id,), answers, lettered))
     return PageSet(tuple(pages), tuple(asked))
 
 
 def plan_slides(lives: Sequence[Life], count: int, seed: str) -> PageSet:
-    """Decks of two slides, one a species; of three questions one needs both slides."""
-    decks = [(_slide(life, (FAMILY, HOME), 1), _slide(life, (SEASON,), 2)) for life in lives]
-    pages: list[PrintedPage] = []
-    for deck in decks:
-        pages += deck
+    """Decks of two slides, one a hidden part; of three questions one needs both: the
+    first slide tells the main colour, the second the other one.
+    """
+    two, others = with_two_colors(pairs_of(lives, seed), count // 3)
+    decks = [_deck(pair, needs_both=place < len(two)) for place, pair in enumerate((*two, *others))]
     asked: list[PageQuestion] = []
-    for life, deck, rng in _chosen(lives, decks, count, seed):
-        query_id = f"slide-query-{len(asked):03d}"
-        if len(asked) % 3 == 2:
-            both = tuple(page.page_id for page in deck)
-            text = _BOTH.format(name=named(life))
-            answer = f"{life.family} and {life.season}"
-            asked.append(PageQuestion(query_id, text, both, (answer,)))
-            continue
-        kind = str(rng.choice([FAMILY, HOME, SEASON]))
-        page = deck[1] if kind == SEASON else deck[0]
-        asked.append(_ask(life, kind, page.page_id, query_id))
-    return PageSet(tuple(pages), tuple(asked))
+    for number in range(count):
+        both = number % 3 == 2
+        place = number // 3 if both else len(two) + number - number // 3
+        pages = [page.page_id for page in decks[place][: 1 + both]]
+        question = asked_of((*two, *others)[place], COLORS_OF_TWO if both else COLOR)
+        asked.append(_question(f"slide-query-{number:03d}", question, pages))
+    return PageSet(tuple(chain.from_iterable(decks)), tuple(asked))
 
 
 def plan_plots(lives: Sequence[Life], count: int, seed: str) -> PageSet:
-    """Bar charts of sightings, one a species; answers are numbers."""
-    pages = [_plot(life) for life in lives]
+    """Bar charts of the colours that observers named for a part; one question in four
+    asks for both colours.
+    """
+    two, others = with_two_colors(pairs_of(lives, seed), count // 4)
+    pages = [_plot(pair) for pair in (*two, *others)]
     asked: list[PageQuestion] = []
-    for life, page, rng in _chosen(lives, pages, count, seed):
-        month = MONTHS[int(rng.integers(12))]
-        text = _COUNTED.format(name=named(life), month=month)
-        number = life.fact(month).value
-        query_id = f"plot-query-{len(asked):03d}"
-        asked.append(PageQuestion(query_id, text, (page.page_id,), (number,), is_numerical=True))
+    for number in range(count):
+        both = number % 4 == 3
+        place = number // 4 if both else len(two) + number - number // 4
+        question = asked_of((*two, *others)[place], COLORS_OF_TWO if both else COLOR)
+        asked.append(_question(f"plot-query-{number:03d}", question, [pages[place].page_id]))
     return PageSet(tuple(pages), tuple(asked))
 
 
@@ -140,89 +157,72 @@ PAGE_SETS: dict[str, Callable[[Sequence[Life], int, str], PageSet]] = {
 """The paper's name → what plans it from species, number of questions and seed."""
 
 
-def _chosen(
-    lives: Sequence[Life], pages: Sequence[Page], count: int, seed: str
-) -> list[tuple[Life, Page, np.random.Generator]]:
-    """Whom the questions are about, each as often as the others to within one, and a
-    stream for each.
-    """
-    order = stream(seed, "asked").permutation(len(lives))
-    chosen = []
-    for number in range(count):
-        place = int(order[number % len(lives)])
-        chosen.append((lives[place], pages[place], stream(seed, "question", number)))
-    return chosen
+def _question(query_id: str, question: Question, pages: Sequence[str]) -> PageQuestion:
+    return PageQuestion(query_id, question.text, tuple(pages), question.answers)
 
 
-def _ask(life: Life, kind: str, page_id: str, query_id: str) -> PageQuestion:
-    text = _QUESTIONS[kind].format(name=named(life))
-    answers: tuple[str, ...] = (life.fact(kind).value,)
-    if kind == HOME:
-        first, last = life.homes
-        answers = (f"{first} and {last}", f"{last} and {first}", first, last)
-    return PageQuestion(query_id, text, (page_id,), answers)
+def _article(pair: Pair, number: int) -> PrintedPage:
+    life, part = pair
+    sections = life.telling(part)
 
-
-def _every_home() -> list[str]:
-    homes: list[str] = []
-    for some in HOMES.values():
-        homes += some
-    return homes
-
-
-def _article(life: Life, number: int) -> PrintedPage:
     def draw() -> Image.Image:
         picture = paper.portrait(life.species, life.name, 120)
-        page = paper.encyclopedia_page(life.title, life.sections, picture, number)
+        page = paper.encyclopedia_page(life.title, sections, picture, number)
         return paper.scanned(page, life.name)
 
     lines = [life.title]
-    for heading, text in life.sections:
+    for heading, text in sections:
         lines += [heading, text] if heading else [text]
-    told = life.told_by_article()
-    return PrintedPage(f"encyclopedia-{number:03d}", "\n".join(lines), told, draw, "JPEG")
+    facts = (*life.told_by_article(), *tell(life, part)[1])
+    return PrintedPage(f"encyclopedia-{number:03d}", "\n".join(lines), facts, draw, "JPEG")
 
 
-def _figure(lives: Sequence[Life], number: int) -> PrintedPage:
-    legend = []
-    facts: list[Fact] = []
-    for letter, life in zip("abcd", lives, strict=True):
-        legend.append(f"({letter}) {life.subject} lives in {life.homes[0]} and {life.homes[1]}.")
-        facts += [life.fact(HOME, home) for home in life.homes]
+def _figure(pair: Pair, number: int) -> PrintedPage:
+    life, part = pair
+    said, facts = tell(life, part)
+    text = (
+        f"Figure {number}. {life.subject}, the {life.species.common_name}. (a) At rest: from"
+        f" outside it is {life.species.outside.color}. (b) {said}"
+    )
 
     def draw() -> Image.Image:
-        panels = [paper.portrait(life.species, life.name, 160) for life in lives]
-        return paper.figure(panels, legend, number)
+        name = f"{life.name}/{part.name}"
+        panels = [paper.portrait(life.species, name, 180)]
+        panels.append(paper.detail(life.species, part, name, 180))
+        return paper.figure(panels, text)
 
-    text = f"Figure {number}. {' '.join(legend)}"
-    return PrintedPage(f"figure-{number:03d}", text, tuple(facts), draw, "JPEG")
+    return PrintedPage(f"figure-{number:03d}", text, facts, draw, "JPEG")
 
 
-def _slide(life: Life, kinds: Sequence[str], number: int) -> PrintedPage:
+def _deck(pair: Pair, *, needs_both: bool) -> tuple[PrintedPage, PrintedPage]:
+    """A slide that tells the look, or its main colour, and one that tells the other
+    colour, or where the species lives.
+    """
+    life, part = pair
+    first = tell(life, part, MAIN if needs_both else LOOK)
+    homes = f"It lives in {life.homes[0]} and {life.homes[1]}."
+    second = homes, tuple(life.fact(HOME, home) for home in life.homes)
+    if needs_both:
+        second = tell(life, part, SECOND)
+    outside = f"From outside it is {life.species.outside.color}."
+    return _slide(pair, [outside, first[0]], first[1], 1), _slide(pair, [second[0]], second[1], 2)
+
+
+def _slide(pair: Pair, lines: list[str], facts: tuple[Fact, ...], number: int) -> PrintedPage:
     """A slide's id has white space, as ids of files have that run together."""
-    homes = f"{life.homes[0]} and {life.homes[1]}"
-    told = {FAMILY: life.family, HOME: homes, SEASON: life.season}
-    lines = [f"{kind.capitalize()}: {told[kind]}" for kind in kinds]
-    facts = [life.fact(kind) for kind in kinds]
-    if HOME in kinds:
-        facts.append(life.fact(HOME, life.homes[1]))
-    title = life.species.common_name
+    life, part = pair
+    title, lines = life.species.common_name, [life.subject, *lines]
+    name = f"{life.subject} {part.name} {number}"
 
     def draw() -> Image.Image:
-        picture = paper.portrait(life.species, f"{life.name}/{number}", 124)
+        picture = paper.portrait(life.species, f"{life.name}/{part.name}/{number}", 124)
         return paper.slide(title, lines, picture, life.species.kind)
 
-    text = "\n".join([title, *lines])
-    return PrintedPage(f"{life.subject} {number}.jpg", text, tuple(facts), draw, "JPEG")
+    return PrintedPage(f"{name}.jpg", "\n".join([title, *lines]), facts, draw, "JPEG")
 
 
-def _plot(life: Life) -> PrintedPage:
-    title = f"Sightings of the {life.species.common_name}"
-    draw = partial(paper.bar_chart, title, life.sightings, life.subject)
-    lines = [life.fact(month).sentence for month in MONTHS]
-    return PrintedPage(
-        f"plot-{life.subject.replace(' ', '-').lower()}",
-        "\n".join([f"{title} ({life.subject})", *lines]),
-        life.counted(),
-        draw,
-    )
+def _plot(pair: Pair) -> PrintedPage:
+    life, part = pair
+    name = f"{life.subject} {part.name}".replace(" ", "-").lower()
+    chart = colors_chart(life, part, f"{life.name}/{part.name}")
+    return PrintedPage(f"plot-{name}", chart.text, chart.facts, chart.draw)

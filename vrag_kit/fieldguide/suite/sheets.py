@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.ids import safe_id
 from vrag_kit.fieldguide.parquet import IMAGE, NUMBER, TEXT, TEXTS, parquet, picture
+from vrag_kit.fieldguide.suite.misreading import misread
 from vrag_kit.fieldguide.suite.paper import encoded
 from vrag_kit.fieldguide.suite.printed import PageQuestion, PageSet, PrintedPage
 from vrag_kit.fieldguide.suite.truth import Shown
@@ -17,7 +18,9 @@ from vrag_kit.files import write_file
 from vrag_kit.plain import Json
 
 SIDECAR = "page_texts.jsonl"
-"""The words of the pages, as an OCR program without faults would read them."""
+"""The words of the pages, as an OCR program read them (`misread`)."""
+WORDS = "page_words.jsonl"
+"""The words that stand there."""
 _SHARD = "train-00000-of-00001.parquet"
 _CORPUS = {"corpus-id": TEXT, "image": IMAGE}
 _QUERIES = {
@@ -42,9 +45,18 @@ def write_pages(pages: PageSet, folder: Path) -> Shown:
     write_file(folder / "corpus" / _SHARD, parquet(_CORPUS, corpus))
     write_file(folder / "queries" / _SHARD, parquet(_QUERIES, queries))
     write_file(folder / "qrels" / _SHARD, parquet(_QRELS, qrels))
-    lines = [json.dumps({"doc_id": page.page_id, "text": page.text}) for page in pages.pages]
-    write_file(folder / SIDECAR, "\n".join(lines) + "\n")
+    write_words({page.page_id: page.text for page in pages.pages}, folder / WORDS, folder / SIDECAR)
     return {safe_id(page.page_id): page.facts for page in pages.pages}
+
+
+def write_words(texts: Mapping[str, str], words: Path, read: Path) -> None:
+    """Write what stands on documents to `words`, and what was read there to `read`."""
+    for path, said in (
+        (words, texts),
+        (read, {doc_id: misread(text, doc_id) for doc_id, text in texts.items()}),
+    ):
+        rows = [json.dumps({"doc_id": doc_id, "text": text}) for doc_id, text in said.items()]
+        write_file(path, "\n".join(rows) + "\n")
 
 
 def _page(page: PrintedPage) -> Json:
@@ -61,6 +73,6 @@ def _question(question: PageQuestion) -> Json:
         "query": question.text,
         "answer": answer,
         "options": list(question.options) or None,
-        "is_numerical": int(question.is_numerical),
+        "is_numerical": 0,
     }
     return dict(row)

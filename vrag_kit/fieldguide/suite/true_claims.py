@@ -13,14 +13,13 @@ import pandas as pd
 
 from vrag_kit.analysis import Answered, with_claims
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.suite.in_words import PASSAGES
+from vrag_kit.fieldguide.suite.in_words import wording_for
 from vrag_kit.fieldguide.suite.long_answers import with_references
 from vrag_kit.fieldguide.suite.opening import World
 from vrag_kit.fieldguide.suite.truth import TruthChecker
 from vrag_kit.generation import Decomposed, ask_models
 from vrag_kit.judging import RuleExtractor
 from vrag_kit.options import Entry
-from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Context
 
 
@@ -60,13 +59,12 @@ class TrueClaims:
         arm = row.arm
         contexts = [_context(each) for each in arm.to_dict("records")]
         asked = Decomposed(row.benchmark, self.world.parts)
-        in_words = not any(document.image for document in row.benchmark.corpus.values())
         replies = ask_models(
             [self.model],
             asked.questions,
             asked.contexts(contexts),
             self.answers_dir,
-            wording=PASSAGES if in_words else WORDING,
+            wording=wording_for(row.benchmark),
             run_with=self.run_with,
         )
         long = asked.joined(replies)

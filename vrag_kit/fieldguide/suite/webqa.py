@@ -1,5 +1,5 @@
 """WebQA's layout of the drawn suite: the Field Guide's own WebQA with snippets from the
-encyclopedia, questions that snippets answer, and questions that need both.
+encyclopedia, and questions that snippets answer.
 
 A snippet that tells what is hidden is the guide's article with one more sentence; others
 say nothing of the part, or speak of other species.
@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from vrag_kit.benchmarks.articles import Article, chunk_article, sentences
+from vrag_kit.benchmarks.articles import Article, chunk_article
 from vrag_kit.fieldguide.organisms import HiddenPart
 from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
-from vrag_kit.fieldguide.suite.facts import COLORS_OF_TWO, Fact
+from vrag_kit.fieldguide.suite.facts import Fact
 from vrag_kit.fieldguide.suite.truth import Shown
 from vrag_kit.fieldguide.suite.world import Life, look_facts
 from vrag_kit.fieldguide.traits import Species, stream
@@ -90,8 +90,8 @@ def _rows(
     shelves: Mapping[str, _Shelf],
     rng: np.random.Generator,
 ) -> Iterator[Json]:
-    """The guide's question with snippets beside its pictures, another one that a snippet
-    answers, and one that needs both.
+    """The guide's question with snippets beside its pictures, and another one that a
+    snippet answers.
     """
     own = shelves[species.scientific_name]
     tells = own.telling[part.name].row()
@@ -109,25 +109,6 @@ def _rows(
         "txt_posFacts": [tells],
         "txt_negFacts": beside,
     }
-    text = describing(species, part)
-    look = look_facts(species.scientific_name, part.name, species.hidden[part.name])
-    main = look[0].value
-    said = [fact.sentence for fact in look if fact.kind != COLORS_OF_TWO or fact.value != main]
-    answer = " ".join(said)
-    yield {
-        **row,
-        **_words(text, (answer,)),
-        "Qcate": "Others",
-        "txt_posFacts": [tells],
-        "txt_negFacts": beside,
-    }
-
-
-def describing(species: Species, part: HiddenPart) -> str:
-    """The question that asks for all there is to see of a part."""
-    who = f"{species.common_name} (scientific name: {species.scientific_name})"
-    do = "do" if part.plural else "does"
-    return f"What {do} the {part.name} of {who} look like, {part.hint}?"
 
 
 def _words(question: str, answers: Sequence[str]) -> Json:
@@ -165,28 +146,12 @@ def _shelf(life: Life) -> _Shelf:
     ]
     telling = {}
     for number, part in enumerate(hidden_parts(life.species)):
-        pieces = _pieces(life.title, _with_told(life, part))
+        pieces = _pieces(life.title, life.telling(part))
         text = next(piece for piece in pieces if "From outside" in piece)
         look = look_facts(life.subject, part.name, life.species.hidden[part.name])
         facts = (*_told(life, text), *look)
         telling[part.name] = Snippet(f"{key}-part-{number}", life.title, text, facts)
     return _Shelf(tuple(plain), telling)
-
-
-def _with_told(life: Life, part: HiddenPart) -> tuple[tuple[str, str], ...]:
-    """The article's sections, with how the part looks in the place of the sentence that
-    calls it, or the other one, seldom seen.
-    """
-    look = life.species.hidden[part.name]
-    pattern = "plain" if look.pattern == "plain" else f"{look.pattern} with {look.second}"
-    are = "are" if part.plural else "is"
-    told = f"The {part.name} {are} {look.color}, {pattern}."
-    sections = []
-    for heading, text in life.sections:
-        if heading == "Description":
-            text = " ".join([*sentences(text)[:-1], told])
-        sections.append((heading, text))
-    return tuple(sections)
 
 
 def _pieces(title: str, sections: tuple[tuple[str, str], ...]) -> list[str]:

@@ -1,5 +1,5 @@
 """What there is to be told about the species of the drawn suite: the Field Guide's and
-others, each with its article, its life, and how often it was seen in each month.
+others, each with its article and its life.
 """
 
 from __future__ import annotations
@@ -9,31 +9,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
-
+from vrag_kit.benchmarks.articles import sentences
 from vrag_kit.fieldguide.album import invent_named
 from vrag_kit.fieldguide.articles import article
-from vrag_kit.fieldguide.organisms import KINDS
+from vrag_kit.fieldguide.organisms import KINDS, HiddenPart
 from vrag_kit.fieldguide.pages import EDITIONS as GUIDES
+from vrag_kit.fieldguide.questions import hidden_parts
+from vrag_kit.fieldguide.suite.edition import Edition
 from vrag_kit.fieldguide.suite.facts import (
-    BUSIEST,
     COLOR,
     COLORS_OF_TWO,
     FAMILY,
     HOME,
-    MONTHS,
-    OBSERVERS,
     PATTERN,
-    PEAK,
     SEASON,
     Fact,
 )
 from vrag_kit.fieldguide.traits import Look, Species, stream
 
-SEASONS = {"spring": 3, "early summer": 5, "late summer": 7, "autumn": 9}
-"""When a species is seen → the month of most sightings, from 0."""
+SEASONS = ("spring", "early summer", "late summer", "autumn")
+"""When a species is seen."""
 _HOMES = re.compile(r"It lives in (.+?) and (.+?)\.")
 _SEEN = re.compile(r"It is mostly seen in (.+?)\.")
+
+
+LOOK = "look"
+"""What a sentence may tell of a part: all of it, or one of its colours."""
+MAIN = "main color"
+SECOND = "second color"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,20 @@ class Life:
     homes: tuple[str, str]
     season: str
     season_told: bool  # by its article
-    sightings: tuple[int, ...]  # in each month
-    observers: int
-    busiest: str  # the month in which most observers were out
+
+    @property
+    def name_and_latin(self) -> str:
+        """How pages and charts call it."""
+        return f"{self.species.common_name} ({self.subject})"
+
+    @property
+    def parts(self) -> tuple[HiddenPart, HiddenPart]:
+        """Its hidden parts."""
+        return hidden_parts(self.species)
+
+    def is_plain(self, part: HiddenPart) -> bool:
+        """Whether a part has one color only."""
+        return self.species.hidden[part.name].pattern == "plain"
 
     @property
     def subject(self) -> str:
@@ -61,21 +75,12 @@ class Life:
         """Of its kind."""
         return KINDS[self.species.kind].lineage[-1]
 
-    @property
-    def peak(self) -> str:
-        """The month with most sightings."""
-        return MONTHS[int(np.argmax(self.sightings))]
-
     def fact(self, kind: str, value: str = "") -> Fact:
         """What is true of it: of a home, either one."""
         told = {
             FAMILY: self.family,
             HOME: self.homes[0],
             SEASON: self.season,
-            OBSERVERS: str(self.observers),
-            BUSIEST: self.busiest,
-            PEAK: self.peak,
-            **{month: str(n) for month, n in zip(MONTHS, self.sightings, strict=True)},
         }
         return Fact(subject=self.subject, kind=kind, value=value or told[kind])
 
@@ -85,9 +90,16 @@ class Life:
         season = [self.fact(SEASON)] if self.season_told else []
         return (self.fact(FAMILY), *homes, *season)
 
-    def counted(self) -> tuple[Fact, ...]:
-        """What the bars of its sightings show."""
-        return (*(self.fact(month) for month in MONTHS), self.fact(PEAK))
+    def telling(self, part: HiddenPart) -> tuple[tuple[str, str], ...]:
+        """The article's sections, with how the part looks in the place of the sentence
+        that calls it, or the other one, seldom seen.
+        """
+        sections = []
+        for heading, text in self.sections:
+            if heading == "Description":
+                text = " ".join([*sentences(text)[:-1], tell(self, part)[0]])
+            sections.append((heading, text))
+        return tuple(sections)
 
 
 def look_facts(subject: str, part: str, look: Look) -> tuple[Fact, ...]:
@@ -99,14 +111,47 @@ def look_facts(subject: str, part: str, look: Look) -> tuple[Fact, ...]:
     return tuple(Fact(subject=subject, part=part, kind=kind, value=said) for kind, said in every)
 
 
+def tell(
+    life: Life, part: HiddenPart, what: str = LOOK, *, of: str = ""
+) -> tuple[str, tuple[Fact, ...]]:
+    """The sentence that tells a part's look, or its main or second colour alone (`what`),
+    and the facts in it; `of` names the species in the sentence.
+
+    The words are those that the shipped answerers learned to read.
+    """
+    look = life.species.hidden[part.name]
+    every = look_facts(life.subject, part.name, look)
+    second = Fact(subject=life.subject, part=part.name, kind=COLORS_OF_TWO, value=look.second)
+    verb = "are" if part.plural else "is"
+    start = f"The {part.name} of {of} {verb}" if of else f"The {part.name} {verb}"
+    if what == SECOND:
+        facts = tuple(fact for fact in every if fact.kind == PATTERN or fact == second)
+        return f"{start} {look.pattern} with {look.second}.", facts
+    if what == MAIN or look.pattern == "plain":
+        return f"{start} {look.color}, {look.pattern}.", tuple(f for f in every if f != second)
+    return f"{start} {look.color}, {look.pattern} with {look.second}.", every
+
+
 @cache
-def lives(guide: str, others: int) -> tuple[Life, ...]:
-    """All species of the Field Guide's edition, and so many more of each kind."""
-    edition = GUIDES[guide]
-    numbers = range(edition.species_per_kind + others)
+def lives(edition: Edition) -> tuple[Life, ...]:
+    """The species of the Field Guide's edition, and then those of `strangers`."""
+    guide = GUIDES[edition.guide]
+    return (*_lives(guide.seed, guide.species_per_kind), *strangers(edition))
+
+
+@cache
+def strangers(edition: Edition) -> tuple[Life, ...]:
+    """Species that the guide does not have, so that no answerer was told of them: what
+    pages and charts are about.
+    """
+    return _lives(edition.seed, edition.others)
+
+
+def _lives(seed: str, count: int) -> tuple[Life, ...]:
+    """So many species of each kind."""
     found: list[Life] = []
-    for number in numbers:
-        found += [_life(edition.seed, kind, number) for kind in KINDS]
+    for number in range(count):
+        found += [_life(seed, kind, number) for kind in KINDS]
     return tuple(found)
 
 
@@ -134,8 +179,7 @@ def _life(seed: str, kind: str, number: int) -> Life:
     seen = _SEEN.search(text)
     if homes is None:
         raise RuntimeError(f"{name}: its article tells no homes")
-    rng = stream(name, "sightings")
-    season = seen[1] if seen else str(rng.choice(list(SEASONS)))
+    season = seen[1] if seen else str(stream(name, "season").choice(SEASONS))
     return Life(
         species=species,
         name=name,
@@ -144,21 +188,4 @@ def _life(seed: str, kind: str, number: int) -> Life:
         homes=(homes[1], homes[2]),
         season=season,
         season_told=seen is not None,
-        sightings=_sightings(SEASONS[season], rng),
-        observers=int(rng.integers(12, 400)),
-        busiest=MONTHS[int(rng.integers(12))],
     )
-
-
-def _sightings(peak: int, rng: np.random.Generator) -> tuple[int, ...]:
-    """Counts of the twelve months, all different, most in the month `peak`."""
-    away = np.abs((np.arange(12) - peak + 6) % 12 - 6)
-    shape = np.exp(-((away / rng.uniform(1.4, 2.6)) ** 2))
-    counts = np.round(rng.integers(45, 96) * shape + rng.uniform(0, 6, 12)).astype(int)
-    taken: set[int] = set()
-    for month in np.argsort(-counts, kind="stable"):
-        while counts[month] in taken:
-            counts[month] += 1
-        taken.add(int(counts[month]))
-    counts[peak] = max(taken) + 1
-    return tuple(int(count) for count in counts)
