@@ -66,6 +66,15 @@ def test_within_scenarios_each_counts_from_its_own_mean() -> None:
     assert np.isnan(within["ci_low"])
 
 
+def test_planted_rankings_are_no_retrievers_and_correlate_with_nothing() -> None:
+    """One that stands where it would turn the paper's 0.95 round changes nothing."""
+    oracle = PRINTED[PRINTED["retriever"] == "CLIP"].assign(retriever="rows, 60 % planted")
+    both = pd.concat([PRINTED, oracle.assign(found=1.0, right=0.0)], ignore_index=True)
+    overall = both.query("scenario == 'overall'")
+    assert overall["found"].corr(overall["right"]) < 0
+    pd.testing.assert_frame_equal(how_they_go_together(both), how_they_go_together(PRINTED))
+
+
 def test_what_never_changes_goes_together_with_nothing() -> None:
     same = PRINTED.assign(right=0.5)
     table = how_they_go_together(same)
@@ -98,6 +107,12 @@ def test_hits_and_accuracies_meet_by_retriever_and_scenario_and_are_drawn() -> N
         "recall@5 (%), n = 9",
         "hit@5 (%), n = 1353",
     ]
+    assert "planted" not in figure.get_supxlabel().lower()
+    planted = found_and_right_figure({"ours": both.replace("b", "rows, 60 % planted")})
+    assert "no retrievers" in planted.get_supxlabel()
+    drawn = {line.get_label(): line.get_markerfacecolor() for line in planted.axes[0].get_lines()}
+    assert drawn["rows, 60 % planted"] == "none"
+    assert drawn["a"] != "none"
     assert "r = 0.95 [-0.10, 1.00], 4 retrievers, p = 0.13" in figure.axes[2].get_title()
 
 

@@ -16,6 +16,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.papers.mrag_bench import (
     QUESTIONS,
+    planted_runs,
     printed_hits,
     retrieval_by_scenario,
     rows_run,
@@ -119,6 +120,28 @@ def test_overall_weighs_scenarios_as_the_papers_questions(benchmark: Benchmark) 
     assert set(overall["n"]) == {5}
     assert (overall["ci_low"] <= overall["value"]).all()
     assert (overall["value"] <= overall["ci_high"]).all()
+
+
+def test_planted_ground_truth_stands_first_for_the_set_share_of_the_questions(
+    drawn: Benchmark,
+) -> None:
+    """Counted by hand, of the seven of nine questions whose rows show no ground truth first."""
+    own = {key: list(each.metadata["retrieved"]) for key, each in drawn.queries.items()}
+    seven = drawn.subset({key for key in own if own[key][0] not in drawn.relevant(key)})
+    assert len(seven.queries) == 7
+    runs = planted_runs(seven, rows_run(seven), [0.29, 0.57, 1.0], seed=3)
+    assert list(runs) == ["rows", "rows, 29 % planted", "rows, 57 % planted", "rows, 100 % planted"]
+    planted: list[set[str]] = []
+    for run in runs.values():
+        found = {str(key): list(part["doc_id"]) for key, part in run.groupby("query_id")}
+        gold = {key: list(seven.relevant(key)[:2]) for key in found}
+        planted.append({key for key in found if found[key][: len(gold[key])] == gold[key]})
+        for key in planted[-1]:  # what the row holds follows in its order
+            rest = [each for each in own[key] if each not in gold[key]]
+            assert found[key][len(gold[key]) :] == rest
+        assert all(found[key] == own[key] for key in set(found) - planted[-1])
+    assert [len(each) for each in planted] == [0, 2, 4, 7]
+    assert planted[1] < planted[2]
 
 
 def test_clip_is_asked_by_text_picture_or_both_and_never_finds_the_querys_own_picture(

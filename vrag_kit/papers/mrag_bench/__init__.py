@@ -17,7 +17,7 @@ from vrag_kit.papers.mrag_bench.audit import (
 )
 from vrag_kit.papers.mrag_bench.audit_figure import audit_figure
 from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge
-from vrag_kit.papers.mrag_bench.claims import claims_on, claims_table, gains_said
+from vrag_kit.papers.mrag_bench.claims import at_chance, claims_on, claims_table, gains_said
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
 from vrag_kit.papers.mrag_bench.extraction import (
     TABLE_5,
@@ -64,9 +64,16 @@ from vrag_kit.papers.mrag_bench.results import (
     printed_main,
     printed_range,
     scenario_table,
+    source_of,
     with_scenarios,
 )
-from vrag_kit.papers.mrag_bench.retrieval import printed_hits, retrieval_by_scenario, rows_run
+from vrag_kit.papers.mrag_bench.retrieval import (
+    is_planted,
+    planted_runs,
+    printed_hits,
+    retrieval_by_scenario,
+    rows_run,
+)
 from vrag_kit.papers.mrag_bench.settings import (
     few_of_each,
     gt_at_each_place,
@@ -126,6 +133,7 @@ __all__ = [
     "after_asking",
     "among_retrieved",
     "answerers_agree",
+    "at_chance",
     "audit",
     "audit_figure",
     "audit_summary",
@@ -155,6 +163,7 @@ __all__ = [
     "how_they_go_together",
     "in_reverse",
     "is_papers_data",
+    "is_planted",
     "labelled_choices",
     "letters_chosen",
     "no_rag",
@@ -167,6 +176,7 @@ __all__ = [
     "paper_models",
     "paper_tables",
     "papers_mix",
+    "planted_runs",
     "printed_found_and_right",
     "printed_gains",
     "printed_hits",
@@ -192,6 +202,7 @@ __all__ = [
     "score_file",
     "show_claims",
     "smallest_denominator",
+    "source_of",
     "spelling_arms",
     "spelling_baseline",
     "spelling_by_scenario",

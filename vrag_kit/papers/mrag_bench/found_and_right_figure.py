@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from vrag_kit.analysis.cells import p_cell
 from vrag_kit.papers.mrag_bench.found_and_right import how_they_go_together
 from vrag_kit.papers.mrag_bench.results import OVERALL
+from vrag_kit.papers.mrag_bench.retrieval import is_planted
 from vrag_kit.plotting.style import colors_of, new_figure
 
 _NUMBERS = ["found", "found_low", "found_high", "right", "right_low", "right_high"]
@@ -18,45 +19,52 @@ _NUMBERS = ["found", "found_low", "found_high", "right", "right_low", "right_hig
 
 def found_and_right_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
     """A panel for each source (title → `found_and_right`), model and measure: a small
-    point a retriever and scenario, a large one, with 95 % intervals, a retriever overall.
+    point a retriever and scenario, a large one, with 95 % intervals, a retriever overall;
+    hollow where the ranking is planted.
 
-    Above each panel stands how the large points go together.
+    Above each panel stands how the large points of the retrievers go together.
     """
     panels = []
     for title, table in sources.items():
         for (model, metric), part in table.groupby(["model", "metric"], sort=False):
             panels.append((f"{title}, {model}".replace("field-guide-", ""), str(metric), part))
     figure, (axes,) = new_figure(1, len(panels), (4.5 * len(panels) + 0.6, 5.2), sharey=True)
-    colors = colors_of(pd.concat(sources.values())["retriever"])
+    names = pd.concat(sources.values())["retriever"]
+    colors = colors_of(names)
+    planted = set(names[is_planted(names)])
+    fills = {name: "none" if name in planted else color for name, color in colors.items()}
     for axis, (title, metric, part) in zip(axes, panels, strict=True):
         for retriever, color in colors.items():
-            _points(axis, part[part["retriever"] == retriever], color)
+            _points(axis, part[part["retriever"] == retriever], color, fills[retriever])
         axis.set(title=f"{title}\n{_in_words(part)}", xlabel=f"{metric} (%), n = {part['n'].max()}")
         axis.set(xlim=(-4, 104), ylim=(-4, 104))
         axis.title.set_fontsize(9.5)
         axis.tick_params(labelleft=True)
     axes[0].set_ylabel("accuracy (%)")
     handles = [
-        axes[0].plot([], [], "o", color=color, label=name)[0] for name, color in colors.items()
+        axes[0].plot([], [], "o", color=color, mfc=fills[name], label=name)[0]
+        for name, color in colors.items()
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=9)
-    figure.supxlabel(
+    caption = (
         "Large: overall, with 95 % intervals where there are any; small: a scenario each."
-        " r: of the large ones, in brackets its 95 % interval.",
-        fontsize=9,
+        " r: of the large ones, in brackets its 95 % interval."
     )
+    if planted:
+        caption += "\nHollow: ground truth was planted; no retrievers, and not counted in r."
+    figure.supxlabel(caption, fontsize=9)
     return figure
 
 
-def _points(axis: Axes, table: pd.DataFrame, color: str) -> None:
-    """One retriever: its scenarios, then overall with its intervals."""
+def _points(axis: Axes, table: pd.DataFrame, color: str, fill: str) -> None:
+    """One ranking: its scenarios, then overall with its intervals."""
     whole = table["scenario"] == OVERALL
     each = 100 * table.loc[~whole, ["found", "right"]]
-    axis.plot(each["found"], each["right"], "o", color=color, markersize=3.5, alpha=0.6)
+    axis.plot(each["found"], each["right"], "o", color=color, mfc=fill, markersize=3.5, alpha=0.6)
     for row in (100 * table.loc[whole, _NUMBERS]).to_dict("records"):
         axis.hlines(row["right"], row["found_low"], row["found_high"], color=color, linewidth=1.4)
         axis.vlines(row["found"], row["right_low"], row["right_high"], color=color, linewidth=1.4)
-        axis.plot(row["found"], row["right"], "o", color=color, markersize=9, zorder=3)
+        axis.plot(row["found"], row["right"], "o", color=color, mfc=fill, markersize=9, zorder=3)
 
 
 def _in_words(table: pd.DataFrame) -> str:

@@ -17,11 +17,13 @@ from vrag_kit.analysis.settings_table import Row
 from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
 from vrag_kit.papers.mrag_bench.choice_judge import without_choice
 from vrag_kit.papers.published import published, spread_in_words
+from vrag_kit.papers.sources import Source, source_in
 from vrag_kit.types import Benchmark
 
 OVERALL = "overall"
 LEVELS = {OVERALL: [OVERALL], "aspect": list(ASPECTS), "scenario": list(QUESTIONS)}
 """Level of a mean → its names in the column scenario, in the order of Table 3."""
+EDITION = "MRAG-Bench, told by its counts of questions; release not known"
 CHANCE = 25.0
 """Percent right by drawing one of four options."""
 _NOTED = {
@@ -40,6 +42,13 @@ def is_papers_data(benchmark: Benchmark) -> bool:
     """Whether every scenario of the benchmark has the paper's number of questions."""
     counts = Counter(str(query.metadata["scenario"]) for query in benchmark.queries.values())
     return all(QUESTIONS[scenario] == count for scenario, count in counts.items())
+
+
+def source_of(benchmark: Benchmark) -> Source:
+    """What statements of the paper are held against: its own data, or data on which there is
+    no verdict. The released files' hashes are not known here: counts tell.
+    """
+    return source_in(benchmark, EDITION if is_papers_data(benchmark) else "")
 
 
 def papers_mix(benchmark: Benchmark) -> Mix | None:
