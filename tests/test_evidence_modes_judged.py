@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ from vrag_kit.analysis import in_percent
 from vrag_kit.benchmarks import ImageFile, with_gold_evidence
 from vrag_kit.judging import RuleJudge
 from vrag_kit.papers.mrag_suite import (
+    by_training,
     effects_in_words,
     effects_table,
     judged_by_own,
@@ -156,7 +158,7 @@ def test_the_figure_has_a_panel_a_data_set_in_its_own_metric(
     labels = {axis.get_title(): axis.get_ylabel() for axis in figure.axes}
     assert labels == {
         "VisRAG-Plot (n = 3)": "number within 5 %, else exact (%)",
-        "Own (n = 3)": "judged by rule (%)",
+        "Own (n = 3)": "score by rule (%)",
     }
 
 
@@ -167,3 +169,40 @@ def test_a_mode_of_ones_own_stands_behind_the_papers(judged: dict[str, pd.DataFr
     for axis in figure.axes:
         names = [label.get_text().replace("\n", " ") for label in axis.get_xticklabels()]
         assert names[-2:] == ["gold only", "gold twice"]
+
+
+def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:
+    """By hand: of three questions the species of one was told; alone it is right before
+    it is shown anything.
+    """
+    (tmp_path / "told.csv").write_text("about\ng2\n")
+    model = {"model": str(tmp_path), "name": "m"}
+    said = {**SAID, "zero_shot": ("7", "7", "9")}
+    table = answers()
+    for setting, words in said.items():
+        table.loc[table["setting"] == setting, "answer"] = list(words)
+    judged = judged_by_own(DATASETS, dict.fromkeys(DATASETS, table), RuleJudge())
+    apart = by_training(judged, DATASETS, [model])
+    means = mode_means(apart).query("setting == 'zero_shot' and metric != 'abstention'")
+    found = means.set_index(["dataset", "stratum"])["value"]
+    assert found["VisRAG-Plot"].to_dict() == {
+        "told in training": 1.0,
+        "not told": 0.0,
+        "all questions": pytest.approx(1 / 3),
+    }
+    effects = mode_effects(apart)
+    gold = effects[effects["setting"] == "gt_only"].set_index(["dataset", "stratum"])["value"]
+    assert gold["VisRAG-Plot"].to_dict() == {
+        "told in training": -1.0,
+        "not told": 1.0,
+        "all questions": pytest.approx(1 / 3),
+    }
+    titles = [axis.get_title() for axis in modes_figure(in_percent(mode_means(apart))).axes]
+    assert titles[:2] == ["VisRAG-Plot, told in training (n = 1)", "VisRAG-Plot, not told (n = 2)"]
+    assert not any("all questions" in title for title in titles)
+
+
+def test_no_number_of_another_metric_is_drawn(judged: dict[str, pd.DataFrame]) -> None:
+    figure = modes_figure(in_percent(mode_means(judged)))
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["m"]

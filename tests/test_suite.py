@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from chart_rows import write_charts
+from mrag_rows import four_questions
 from page_rows import png, write_pages
 
 from vrag_kit.benchmarks import load_suite
 from vrag_kit.errors import VragError
 
 Entries = dict[str, dict[str, str]]
+QUESTIONS = four_questions()
 
 
 @pytest.fixture
@@ -90,6 +92,10 @@ def test_every_query_of_every_layout_tells_the_same_things(entries: Entries) -> 
         ({"layout": "pages", "rows": 3}, ["rows of Mine is 3", "expected a text"]),
         ("data/docs", ["Mine is 'data/docs'", "expected a mapping"]),
         ({"layout": "pages", "rows": "data/a/b"}, ["data/a/b: no such folder"]),
+        (
+            {"layout": "mrag-bench", "rows": "x", "answers": "free"},
+            ["answers of Mine is 'free'", "expected options or open"],
+        ),
     ],
 )
 def test_a_mistake_in_an_entry_is_answered_with_what_to_write(entry: Any, words: list[str]) -> None:
@@ -101,3 +107,19 @@ def test_a_mistake_in_an_entry_is_answered_with_what_to_write(entry: Any, words:
 def test_an_empty_suite_is_refused() -> None:
     with pytest.raises(VragError, match="suite is empty"):
         load_suite({})
+
+
+def test_open_answers_show_no_options_and_the_right_ones_text_stays(
+    entries: Entries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the paper asks MRAG-Bench; another fingerprint, as another thing is asked."""
+    monkeypatch.setattr("vrag_kit.benchmarks.suite.load_mrag_bench", lambda *_, **__: QUESTIONS)
+    entry = {"layout": "mrag-bench", "rows": "data/docs"}
+    found = load_suite({"closed": entry, "open": {**entry, "answers": "open"}})
+    closed, asked = found["closed"], found["open"]
+    assert any(query.choices for query in closed.queries.values())
+    assert not any(query.choices for query in asked.queries.values())
+    assert [each.answers for each in asked.queries.values()] == [
+        each.answers for each in QUESTIONS.queries.values()
+    ]
+    assert asked.fingerprint != closed.fingerprint

@@ -35,6 +35,7 @@ from vrag_kit.papers.mrag_suite import (
     stands_in_question,
     suite_controls,
     with_confidence,
+    without_dropped,
     write_dropped,
 )
 from vrag_kit.types import Benchmark, Evidence, Query
@@ -152,6 +153,25 @@ def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_pa
     nothing = filter_decisions(asked, judged({"one": dict.fromkeys("abcd", 1.0)}), ANY)
     with pytest.raises(VragError, match="drops all 4 questions"):
         kept(asked, nothing)
+
+
+def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path, capsys) -> None:
+    suite = {"one": benchmark(*map(question, "abc")), "two": benchmark(*map(question, "ab"))}
+    book = judged({"m": {"a": 1.0, "b": 0.0, "c": 0.0}})
+    decisions = filter_decisions(suite["one"], book, ANY).assign(dataset="one")
+    write_dropped(decisions, tmp_path / "dropped.csv")
+    left = without_dropped(suite, tmp_path / "dropped.csv")
+    assert {name: list(each.queries) for name, each in left.items()} == {
+        "one": ["b", "c"],
+        "two": ["a", "b"],
+    }
+    assert "2 of 3 one, 2 of 2 two" in capsys.readouterr().out
+    assert without_dropped(suite, None) == suite
+    with pytest.raises(VragError, match="run that first"):
+        without_dropped(suite, tmp_path / "none.csv")
+    (tmp_path / "all.csv").write_text("dataset,query_id\ntwo,a\ntwo,b\n")
+    with pytest.raises(VragError, match="all questions of two"):
+        without_dropped(suite, tmp_path / "all.csv")
 
 
 def test_confidence_is_read_in_its_form_or_not_at_all() -> None:
@@ -318,12 +338,37 @@ def test_controls_stand_by_data_set_in_points() -> None:
         "WebQA": judged({"one": {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0}}),
         "mine": judged({"one": {"a": 1.0, "b": 0.0}}),
     }
+    told = {"metric": "webqa_f1", "stratum": "all questions"}
+    answered = {name: each.assign(**told) for name, each in answered.items()}
     table = suite_controls(asked, answered, book, ANY).set_index(["dataset", "setting"])
     # without a: 1 of 3, from 2 of 4
     value = table.loc["WebQA", "value"]
     assert value["the filter"] == pytest.approx(100 * (1 / 3 - 1 / 2))
     assert value["the filter without the evaluated model"] == value["the filter"]
     assert table.loc[("mine", "the filter"), ["value", "n", "n_full"]].tolist() == [0, 2, 2]
+    assert set(table["metric"]) == {"webqa_f1"}
+
+
+def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_other() -> None:
+    """Of a to d the book knows a, b and c; a and b were told: nothing of these is kept, and
+    of the others, c (right) and d (wrong), d alone. As many of each stratum at random: of
+    both told ones none is kept either, and of c and d one or the other.
+    """
+    asked = {"WebQA": benchmark(*map(question, "abcd"))}
+    book = {"WebQA": judged({"one": {"a": 1.0, "b": 1.0, "c": 1.0, "d": 0.0}})}
+    table = judged({"one": {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}}).assign(metric="m")
+    strata = ["told", "told", "not told", "not told"]
+    apart = pd.concat([table.assign(stratum=strata), table.assign(stratum="all questions")])
+    found = suite_controls(asked, {"WebQA": apart}, book, ANY)
+    rows = found.set_index(["stratum", "setting"])[["value", "n", "n_full"]]
+    assert rows.loc[("told", "the filter")].tolist()[1:] == [0, 2]
+    assert np.isnan(rows.loc[("told", "the filter"), "value"])
+    assert rows.loc[("told", "a random drop of as many"), "n"] == 0
+    assert rows.loc[("not told", "the filter")].tolist() == [-50, 1, 2]
+    chance = rows.loc[("not told", "a random drop of as many")]
+    assert chance["n"] == 1
+    assert abs(chance["value"]) < 10  # 0 but for 200 draws
+    assert rows.loc[("all questions", "the filter")].tolist() == [-50, 1, 4]
 
 
 def test_a_closed_book_is_counted_with_what_it_did_not_say() -> None:

@@ -32,6 +32,7 @@ SCHEMA: JsonView = {
 tells nothing.
 """
 _OF_ALL = ("layout", "domain")
+_ANSWERS = ("options", "open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,10 @@ def load_suite(entries: Mapping[str, Entry]) -> dict[str, Benchmark]:
     chart_texts), {"layout": "webqa", "annotations": …} for `load_webqa` (also images,
     split, and questions, "all" unless given), {"layout": "visual-rag", "annotations": …,
     "image_root": …} for `load_visual_rag`, or {"layout": "mrag-bench", "rows": …} for
-    `load_mrag_bench` (also corpus, left_out); paths begin at the project's root, and
-    `rows` may name data sets of the hub. Any may have a `domain`, which is what the
-    queries' metadata say.
+    `load_mrag_bench` (also corpus, left_out, and answers, "options" unless given; "open"
+    shows none, and the right option's text is the accepted answer); paths begin at the
+    project's root, and `rows` may name data sets of the hub. Any may have a `domain`,
+    which is what the queries' metadata say.
 
     The metadata of every query hold domain, hops (None where the data do not tell), needs
     ("image", "text" or "both"), reference ("" without) and gold_claims (() without).
@@ -158,8 +160,16 @@ def _visual_rag(name: str, entry: Entry) -> Benchmark:
 
 
 def _mrag_bench(name: str, entry: Entry) -> Benchmark:
-    left_out = entry.get("left_out", "own")
-    return load_mrag_bench(_rows(entry), _place(entry, "corpus"), left_out=left_out, name=name)
+    left_out, answers = entry.get("left_out", "own"), entry.get("answers", _ANSWERS[0])
+    if answers not in _ANSWERS:
+        raise VragError(
+            f"suite: answers of {name} is {answers!r}; expected {' or '.join(_ANSWERS)}."
+        )
+    found = load_mrag_bench(_rows(entry), _place(entry, "corpus"), left_out=left_out, name=name)
+    if answers == _ANSWERS[0]:
+        return found
+    queries = {key: replace(query, choices=()) for key, query in found.queries.items()}
+    return replace(found, fingerprint=f"{found.fingerprint}/{answers}", queries=queries)
 
 
 LAYOUTS = {
@@ -167,6 +177,6 @@ LAYOUTS = {
     "charts": Layout(("rows", "texts"), ("chart_texts",), _charts),
     "pages": Layout(("rows",), ("split", "ocr"), _pages),
     "visual-rag": Layout(("annotations", "image_root"), (), _visual_rag),
-    "mrag-bench": Layout(("rows",), ("corpus", "left_out"), _mrag_bench),
+    "mrag-bench": Layout(("rows",), ("corpus", "left_out", "answers"), _mrag_bench),
 }
 """Layout → how its entries are read."""

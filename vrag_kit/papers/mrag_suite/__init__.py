@@ -13,14 +13,25 @@ from vrag_kit.papers.mrag_suite.ambiguity import (
     read_detection,
     read_query_rewrite,
 )
-from vrag_kit.papers.mrag_suite.ambiguity_answers import ambiguity_contrasts, save_versions
+from vrag_kit.papers.mrag_suite.ambiguity_answers import (
+    ANEW_LESS_CLEAR,
+    CHECK,
+    ambiguity_contrasts,
+    checks_of,
+    save_versions,
+)
 from vrag_kit.papers.mrag_suite.ambiguity_figure import flags_figure
 from vrag_kit.papers.mrag_suite.ambiguous_pairs import (
     ambiguous_less_clear,
     clear_partners,
     pairs_of_suite,
 )
-from vrag_kit.papers.mrag_suite.asked import Asker, SideBySide, ask_suite, some_of_each
+from vrag_kit.papers.mrag_suite.asked import (
+    Asker,
+    SideBySide,
+    ask_suite,
+    some_of_each,
+)
 from vrag_kit.papers.mrag_suite.audit import audit, paper_tables
 from vrag_kit.papers.mrag_suite.audit_claims import (
     claim_rows,
@@ -34,6 +45,21 @@ from vrag_kit.papers.mrag_suite.beside_print import (
     beside_print,
     claims_beside_print,
     gaps_beside_print,
+)
+from vrag_kit.papers.mrag_suite.claim_modes import (
+    CHANGES,
+    CLAIM_METRICS,
+    MODALITIES,
+    MODE_NAMES,
+    POOLED,
+    best_labels,
+    claim_strata,
+    confusion_counts,
+    mode_changes,
+    mode_confusions,
+    stratified,
+    with_both,
+    with_fixed,
 )
 from vrag_kit.papers.mrag_suite.closed_book import CLOSED_BOOK, closed_book_wording, with_confidence
 from vrag_kit.papers.mrag_suite.detection import (
@@ -49,6 +75,7 @@ from vrag_kit.papers.mrag_suite.difficulty_filter import (
     keep_rates,
     kept,
     stands_in_question,
+    without_dropped,
     write_dropped,
 )
 from vrag_kit.papers.mrag_suite.equations import (
@@ -74,6 +101,7 @@ from vrag_kit.papers.mrag_suite.hybrid_figure import hybrid_figure
 from vrag_kit.papers.mrag_suite.in_modes import InModes
 from vrag_kit.papers.mrag_suite.modes import (
     ARMS,
+    by_training,
     effects_in_words,
     effects_table,
     judged_by_own,
@@ -82,7 +110,7 @@ from vrag_kit.papers.mrag_suite.modes import (
     modes_beside_print,
 )
 from vrag_kit.papers.mrag_suite.modes_figure import modes_figure
-from vrag_kit.papers.mrag_suite.own_metrics import OWN_METRIC
+from vrag_kit.papers.mrag_suite.own_metrics import OWN_METRIC, metric_name, own_metric
 from vrag_kit.papers.mrag_suite.printed import (
     DATASETS,
     MODELS,
@@ -100,7 +128,13 @@ from vrag_kit.papers.mrag_suite.printed import (
     printed_retrievers,
 )
 from vrag_kit.papers.mrag_suite.printed_text import claims
-from vrag_kit.papers.mrag_suite.prompt_sweep import ask_with_prompts, halves_of, prompt_sweep
+from vrag_kit.papers.mrag_suite.prompt_sweep import (
+    NO_EVIDENCE,
+    ask_with_prompts,
+    halves_of,
+    prompt_gains,
+    prompt_sweep,
+)
 from vrag_kit.papers.mrag_suite.prompts import (
     EXAMPLES,
     INIT,
@@ -112,6 +146,7 @@ from vrag_kit.papers.mrag_suite.prompts import (
     prompt_design,
 )
 from vrag_kit.papers.mrag_suite.said_anew import agreement_of, flags_of, with_questions
+from vrag_kit.papers.mrag_suite.short_answers import SHORT_ANSWERS, read_grade
 from vrag_kit.papers.mrag_suite.statistics import (
     evidence_table,
     printed_name,
@@ -122,26 +157,35 @@ from vrag_kit.papers.mrag_suite.statistics_figure import one_of_each_figure, sta
 from vrag_kit.papers.mrag_suite.sweep_figure import sweep_figure
 from vrag_kit.papers.mrag_suite.sweep_tables import (
     chosen_beside_print,
-    gains_table,
+    gains_of,
     readable_table,
     sweeps_of,
 )
 from vrag_kit.papers.mrag_suite.wording import LAYOUT, SETTINGS, suite_wording
 
 __all__ = [
+    "ANEW_LESS_CLEAR",
     "ARMS",
+    "CHANGES",
+    "CHECK",
+    "CLAIM_METRICS",
     "CLOSED_BOOK",
     "DATASETS",
     "DEFINITIONS",
     "EXAMPLES",
     "INIT",
     "LAYOUT",
+    "MODALITIES",
     "MODELS",
     "MODES",
+    "MODE_NAMES",
+    "NO_EVIDENCE",
     "OWN_METRIC",
+    "POOLED",
     "PROMPTS",
     "REASONING",
     "SETTINGS",
+    "SHORT_ANSWERS",
     "TEXT_ONLY",
     "AnswerRewrite",
     "Asker",
@@ -161,13 +205,18 @@ __all__ = [
     "audit_figure",
     "audit_summary",
     "beside_print",
+    "best_labels",
+    "by_training",
+    "checks_of",
     "chosen_beside_print",
     "claim_rows",
+    "claim_strata",
     "claims",
     "claims_beside_print",
     "clear_partners",
     "closed_book_table",
     "closed_book_wording",
+    "confusion_counts",
     "contradictions",
     "definitions_table",
     "detected_by_rule",
@@ -184,7 +233,7 @@ __all__ = [
     "flags_figure",
     "flags_of",
     "fused_less_each",
-    "gains_table",
+    "gains_of",
     "gaps_beside_print",
     "halves_of",
     "hybrid_figure",
@@ -197,12 +246,16 @@ __all__ = [
     "kept_figure",
     "kept_shares",
     "load_assessor",
+    "metric_name",
+    "mode_changes",
+    "mode_confusions",
     "mode_effects",
     "mode_means",
     "modes_beside_print",
     "modes_figure",
     "near_copies",
     "one_of_each_figure",
+    "own_metric",
     "pairs_of_suite",
     "paper_tables",
     "parts_table",
@@ -220,10 +273,12 @@ __all__ = [
     "printed_range",
     "printed_retrievers",
     "prompt_design",
+    "prompt_gains",
     "prompt_sweep",
     "query_rewrite_prompt",
     "read_answer_rewrite",
     "read_detection",
+    "read_grade",
     "read_query_rewrite",
     "readable_table",
     "readings",
@@ -235,12 +290,16 @@ __all__ = [
     "statistics_figure",
     "statistics_table",
     "status_kappa",
+    "stratified",
     "suite_controls",
     "suite_statistics",
     "suite_wording",
     "sweep_figure",
     "sweeps_of",
+    "with_both",
     "with_confidence",
+    "with_fixed",
     "with_questions",
+    "without_dropped",
     "write_dropped",
 ]

@@ -5,14 +5,17 @@ said anew.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.accuracy import per_query
-from vrag_kit.analysis.comparison import compare
+from vrag_kit.analysis.comparison import compare, holm
 from vrag_kit.analysis.percent import in_percent
 from vrag_kit.analysis.saved_answers import save_suite_answers
+from vrag_kit.analysis.strata import strata_in_order
 from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS
 from vrag_kit.papers.mrag_suite.ambiguous_pairs import ambiguous_less_clear
 from vrag_kit.papers.mrag_suite.said_anew import Statuses
@@ -22,9 +25,13 @@ LESS_CLEAR = "ambiguous less clear"
 ANEW_LESS_CLEAR = "the same, said anew, less clear"
 ANEW_LESS_ASKED = "said anew less as asked"
 """The three contrasts: two of pairs of questions, one of each question with itself."""
+CHECK = "check: put back less clear"
+"""What `ANEW_LESS_CLEAR` is where a lot chose the questions that were made ambiguous, and they
+have their words back: two random halves of the same questions, of which 0 is expected.
+"""
 _ASKED, _ANEW = "as asked", "said anew"
 _CLEAR = "clear questions"
-_NUMBERS = ["value", "ci_low", "ci_high", "n", "n_failed", "unit", "baseline"]
+_NUMBERS = ["value", "ci_low", "ci_high", "n", "n_failed", "p", "unit", "baseline"]
 
 
 def ambiguity_contrasts(
@@ -33,38 +40,53 @@ def ambiguity_contrasts(
     as_asked: Mapping[str, pd.DataFrame],
     anew: Mapping[str, pd.DataFrame],
 ) -> pd.DataFrame:
-    """The three contrasts of every data set and model, in points: dataset, contrast,
-    model, metric, value, ci_low, ci_high, n (pairs, or flagged questions), n_failed,
-    unit, baseline.
+    """The three contrasts of every data set, stratum and model, in points: dataset,
+    stratum, contrast, model, metric, value, ci_low, ci_high, n (pairs, or flagged
+    questions), n_failed, p (of one test), unit, baseline.
 
-    `pairs` come from `pairs_of_suite`; `as_asked` and `anew` are judged answers to the
-    questions as they were asked and as they were said anew, in one arm. The first two
-    contrasts are Table 8's way, over pairs of unlike questions; in the third a flagged
-    question is compared with itself. A data set without a pair has no rows of the first
-    two, one without a flagged question none at all.
+    `pairs` come from `pairs_of_suite`; `as_asked` and `anew` are judged answers
+    (`judged_by_own`, then `by_training`) to the questions as they were asked and as they
+    were said anew, in one arm. The first two contrasts are Table 8's way, over pairs of
+    unlike questions; in the third a flagged question is compared with itself. A data set
+    without a pair has no rows of the first two, one without a flagged question none at all.
     """
     tables = []
+    by = ["stratum", "model"]
     for name, table in as_asked.items():
-        before = per_query(table, by=["model"])
-        after = per_query(anew[name], by=["model"])
+        metric = table["metric"].iloc[0]
+        before, after = per_query(table, by=by), per_query(anew[name], by=by)
         own = pairs[pairs["dataset"] == name]
         for contrast, values in ((LESS_CLEAR, before), (ANEW_LESS_CLEAR, after)):
             if len(own):
-                means = ambiguous_less_clear(values, own)
-                found = means[means["split"] == "difference"]
-                tables.append(found.assign(dataset=name, contrast=contrast, baseline=_CLEAR))
+                means = ambiguous_less_clear(values, own, by=by)
+                found = means[means["split"] == "difference"].drop(columns="split")
+                told = {"dataset": name, "contrast": contrast, "metric": metric}
+                tables.append(found.assign(**told, baseline=_CLEAR))
         flagged = statuses[name][statuses[name]["status"] == AMBIGUOUS]["query_id"]
         both = pd.concat([before.assign(version=_ASKED), after.assign(version=_ANEW)])
         both = both[both["query_id"].isin(flagged)]
         if len(both):
-            found = compare(both, arm="version", by=["model"], baseline=_ASKED)
+            found = compare(both, arm="version", by=by, baseline=_ASKED)
             found = found[found["version"] == _ANEW]
-            tables.append(found.assign(dataset=name, contrast=ANEW_LESS_ASKED))
-    columns = ["dataset", "contrast", "model", "metric", *_NUMBERS]
+            tables.append(found.assign(dataset=name, contrast=ANEW_LESS_ASKED, metric=metric))
+    columns = ["dataset", "stratum", "contrast", "model", "metric", *_NUMBERS]
     if not tables:
         return pd.DataFrame(columns=columns)
-    every = pd.concat(tables, ignore_index=True).assign(metric="accuracy")
-    return in_percent(every)[columns]
+    every = in_percent(pd.concat(tables, ignore_index=True))[columns]
+    places = product(every["dataset"].unique(), strata_in_order(every["stratum"]))
+    keys = every.set_index(["dataset", "stratum"]).index
+    return every.iloc[np.concatenate([np.flatnonzero(keys == place) for place in places])]
+
+
+def checks_of(contrasts: pd.DataFrame) -> pd.DataFrame:
+    """The lines of `contrasts` that are a `CHECK`, one each: what they are about, value,
+    ci_low, ci_high, n, p, and p_holm, corrected for the number of checks. Empty where
+    there is none.
+    """
+    checks = contrasts[contrasts["contrast"] == CHECK].dropna(subset="p")
+    checks = checks.assign(p_holm=holm(checks["p"].to_numpy(float)))
+    first = [name for name in ("arm", "dataset", "stratum", "model") if name in checks]
+    return checks[[*first, "value", "ci_low", "ci_high", "n", "p", "p_holm"]]
 
 
 def save_versions(

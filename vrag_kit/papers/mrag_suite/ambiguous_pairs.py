@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.intervals import Estimate, estimate
+from vrag_kit.analysis.intervals import estimate
+from vrag_kit.analysis.unpaired import cluster_difference
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.order import ordered
@@ -14,39 +17,56 @@ from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS, CLEAR
 from vrag_kit.types import Benchmark
 
 
-def clear_partners(benchmark: Benchmark, statuses: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
-    """A clear question of the same data set for each ambiguous one: ambiguous, clear,
-    group (the ambiguous one's), words_apart.
+def clear_partners(
+    benchmark: Benchmark,
+    statuses: pd.DataFrame,
+    told: Mapping[str, Collection[str]] | None = None,
+    *,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """A clear question of the same data set for each ambiguous one: ambiguous, clear, group
+    and clear_group (of either question), words_apart.
 
-    `statuses` has query_id and status. Partners have the nearest number of words, and
-    are taken once each; the ambiguous ones choose in an order by hash, and among equals
-    the hash decides. Those for which none is left are without a pair. The paper calls
-    its clear questions "matched", or "random", without saying how.
+    `statuses` has query_id and status. Where `told` says which groups each model learned
+    in training (`told_facts`), partners are alike in that. They have the nearest number of
+    words, and are taken once each; the ambiguous ones choose in an order by hash, and
+    among equals the hash decides. Those for which none is left are without a pair. The
+    paper calls its clear questions "matched", or "random", without saying how.
     """
     status = statuses.set_index("query_id")["status"]
+    groups = benchmark.groups
     length = {name: len(query.text.split()) for name, query in benchmark.queries.items()}
+    knows = {
+        name: [groups[name] in of_model for of_model in (told or {}).values()] for name in length
+    }
     free = ordered(status.index[status == CLEAR], seed, "clear partner")
     rows = []
     for name in ordered(status.index[status == AMBIGUOUS], seed, "ambiguous"):
-        if not free:
-            break
-        partner = min(free, key=lambda other: abs(length[other] - length[name]))
+        alike = [other for other in free if knows[other] == knows[name]]
+        if not alike:
+            continue
+        partner = min(alike, key=lambda other: abs(length[other] - length[name]))
         free.remove(partner)
         apart = abs(length[partner] - length[name])
-        rows.append((name, partner, benchmark.queries[name].group, apart))
-    return pd.DataFrame(rows, columns=["ambiguous", "clear", "group", "words_apart"])
+        rows.append((name, partner, groups[name], groups[partner], apart))
+    columns = ["ambiguous", "clear", "group", "clear_group", "words_apart"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def ambiguous_less_clear(
     values: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ("model",)
 ) -> pd.DataFrame:
     """Means over the pairs: `by`, split ("clear", "ambiguous", "difference"), value,
-    ci_low, ci_high, n (pairs), n_failed.
+    ci_low, ci_high, n (pairs), n_failed, p (of the difference; NaN for its sides).
 
     `values` come from `per_query` (query_id, value, worst and best, `by`). A pair
-    without a value on one side is in none of the three means, and counted in n_failed.
-    Intervals are over the groups of the ambiguous questions. Raises `VragError` without
-    pairs.
+    without a value on one side is in none of the three means, and counted in n_failed; one
+    that was not asked on both sides, as in another stratum, is not counted.
+
+    Each side's interval is over its own groups, and the difference's over those of both
+    (`cluster_difference`): a group may have questions on either side. That partners have
+    like lengths is left out of it: what they have in common only narrows the truth. Raises
+    `VragError` without pairs.
     """
     if pairs.empty:
         raise VragError(
@@ -57,27 +77,38 @@ def ambiguous_less_clear(
     rows = []
     for key, part in values.groupby(list(by), sort=False):
         value = part.drop_duplicates("query_id").set_index("query_id")["value"]
-        sides = {side: pairs[side].map(value) for side in ("clear", "ambiguous")}
-        difference = sides["ambiguous"] - sides["clear"]
-        both = difference.notna()
-        for side, of_side in sides.items():
-            found = estimate(of_side.where(both).to_numpy(float), pairs["group"], scale=scale)
-            rows.append((*key, side, *_numbers(found)))
-        found = estimate(difference.to_numpy(float), pairs["group"], scale=scale.differences)
-        rows.append((*key, "difference", *_numbers(found)))
-    columns = [*by, "split", "value", "ci_low", "ci_high", "n", "n_failed"]
+        asked = pairs[pairs["clear"].isin(value.index) & pairs["ambiguous"].isin(value.index)]
+        clear, ambiguous = asked["clear"].map(value), asked["ambiguous"].map(value)
+        both = (clear.notna() & ambiguous.notna()).to_numpy()
+        counts = int(both.sum()), int((~both).sum())
+        sides = {"clear": (clear, "clear_group"), "ambiguous": (ambiguous, "group")}
+        for side, (of_side, group) in sides.items():
+            found = estimate(of_side[both].to_numpy(float), asked[group][both], scale=scale)
+            rows.append((*key, side, found.value, found.ci_low, found.ci_high, *counts, math.nan))
+        if not both.any():
+            rows.append((*key, "difference", *[math.nan] * 3, *counts, math.nan))
+            continue
+        joined = pd.concat([ambiguous[both], clear[both]]).to_numpy(float)
+        groups = pd.concat([asked["group"][both], asked["clear_group"][both]])
+        first = np.arange(len(joined)) < counts[0]
+        difference = cluster_difference(joined, groups, first, scale)
+        numbers = (difference.value, *difference.interval(), *counts, difference.p())
+        rows.append((*key, "difference", *numbers))
+    columns = [*by, "split", "value", "ci_low", "ci_high", "n", "n_failed", "p"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def pairs_of_suite(
-    suite: Mapping[str, Benchmark], statuses: Mapping[str, pd.DataFrame], *, seed: int = 0
+    suite: Mapping[str, Benchmark],
+    statuses: Mapping[str, pd.DataFrame],
+    told: Mapping[str, Mapping[str, Collection[str]]] | None = None,
+    *,
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """`clear_partners` of each data set, with the column dataset."""
+    """`clear_partners` of each data set, with the column dataset; `told` is by data set."""
     parts = []
     for name, benchmark in suite.items():
-        parts.append(clear_partners(benchmark, statuses[name], seed=seed).assign(dataset=name))
+        of_set = (told or {}).get(name)
+        pairs = clear_partners(benchmark, statuses[name], of_set, seed=seed)
+        parts.append(pairs.assign(dataset=name))
     return pd.concat(parts, ignore_index=True)
-
-
-def _numbers(found: Estimate) -> tuple[float, float, float, int, int]:
-    return found.value, found.ci_low, found.ci_high, found.n, found.n_failed

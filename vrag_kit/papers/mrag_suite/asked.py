@@ -12,9 +12,10 @@ import pandas as pd
 from vrag_kit.generation.evidence import GT_ONLY, side_by_side
 from vrag_kit.generation.experiment import ask_models
 from vrag_kit.generation.wording import Wording
-from vrag_kit.judging.judge import Judge, judge_all
+from vrag_kit.judging.judge import Judge
 from vrag_kit.options import Entry
 from vrag_kit.order import ordered
+from vrag_kit.papers.mrag_suite.modes import judged_by_own
 from vrag_kit.retrieval.by_modality import search_each
 from vrag_kit.types import MODALITIES, Benchmark, Context, DocId
 
@@ -85,20 +86,25 @@ def ask_suite(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Who is asked, in which words, and who judges."""
+    """Which models are asked, in which words, and who judges."""
 
     models: Sequence[Entry]
     wordings: Mapping[str, Wording]
     """By data set."""
-    judge: Judge
+    judges: Mapping[str, Judge]
+    """By data set; those with a metric of their own are scored by that."""
+    scored_as: Mapping[str, Benchmark]
+    """By data set: the whole questions, to which answers to any version of them are scored:
+    metrics read the question too, such as what it tells already (`keypoint_coverage`)."""
     answers_dir: Path | str
     run_with: Mapping[str, Any] | None = None  # a notebook's parameter: values of any type
 
     def judged(
         self, suite: Mapping[str, Benchmark], contexts_of: Callable[[Benchmark], list[Context]]
     ) -> dict[str, pd.DataFrame]:
-        """Data set → judged answers (`judge_all`), asked with what `contexts_of` shows, as
-        `SideBySide` does; raises as `ask_suite` and `judge_all` do.
+        """Data set → judged answers (`judged_by_own`), asked with what `contexts_of` shows,
+        as `SideBySide` does, and judged as answers to `scored_as`; raises as `ask_suite` and
+        `judge_all` do.
         """
         contexts = {name: contexts_of(benchmark) for name, benchmark in suite.items()}
         answers = ask_suite(
@@ -109,7 +115,7 @@ class Asker:
             wordings=self.wordings,
             run_with=self.run_with,
         )
-        return {name: judge_all(self.judge, suite[name], answers[name]) for name in suite}
+        return judged_by_own(self.scored_as, answers, self.judges)
 
 
 def some_of_each(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from vrag_kit.files import write_file
 from vrag_kit.frames import JUDGED
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.order import ordered
+from vrag_kit.tables import read_rows
 from vrag_kit.types import Benchmark, Query
 
 VERBATIM = "its answer stands in the question"
@@ -119,6 +120,33 @@ def kept(benchmark: Benchmark, decisions: pd.DataFrame) -> Benchmark:
             " votes or confidence, or a smaller drop_share."
         )
     return benchmark.subset(left)
+
+
+def without_dropped(suite: Mapping[str, Benchmark], file: Path | None) -> dict[str, Benchmark]:
+    """The data sets without the questions that `file` lists (as `write_dropped` writes them,
+    with the column dataset): the filtered split. None: all questions.
+
+    Says how many are left. Raises `VragError` for a file that cannot be read, and for a
+    data set of which it drops every question.
+    """
+    if file is None:
+        return dict(suite)
+    advice = '41_difficulty_filter writes it: run that first, or set `dropped` to "".'
+    others = ("step", "reason", "votes", "models", *_VALUES)
+    rows = read_rows(file, ["dataset", "query_id"], "dropped questions", advice, optional=others)
+    dropped = {(row["dataset"], row["query_id"]) for _, row in rows}
+    left = {}
+    for name, benchmark in suite.items():
+        keep = [each for each in benchmark.queries if (name, each) not in dropped]
+        if not keep:
+            raise VragError(f"{file}: found all questions of {name} among the dropped ones.")
+        left[name] = benchmark.subset(keep)
+    counts = (
+        f"{len(left[name].queries):,} of {len(each.queries):,} {name}"
+        for name, each in suite.items()
+    )
+    print("kept by the filter:", ", ".join(counts))
+    return left
 
 
 def write_dropped(decisions: pd.DataFrame, file: Path) -> None:

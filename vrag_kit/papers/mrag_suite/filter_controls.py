@@ -72,9 +72,10 @@ def filter_controls(
     the random drop, of as many questions of each domain as the filter drops, value is the
     mean over `draws` drops, near 0 by construction, and the interval holds 95 % of them:
     what a drop of this size does by chance. Questions without a score count in n_failed
-    and in no mean. Where too few others are left to decide, value is NaN and n is 0.
-    Raises `VragError` when nothing is kept, all models together are too few, or a model
-    was asked in several arms.
+    and in no mean. Where too few others are left to decide, or no question of `judged` with
+    a score is kept, as in a stratum that a closed book knows, value is NaN and n is 0.
+    Raises `VragError` when no question at all is kept, all models together are too few, or
+    a model was asked in several arms.
     """
     values = per_query(judged, by=["model"])
     arms = judged.groupby("model")[["setting", "k"]].nunique().max(axis=1)
@@ -89,7 +90,13 @@ def filter_controls(
             "filter_controls: fewer models answered without evidence than votes asks for. Name more"
             " filter_models, or ask for fewer votes."
         )
-    drops = [_drawn(everybody, seed, draw) for draw in range(draws)]
+    if everybody["dropped"].all():
+        raise VragError(
+            "filter_controls: the filter drops every question. Ask for more votes or confidence, or"
+            " a smaller drop_share."
+        )
+    asked = everybody[everybody["query_id"].isin(values["query_id"])]
+    drops = [_drawn(asked, seed, draw) for draw in range(draws)]
     rows: list[tuple[object, ...]] = []
     for model, part in values.groupby("model", sort=False):
         known = part.dropna(subset="value").reset_index(drop=True)
@@ -112,10 +119,7 @@ def _change(known: pd.DataFrame, stays: np.ndarray, seed: int) -> tuple[float, f
     stay.
     """
     if not stays.any():
-        raise VragError(
-            "filter_controls: the filter drops every question that has a score. Ask for more votes"
-            " or confidence, or a smaller drop_share."
-        )
+        return np.nan, np.nan, np.nan, 0
     values = known["value"].to_numpy(float)
     value = values[stays].mean() - values.mean()
     names, member = np.unique(known["group"].to_numpy(str), return_inverse=True)
@@ -147,7 +151,10 @@ def _by_chance(known: pd.DataFrame, drops: list[frozenset[str]]) -> tuple[float,
     changes, sizes = [], []
     for dropped in drops:
         stays = ~known["query_id"].isin(dropped).to_numpy()
-        changes.append(values[stays].mean() - values.mean())
-        sizes.append(stays.sum())
+        if stays.any():
+            changes.append(values[stays].mean() - values.mean())
+            sizes.append(stays.sum())
+    if not changes:
+        return np.nan, np.nan, np.nan, 0
     low, high = np.quantile(changes, [0.025, 0.975])
     return float(np.mean(changes).round(12)), float(low), float(high), int(np.median(sizes))

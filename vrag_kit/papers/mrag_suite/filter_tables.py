@@ -51,17 +51,20 @@ def suite_controls(
     *,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """`filter_controls` of each data set, in percent or points: dataset, model, setting
-    (the control), metric, value, ci_low, ci_high, n, n_full, n_failed, baseline.
+    """`filter_controls` of each data set and stratum, in points: dataset, stratum, model,
+    setting (the control), metric, value, ci_low, ci_high, n, n_full, n_failed, baseline.
 
-    `judged` are the answers of each in one arm, `closed_book` those that the filter goes
-    by. Raises as `filter_without` and `filter_controls` do.
+    `judged` are the answers of each in one arm (`judged_by_own`, then `by_training`),
+    `closed_book` those that the filter goes by. What is dropped is decided for all strata
+    together. Raises as `filter_without` and `filter_controls` do.
     """
     parts = []
     for name, benchmark in suite.items():
         decide = filter_without(benchmark, closed_book[name], rules)
-        table = filter_controls(judged[name], decide, seed=seed)
-        parts.append(table.assign(dataset=name, metric="accuracy"))
+        metric = judged[name]["metric"].iloc[0]
+        for stratum, part in judged[name].groupby("stratum", sort=False):
+            table = filter_controls(part, decide, seed=seed)
+            parts.append(table.assign(dataset=name, stratum=stratum, metric=metric))
     table = in_percent(pd.concat(parts, ignore_index=True))
     return table.rename(columns={"control": "setting"})
 

@@ -120,7 +120,7 @@ def printed_retrievers() -> pd.DataFrame:
 
 
 def printed_ambiguous() -> pd.DataFrame:
-    """How many questions are flagged as ambiguous: dataset, flagged, asked, share (in
+    """How many questions are marked as ambiguous: dataset, flagged, asked, share (in
     percent), from Table 1, with Table 7's totals as "text-only", "image-conditioned" and
     "all"; final is how many of these Table 7 keeps (NaN for a data set).
     """

@@ -1,5 +1,6 @@
 """The sweep over prompts (Table 6): the best is chosen on one half of the groups and
-reported on the other, since the best of twelve is too good where it was chosen.
+reported on the other, since the best of twelve is too good where it was chosen; and each is
+tested against the mean of all, on all questions.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark, Context
 
 CHOOSE, REPORT = "choose", "report"
-MEAN = "mean of all prompts"
+NO_EVIDENCE = "no evidence (planted)"
+"""The prompt beside the paper's that shows none."""
+MEAN = "mean of the prompts"
 """What each prompt is tested against."""
 
 
@@ -66,21 +69,19 @@ def halves_of(groups: Sequence[str] | pd.Series, *, seed: int = 0) -> dict[str, 
 
 def prompt_sweep(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """Each prompt's mean on the half on which one is chosen and on the one on which it is
-    reported: prompt, chosen, then choose and report, each with _low, _high and _n, and of
-    the reporting half: gain (over the mean of all prompts on the same question) with
-    gain_low, gain_high, p and p_holm; n_failed (questions without a value).
+    reported: prompt, chosen, then choose and report, each with _low, _high and _n;
+    n_failed (questions without a value); metric.
 
-    `judged` has the column prompt; values are means over models, as in Table 6, on the
-    judge's scale, and those of a question only where each prompt has one. The chosen
-    prompt has the highest mean of the choosing half, the first of equals. p_holm
-    corrects for all prompts. Raises `VragError` as `halves_of` does, and where no
-    question has a value with every prompt.
+    `judged` has the columns prompt and metric (`judged_by_own`); values are means over
+    models, as in Table 6, on the judge's scale, and those of a question only where each
+    prompt has one. The chosen prompt has the highest mean of the choosing half, the first
+    of equals; `NO_EVIDENCE` is never chosen. Raises `VragError` as `halves_of` does, and
+    where no question has a value with every prompt.
     """
-    values = per_query(judged, by=["prompt"])
-    halves = values["group"].astype(str).map(halves_of(values["group"], seed=seed))
-    complete = values.groupby("query_id")["value"].transform("count")
-    failed = values[complete < values["prompt"].nunique()]["query_id"].nunique()
-    values = values.assign(half=halves)[complete == values["prompt"].nunique()]
+    values, failed = _complete(per_query(judged, by=["prompt"]))
+    values = values.assign(
+        half=values["group"].astype(str).map(halves_of(judged["group"], seed=seed))
+    )
     if values["half"].nunique() < 2:
         raise VragError(
             "prompt_sweep: one half of the groups has no question with a value for every prompt;"
@@ -93,17 +94,32 @@ def prompt_sweep(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
         table[half] = of_half["value"]
         table[f"{half}_low"], table[f"{half}_high"] = of_half["ci_low"], of_half["ci_high"]
         table[f"{half}_n"] = of_half["n"]
-    gains = _gains(values[values["half"] == REPORT])
-    table = table.join(gains).reset_index()
-    best = table[CHOOSE].idxmax()
-    return table.assign(chosen=table.index == best, n_failed=failed)
+    table = table.reset_index()
+    best = table[CHOOSE].where(table["prompt"] != NO_EVIDENCE).idxmax()
+    metric = judged["metric"].iloc[0]
+    return table.assign(chosen=table.index == best, n_failed=failed, metric=metric)
 
 
-def _gains(values: pd.DataFrame) -> pd.DataFrame:
-    """Paired differences of each prompt to the mean of all, by prompt."""
-    same = ["query_id", "group", "half", "worst", "best"]
-    mean = values.groupby(same, sort=False)["value"].mean().reset_index().assign(prompt=MEAN)
+def prompt_gains(judged: pd.DataFrame) -> pd.DataFrame:
+    """What each prompt gains over the mean of all but `NO_EVIDENCE` on the same questions:
+    prompt, stratum, value, ci_low, ci_high, n, n_failed, p, baseline, p_holm, metric.
+
+    `judged` as `prompt_sweep` takes it, with the column stratum (`by_training`). All
+    questions with a value for each prompt count, as nothing is chosen by them; p_holm
+    corrects for all prompts of a stratum.
+    """
+    values, _ = _complete(per_query(judged, by=["prompt", "stratum"]))
+    same = ["query_id", "group", "stratum", "worst", "best"]
+    shown = values[values["prompt"] != NO_EVIDENCE]
+    mean = shown.groupby(same, sort=False)["value"].mean().reset_index().assign(prompt=MEAN)
     both = pd.concat([values, mean], ignore_index=True)
-    found = compare(both, arm="prompt", by=["half"], baseline=MEAN, repeats=["prompt"])
-    named = {"value": "gain", "ci_low": "gain_low", "ci_high": "gain_high"}
-    return found.rename(columns=named).set_index("prompt")[[*named.values(), "p", "p_holm"]]
+    found = compare(both, arm="prompt", by=["stratum"], baseline=MEAN, repeats=["prompt"])
+    return found.assign(metric=judged["metric"].iloc[0])
+
+
+def _complete(values: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """The values of questions that have one with every prompt, and how many have not."""
+    known = values.groupby("query_id")["value"].transform("count")
+    asked = values.groupby("query_id")["value"].transform("size")
+    lacking = values[known < asked]["query_id"].nunique()
+    return values[known == asked], lacking

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from vrag_kit.papers.mrag_suite.own_metrics import metric_name
 from vrag_kit.papers.mrag_suite.prompt_sweep import CHOOSE, REPORT
 from vrag_kit.plotting.style import GREY, PALETTE, new_figure
 
@@ -47,5 +48,6 @@ def _panel(axis: Axes, name: str, table: pd.DataFrame) -> None:
             drawn.set(markerfacecolor=face, zorder=3)
         axis.plot([], [], marker, color=color, label=said)
     axis.set_yticks(rows, list(table.index), fontsize=9)
-    axis.set(title=f"{name}\n(n = {counts[0]} and {counts[1]})", xlabel="accuracy (%)")
+    metric = metric_name(str(table["metric"].iloc[0]))
+    axis.set(title=f"{name}\n(n = {counts[0]} and {counts[1]})", xlabel=f"{metric} (%)")
     axis.grid(axis="y", visible=False)

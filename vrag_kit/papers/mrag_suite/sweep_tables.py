@@ -9,12 +9,19 @@ from itertools import product
 
 import pandas as pd
 
-from vrag_kit.analysis.cells import NOTHING, interval_cell, p_cell
+from vrag_kit.analysis.cells import NOTHING, interval_cell
+from vrag_kit.analysis.percent import in_percent
 from vrag_kit.papers.mrag_suite.printed import printed_best_prompts
-from vrag_kit.papers.mrag_suite.prompt_sweep import CHOOSE, REPORT, prompt_sweep
+from vrag_kit.papers.mrag_suite.prompt_sweep import (
+    CHOOSE,
+    NO_EVIDENCE,
+    REPORT,
+    prompt_gains,
+    prompt_sweep,
+)
 
 _ENDS = ("", "_low", "_high")
-_IN_SHARES = [f"{name}{end}" for name, end in product((CHOOSE, REPORT, "gain"), _ENDS)]
+_IN_SHARES = [f"{name}{end}" for name, end in product((CHOOSE, REPORT), _ENDS)]
 
 
 def sweeps_of(judged: Mapping[str, pd.DataFrame], *, seed: int = 0) -> dict[str, pd.DataFrame]:
@@ -38,25 +45,22 @@ def readable_table(answers: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(columns).fillna(NOTHING)
 
 
-def gains_table(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """What each prompt gains over the mean of all on the reporting half: prompts down, data
-    sets across, points with interval, n and p (Holm over the prompts).
+def gains_of(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """`prompt_gains` of each data set, in points, with the columns dataset and model (of
+    several models all names, as values are means over them).
     """
-    columns = {}
-    for name, table in sweeps.items():
-        cells = []
-        for row in table.to_dict("records"):
-            gain = interval_cell(row["gain"], row["gain_low"], row["gain_high"])
-            cells.append(f"{gain} (n = {row['report_n']:.0f}), p {p_cell(row['p_holm'])}")
-        columns[name] = pd.Series(cells, index=table["prompt"])
-    return pd.DataFrame(columns).fillna(NOTHING)
+    tables = []
+    for name, table in judged.items():
+        models = " and ".join(table["model"].unique())
+        tables.append(prompt_gains(table).assign(dataset=name, model=models))
+    return in_percent(pd.concat(tables, ignore_index=True))
 
 
 def chosen_beside_print(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The prompt that was chosen of each data set: its mean where it was chosen and where
-    it is reported, and the highest mean of the reporting half, which nobody could have
-    known; beside it Table 6's best prompt and mean, over six models and on the paper's
-    data, in percent ("–" where it prints none).
+    it is reported, and the highest mean of the reporting half (but for `NO_EVIDENCE`),
+    which nobody could have known; beside it Table 6's best prompt and mean, over six models
+    and on the paper's data, in percent ("–" where it prints none).
     """
     printed = printed_best_prompts().set_index("dataset")
     rows = {}
@@ -65,7 +69,8 @@ def chosen_beside_print(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         row = {"chosen": str(chosen["prompt"].iloc[0])}
         for half, said in ((CHOOSE, "where it was chosen"), (REPORT, "where it is reported")):
             row[said] = _cell(chosen, half)
-        row["the highest reported"] = f"{table[REPORT].max():.1f}"
+        highest = table[table["prompt"] != NO_EVIDENCE][REPORT].max()
+        row["the highest reported"] = f"{highest:.1f}"
         row["questions without a value"] = f"{chosen['n_failed'].iloc[0]:.0f}"
         there = printed[printed.index == name]
         row["printed (Table 6)"] = NOTHING if there.empty else str(there["prompt"].iloc[0])
