@@ -284,7 +284,7 @@ def test_a_run_from_elsewhere_is_checked_before_anything_runs(
 def test_retrievers_by_modality_are_looked_for_one_by_one(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     values = {
-        "notebooks": ["mrag_suite/44_claim_diagnostics"],
+        "notebooks": ["mrag_suite/46_prompt_sweep"],
         "suite": {"mine": {"layout": "pages", "rows": str(tmp_path / "nowhere")}},
         "retrievers": {"image": ["bm25", "nobody/one"], "text": ["bm25", {"model": "./two"}]},
     }

@@ -4,6 +4,7 @@ in a batch; and clear words for a bad checkpoint.
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from own_way import prepared
 from PIL import Image
 from safetensors.torch import load_file, save_file
 from tiny_models import FAMILIES, build
+from transformers import LlavaForConditionalGeneration
 from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
@@ -122,6 +124,23 @@ def test_features_are_not_reused_where_a_family_needs_more_than_them(
     assert (
         f"pictures are looked at anew for every prompt, because {reason}" in capsys.readouterr().out
     )
+
+
+def test_features_that_give_other_logits_than_pixels_are_not_reused(
+    load, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = LlavaForConditionalGeneration.forward
+
+    @functools.wraps(own)
+    def forward(self, mm_encoder_outputs=None, **rest):
+        """As it is, but that ready features are those of another picture."""
+        for ready in (mm_encoder_outputs or {}).values():
+            ready.pooler_output = [-each for each in ready.pooler_output]
+        return own(self, mm_encoder_outputs=mm_encoder_outputs, **rest)
+
+    monkeypatch.setattr(LlavaForConditionalGeneration, "forward", forward)
+    assert load("llava").eyes is None
+    assert "because ready features give other answers than pixels do" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "internvl", "pixtral"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from conftest import ROOT
 from strange_server import StrangeServer
 
 from vrag_kit.runner.failures import memory_kills, why_it_failed
@@ -177,6 +179,28 @@ def test_a_changed_input_file_runs_the_notebook_again(project: Path) -> None:
     (project / "rows.txt").write_text("new", encoding="utf-8")
     vrag(project, "run", "params/guide/p.yaml", "--only", "02")
     assert (project / "figures" / "guide" / "02_two.csv").read_text(encoding="utf-8") == "new"
+
+
+def test_changed_code_of_the_package_runs_the_notebook_again(project: Path) -> None:
+    """What a notebook is known by, told by a copy of the package before and after a change."""
+    package = project / "copy" / "vrag_kit"
+    ignored = shutil.ignore_patterns("weights", "tables", "__pycache__")
+    shutil.copytree(ROOT / "vrag_kit", package, ignore=ignored)
+    known_by = (
+        "from pathlib import Path; from vrag_kit.runner.finished import ingredients;"
+        "print(ingredients(Path('notebooks/guide/01_one.ipynb').absolute(), {}, {})['code'])"
+    )
+
+    def code() -> str:
+        environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+        command = [sys.executable, "-c", known_by]
+        return subprocess.check_output(command, cwd=project, env=environment, text=True)
+
+    before = code()
+    assert before == code()
+    with (package / "analysis" / "accuracy.py").open("a", encoding="utf-8") as file:
+        file.write("\nANOTHER = 1\n")
+    assert before != code()
 
 
 def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(project: Path) -> None:

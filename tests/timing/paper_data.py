@@ -191,7 +191,7 @@ def suite_entry(
     name: str, entry: Mapping[str, str], folder: Path, questions: int
 ) -> dict[str, str]:
     """A data set of MRAG-Suite, in the layout of its entry: the entry with our paths."""
-    kept = {key: entry[key] for key in ("layout", "domain")}
+    kept = {key: entry[key] for key in ("layout", "domain", "answers") if key in entry}
     write = {
         "pages": _pages,
         "charts": _charts,
@@ -203,8 +203,9 @@ def suite_entry(
 
 
 def _pages(name: str, folder: Path, questions: int) -> dict[str, str]:
-    """Pages, one a question."""
+    """Pages, one a question; of ArXivQA with options, whose letter is the answer."""
     size = size_of(name)
+    options = name == "VisRAG-ArXiv"
     pages = [
         {"corpus-id": f"page_{number}.jpg", "image": picture(shade(size, number))}
         for number in range(questions)
@@ -212,16 +213,19 @@ def _pages(name: str, folder: Path, questions: int) -> dict[str, str]:
     queries: list[dict[str, Any]] = []
     for number in range(questions):
         told = asked(name, number)
-        queries.append(
-            {"query-id": f"q{number}", "query": told["question"], "answer": told["answer"]}
-        )
+        row = {"query-id": f"q{number}", "query": told["question"], "answer": told["answer"]}
+        if options:
+            four = [f"{letter}) {letter}{told['answer']}" for letter in "ABCD"]
+            row |= {"options": four, "answer": "A"}
+        queries.append(row)
     labels = [
         {"query-id": f"q{number}", "corpus-id": f"page_{number}.jpg", "score": 1}
         for number in range(questions)
     ]
+    choices = {"options": TEXTS} if options else {}
     configs = {
         "corpus": ({"corpus-id": TEXT, "image": IMAGE}, pages),
-        "queries": ({"query-id": TEXT, "query": TEXT, "answer": TEXT}, queries),
+        "queries": (dict.fromkeys(queries[0], TEXT) | choices, queries),
         "qrels": ({"query-id": TEXT, "corpus-id": TEXT, "score": NUMBER}, labels),
     }
     for config, (columns, rows) in configs.items():
