@@ -43,7 +43,8 @@ def test_a_notebook_is_thin(path: Path) -> None:
     for cell in cells:
         lines = len(cell.source.splitlines())
         most = 15 if "parameters" in cell.metadata.get("tags", []) else 12
-        if most == 15 and path.parent.name == "building":  # five steps in one notebook
+        # five steps in one notebook; models that answer, and that read the answers
+        if most == 15 and (path.parent.name == "building" or path.stem.startswith("44")):
             most = 16
         assert lines <= most, cell.source
         assert not any(
@@ -110,7 +111,7 @@ def test_the_judge_that_a_parameter_names_is_opened_before_any_model_is_asked(pa
             if isinstance(call, ast.Call):
                 name = ast.unparse(call.func).rpartition(".")[2]
                 at = (number, call.lineno)
-                opens = name in ("load_judge", "load_truth_judge", "open_readers")
+                opens = name in ("load_judge", "load_truth_judge", "open_judges", "open_readers")
                 if opens and not isinstance(call.args[0], ast.Constant):
                     opened.append(at)
                 if name.startswith("ask") or name in (
