@@ -92,8 +92,10 @@ def may_keep_stand_ins(path: Path) -> bool:
 
 
 def stand_in_words(number: int) -> str:
-    """What stands in for an answer, about as long as one; no two numbers say the same."""
-    return f"{_WORDS} ({number})"
+    """What stands in for an answer, about as long as one; no two numbers say the same, and
+    all are of one length, so that a dry run counts the same tokens whatever ran before.
+    """
+    return f"{_WORDS} ({number:08d})"
 
 
 def without_number(words: str) -> str:
