@@ -1,0 +1,172 @@
+"""Bad input is refused, and the message names the place, what was found and what is expected.
+
+`bad_inputs.csv` holds a case a row: what is written (`made`), the tokens of the message and the
+exit code, 2 refused or 1 missing. What needs a server or code has the test that holds it, in
+`held_by`. The wording is free; rows are added, never removed.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import ROOT
+from mrag_rows import four_questions
+
+from vrag_kit.analysis import load_results
+from vrag_kit.benchmarks import load_mrag_texts, read_image_index, read_web_index
+from vrag_kit.building.folders import SpeciesFolder
+from vrag_kit.building.log import read_log
+from vrag_kit.building.questions import read_questions
+from vrag_kit.errors import VragError
+from vrag_kit.judging import read_claim_labels, read_labels
+from vrag_kit.papers.mrag_bench import no_rag
+from vrag_kit.papers.visual_rag import WORDING
+from vrag_kit.runner import cli
+from vrag_kit.widgets import choose_options
+
+with (ROOT / "tests" / "bad_inputs.csv").open(encoding="utf-8", newline="") as file:
+    ROWS = list(csv.DictReader(file))
+RUN = [row for row in ROWS if not row["held_by"]]
+
+FETCH = "fetch visual-rag --annotations one.jsonl --archive a.tar.gz --to images"
+CLAIMS = "claims claims.json --extractor one@http://127.0.0.1:9/v1"
+FILES: dict[str, tuple[str, str]] = {
+    "parameter file": ("p.yaml", "run p.yaml"),
+    "own module": ("mine.py", "check p.yaml"),
+    "TREC run": ("x.run", "metrics labels x.run"),
+    "TREC labels": ("labels", "metrics labels x.run"),
+    "claims file": ("claims.json", "claims claims.json"),
+    "archive": ("a.tar.gz", FETCH),
+}
+"""Kind → the file that a case is the content of, and the command that reads it."""
+CHANGES: dict[str, tuple[str, str]] = {
+    "checked claims": ("checked.json", "claims checked.json"),
+    "claims to check": ("claims.json", CLAIMS),
+    "image outside the folder": ("claims.json", CLAIMS),
+}
+"""Kind → the file whose one result a case is a change of, and the command that reads it."""
+
+FOUR = four_questions()
+LILY = SpeciesFolder(Path(), "lily", "lily", "", (), ("lily/a.jpg",))
+LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "labels file": ("labels.csv", read_labels),
+    "claim labels": ("labels.csv", lambda at: read_claim_labels(at, labeller="me")),
+    "questions file": ("q.csv", lambda at: read_questions(at, [LILY])),
+    "choices": ("ada.csv", lambda at: choose_options(FOUR, no_rag(FOUR), at, "Ada")),
+    "annotation log": ("ada.jsonl", read_log),
+    "passages": ("passages.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
+    "true passages": ("ground_truth.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
+    "image index": ("entries.jsonl", lambda at: read_image_index(at.parent)),
+    "web index": ("pages.jsonl", lambda at: read_web_index(at.parent)),
+    "results table": ("results/01_a.csv", lambda at: load_results(at.parent)),
+    "template": ("t", lambda at: WORDING.with_settings({"mine": yaml.safe_load(at.read_text())})),
+}
+"""Kind → the file that a case is the content of, and what reads it, where no command does."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guide_folder: Path) -> Iterator[Path]:
+    """The current folder: a project with good input of each kind."""
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    project = Path(shutil.copytree(ROOT / "tests" / "data" / "good_inputs", tmp_path / "project"))
+    for name in ("data", "notebooks", "params"):
+        (project / name).symlink_to(ROOT / name)
+    for name in ("results", "runs"):
+        (project / name).mkdir()
+    monkeypatch.chdir(project)
+    yield project
+    sys.modules.pop("mine", None)
+
+
+def raw(made: str) -> bytes:
+    """Bytes, with escapes as in Python."""
+    return made.encode("latin-1").decode("unicode_escape").encode("latin-1")
+
+
+def parameters(made: str, exit_code: str) -> str:
+    """Good parameters changed, or these alone where they name notebooks. Those that are
+    refused are refused before a notebook begins, which here none can.
+    """
+    path = Path("p.yaml")
+    good, changes = yaml.safe_load(path.read_text(encoding="utf-8")), yaml.safe_load(made)
+    whole = changes if "notebooks" in changes else good | changes
+    path.write_text(yaml.safe_dump(whole, sort_keys=False), encoding="utf-8")
+    if exit_code == "1":
+        return "check p.yaml"
+    Path("runs/p").write_text("in the way", encoding="utf-8")
+    return "run p.yaml"
+
+
+def command(row: dict[str, str], made: str, request: pytest.FixtureRequest) -> str:
+    """Writes the case; the command that reads it."""
+    kind = row["kind"]
+    if kind == "command":
+        return made
+    if kind in FILES:
+        name, told = FILES[kind]
+        Path(name).write_bytes(raw(made))
+        return parameters("models: ['mine:Model']", "1") if name == "mine.py" else told
+    if kind in CHANGES:
+        name, told = CHANGES[kind]
+        (good,) = json.loads(Path(name).read_text(encoding="utf-8"))["results"]
+        Path(name).write_text(json.dumps({"results": [good | json.loads(made)]}), encoding="utf-8")
+        return told
+    if kind in ("annotation", "annotation line", "hostile name"):  # behind a good line
+        line = raw(made).decode() if kind == "annotation line" else json.loads(made)
+        path = request.getfixturevalue("write_annotations")({}, line)
+        return f"check {path} {path.parent / 'images'}"
+    return parameters(made, row["exit"])
+
+
+@pytest.mark.parametrize("row", RUN, ids=[f"{row['kind']}: {row['case']}" for row in RUN])
+def test_bad_input_is_refused_and_the_message_names_what_is_wrong(
+    row: dict[str, str],
+    folder: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = re.sub(r"(.)\{(\d{3,})\}", lambda many: many[1] * int(many[2]), row["made"])
+    code, refused = 0, ""
+    try:
+        if row["kind"] in LOADERS:
+            name, load = LOADERS[row["kind"]]
+            (folder / name).write_bytes(raw(made))
+            load(folder / name)
+        else:
+            told = command(row, made, request)
+            monkeypatch.setattr(sys, "argv", ["vrag", *told.split()])
+            cli.main()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    except VragError as error:
+        code, refused = 2, str(error)
+    said = " ".join("".join([*capsys.readouterr(), refused]).split())
+    lacking = [token for token in row["must_name"].split(" | ") if token not in said]
+    assert (code, lacking) == (int(row["exit"]), []), said
+    assert "Traceback" not in said
+
+
+def test_what_needs_a_server_or_code_is_held_by_a_test_that_is_there() -> None:
+    for name in sorted({row["held_by"] for row in ROWS} - {""}):
+        file, _, function = name.partition("::")
+        code = (ROOT / file).read_text(encoding="utf-8")
+        assert re.search(rf"^ *def {function}\(", code, re.MULTILINE), name
+
+
+def test_every_kind_has_two_cases_and_no_case_stands_twice() -> None:
+    assert min(Counter(row["kind"] for row in RUN).values()) >= 2
+    assert len({(row["kind"], row["case"]) for row in ROWS}) == len(ROWS)
