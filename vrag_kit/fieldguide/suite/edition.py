@@ -17,6 +17,6 @@ class Edition:
 
 
 EDITIONS = {
-    "full": Edition(guide="full", others=6, pages=60, counts=60, seed="suite"),
+    "full": Edition(guide="full", others=6, pages=60, counts=60, seed="suite-shown"),
     "small": Edition(guide="small", others=2, pages=12, counts=15, seed="pocket-suite"),
 }

@@ -90,16 +90,20 @@ def _rows(
     shelves: Mapping[str, _Shelf],
     rng: np.random.Generator,
 ) -> Iterator[Json]:
-    """The guide's question with snippets beside its pictures, and another one that a
-    snippet answers.
+    """The guide's question with snippets beside its pictures, and another one about the
+    same part that a snippet answers, where there is one. None asks for a pattern, which
+    is guessed too often.
     """
     own = shelves[species.scientific_name]
     tells = own.telling[part.name].row()
     others = _others(species, part, shelves, rng)
     beside = [*(snippet.row() for snippet in own.plain), *(each.row() for each in others)]
-    yield {**row, "txt_posFacts": [], "txt_negFacts": beside}
-    asked = [ask(species, part, asks) for asks in askable(species, part)]
+    asked = [ask(species, part, asks) for asks in askable(species, part) if asks != "pattern"]
+    if any(f'"{question.text}"' == row["Q"] for question in asked):
+        yield {**row, "txt_posFacts": [], "txt_negFacts": beside}
     asked = [question for question in asked if f'"{question.text}"' != row["Q"]]
+    if not asked:
+        return
     question = asked[int(rng.integers(len(asked)))]
     yield {
         **row,
