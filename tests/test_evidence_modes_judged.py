@@ -112,6 +112,26 @@ def test_each_data_set_has_its_own_metric_or_the_judge_under_its_name(
     assert declined == pytest.approx([1 / 3, 0, 0, 0])
 
 
+def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(
+    judged: dict[str, pd.DataFrame],
+) -> None:
+    """q0's gold evidence fills all places, in another order: no distractor is shown."""
+    plots = judged["VisRAG-Plot"].copy()
+    shown = {"distractors_only": ("d1", "d2"), "gt_plus_distractors": ("g1", "d1")}
+    shown |= {"gt_only": ("g1",), "zero_shot": ()}
+    full = {"gt_plus_distractors": ("g1", "g2"), "gt_only": ("g2", "g1")}
+    plots["doc_ids"] = [
+        full.get(setting, shown[setting]) if query_id == "q0" else shown[setting]
+        for setting, query_id in zip(plots["setting"], plots["query_id"], strict=True)
+    ]
+    effects = mode_effects({"VisRAG-Plot": plots}).set_index("setting")
+    assert effects["n"].to_dict() == {
+        "gt_only": 3,
+        "gt_plus_distractors": 2,
+        "distractors_only": 3,
+    }
+
+
 def test_effects_are_paired_and_corrected_for_all_data_sets(
     judged: dict[str, pd.DataFrame],
 ) -> None:

@@ -123,21 +123,34 @@ def mode_effects(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     have one), setting, than (what it is set against), value, ci_low, ci_high, n,
     n_failed, p, p_holm.
 
-    p_holm corrects each effect for all data sets and models, the strata in one family
-    and what pools them in another. No data sets are pooled, as no two metrics are one.
+    A question is left out of an effect whose two settings show it the same documents, as
+    where gold evidence leaves no room for distractors. p_holm corrects each effect for all
+    data sets and models, the strata in one family and what pools them in another. No data
+    sets are pooled, as no two metrics are one.
     """
     tables, by = [], _by(judged)
     for name, table in judged.items():
         values = per_query(table.assign(dataset=name), by=by)
         for setting, than in EFFECTS:
-            pair = values[values["setting"].isin([setting, than])]
-            found = compare(pair, arm="setting", by=by[:-1], baseline=than)
-            tables.append(found.assign(than=than))
+            same = _shown_alike(table, setting, than)
+            keys = pd.MultiIndex.from_frame(values[["model", "query_id"]])
+            pair = values[values["setting"].isin([setting, than]) & ~keys.isin(same)]
+            if len(pair):
+                found = compare(pair, arm="setting", by=by[:-1], baseline=than)
+                tables.append(found.assign(than=than))
     table = pd.concat(tables, ignore_index=True)
     pools = table.assign(pools=table["stratum"].eq(ALL) if "stratum" in table else False)
     table["p_holm"] = by_question(pools, ["setting", "than", "pools"])
     first = [*by, "than"]
     return table[[*first, *(name for name in table if name not in first)]]
+
+
+def _shown_alike(judged: pd.DataFrame, setting: str, than: str) -> list[tuple[str, str]]:
+    """(model, query_id) of the questions that both settings show the same documents."""
+    some = judged[judged["setting"].isin([setting, than]) & (judged["doc_ids"].str.len() > 0)]
+    sets = some.assign(shown=some["doc_ids"].map(frozenset))
+    counts = sets.groupby(["model", "query_id"]).agg({"setting": "nunique", "shown": "nunique"})
+    return list(counts.index[(counts["setting"] == 2) & (counts["shown"] == 1)])
 
 
 def effects_table(effects: pd.DataFrame) -> pd.DataFrame:
