@@ -19,6 +19,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging import Unreadable
 from vrag_kit.papers.mrag_suite import (
     NO_EVIDENCE,
+    TAUGHT,
     Detection,
     ambiguous_less_clear,
     clear_partners,
@@ -291,13 +292,13 @@ def test_the_best_prompt_is_chosen_on_one_half_and_reported_on_the_other() -> No
 
 
 def test_the_planted_prompt_is_never_chosen_however_good_it_is() -> None:
-    """By hand: means of 1 without evidence, 0.5 and 0.25 of the paper's; 0.5 is chosen."""
+    """By hand: means of 1 and 0.75 of those planted, 0.5 and 0.25 of the paper's; 0.5 is chosen."""
     names = [f"{chr(ord('a') + n)}0" for n in range(20)]
-    means = {NO_EVIDENCE: 1.0, "weak": 0.25, "good": 0.5}
+    means = {NO_EVIDENCE: 1.0, TAUGHT: 0.75, "weak": 0.25, "good": 0.5}
     scores = {prompt: dict.fromkeys(names, mean) for prompt, mean in means.items()}
     table = prompt_sweep(swept(scores)).set_index("prompt")
-    assert table["chosen"].to_dict() == {NO_EVIDENCE: False, "weak": False, "good": True}
-    assert "planted" in NO_EVIDENCE  # as tables and figures name it
+    assert list(table.index[table["chosen"]]) == ["good"]
+    assert all("planted" in name for name in (NO_EVIDENCE, TAUGHT))  # as tables and figures say
 
 
 def test_a_planted_prompt_is_found_in_each_stratum_and_moves_no_other() -> None:

@@ -130,6 +130,7 @@ from vrag_kit.papers.mrag_suite.printed import (
 from vrag_kit.papers.mrag_suite.printed_text import claims
 from vrag_kit.papers.mrag_suite.prompt_sweep import (
     NO_EVIDENCE,
+    TAUGHT,
     ask_with_prompts,
     halves_of,
     prompt_gains,
@@ -186,6 +187,7 @@ __all__ = [
     "REASONING",
     "SETTINGS",
     "SHORT_ANSWERS",
+    "TAUGHT",
     "TEXT_ONLY",
     "AnswerRewrite",
     "Asker",

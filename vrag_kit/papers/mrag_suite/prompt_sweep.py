@@ -22,8 +22,13 @@ from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark, Context
 
 CHOOSE, REPORT = "choose", "report"
+TAUGHT = "taught words (planted)"
 NO_EVIDENCE = "no evidence (planted)"
-"""The prompt beside the paper's that shows none."""
+PLANTED = (TAUGHT, NO_EVIDENCE)
+"""Arms beside the paper's prompts, with an effect that a test should find: the words that an
+answerer was taught, alone, over the same evidence; and these without any evidence. Neither
+is ever chosen, nor in the mean of the prompts.
+"""
 MEAN = "mean of the prompts"
 """What each prompt is tested against."""
 
@@ -75,7 +80,7 @@ def prompt_sweep(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     `judged` has the columns prompt and metric (`judged_by_own`); values are means over
     models, as in Table 6, on the judge's scale, and those of a question only where each
     prompt has one. The chosen prompt has the highest mean of the choosing half, the first
-    of equals; `NO_EVIDENCE` is never chosen. Raises `VragError` as `halves_of` does, and
+    of equals, and none of `PLANTED`. Raises `VragError` as `halves_of` does, and
     where no question has a value with every prompt.
     """
     values, failed = _complete(per_query(judged, by=["prompt"]))
@@ -95,13 +100,13 @@ def prompt_sweep(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
         table[f"{half}_low"], table[f"{half}_high"] = of_half["ci_low"], of_half["ci_high"]
         table[f"{half}_n"] = of_half["n"]
     table = table.reset_index()
-    best = table[CHOOSE].where(table["prompt"] != NO_EVIDENCE).idxmax()
+    best = table[CHOOSE].where(~table["prompt"].isin(PLANTED)).idxmax()
     metric = judged["metric"].iloc[0]
     return table.assign(chosen=table.index == best, n_failed=failed, metric=metric)
 
 
 def prompt_gains(judged: pd.DataFrame) -> pd.DataFrame:
-    """What each prompt gains over the mean of all but `NO_EVIDENCE` on the same questions:
+    """What each prompt gains over the mean of all but `PLANTED` on the same questions:
     prompt, stratum, value, ci_low, ci_high, n, n_failed, p, baseline, p_holm, metric.
 
     `judged` as `prompt_sweep` takes it, with the column stratum (`by_training`). All
@@ -110,7 +115,7 @@ def prompt_gains(judged: pd.DataFrame) -> pd.DataFrame:
     """
     values, _ = _complete(per_query(judged, by=["prompt", "stratum"]))
     same = ["query_id", "group", "stratum", "worst", "best"]
-    shown = values[values["prompt"] != NO_EVIDENCE]
+    shown = values[~values["prompt"].isin(PLANTED)]
     mean = shown.groupby(same, sort=False)["value"].mean().reset_index().assign(prompt=MEAN)
     both = pd.concat([values, mean], ignore_index=True)
     found = compare(both, arm="prompt", by=["stratum"], baseline=MEAN, repeats=["prompt"])

@@ -14,7 +14,7 @@ from vrag_kit.analysis.percent import in_percent
 from vrag_kit.papers.mrag_suite.printed import printed_best_prompts
 from vrag_kit.papers.mrag_suite.prompt_sweep import (
     CHOOSE,
-    NO_EVIDENCE,
+    PLANTED,
     REPORT,
     prompt_gains,
     prompt_sweep,
@@ -58,7 +58,7 @@ def gains_of(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def chosen_beside_print(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The prompt that was chosen of each data set: its mean where it was chosen and where
-    it is reported, and the highest mean of the reporting half (but for `NO_EVIDENCE`),
+    it is reported, and the highest mean of the reporting half (but for `PLANTED`),
     which nobody could have known; beside it Table 6's best prompt and mean, over six models
     and on the paper's data, in percent ("–" where it prints none).
     """
@@ -69,7 +69,7 @@ def chosen_beside_print(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         row = {"chosen": str(chosen["prompt"].iloc[0])}
         for half, said in ((CHOOSE, "where it was chosen"), (REPORT, "where it is reported")):
             row[said] = _cell(chosen, half)
-        highest = table[table["prompt"] != NO_EVIDENCE][REPORT].max()
+        highest = table[~table["prompt"].isin(PLANTED)][REPORT].max()
         row["the highest reported"] = f"{highest:.1f}"
         row["questions without a value"] = f"{chosen['n_failed'].iloc[0]:.0f}"
         there = printed[printed.index == name]
