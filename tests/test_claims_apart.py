@@ -151,7 +151,11 @@ def test_the_figure_has_true_means_beside_the_checkers_and_says_where_there_is_n
     words = [text.get_text() for axis in figure.axes for text in axis.texts]
     assert words == ["no value"]
     assert [axis.get_ylabel().split("\n")[0] for axis in figure.axes] == ["WebQA", "Chart-MRAG"]
-    assert labels_in(figure) == ["small", "by true labels of all answers", UNCORRECTED]
+    assert labels_in(figure) == [
+        "small",
+        "filled: by true labels of all answers",
+        f"hollow: {UNCORRECTED}",
+    ]
     alone = claims_figure(both.query("labels == 'checker'"), names, {"gt_only": "GO"}, **look)
     assert labels_in(alone) == ["small", UNCORRECTED]
 

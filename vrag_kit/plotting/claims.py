@@ -233,7 +233,8 @@ def _legend(
     for name in labels:
         face = "white" if name == "checker" else DARK
         marker = _LABELS[name] if shaped else "o"
-        axis.plot([], [], marker, color=DARK, markerfacecolor=face, label=_BY[name])
+        kind = "" if shaped else "hollow: " if name == "checker" else "filled: "
+        axis.plot([], [], marker, color=DARK, markerfacecolor=face, label=f"{kind}{_BY[name]}")
     handles, names = axis.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=9)
 

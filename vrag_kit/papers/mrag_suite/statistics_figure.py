@@ -63,7 +63,7 @@ def one_of_each_figure(suite: Mapping[str, Benchmark]) -> Figure:
         _document(axis, name, suite[name].corpus[one[1]])
         color = DARK if one[0].answers else GREY
         axis.set_xlabel(words[name], fontsize=8, color=color)
-    figure.supxlabel("Framed: a document that answers. →: an accepted answer.", fontsize=9)
+    figure.supxlabel("Framed: a gold document. →: an accepted answer.", fontsize=9)
     return figure
 
 
