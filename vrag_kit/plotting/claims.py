@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import cycle, product
 
 import numpy as np
@@ -118,7 +118,7 @@ def corrected_figure(
             axis.set(title=f"{dataset}: {name}", xlim=(-4, 104))
     for axis in axes[-1]:
         axis.set_xlabel("mean (%)")
-    _legend(figure, axes[0][0], colors_of(drawn["model"]), {}, _LABELS, shaped=True)
+    _legend(figure, axes[0][0], colors_of(drawn["model"]), {}, list(_LABELS), shaped=True)
     told = drawn[drawn["n"] > 0]
     labelled = told[told["labels"] == "corrected"]["n_labelled"].astype(int)
     words = f"n = {_range(told['n'])} answers a mark, {_range(labelled)} of them labelled"
@@ -221,7 +221,7 @@ def _legend(
     axis: Axes,
     colors: Mapping[str, str],
     shapes: Mapping[str, str],
-    labels: Iterable[str],
+    labels: Sequence[str],
     *,
     shaped: bool = False,
 ) -> None:
@@ -233,7 +233,8 @@ def _legend(
     for name in labels:
         face = "white" if name == "checker" else DARK
         marker = _LABELS[name] if shaped else "o"
-        kind = "" if shaped else "hollow: " if name == "checker" else "filled: "
+        kind = "hollow: " if name == "checker" else "filled: "
+        kind = "" if shaped or len(labels) == 1 else kind
         axis.plot([], [], marker, color=DARK, markerfacecolor=face, label=f"{kind}{_BY[name]}")
     handles, names = axis.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=9)
