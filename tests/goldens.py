@@ -55,6 +55,8 @@ SMALL = ("small", "mrag-drawn-small", "worn-drawn-small", "suite-drawn-small")
 FULL = ("full", "mrag-drawn", "worn-drawn", "suite-drawn")
 FOLDERS = {"small": "field-guide-small", "full": "field-guide"}
 PICTURE = re.compile(r"data:image/[^\"]+")
+NOTES = ("guide.json", "companions.json", "edition.json")
+"""Files of an edition that say by which code it was drawn: they change where no image does."""
 Golden = dict[str, Any]  # name -> what JSON holds
 
 
@@ -83,7 +85,8 @@ def drawn(editions: tuple[str, ...]) -> Golden:
             files: dict[str, list[tuple[str, str]]] = {}
             for path in sorted(folder.rglob("*")):
                 within = path.relative_to(folder)
-                if path.is_file() and not any(part.startswith(".") for part in within.parts):
+                hidden = any(part.startswith(".") for part in within.parts)
+                if path.is_file() and not hidden and within.name not in NOTES:
                     content = hashlib.sha256(path.read_bytes()).hexdigest()
                     files.setdefault(within.parts[0], []).append((within.as_posix(), content))
             for name, told in files.items():
