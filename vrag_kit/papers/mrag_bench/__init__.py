@@ -68,7 +68,7 @@ from vrag_kit.papers.mrag_bench.results import (
     with_scenarios,
 )
 from vrag_kit.papers.mrag_bench.retrieval import (
-    is_planted,
+    is_listed,
     planted_runs,
     printed_hits,
     retrieval_by_scenario,
@@ -162,8 +162,8 @@ __all__ = [
     "guessed_table",
     "how_they_go_together",
     "in_reverse",
+    "is_listed",
     "is_papers_data",
-    "is_planted",
     "labelled_choices",
     "letters_chosen",
     "no_rag",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.papers.mrag_bench.results import OVERALL
-from vrag_kit.papers.mrag_bench.retrieval import is_planted, printed_hits
+from vrag_kit.papers.mrag_bench.retrieval import is_listed, printed_hits
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark
 
@@ -57,7 +57,7 @@ def printed_found_and_right() -> pd.DataFrame:
 def how_they_go_together(both: pd.DataFrame) -> pd.DataFrame:
     """Correlation of found and right over the retrievers: model, metric, scenario
     ("overall", each, and "within scenarios"), n (retrievers), pearson, ci_low, ci_high,
-    p, p_least, spearman. Planted rankings are no retrievers, and left out.
+    p, p_least, spearman. Only listed retrievers count (`is_listed`).
 
     The interval is Fisher's, tanh(atanh r ± 1.96 / √(n − 3)); NaN below four retrievers
     and within scenarios. p is exact: the share of all orders in which accuracies could
@@ -66,7 +66,7 @@ def how_they_go_together(both: pd.DataFrame) -> pd.DataFrame:
     retrievers p.
     """
     rows: list[tuple[object, ...]] = []
-    retrievers = both[~is_planted(both["retriever"])]
+    retrievers = both[is_listed(both["retriever"])]
     for (model, metric), part in retrievers.groupby(["model", "metric"], sort=False):
         found = part.pivot_table(index="scenario", columns="retriever", values="found", sort=False)
         right = part.pivot_table(index="scenario", columns="retriever", values="right", sort=False)

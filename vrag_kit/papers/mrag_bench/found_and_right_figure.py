@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from vrag_kit.analysis.cells import p_cell
 from vrag_kit.papers.mrag_bench.found_and_right import how_they_go_together
 from vrag_kit.papers.mrag_bench.results import OVERALL
-from vrag_kit.papers.mrag_bench.retrieval import is_planted
+from vrag_kit.papers.mrag_bench.retrieval import is_listed, is_planted
 from vrag_kit.plotting.style import colors_of, new_figure
+from vrag_kit.retrieval.parts import QUERY_PARTS
 
 _NUMBERS = ["found", "found_low", "found_high", "right", "right_low", "right_high"]
 
@@ -42,7 +43,7 @@ def found_and_right_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
         axis.tick_params(labelleft=True)
     axes[0].set_ylabel("accuracy (%)")
     handles = [
-        axes[0].plot([], [], "o", color=color, mfc=fills[name], label=name)[0]
+        axes[0].plot([], [], "o", color=color, mfc=fills[name], label=_label(name, colors))[0]
         for name, color in colors.items()
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=9)
@@ -50,8 +51,9 @@ def found_and_right_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
         "Large: overall, with 95 % intervals where there are any; small: a scenario each."
         " r: of the large ones, in brackets its 95 % interval."
     )
-    if planted:
-        caption += "\nHollow: ground truth was planted; no retrievers, and not counted in r."
+    if not is_listed(names).all():
+        caption += "\nNot counted in r: what the rows hold as retrieved"
+        caption += ", and hollow, where ground truth was planted." if planted else "."
     figure.supxlabel(caption, fontsize=9)
     return figure
 
@@ -67,9 +69,20 @@ def _points(axis: Axes, table: pd.DataFrame, color: str, fill: str) -> None:
         axis.plot(row["found"], row["right"], "o", color=color, mfc=fill, markersize=9, zorder=3)
 
 
+def _label(name: str, names: Collection[str]) -> str:
+    """A retriever with the part of the query that it is shown, where the other parts stand
+    beside it by name: "clip (by text)" beside "clip-by-image" and "clip-by-both".
+    """
+    left = [part for part in QUERY_PARTS if f"{name}-by-{part}" not in names]
+    return f"{name} (by {left[0]})" if len(left) == 1 else name
+
+
 def _in_words(table: pd.DataFrame) -> str:
     """How the overall points go together."""
-    row = how_they_go_together(table).query("scenario == @OVERALL").iloc[0]
+    rows = how_they_go_together(table).query("scenario == @OVERALL")
+    if rows.empty:
+        return "no listed retriever"
+    row = rows.iloc[0]
     told = f"overall r = {row['pearson']:.2f}"
     if pd.notna(row["ci_low"]):
         told += f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"

@@ -19,6 +19,7 @@ from vrag_kit.types import Benchmark
 
 _MEASURES = ("hit", "recall")
 _KEY = ["retriever", "scenario", "metric"]
+_ROWS = "rows"
 _PLANTED = " planted"
 PLANTED = 2
 """Ground-truth pictures that `planted_runs` plant: the paper's CLIP shows 1.9 of five where
@@ -45,7 +46,7 @@ def planted_runs(
     """
     found = {str(key): tuple(part["doc_id"]) for key, part in run.groupby("query_id", sort=False)}
     order = ordered(list(benchmark.queries), seed, "planted")
-    runs = {"rows": run}
+    runs = {_ROWS: run}
     for share in shares:
         chosen = set(order[: round(share * len(order))])
         rows: list[tuple[str, str, float]] = []
@@ -53,14 +54,21 @@ def planted_runs(
             gold = benchmark.relevant(query_id)[:PLANTED] if query_id in chosen else ()
             ranked = dict.fromkeys((*gold, *own))
             rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(ranked)]
-        runs[f"rows, {share:.0%}{_PLANTED}".replace("%", " %")] = make_run(rows)
+        runs[f"{_ROWS}, {share:.0%}{_PLANTED}".replace("%", " %")] = make_run(rows)
     return runs
 
 
 def is_planted(retrievers: pd.Series) -> pd.Series:
     """Whether names of rankings are those of `planted_runs`, which are no retrievers."""
     names = retrievers.astype(str).str
-    return names.startswith("rows, ") & names.endswith(_PLANTED)
+    return names.startswith(f"{_ROWS}, ") & names.endswith(_PLANTED)
+
+
+def is_listed(retrievers: pd.Series) -> pd.Series:
+    """Whether names of rankings are those of listed retrievers: neither planted, nor the
+    rows' own, which on the paper's data are CLIP's and would count it twice.
+    """
+    return ~is_planted(retrievers) & (retrievers.astype(str) != _ROWS)
 
 
 def retrieval_by_scenario(
