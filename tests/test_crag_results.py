@@ -17,6 +17,7 @@ from vrag_kit.papers.crag_mm import (
     claims_on,
     claims_table,
     printed_main,
+    source_of,
     truth_gains,
     truth_means,
     truth_slices,
@@ -137,6 +138,42 @@ def test_sentences_are_held_against_a_notebooks_differences(
     table = claims_table(tmp_path)
     assert len(table) == len(STATEMENTS)
     assert table["printed"].iloc[0] == "9 of 9"
+
+
+def test_each_sentence_has_its_own_source(tmp_path: Path) -> None:
+    """One is on questions of the paper, one on conversations that are not."""
+    columns = ["model", "metric", "setting", "baseline", "value", "ci_low", "ci_high", "n"]
+    rows = [
+        ("mine", "truthfulness", "low quality", "normal", -20.0, -30.0, -10.0, 99),
+        ("mine", "truthfulness", "needs history", "stands alone", -9.0, -12.0, -6.0, 99),
+    ]
+    sources = {"low quality": PAPERS, "turns that need history": Source("mine")}
+    claims = claims_on("54", pd.DataFrame(rows, columns=columns), sources, tmp_path)
+    saved = pd.read_csv(tmp_path / "crag_mm" / "54_claims.csv")
+    assert saved["source"].tolist() == ["the paper's", "mine"]
+    assert claims["edition"].fillna("").tolist() == ["CRAG-MM", ""]
+    assert claims["verdict"].tolist() == ["supported", "not the paper's data: no verdict"]
+    assert claims["p_holm"].notna().tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "is_papers"),
+    [
+        ("single", 1938, True),
+        ("multi", 586, True),
+        ("multi", 570, True),  # pictures are missing
+        ("multi", 782, False),  # the private test
+        ("multi", 40, False),
+        ("single", 586, False),
+    ],
+)
+def test_the_papers_data_are_told_by_name_and_count(kind: str, count: int, is_papers: bool) -> None:
+    names = [str(number) for number in range(count)]
+    queries = {name: Query(query_id=name, text="?", group=name) for name in names}
+    name = f"crag-mm-{kind}-turn-public-test"
+    rows = Benchmark(name=name, fingerprint="", queries=queries, corpus={}, qrels={})
+    assert bool(source_of(rows).edition) == is_papers
+    assert not source_of(replace(rows, name="crag-mm-multi-turn-validation")).edition
 
 
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:

@@ -152,11 +152,15 @@ SaidT = TypeVar("SaidT", bound=Said)
 
 
 def save_claims(
-    rows: Sequence[tuple[object, ...]], asked: Sequence[Said], source: Source, file: Path
+    rows: Sequence[tuple[object, ...]],
+    asked: Sequence[Said],
+    source: Source | Mapping[str, Source],
+    file: Path,
 ) -> pd.DataFrame:
     """`rows` (claim, of, stratum, value, ci_low, ci_high, n, verdict) with what their
     sentence, one of `asked`, says, measures and expects, written to `file`,
     NN_claims.csv, and returned with a row without numbers for each sentence that has none.
+    `source` is that of all, or name of a sentence → its own.
 
     On the paper's own data (`source.edition`) a verdict stands only where p_holm is below
     0.05 too: Holm over all sentences and models of the notebook, each stratum and all
@@ -166,10 +170,16 @@ def save_claims(
     be written.
     """
     said = {each.name: each for each in asked}
-    told = _decided(pd.DataFrame(rows, columns=_ASKED), said, source)
+    sources = dict.fromkeys(said, source) if isinstance(source, Source) else source
+    told = pd.DataFrame(rows, columns=_ASKED)
+    told = told.assign(
+        source=[sources[name].name for name in told["claim"]],
+        edition=[sources[name].edition for name in told["claim"]],
+    )
+    told = _decided(told, said, sources)
     abouts = [_about(said[name]) for name in told["claim"]]
     claims = pd.concat([told, pd.DataFrame(abouts, index=told.index)], axis=1)
-    claims = claims.assign(source=source.name, edition=source.edition).reindex(columns=COLUMNS)
+    claims = claims.reindex(columns=COLUMNS)
     try:
         write_file(
             file, claims.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
@@ -180,7 +190,7 @@ def save_claims(
             " `figures_dir`, or free space."
         ) from error
     absent = [
-        {"claim": each.name, "source": source.name, "verdict": NOT_RUN, **_about(each)}
+        {"claim": each.name, "source": sources[each.name].name, "verdict": NOT_RUN, **_about(each)}
         | {"of": ", ".join(each.of) or "any model"}
         for each in asked
         if each.name not in set(claims["claim"])
@@ -196,14 +206,16 @@ def _about(said: Said) -> dict[str, str]:
     return {"says": said.says, "metric": metric, "unit": unit, "expected": said.expected}
 
 
-def _decided(told: pd.DataFrame, said: Mapping[str, Said], source: Source) -> pd.DataFrame:
+def _decided(
+    told: pd.DataFrame, said: Mapping[str, Said], sources: Mapping[str, Source]
+) -> pd.DataFrame:
     """With p and p_holm, and the verdicts that hold with them."""
-    if not source.edition:
-        known = told["verdict"].where(told["verdict"] == AT_CHANCE, source.no_verdict)
-        return told.assign(p=math.nan, p_holm=math.nan, verdict=known)
+    none = told["claim"].map({name: source.no_verdict for name, source in sources.items()})
+    other = (told["edition"] == "") & (told["verdict"] != AT_CHANCE)
+    told = told.assign(verdict=told["verdict"].mask(other, none))
     ranges = [Range(said[name].low, said[name].high) for name in told["claim"]]
     numbers = list(zip(told["value"], told["ci_low"], told["ci_high"], strict=True))
-    tested = told["verdict"] != AT_CHANCE
+    tested = (told["verdict"] != AT_CHANCE) & (told["edition"] != "")
     p = [each.p(*number) for each, number in zip(ranges, numbers, strict=True)]
     told = told.assign(p=pd.Series(p, told.index, float).where(tested))
     families = told.groupby("stratum")["p"]

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.claim_rows import save_claims, table_of
+from vrag_kit.papers.crag_mm.audit_counts import CONVERSATIONS
 from vrag_kit.papers.crag_mm.statements import STATEMENTS
 from vrag_kit.papers.sources import Source, source_in
 from vrag_kit.types import Benchmark
 
 _FOLDER = "crag_mm"
-_EDITION = "CRAG-MM, public test; release not known"
+_EDITION = "CRAG-MM, public test, told by name and count; release not known"
+_SESSIONS = {
+    "crag-mm-single-turn-public-test": 1938,  # 30 % of 6,462
+    "crag-mm-multi-turn-public-test": CONVERSATIONS,
+}
+_FEWEST, _MOST = 0.95, 1.01  # of these: pictures may be missing; neither count is printed
 
 
 def source_of(benchmark: Benchmark) -> Source:
     """What statements of the paper are held against: its public test, of which all its
     tables are, or data on which there is no verdict. The released files' hashes are not
-    known here, and pictures go missing: its loader's name tells.
+    known here: its loader's name tells, which any rows in this layout get, with about as
+    many questions, or conversations.
     """
-    tests = [f"crag-mm-{kind}-turn-public-test" for kind in ("single", "multi")]
-    return source_in(benchmark, _EDITION if benchmark.name in tests else "")
+    count = len({query.group for query in benchmark.queries.values()})
+    share = count / _SESSIONS.get(benchmark.name, math.inf)
+    return source_in(benchmark, _EDITION if _FEWEST <= share <= _MOST else "")
 
 
 def claims_on(
-    notebook: str, differences: pd.DataFrame, source: Source, folder: Path
+    notebook: str,
+    differences: pd.DataFrame,
+    source: Source | Mapping[str, Source],
+    folder: Path,
 ) -> pd.DataFrame:
     """What the paper says that the differences of a notebook can decide, one row a
     sentence and model: `COLUMNS` of `claim_rows`; saved below `folder`, a notebook's
@@ -35,9 +48,9 @@ def claims_on(
     `notebook` is its number ("52"); `differences` are `in_percent(truth_gains(…))` for
     each baseline, or rows of slices in the same columns: model, metric, setting,
     baseline, value, ci_low, ci_high, n, in points. `source` is that of
-    `source_of(benchmark)`: there are verdicts on the paper's own data alone
-    (`save_claims`). A sentence without such a row has one without numbers in what is
-    returned. Raises `VragError` when the folder cannot be written.
+    `source_of(benchmark)`, or name of a sentence → its own: there are verdicts on the
+    paper's own data alone (`save_claims`). A sentence without such a row has one without
+    numbers in what is returned. Raises `VragError` when the folder cannot be written.
     """
     asked = [statement for statement in STATEMENTS if statement.notebook == notebook]
     rows = []
