@@ -130,6 +130,10 @@ def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_
     assert whole[False, 1] == 50
     assert whole[True, 30] == 51.9
     assert not panels["Whole image, by quality"]["printed"].any()
+    larger = paper.recall_numbers(panels, single.name, web="larger")
+    of_pages = larger["panel"].str.startswith("Answer told")
+    named = set(larger[larger["source"] == f"{single.name}, larger web"]["panel"])
+    assert named == set(larger[of_pages]["panel"])
     numbers = paper.recall_numbers(panels, single.name)
     assert np.isclose(numbers["n"].max(), len(single.queries))
     sources = numbers.query("line == @paper.WHOLE and k == 30").set_index("source")["value"]

@@ -18,6 +18,7 @@ from vrag_kit.types import Benchmark, Query
 
 IMAGE_CUTOFFS = (1, 5, 10, 15, 20, 25, 30)
 WEB_CUTOFFS = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
+_PAGES = "Answer told"
 WHOLE, CROPPED = "whole image", "marked region"
 WITH_MARGIN = "region with margin"
 """Ours: the marked region and some of what is around it."""
@@ -114,7 +115,7 @@ def recall_panels(images: pd.DataFrame, web: pd.DataFrame) -> dict[str, pd.DataF
         "Whole image, by quality": _lines(whole, "image_quality"),
     }
     for asked, part in web.groupby("asked", sort=False):
-        ours[f"Answer told, question {asked} (Figure 3)"] = _lines(part, "setting")
+        ours[f"{_PAGES}, question {asked} (Figure 3)"] = _lines(part, "setting")
     panels = {}
     for title, lines in ours.items():
         theirs = paper[paper["line"].isin(lines["line"]) & ("Figure" in title)]
@@ -122,14 +123,19 @@ def recall_panels(images: pd.DataFrame, web: pd.DataFrame) -> dict[str, pd.DataF
     return panels
 
 
-def recall_numbers(panels: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
+def recall_numbers(
+    panels: Mapping[str, pd.DataFrame], name: str, *, web: str = "usual"
+) -> pd.DataFrame:
     """All lines of `recall_panels` in one table, in percent, with the columns panel and
-    source: the benchmark's `name`, or "CRAG-MM, as printed".
+    source: the benchmark's `name`, of pages with a `web` that is not the usual one
+    ("…, larger web"), or "CRAG-MM, as printed".
     """
     columns = ["line", "metric", "k", "value", "ci_low", "ci_high", "n"]
     tables = []
     for title, lines in panels.items():
-        source = np.where(lines["printed"], "CRAG-MM, as printed", name)
+        other_web = title.startswith(_PAGES) and web != "usual"
+        ours = f"{name}, {web} web" if other_web else name
+        source = np.where(lines["printed"], "CRAG-MM, as printed", ours)
         tables.append(lines[columns].assign(panel=title, unit="percent", source=source))
     return pd.concat(tables, ignore_index=True)
 
