@@ -1,4 +1,6 @@
-"""Every params/*/paper.yaml against the papers: on how many questions each table runs."""
+"""Every params/*/paper.yaml, and figure5.yaml, which runs what one of them leaves out, against
+the papers: on how many questions each table runs.
+"""
 
 from __future__ import annotations
 
@@ -110,9 +112,15 @@ PRINTED = (
 
 
 def given_to(paper: str, number: str) -> dict[str, Any]:
-    """What a notebook runs with by a paper's paper.yaml: "name" and "mapping.key" → value."""
-    plan = read_plan(ROOT / "params" / paper / "paper.yaml", data=False)
-    ((path, given),) = [each for each in plan.given.items() if each[0].stem[:2] == number]
+    """What a notebook runs with by the one of a paper's files that runs it: "name" and
+    "mapping.key" → value.
+    """
+    found = []
+    for file in sorted((ROOT / "params" / paper).glob("*.yaml")):
+        if file.name in ("paper.yaml", "figure5.yaml"):
+            plan = read_plan(file, data=False)
+            found += [each for each in plan.given.items() if each[0].stem[:2] == number]
+    ((path, given),) = found
     values: dict[str, Any] = {}
     for name, usual in declared(path).items():
         value = given.get(name, usual)
