@@ -15,8 +15,8 @@ _PRINTED = r"as printed|Table \d"
 
 
 def made_by(data: pd.DataFrame, judged_by: str, found_by: Mapping[str, Finder]) -> pd.DataFrame:
-    """The rows with the columns judged_by and retriever, where these are told and there
-    are none yet; "" in what is printed.
+    """The rows with the columns judged_by and retriever, where these are told and a
+    row has none yet; "" in what is printed.
 
     `found_by` names for a setting who found what it shows, for a difference also in that
     of its baseline; the setting "" stands for all rows.
@@ -25,14 +25,17 @@ def made_by(data: pd.DataFrame, judged_by: str, found_by: Mapping[str, Finder]) 
     ours = ~source.str.contains(_PRINTED)
     if judged_by and "judged_by" not in data:
         data = data.assign(judged_by=ours.map({True: judged_by, False: ""}))
-    if not found_by or "retriever" in data:
+    if not found_by:
         return data
     names = {setting: _name(finder) for setting, finder in found_by.items()}
     retriever = pd.Series(names.get("", ""), data.index)
     for column in ("baseline", "setting"):
         if column in data:
             retriever = data[column].map(names).fillna(retriever)
-    return data.assign(retriever=retriever.where(ours, ""))
+    retriever = retriever.where(ours, "")
+    if "retriever" in data:
+        retriever = data["retriever"].fillna(retriever)
+    return data.assign(retriever=retriever)
 
 
 def _name(finder: Finder) -> str:
