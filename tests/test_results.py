@@ -118,8 +118,11 @@ def test_a_retriever_that_is_told_row_by_row_stays_and_one_for_all_rows_has_no_s
     save_figure(Figure(), tmp_path, "01_all", rows, found_by={"": "images + bm25"})
     own = rows.assign(retriever=["clip", "bge"])
     save_figure(Figure(), tmp_path, "02_own", own, found_by={"": "images + bm25"})
+    some = rows.assign(retriever=["clip", None])
+    save_figure(Figure(), tmp_path, "03_some", some, found_by={"": "images + bm25"})
     results = load_results(tmp_path)
-    assert list(results["retriever"]) == ["images + bm25", "images + bm25", "clip", "bge"]
+    found = ["images + bm25", "images + bm25", "clip", "bge", "clip", "images + bm25"]
+    assert list(results["retriever"]) == found
 
 
 def test_rows_and_columns_are_those_of_the_files_that_the_demo_left() -> None:
