@@ -114,12 +114,12 @@ def test_gcue_is_told_where_all_four_arms_were_asked() -> None:
     }
     asked = [judged(said, setting) for setting, said in arms.items()]
     found = cells(replace(ROW, judged=pd.concat([ROW.judged, *asked]))).loc["gcue"]
-    # B = (0 + ¼) / 2 = ⅛; (½ − ⅛) / (1 − ⅛) = 3/7, a ratio, not percent
-    assert (found["value"], found["unit"], found["n"]) == (pytest.approx(3 / 7), "ratio", 8)
-    arms["gt_clue"] = [WRONG] * 8
+    # B is A_zero-shot = 0, whatever a document that is no gold adds: ½ / 1, not percent
+    assert (found["value"], found["unit"], found["n"]) == (pytest.approx(1 / 2), "ratio", 8)
+    arms |= {"gt_clue": [WRONG] * 8, "zero_shot": [WRONG] * 6 + [RIGHT] * 2}
     asked = [judged(said, setting) for setting, said in arms.items()]
     useless = cells(replace(ROW, judged=pd.concat([ROW.judged, *asked]))).loc["gcue"]
-    # A_GT − B is −1/2 for two of 8 questions and else 0: its interval holds 0
+    # A_GT − B is −1 for two of 8 questions and else 0: its interval holds 0
     assert (useless["n"], useless["reason"]) == (0, "a clue may not help here")
     deeper = replace(ROW, judged=pd.concat([judged(SAID, k=5), *asked]), k=5)
     assert cells(deeper).loc["gcue", "reason"] == "not asked with gold among 5"
@@ -224,6 +224,16 @@ def test_what_was_taught_stands_apart_before_all_questions_are_pooled() -> None:
     assert strata_of(row, {}) == strata_of(row, {"m": frozenset(groups)}) == [row]
 
 
+def test_a_column_of_the_answers_sets_strata_apart_whatever_is_known_of_its_model() -> None:
+    """As MRAG-Bench's `with_scenarios` has it; questions of a group may be of several."""
+    strata = ["new"] * 6 + ["known species"] * 2
+    row = replace(ROW, judged=judged(SAID).assign(stratum=strata, group="c"))
+    rows = strata_of(row, {"m": frozenset({"c"})})
+    assert [each.name for each in rows] == ["toy, known species", "toy, new", "toy"]
+    assert [len(each.benchmark.queries) for each in rows] == [2, 6, 8]
+    assert strata_of(replace(row, judged=row.judged.assign(stratum="")), {})[0].name == "toy"
+
+
 def test_documents_are_asked_about_by_their_words(tmp_path: Path) -> None:
     pages = ["VisRAG-Doc"]
     datasets = open_suite("suite-drawn-small", pages, in_words=pages)
@@ -247,6 +257,19 @@ def test_documents_are_asked_about_by_their_words(tmp_path: Path) -> None:
     assert chosen[:2] == InWords(questions=2).chosen(datasets["VisRAG-Doc"])
 
 
+def test_no_question_is_shown_by_a_search_by_words_what_is_left_out_for_it(tmp_path: Path) -> None:
+    pages = ["VisRAG-Doc"]
+    (whole,) = open_suite("suite-drawn-small", pages, in_words=pages).values()
+    (name,) = InWords(questions=1).chosen(whole)
+    barred = frozenset(list(whole.corpus)[::2]) - {*whole.relevant(name)}
+    fewer = {"VisRAG-Doc": replace(whole, left_out={name: barred})}
+    said = InWords(k=9, questions=1).ask(fewer, ["field-guide-vlm-few"], tmp_path, run_with=RUN)
+    _, judged = said["VisRAG-Doc, in words"]
+    (found,) = judged[judged["setting"] == "top_k"]["doc_ids"]
+    assert len(found) > 1
+    assert not barred & {*found}
+
+
 def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
     tmp_path: Path,
 ) -> None:
@@ -257,7 +280,7 @@ def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
         True,
         False,
     ]
-    assert list(rows) == ["WebQA", "WebQA, captions only"]
+    assert list(rows) == ["WebQA", "WebQA, captions and snippets"]
     asked, judged = rows["WebQA"]
     row = Answered(name="WebQA", benchmark=asked, judged=judged, k=2)
     asker = claims_of(tmp_path)

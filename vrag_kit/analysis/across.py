@@ -35,7 +35,7 @@ _GCUE_ARMS = {
     "non_clue": "one that is no gold",
     "one_in_k": "gold among others",
 }
-_LAMBDA = 0.5
+_LAMBDA = 1.0  # the benefit is over no evidence: a useless document lifts it nowhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ def truthfulness_across(answered: Answered) -> Measured:
 
 
 def gcue_across(answered: Answered) -> Measured:
-    """gCUE of one gold document among k − 1 others, at λ = 0.5; any real number.
+    """gCUE of one gold document among k − 1 others, at λ = 1; any real number.
 
     Its four arms are zero_shot, gt_clue, non_clue and one_in_k.
     """
@@ -219,22 +219,29 @@ ACROSS: Mapping[str, Metric] = {
 
 
 def strata_of(answered: Answered, told: Mapping[str, Collection[str]]) -> list[Answered]:
-    """The row by what its model was taught, and then the row itself: the questions whose
-    groups are in the model's part of `told` (see `told_facts`), called "…, in training
-    data", and the others. Only the row itself where nothing tells, or all are of one sort.
+    """The row by stratum, "…, <stratum>", and then the row itself; only the row itself where
+    there are not two strata.
+
+    Strata are those of the answers' column `stratum` (as of MRAG-Bench's `with_scenarios`).
+    Without it they are "in training data", the questions whose groups are in the model's
+    part of `told` (see `told_facts`), and "not in training data".
     """
     (model,) = answered.arm["model"].unique()
     judged = answered.judged
-    known = judged["group"].isin(list(told.get(model, ())))
-    if model not in told or known.nunique() < 2:
+    if "stratum" in judged:
+        strata = judged["stratum"]
+    elif model in told:
+        known = judged["group"].isin(list(told[model]))
+        strata = known.map({True: "in training data", False: "not in training data"})
+    else:
         return [answered]
     rows = []
-    for is_known, words in ((True, "in training data"), (False, "not in training data")):
-        part = judged[known == is_known]
+    for words in sorted(strata.unique()):
+        part = judged[strata == words]
         few = answered.benchmark.subset(set(part["query_id"]))
         name = f"{answered.name}, {words}"
         rows.append(replace(answered, name=name, benchmark=few, judged=part))
-    return [*rows, answered]
+    return [*rows, answered] if len(rows) > 1 else [answered]
 
 
 def across(answered: Sequence[Answered], metrics: Mapping[str, Metric] = ACROSS) -> pd.DataFrame:

@@ -52,7 +52,7 @@ def search_each(
         entries = list(retrievers.get(modality, ()))
         runs: dict[str, pd.DataFrame] = {}
         if BM25 in entries and any((each.text or "").strip() for each in part.corpus.values()):
-            runs[BM25] = _by_words(part, k)
+            runs[BM25] = run_by_words(part, k)
         dense = [entry for entry in entries if entry != BM25]
         runs |= search_all(part, dense, k=k, cache_dir=cache_dir, device=device)
         if len(runs) > 1:
@@ -74,7 +74,7 @@ def score_each(benchmark: Benchmark, runs: Runs, *, cutoffs: Sequence[int]) -> p
     return pd.concat(tables, ignore_index=True)
 
 
-def _by_words(benchmark: Benchmark, k: int) -> pd.DataFrame:
+def run_by_words(benchmark: Benchmark, k: int) -> pd.DataFrame:
     """A BM25 run over the benchmark's documents, each query among its candidates and
     without what is left out for it.
     """

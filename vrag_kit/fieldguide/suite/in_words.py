@@ -21,7 +21,7 @@ from vrag_kit.options import Entry
 from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_suite import DATASETS, own_metric
 from vrag_kit.papers.visual_rag.wording import WORDING
-from vrag_kit.retrieval import bm25_run
+from vrag_kit.retrieval.by_modality import run_by_words
 from vrag_kit.types import Benchmark
 
 WITH_WORDS = tuple(name for name in DATASETS if name not in (VISUAL_RAG, MRAG_BENCH))
@@ -50,7 +50,7 @@ class InWords:
     """Which questions are asked, and with how many passages."""
 
     k: int = 3
-    """Found by words (`bm25_run`), or one gold passage and k − 1 others."""
+    """Found by words (`run_by_words`), or one gold passage and k − 1 others."""
     questions: int = 0
     """Of each data set at most; 0: all that have a gold document."""
     seed: int = 0
@@ -67,7 +67,8 @@ class InWords:
         """Row → the questions asked, and their judged answers: in the settings top_k (found
         by the documents' words) and those that gCUE needs, judged by the data set's own
         metric (`own_metric`), else by rule. A data set with images has two rows, its own
-        with them, and "…, captions only"; one without is called "…, in words".
+        with them, and "…, captions and snippets"; one without is called "…, in words".
+        No question is shown what the data set leaves out for it (`Benchmark.left_out`).
 
         Raises `VragError` for a document without text.
         """
@@ -77,13 +78,12 @@ class InWords:
             few = benchmark.subset(self.chosen(benchmark))
             named = {f"{name}, in words": few}
             if any(document.image for document in few.corpus.values()):
-                named = {name: few, f"{name}, captions only": captions_only(few)}
+                named = {name: few, f"{name}, captions and snippets": captions_only(few)}
             rows |= named
             judges |= dict.fromkeys(named, load_judge(own_metric(name, few) or "rule"))
         found = {}
         for name, few in rows.items():
-            words = captions_only(few).corpus
-            arms = gcue_arms(few, bm25_run(few.queries.values(), words, self.k), **self._drawn)
+            arms = gcue_arms(few, run_by_words(captions_only(few), self.k), **self._drawn)
             how: dict[str, Any] = {"wording": wording_for(few), "run_with": run_with}
             answers = ask_models(models, few, arms, answers_dir, **how)
             found[name] = (few, judge_all(judges[name], few, answers))
