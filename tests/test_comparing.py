@@ -877,6 +877,15 @@ def test_the_caption_explains_only_the_grey_that_is_drawn() -> None:
     for table, expected in ((few, [ends]), (some, [band]), (pd.concat([few, some]), [band, ends])):
         words = arms_figure(table, "A", "B").get_supxlabel()
         assert [each for each in (band, ends) if each in words] == expected
+        assert "Hatched" not in words
+
+
+def test_bands_that_are_floors_are_hatched_and_the_caption_says_so() -> None:
+    a, b = noisy(0, n=60), noisy(1, n=60)
+    found = [in_percent(arm_differences(paired_answers(a, other))) for other in (a, b)]
+    figure = arms_figure(pd.concat(found), "A", "B")
+    assert [band.get_hatch() for band in figure.axes[1].patches] == ["///", None]
+    assert "Hatched: floors" in figure.get_supxlabel()
 
 
 def test_long_names_of_models_and_strata_leave_the_titles_apart(figures: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
@@ -26,8 +27,8 @@ _ROOM = 44
 def arms_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
     """`in_percent(arm_differences(…))` of the arms `a` and `b`, a line a row: on the left
     the questions that score higher in either, on the right the difference in points
-    with its 95 % interval, and as a grey band what is too small to be found: all, where
-    nothing could be.
+    with its 95 % interval, and as a grey band what is too small to be found: hatched
+    where that is a floor, and all, where nothing could be.
     """
     names = list(differences.columns[: differences.columns.get_loc(_BEFORE)])
     varying = [name for name in names if differences[name].nunique() > 1] or names[:1]
@@ -60,6 +61,8 @@ def _note(differences: pd.DataFrame) -> str:
     words = ["Bars: 95 % intervals."]
     if not blind.all():
         words.append("Grey: differences too small to be found with a power of 80 %.")
+    if differences["floor"].any():
+        words[-1] += " Hatched: floors, as so few questions changed."
     if blind.any():
         words.append("Grey from end to end: so few questions could have shown none.")
     return "\n".join([" ".join(words[:2]), *words[2:]])
@@ -90,5 +93,8 @@ def _apart(axis: Axes, table: pd.DataFrame, y: np.ndarray, color: str) -> None:
     ends = np.nan_to_num(table[["ci_low", "ci_high", "smallest"]].to_numpy(float))
     bound = 1.06 * max(1.0, float(abs(ends).max()))
     unseen = table["smallest"].fillna(bound)
-    axis.barh(y, 2 * unseen, left=-unseen, color=GREY, alpha=0.25, height=0.6, zorder=0)
+    bands = axis.barh(y, 2 * unseen, left=-unseen, height=0.6, linewidth=0, zorder=0)
+    for band, floor in zip(bands, table["floor"], strict=True):
+        band.set(facecolor=to_rgba(GREY, 0.25), edgecolor=to_rgba(GREY, 0.6))
+        band.set_hatch("///" if floor else None)
     axis.set(xlim=(-bound, bound), xlabel="difference in points")
