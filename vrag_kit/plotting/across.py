@@ -18,10 +18,10 @@ from matplotlib.patches import Rectangle
 from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
 
 _WIDTH, _HEIGHT = 1.3, 0.66  # of a cell, inches
-_LEFT, _TOP = 2.4, 0.95  # for names of rows and of columns
+_LEFT, _TOP = 3.1, 0.95  # for names of rows and of columns
 _LINE = 0.19  # of a reason, inches
 _BESIDE = 2  # reasons in a line
-_NAME = 22  # letters of a name in a line
+_NAME = 30  # letters of a name in a line
 _FEW, _PALER = 15, 0.35
 """Means of fewer than so many are faint, by so much of their colour."""
 _WITHIN = {"truthfulness": (-100.0, 100.0)}
