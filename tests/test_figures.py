@@ -48,6 +48,7 @@ from vrag_kit.plotting import (
     side_by_side,
     variants_figure,
 )
+from vrag_kit.plotting.marks import fitted
 from vrag_kit.plotting.style import CLUE, METRIC_NAMES
 from vrag_kit.retrieval import PERFECT, RANDOM
 from vrag_kit.types import Benchmark
@@ -268,6 +269,19 @@ def test_the_baseline_figure_shows_every_printed_number_where_it_belongs() -> No
     assert set(PAPER.query("setting in ('zero_shot', 'gt_clue', 'non_clue')")["value"]) <= values
     assert axis.get_title() == "paper (n = 374)"
     assert [label.get_text() for label in axis.get_xticklabels()][:2] == ["Phi4-MM", "Qwen2.5VL"]
+
+
+def test_means_of_few_are_faint_and_no_title_breaks_within_its_n() -> None:
+    some = PAPER.query("setting in ('zero_shot', 'gt_clue')")
+    few = some.assign(n=some["setting"].map({"zero_shot": 14, "gt_clue": 15}))
+    figure = baseline_figure({"as printed in a paper of many a word": few.assign(n=374), "b": few})
+    for axis, alphas in zip(figure.axes, ({1.0}, {0.4, 1.0}), strict=True):
+        points = [line for line in axis.lines if line.get_markersize() == 8 and line.get_label()]
+        assert {line.get_alpha() for line in points if line.get_alpha() is not None} == alphas
+    assert "(n = 374)" in figure.axes[0].get_title()
+    assert "Faint: n below 15." in figure.get_supxlabel()
+    narrow = [fitted("Visual-RAG, as printed (n = 374)", inches) for inches in (1.5, 2.0, 2.5)]
+    assert all("(n = 374)" in title for title in narrow)
 
 
 def test_the_accuracy_figure_shows_baselines_at_the_side_then_top_k_then_one_in_k() -> None:

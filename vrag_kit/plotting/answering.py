@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis.settings_table import SETTING_NAMES, setting_name
+from vrag_kit.plotting.agreement import FEW
 from vrag_kit.plotting.marks import (
     MARKERS,
     Look,
@@ -42,6 +43,7 @@ _OVER_K = {
 _PANEL = 5.0  # inches from a panel over k to the next
 _AXIS = 0.5  # inches of the y axis of a panel
 _NAME = 36  # letters of a line of a model's name
+_FAINT = 0.4
 _WIDEST = 0.9  # all models of one k, in images
 Arm = tuple[str, int | None]
 """A setting, and its k; None where it is shown at any."""
@@ -75,7 +77,7 @@ def baseline_figure(
 
     Without `settings` these are the three baselines, and behind them settings that are
     not the kit's, as they come, each at each of its k. Points are hollow where answers
-    failed (`draw_means`).
+    failed (`draw_means`), and faint where n is below `FEW`.
     """
     arms = _arms(list(sources.values()), settings)
     widths = [max(2, table["model"].nunique()) for table in sources.values()]
@@ -89,8 +91,10 @@ def baseline_figure(
             shifts = apart(len(arms), step)
             for arm, marker, shift in zip(arms, cycle(MARKERS), shifts, strict=False):
                 rows = table[(table["model"] == model) & _of_arm(table, arm)]
-                x = np.full(len(rows), place + shift)
-                draw_means(axis, x, rows, Look(color, marker, size=8.0))
+                for is_few, alpha in ((False, 1.0), (True, _FAINT)):
+                    some = rows[(rows["n"] < FEW) == is_few]
+                    look = Look(color, marker, size=8.0, alpha=alpha)
+                    draw_means(axis, np.full(len(some), place + shift), some, look)
         axis.set(
             title=fitted(panel_title(title, table), _AXIS + each * width),
             xlim=(-0.6, len(colors) - 0.4),
@@ -111,7 +115,8 @@ def baseline_figure(
     handles, labels = axes[0][0].get_legend_handles_labels()
     columns = legend_columns(wide, 4)
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=9)
-    figure.supxlabel(note(tables), fontsize=9)
+    few = any((table["n"] < FEW).any() for table in tables)
+    figure.supxlabel(note(tables) + (f" Faint: n below {FEW}." if few else ""), fontsize=9)
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ MARKERS = ("o", "^", "X", "s", "D", "v", "P", "p", "h", "<", ">", "*")
 """Of settings that share a panel, in order; what is more than these begins anew.
 """
 _TICK = 12  # letters of a line below a tick
+_NO_BREAK = "\u00a0"
 _LETTER = 0.088  # inches of a letter of a title
 _LABEL = 1.9  # inches of a label in a legend
 _HANDLE = 0.35  # inches before each label of a legend,
@@ -39,6 +41,8 @@ class Look:
     """What joins the points, as in "-"; "" for nothing."""
     size: float = 7.0
     """Of a point, in pt."""
+    alpha: float = 1.0
+    """Of points and bars."""
     within: tuple[float, float] = (-np.inf, np.inf)
     """What the y axis shows; what lies outside is cut, and says where it ends."""
 
@@ -60,7 +64,7 @@ def draw_means(axis: Axes, x: np.ndarray, means: pd.DataFrame, look: Look) -> No
         if lower in means:
             ends = means[[lower, upper]].to_numpy(float)
             bars = axis.vlines(x, *np.clip(ends, *look.within).T, color=look.color)
-            bars.set(linewidth=width, alpha=1 if width < 2 else 0.45)
+            bars.set(linewidth=width, alpha=look.alpha * (1 if width < 2 else 0.45))
             _say_where(axis, x, ends, look)
     failed = some_failed(means)
     if failed.any() and "if_all_wrong" in means:
@@ -74,7 +78,7 @@ def draw_means(axis: Axes, x: np.ndarray, means: pd.DataFrame, look: Look) -> No
     ):
         if some.any():  # an empty line that is not clipped has no place, and breaks the layout
             (marks,) = axis.plot(x[some], value[some], look.marker, markersize=look.size)
-            marks.set(markerfacecolor=face, markeredgecolor=edge, clip_on=False)
+            marks.set(markerfacecolor=face, markeredgecolor=edge, clip_on=False, alpha=look.alpha)
             marks.set(markeredgewidth=1.4 if face == "white" else 0.5, zorder=3)
     for at in np.flatnonzero(np.isfinite(value) & ~inside):
         marker = "^" if value[at] > cut[at] else "v"
@@ -112,9 +116,13 @@ def _filled(line: str) -> str:
 
 
 def fitted(title: str, inches: float) -> str:
-    """The title of a panel in as many lines as it takes where panels are so far apart."""
+    """The title of a panel in as many lines as it takes where panels are so far apart; its
+    "(n = …)" stays in one.
+    """
     most = max(_TICK, int(inches / _LETTER))
-    return textwrap.fill(title, most, break_on_hyphens=False, break_long_words=False)
+    whole = re.sub(r"\(n = [^)]*\)", lambda n: n[0].replace(" ", _NO_BREAK), title)
+    lines = textwrap.fill(whole, most, break_on_hyphens=False, break_long_words=False)
+    return lines.replace(_NO_BREAK, " ")
 
 
 def apart(count: int, step: float) -> np.ndarray:
