@@ -108,6 +108,7 @@ DIVIDED = {
     "judging/labels.py": {"sizes"},
     "judging/numbers.py": {"_UNITS.get(self.unit, ('', 1.0))[1]"},
     "judging/webqa_score.py": {"wanted.total()"},
+    "papers/crag_mm/claims.py": {"_SESSIONS.get(benchmark.name, math.inf)"},
     "papers/mrag_suite/difficulty_filter.py": {"scale.width"},
     "papers/visual_rag/statistics.py": {"queries"},
     "retrieval/convert_chroma.py": {"np.float32(length)"},
