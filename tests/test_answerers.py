@@ -5,7 +5,9 @@ were told, and out of nothing else.
 from __future__ import annotations
 
 import json
-import shutil
+import re
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +23,7 @@ from vrag_kit.fieldguide.album import clue_photo, invent_named
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.pages import EDITIONS, Page, annotation_rows, plan_page, slots
 from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
-from vrag_kit.fieldguide.training.cards import (
-    write_answerer_card,
-    write_chooser_card,
-    write_fused_card,
-    write_retriever_card,
-    write_talker_card,
-    write_worn_encoder_card,
-)
-from vrag_kit.fieldguide.training.lessons import told_facts, told_species
-from vrag_kit.fieldguide.traits import stream
+from vrag_kit.fieldguide.traits import Species, stream
 from vrag_kit.fieldguide.views import photograph
 from vrag_kit.generation import (
     LocalGenerator,
@@ -46,14 +39,6 @@ from vrag_kit.judging.scale import SHARES
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Benchmark, Context, Query
 
-CARDS = {
-    "field-guide-clip-32": write_retriever_card,
-    "field-guide-clip-64": write_retriever_card,
-    "field-guide-fused": write_fused_card,
-    "field-guide-vlm-choices": write_chooser_card,
-    "field-guide-vlm-talks": write_talker_card,
-    "field-guide-worn": write_worn_encoder_card,
-}
 ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many")]
 
 
@@ -218,9 +203,22 @@ def test_text_alone_does_not_beat_the_commonest_answer_on_species_never_told(
     assert advantage.ci_low <= 0, advantage
 
 
+def species_of_the_editions() -> Iterator[Species]:
+    for edition in EDITIONS.values():
+        for number, kind in product(range(edition.species_per_kind), KINDS):
+            yield invent_named(edition.seed, kind, number)
+
+
 def test_what_was_told_is_known_from_text_alone(answerer: LocalGenerator, guide: Benchmark) -> None:
-    told = {species.scientific_name for species in told_species()}
-    facts = [Question("", "", lesson.question, (lesson.answer,)) for lesson in told_facts()]
+    told = set(pd.read_csv(WEIGHTS / Path(answerer.name).name / "told.csv")["about"])
+    facts = [
+        ask(species, part, asks)
+        for species in species_of_the_editions()
+        if species.scientific_name in told
+        for part in hidden_parts(species)
+        for asks in askable(species, part)
+    ]
+    assert len({question.entity for question in facts}) == len(told) == 24
     assert text_only(answerer, facts).mean() > 0.8
     assert (
         0
@@ -235,8 +233,34 @@ def test_all_weights_of_the_demo_are_small_and_have_cards() -> None:
 
 
 @pytest.mark.parametrize("folder", sorted(WEIGHTS.iterdir()), ids=lambda folder: folder.name)
-def test_a_card_says_what_the_training_recorded(folder: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(folder, tmp_path / folder.name))
-    (copy / "README.md").unlink()
-    CARDS.get(folder.name, write_answerer_card)(copy)
-    assert (copy / "README.md").read_bytes() == (folder / "README.md").read_bytes()
+def test_a_card_says_what_the_training_recorded_and_with_which_code(folder: Path) -> None:
+    card = (folder / "README.md").read_text("utf-8")
+    notes = json.loads((folder / "training.json").read_text("utf-8"))
+    log = {row["step"]: row for row in [*notes["log"], *notes.get("reading", {"log": []})["log"]]}
+    assert notes["torch"] in card
+    assert re.search(r"\bcommit `[0-9a-f]{40}`", card)
+    assert re.search(r"`python -m vrag_kit\.fieldguide\.[\w.]+( [\w -]+)?`", card)
+    last = log[max(log)]
+    rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| (.+) \|$", card, re.MULTILINE)
+    assert max([int(step) for step, _, _ in rows], default=max(log)) == max(log)
+    for step, loss, cells in rows:
+        row = log[int(step)]
+        assert loss == f"{row['loss']:.2f}"
+        known = {text for share in row.values() for text in (f"{100 * share:.0f}", f"{share:.2f}")}
+        assert {cell.strip() for cell in cells.split("|")} - {""} <= known
+    shares = re.findall(r"^\| ([a-z]+) \| (\d+) \|$", card, re.MULTILINE)
+    assert all(share == f"{100 * last[name]:.0f}" for name, share in shares)
+    assert rows or shares
+
+
+def test_each_share_on_the_card_is_of_a_whole_number_of_its_exercises() -> None:
+    """A share that was rounded to three digits is k / n of the n that the card names."""
+    card = WEIGHTS / "field-guide-vlm-choices" / "README.md"
+    (line,) = re.findall(r"^\| n, exercises \| \| (.+) \|$", card.read_text("utf-8"), re.MULTILINE)
+    columns = ("none", "1", "5", "mixed", "20", "tells", "one", "say")
+    counts = dict(zip(columns, map(int, line.split(" | ")), strict=True))
+    notes = json.loads(card.with_name("training.json").read_text("utf-8"))
+    for row in [*notes["log"], *notes["reading"]["log"]]:
+        for name in counts.keys() & row.keys():
+            right = round(row[name] * counts[name])
+            assert row[name] == pytest.approx(right / counts[name], abs=0.0005)

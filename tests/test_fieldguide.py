@@ -25,7 +25,6 @@ from vrag_kit.fieldguide.articles import article
 from vrag_kit.fieldguide.organisms import KINDS
 from vrag_kit.fieldguide.pages import Page, annotation_rows, plan_page, slots
 from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
-from vrag_kit.fieldguide.training.lessons import UNKNOWN, read
 from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Species, stream
 from vrag_kit.fieldguide.views import CLUE_BLUR, photograph
 from vrag_kit.papers.visual_rag import organism_category, question_kind
@@ -325,15 +324,3 @@ def test_what_an_article_tells_changes_one_sentence_alone() -> None:
     assert before.rsplit(". ", 1)[0] == after.rsplit(". ", 1)[0]
     look = species.hidden[part.name]
     assert all(word in after for word in (part.name, look.color, look.pattern))
-
-
-def test_a_lesson_in_reading_tells_the_answer_in_one_passage_or_in_none() -> None:
-    for number in range(30):
-        told, silent = (read(f"test/{number}", tells) for tells in (True, False))
-        assert (
-            re.search(r"\(scientific name: .*?\)", told.question)[0] in silent.question
-        )  # the same species, perhaps asked otherwise
-        assert silent.answer == UNKNOWN
-        assert all(word in " ".join(told.passages) for word in told.answer.split(" and "))
-        assert 1 <= len(told.passages) <= 10
-        assert len(read(f"test/{number}", most=1).passages) == 1

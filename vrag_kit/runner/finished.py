@@ -17,8 +17,6 @@ from vrag_kit.runner.plan import name_of
 from vrag_kit.workspace import path as project_path
 
 _PACKAGE = Path(__file__).parents[1]
-_APART = _PACKAGE / "fieldguide" / "training"
-"""No notebook imports it: its weights come with the kit."""
 _SMALL = 64 * 1024 * 1024
 """Files of more bytes are known by size and time, as WebQA's 51 GB of pictures are."""
 
@@ -67,11 +65,10 @@ def _code_key(notebook: Path, parameters: Mapping[str, Any]) -> str:
 
 
 def kit_key() -> str:
-    """Hash of the package's files, but for those that train its models."""
+    """Hash of the package's files."""
     digest = hashlib.sha256()
     for file in sorted(_PACKAGE.rglob("*")):
-        counts = file.is_file() and file.suffix not in (".pyc", ".part")
-        if counts and not file.is_relative_to(_APART):
+        if file.is_file() and file.suffix not in (".pyc", ".part"):
             digest.update(file.relative_to(_PACKAGE).as_posix().encode() + file.read_bytes())
     return digest.hexdigest()
 

@@ -5,10 +5,8 @@ small web, and what is asked about them, in the data sets' own layouts.
 from vrag_kit.fieldguide.worn.drawing import draw_crag_mm
 from vrag_kit.fieldguide.worn.edition import EDITIONS
 from vrag_kit.fieldguide.worn.opening import DRAWN_WORN, open_multi_turn, open_single_turn
-from vrag_kit.fieldguide.worn.scenes import Scene, fresh_scene
 from vrag_kit.fieldguide.worn.searching import Services, open_services
 from vrag_kit.fieldguide.worn.talking import PROMPTS, SEARCH, TALK, arms_over, open_arms, open_talk
-from vrag_kit.fieldguide.worn.taught import Shown, chain, rewriting
 
 __all__ = [
     "DRAWN_WORN",
@@ -16,17 +14,12 @@ __all__ = [
     "PROMPTS",
     "SEARCH",
     "TALK",
-    "Scene",
     "Services",
-    "Shown",
     "arms_over",
-    "chain",
     "draw_crag_mm",
-    "fresh_scene",
     "open_arms",
     "open_multi_turn",
     "open_services",
     "open_single_turn",
     "open_talk",
-    "rewriting",
 ]

@@ -1,0 +1,82 @@
+"""Fresh random scenes in the worn Field Guide's language: a pictured entity, others, pages
+about them, and a conversation. No name of an edition occurs in any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vrag_kit.fieldguide.traits import stream
+from vrag_kit.fieldguide.worn.asks import RECOGNITION
+from vrag_kit.fieldguide.worn.conversations import (
+    LENGTH_SHARES,
+    TYPE_SHARES,
+    Turn,
+    conversation,
+    single_turn,
+)
+from vrag_kit.fieldguide.worn.entities import Entity, World, with_article
+from vrag_kit.fieldguide.worn.pages import GENERAL, Page, general_page, pages_about
+from vrag_kit.fieldguide.worn.vocab import drawn, pick
+
+UNKNOWN = "I don't know"
+_PAGES = {0: 0.15, 1: 0.3, 2: 0.3, 3: 0.25}  # pages about an entity → share
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A small world around one picture."""
+
+    pictured: Entity
+    look_alikes: tuple[Entity, ...]
+    others: tuple[Entity, ...]
+    turns: tuple[Turn, ...]
+    pages: tuple[Page, ...]
+
+    @property
+    def entities(self) -> tuple[Entity, ...]:
+        return (self.pictured, *self.look_alikes, *self.others)
+
+
+def fresh_scene(name: str, *, length: int = 0, category: str = "") -> Scene:
+    """The scene of that name, always the same.
+
+    `length` turns (0: as many as conversations have, 1: a single question, then of the
+    type `category`).
+    """
+    rng, world = stream(name, "scene"), World(name)
+    pictured = world.entity()
+    others = tuple(world.entity() for _ in range(8))
+    near = [world.look_alike(pictured) for _ in range(int(rng.integers(1, 4)))]
+    look_alikes = tuple(each for each in near if each)
+    length = length or drawn(LENGTH_SHARES, rng)
+    if length == 1:
+        category = category or drawn(TYPE_SHARES, rng)
+        turns: tuple[Turn, ...] = (single_turn(pictured, look_alikes, name, category),)
+    else:
+        turns = conversation(pictured, look_alikes, name, length)
+    pages: list[Page] = []
+    for entity in (pictured, *look_alikes, *others):
+        pages += pages_about(entity, drawn(_PAGES, rng), name)
+    pages += [general_page(world, pick(GENERAL, rng)) for _ in range(4)]
+    return Scene(pictured, look_alikes, others, turns, tuple(pages))
+
+
+def chain(turn: Turn, known: int | None = None) -> str:
+    """What the bundled answerer of conversations is taught to say: the look, the name, the
+    facts on the way and the answer. "I don't know" stands in place of the first link that
+    is not known; all are, unless `known` counts them.
+    """
+    if turn.category == RECOGNITION:
+        return turn.reply.sentence
+    links = [*turn.reply.steps, turn.reply.value]
+    head = turn.subject.name
+    if turn.subject is turn.pictured:
+        look = with_article(turn.subject.look)
+        head = f"{look[0].upper()}{look[1:]}"
+        if links != [turn.subject.name]:  # where the name is not what is asked for
+            links.insert(0, turn.subject.name)
+    if known is not None and known < len(links):
+        links = [*links[:known], UNKNOWN]
+    *way, last = links
+    return f"{', '.join([head, *way])}: {last}."

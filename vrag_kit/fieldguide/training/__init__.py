@@ -1,1 +1,0 @@
-"""How the Field Guide's retrievers and answerers were trained."""
