@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
@@ -23,7 +24,6 @@ from vrag_kit.analysis.error_budget import DOUBT, PARTS
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.papers import published
-from vrag_kit.papers.mrag_suite.models import suite_models
 from vrag_kit.papers.visual_rag import (
     PAPER_NAMES,
     benchmark_figure,
@@ -146,7 +146,8 @@ def test_a_model_has_the_same_color_everywhere_and_models_of_one_panel_never_sha
 
 def test_a_model_of_ones_own_never_has_the_color_of_a_papers_model_not_in_another_panel() -> None:
     paper = set(colors_of(PAPER["model"]).values())
-    paper |= set(colors_of(suite_models()["model"]).values())
+    suite = pd.read_csv(ROOT / "vrag_kit/papers/mrag_suite/models.csv")
+    paper |= set(colors_of(suite["model"]).values())
     for n in range(100):  # alone in its panel, beside the paper's in the next
         assert not set(colors_of([f"my-model-{n}"]).values()) & paper
     assert len(set(colors_of([f"my-model-{n}" for n in range(12)]).values())) == 12

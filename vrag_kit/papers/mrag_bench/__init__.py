@@ -33,7 +33,6 @@ from vrag_kit.papers.mrag_bench.found_and_right import (
 )
 from vrag_kit.papers.mrag_bench.found_and_right_figure import found_and_right_figure
 from vrag_kit.papers.mrag_bench.labelled_choices import labelled_choices, readers_on_labelled
-from vrag_kit.papers.mrag_bench.models import paper_models
 from vrag_kit.papers.mrag_bench.official_scorer import (
     Official,
     Outcome,
@@ -173,7 +172,6 @@ __all__ = [
     "options_spelt_alike",
     "options_spelt_apart",
     "over_rotations",
-    "paper_models",
     "paper_tables",
     "papers_mix",
     "planted_runs",

@@ -14,7 +14,6 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.papers.claim_rows import Range
-from vrag_kit.papers.mrag_bench.models import paper_models
 from vrag_kit.papers.mrag_bench.results import OVERALL, printed_main
 from vrag_kit.papers.mrag_bench.text_settings import printed_text_or_image
 
@@ -94,8 +93,9 @@ def models_of_paper() -> dict[str, str]:
 @cache
 def _names() -> dict[str, str]:
     """A checkpoint's name in tables → what Table 3 calls it."""
+    table = pd.read_csv(Path(__file__).with_name("models.csv"), keep_default_na=False)
     names = {}
-    for row in paper_models().to_dict("records"):
+    for row in table.to_dict("records"):
         for checkpoint in (row["checkpoint"], row["instead"].split(" (")[0]):
             if checkpoint:
                 names[checkpoint.partition("@")[0].strip().replace("/", "-")] = str(row["model"])
