@@ -139,16 +139,6 @@ def topic(scenario: str, key: str, *, known: tuple[str, int] | None = None) -> T
     return _unnamed(painted, key, invent_named(key, kind, 0), part)
 
 
-def other_topic(scenario: str, about: Topic, key: str) -> Topic:
-    """A topic of the same sort with another answer, if a few tries find one."""
-    other = topic(scenario, key)
-    for attempt in range(40):
-        if other.what == about.what and other.asked()[0].answer != about.asked()[0].answer:
-            break
-        other = topic(scenario, f"{key}/{attempt}")
-    return other
-
-
 def _named(painted: Painted, key: str, species: Species) -> SpeciesTopic:
     part = OUTSIDE[species.kind]
     words, hide = painted.wording, painted.hide

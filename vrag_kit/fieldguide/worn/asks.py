@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vrag_kit.fieldguide.traits import PATTERNS
-from vrag_kit.fieldguide.worn.entities import ATTRIBUTES, Entity
+from vrag_kit.fieldguide.worn.entities import Entity
 from vrag_kit.fieldguide.worn.vocab import GROUNDS, MONTHS, REGIONS, pick
 
 RECOGNITION = "simple-recognition"
@@ -274,11 +274,6 @@ Ask = FactAsk | MoreThan | Before | Longer | SeenThere | That
 def _yes_or_no(yes: bool, steps: tuple[str, ...], said: str) -> Reply:
     value = "yes" if yes else "no"
     return Reply(steps, value, f"{value.capitalize()}, {said}.")
-
-
-def from_web(ask: Ask, of: Entity) -> bool:
-    """Whether the knowledge graph alone does not settle it."""
-    return any(key not in ATTRIBUTES for _, key in ask.needs(of))
 
 
 def more_than(of: Entity, key: str, rng: np.random.Generator) -> MoreThan:

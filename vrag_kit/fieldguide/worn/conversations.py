@@ -4,7 +4,7 @@ need the previous answer, and that go on after a change of subject.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -65,8 +65,6 @@ class Turn:
     subject: Entity  # of whom it is asked
     pictured: Entity
     depends: Depends
-    named: bool = False  # the question names its subject
-    by_name: bool = False  # the last thing that told its subject was a name, not the picture
 
     @property
     def category(self) -> str:
@@ -92,12 +90,8 @@ class Turn:
     @property
     def search_query(self) -> str:
         """The question as one would search who knows its subject's name."""
-        return self.searched(self.subject.name)
-
-    def searched(self, who: str) -> str:
-        """The question with `who` in its subject's place; of "that", the number's."""
         ask = FactAsk(self.ask.key) if isinstance(self.ask, That) else self.ask
-        return ask.question(who)
+        return ask.question(self.subject.name)
 
 
 @dataclass(slots=True)
@@ -170,14 +164,13 @@ def _next(talk: _Talk) -> Turn | None:
         return _change(talk)
     if talk.subject is not talk.pictured and chance[4] < 0.3:
         return _about(talk, talk.pictured, f"this {talk.pictured.kind}")
-    return replace(_about(talk, talk.subject, "it"), by_name=last.by_name)
+    return _about(talk, talk.subject, "it")
 
 
 def _that(talk: _Talk, last: Turn) -> Turn:
     """Of the number just answered."""
     ask = that(last.subject, last.ask.key, talk.rng)
-    turn = Turn(ask.question("that"), ask, last.subject, talk.pictured, Depends.ANSWER)
-    return replace(turn, by_name=last.by_name)
+    return Turn(ask.question("that"), ask, last.subject, talk.pictured, Depends.ANSWER)
 
 
 def _about(talk: _Talk, subject: Entity, it: str) -> Turn:
@@ -199,7 +192,7 @@ def _that_one(talk: _Talk, last: Turn) -> Turn:
     if isinstance(last.ask, Longer) and last.reply.value == last.ask.other.name:
         subject = last.ask.other
     ask = _fact(talk.rng)
-    return Turn(ask.question("that one"), ask, subject, talk.pictured, Depends.ANSWER, by_name=True)
+    return Turn(ask.question("that one"), ask, subject, talk.pictured, Depends.ANSWER)
 
 
 def _and_other(talk: _Talk, last: Turn) -> Turn | None:
@@ -210,7 +203,7 @@ def _and_other(talk: _Talk, last: Turn) -> Turn | None:
     if last.ask.key == "name":
         return None
     question = f"And {other.name}?"
-    return Turn(question, last.ask, other, talk.pictured, Depends.SUBJECT, named=True, by_name=True)
+    return Turn(question, last.ask, other, talk.pictured, Depends.SUBJECT)
 
 
 def _change(talk: _Talk) -> Turn | None:
@@ -220,7 +213,7 @@ def _change(talk: _Talk) -> Turn | None:
         return None
     ask = _fact(talk.rng)
     question = f"One often mistakes it for {other.name}. {ask.question('that one')}"
-    return Turn(question, ask, other, talk.pictured, Depends.NOTHING, named=True, by_name=True)
+    return Turn(question, ask, other, talk.pictured, Depends.NOTHING)
 
 
 def _other(talk: _Talk) -> Entity | None:

@@ -1,7 +1,7 @@
 """Invented species with a name of two listed words, a look of their own, and facts.
 
 A name's two words have numbers. Where their sum can be divided by `_SHARE`, the name
-is the editions'; all others are for worlds that models are trained in.
+is the editions'; all others are for worlds that models were trained in.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from vrag_kit.fieldguide.worn.vocab import (
 )
 
 _SHARE = 4
-_TRIES = 100
-"""After so many a genus has no name left among few epithets."""
 _PATTERN_SHARES = {"plain": 0.1, "spotted": 0.3, "banded": 0.3, "bordered": 0.3}
 ATTRIBUTES = ("look", "family", "describer", "year", "region", "months", "length", "width")
 """Facts that the knowledge graph tells, in its order."""
@@ -181,31 +179,20 @@ class World:
 class Names:
     """Names, each once: those that only editions have, or those that none has."""
 
-    def __init__(self, seed: str, *, editions: bool = False, few: int = 0) -> None:
-        """With `few` only so many genera and epithets occur: many names share a word."""
+    def __init__(self, seed: str, *, editions: bool = False) -> None:
         self._rng = stream(seed, "names")
         self._editions = editions
         self._given: set[tuple[int, int]] = set()
-        self._genera = self._some(len(GENERA), few)
-        self._epithets = self._some(len(EPITHETS), few)
 
     def new(self, genus: str = "") -> tuple[str, str]:
         """Genus, the given one or any, and epithet."""
-        tries = 0
         while True:
-            tries += 1
-            first = GENERA.index(genus) if genus else self._one(self._genera)
-            last = self._one(self._epithets if tries <= _TRIES else list(range(len(EPITHETS))))
+            first = GENERA.index(genus) if genus else int(self._rng.integers(len(GENERA)))
+            last = int(self._rng.integers(len(EPITHETS)))
             of_editions = (first + last) % _SHARE == 0
             if of_editions == self._editions and (first, last) not in self._given:
                 self._given.add((first, last))
                 return GENERA[first], EPITHETS[last]
-
-    def _some(self, count: int, few: int) -> list[int]:
-        return self._rng.permutation(count)[:few].tolist() if few else list(range(count))
-
-    def _one(self, numbers: list[int]) -> int:
-        return numbers[int(self._rng.integers(len(numbers)))]
 
 
 def _look(rng: np.random.Generator) -> Look:

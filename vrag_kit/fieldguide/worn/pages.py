@@ -114,14 +114,3 @@ def general_page(world: World, about: str) -> Page:
         told = frozenset({(about, "born")})
     url = f"{SITE}/general/{about.lower()}"
     return Page(url, about, words, words, told, told)
-
-
-def tells(told: Told, entity: Entity, key: str) -> bool:
-    """Whether told facts hold this one of an entity; a capital is its region's, a birth
-    its describer's.
-    """
-    if key == "capital":
-        return (entity.facts["region"], key) in told
-    if key == "born":
-        return (entity.facts["describer"], key) in told
-    return (entity.name, key) in told
