@@ -7,7 +7,7 @@ from vrag_kit.analysis.abstention import (
     selective_accuracy,
 )
 from vrag_kit.analysis.accuracy import accuracy, best_top_k, column_means, over_draws, per_query
-from vrag_kit.analysis.across import ACROSS, Answered, Measured, across, across_table, strata_of
+from vrag_kit.analysis.across import ACROSS, Answered, across, across_table, strata_of
 from vrag_kit.analysis.agreement import (
     READINGS,
     agreement,
@@ -22,7 +22,7 @@ from vrag_kit.analysis.cells import differences_table, interval_cells, interval_
 from vrag_kit.analysis.claims import ClaimSheet, Item
 from vrag_kit.analysis.claims_annotated import annotator_agreement, beside_truth, labels_of
 from vrag_kit.analysis.claims_apart import claim_means_apart, sheet_table
-from vrag_kit.analysis.claims_checked import as_picture, as_text, with_caption, with_claims
+from vrag_kit.analysis.claims_checked import as_text, with_caption, with_claims
 from vrag_kit.analysis.claims_error import (
     corrected_claims,
     verdict_agreement,
@@ -40,8 +40,7 @@ from vrag_kit.analysis.claims_file import (
 from vrag_kit.analysis.claims_labelled import to_label, with_true_sheets
 from vrag_kit.analysis.claims_means import claim_means, claim_values, sheet_rows
 from vrag_kit.analysis.claims_ragchecker import ragchecker_metrics
-from vrag_kit.analysis.claims_raw import MadeWhole, check_claims_file, unchecked
-from vrag_kit.analysis.claims_shares import Share
+from vrag_kit.analysis.claims_raw import check_claims_file, unchecked
 from vrag_kit.analysis.claims_written import claims_file_of
 from vrag_kit.analysis.company import cost_of_company, growth_of_company
 from vrag_kit.analysis.comparison import beside_each, compare, since_smallest_k
@@ -60,8 +59,8 @@ from vrag_kit.analysis.error_budget import (
     mean_budget,
 )
 from vrag_kit.analysis.evidence_swap import OUTCOMES, swap_effect, swap_outcomes
-from vrag_kit.analysis.gcue import Ratio, fieller, gcue, gcue_of, gcue_table
-from vrag_kit.analysis.intervals import Estimate, estimate, summarise
+from vrag_kit.analysis.gcue import fieller, gcue, gcue_of, gcue_table
+from vrag_kit.analysis.intervals import estimate, summarise
 from vrag_kit.analysis.mix import Mix
 from vrag_kit.analysis.percent import in_percent
 from vrag_kit.analysis.prediction_powered import corrected_accuracy, gains_beside_judge
@@ -75,7 +74,6 @@ from vrag_kit.analysis.saved_answers import (
 )
 from vrag_kit.analysis.sentences import differences_in_words
 from vrag_kit.analysis.settings_table import settings_table, with_clue_place
-from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
 from vrag_kit.analysis.strata import by_stratum, with_strata, with_stratum
 from vrag_kit.analysis.two_arms import flips, paired_answers
 from vrag_kit.analysis.what_differs import what_differs
@@ -87,13 +85,8 @@ __all__ = [
     "Answered",
     "ClaimSheet",
     "ClaimsFile",
-    "Estimate",
     "Item",
-    "MadeWhole",
-    "Measured",
     "Mix",
-    "Ratio",
-    "Share",
     "StopRule",
     "accuracy",
     "accuracy_given_clue",
@@ -105,7 +98,6 @@ __all__ = [
     "arm_correlation",
     "arm_differences",
     "arm_table",
-    "as_picture",
     "as_text",
     "association",
     "beside_each",
@@ -168,11 +160,9 @@ __all__ = [
     "settings_table",
     "sheet_rows",
     "sheet_table",
-    "sign_flip_p",
     "since_smallest_k",
     "slice_means",
     "slice_values",
-    "smallest_difference",
     "strata_of",
     "summarise",
     "swap_effect",

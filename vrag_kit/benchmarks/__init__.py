@@ -10,7 +10,7 @@ from vrag_kit.benchmarks.crag_mm import load_crag_mm
 from vrag_kit.benchmarks.crag_mm_index import read_image_index, read_web_index
 from vrag_kit.benchmarks.gold_evidence import with_gold_evidence
 from vrag_kit.benchmarks.ids import original_id, safe_id
-from vrag_kit.benchmarks.images import ImageFile, decode, find_damaged
+from vrag_kit.benchmarks.images import ImageFile, decode
 from vrag_kit.benchmarks.knowledge import (
     Page,
     knowledge_base,
@@ -25,7 +25,7 @@ from vrag_kit.benchmarks.mrag_bench_classes import example_pools, read_labels
 from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
 from vrag_kit.benchmarks.other_corpus import load_other_corpus
 from vrag_kit.benchmarks.page_benchmark import load_page_benchmark
-from vrag_kit.benchmarks.suite import in_schema, load_suite
+from vrag_kit.benchmarks.suite import load_suite
 from vrag_kit.benchmarks.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.webqa import captions_only, load_webqa
 from vrag_kit.benchmarks.webqa_images import TsvImage
@@ -40,8 +40,6 @@ __all__ = [
     "decode",
     "documents_of",
     "example_pools",
-    "find_damaged",
-    "in_schema",
     "knowledge_base",
     "load_chart_mrag",
     "load_crag_mm",

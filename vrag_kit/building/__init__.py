@@ -3,9 +3,8 @@ people, agreement, the final rule (Visual-RAG, section 4 and appendix C).
 """
 
 from vrag_kit.building.agreement import annotator_agreement, find_disputes, read_logs, read_ruling
-from vrag_kit.building.deciding import Decision, decide, write_benchmark
-from vrag_kit.building.folders import SpeciesFolder, read_folders
-from vrag_kit.building.log import AnnotationLog, Vote, read_log
+from vrag_kit.building.deciding import decide, write_benchmark
+from vrag_kit.building.folders import read_folders
 from vrag_kit.building.overview import (
     decisions_table,
     filter_beside_annotators,
@@ -14,15 +13,11 @@ from vrag_kit.building.overview import (
 )
 from vrag_kit.building.panel import annotate, annotation_page
 from vrag_kit.building.presence import ask_presence, coarse_filter
-from vrag_kit.building.questions import questions_file, read_questions, save_questions
+from vrag_kit.building.questions import questions_file, read_questions
 from vrag_kit.building.species import choose_species
 from vrag_kit.building.writing import write_questions
 
 __all__ = [
-    "AnnotationLog",
-    "Decision",
-    "SpeciesFolder",
-    "Vote",
     "annotate",
     "annotation_page",
     "annotator_agreement",
@@ -36,11 +31,9 @@ __all__ = [
     "funnel",
     "questions_file",
     "read_folders",
-    "read_log",
     "read_logs",
     "read_questions",
     "read_ruling",
-    "save_questions",
     "suggestions",
     "write_benchmark",
     "write_questions",

@@ -1,17 +1,13 @@
 """Fetching: images out of archives that resume; what is missing, damaged or changed."""
 
-from vrag_kit.fetching.check_data import check_data
-from vrag_kit.fetching.data_folder import DataFolder, find_data
-from vrag_kit.fetching.fetching import Fetched, fetch_images
+from vrag_kit.fetching.data_folder import find_data
+from vrag_kit.fetching.fetching import fetch_images
 from vrag_kit.fetching.health import check_visual_rag
 from vrag_kit.fetching.versions import changes_summary, image_changes, label_changes
 from vrag_kit.fetching.visual_rag import fetch_visual_rag
 
 __all__ = [
-    "DataFolder",
-    "Fetched",
     "changes_summary",
-    "check_data",
     "check_visual_rag",
     "fetch_images",
     "fetch_visual_rag",

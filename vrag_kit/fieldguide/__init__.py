@@ -4,7 +4,6 @@ benchmark; and data opened as a notebook's parameter names them.
 
 from vrag_kit.fieldguide.guide import draw_field_guide
 from vrag_kit.fieldguide.opening import (
-    Pictures,
     open_articles,
     open_benchmark,
     open_other_corpus,
@@ -14,16 +13,13 @@ from vrag_kit.fieldguide.opening import (
 )
 from vrag_kit.fieldguide.pages import EDITIONS
 from vrag_kit.fieldguide.remarks import remark
-from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.fieldguide.swaps import swapped_world, with_look_alikes, with_swapped_clues
 
 __all__ = [
     "EDITIONS",
-    "Pictures",
     "draw_field_guide",
     "open_articles",
     "open_benchmark",
-    "open_mrag_bench",
     "open_other_corpus",
     "open_pictures",
     "open_webqa",

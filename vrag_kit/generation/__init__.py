@@ -8,8 +8,6 @@ from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.company import clue_among, company, with_blanks
 from vrag_kit.generation.contexts import (
-    CLUES,
-    DRAWS,
     ONE_IN_K,
     TOP_K,
     clue_moved,
@@ -31,26 +29,22 @@ from vrag_kit.generation.experiment import ask_all, ask_conversations, ask_model
 from vrag_kit.generation.generator import Forecast, Generator, Reply
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local.model import LocalGenerator
-from vrag_kit.generation.own_answerer import AnswererClass
 from vrag_kit.generation.parts import Decomposed, Part
-from vrag_kit.generation.people import people_answers, read_choices, write_choices
+from vrag_kit.generation.people import people_answers, read_choices
 from vrag_kit.generation.probabilities import reply_probabilities
 from vrag_kit.generation.remote.endpoint import EndpointGenerator
 from vrag_kit.generation.rendering import render
-from vrag_kit.generation.rewriting import Rewriter, load_rewriter
-from vrag_kit.generation.talk import EarlyStop, Found, Search, Talk
+from vrag_kit.generation.rewriting import load_rewriter
+from vrag_kit.generation.talk import EarlyStop, Talk
 from vrag_kit.generation.told import told_facts
 from vrag_kit.generation.wording import Wording, read_wording
 from vrag_kit.outcomes import Failure, Status
 
 __all__ = [
-    "CLUES",
-    "DRAWS",
     "MODES",
     "ONE_IN_K",
     "TOP_K",
     "AnswerStore",
-    "AnswererClass",
     "Asking",
     "Cut",
     "Decomposed",
@@ -58,14 +52,11 @@ __all__ = [
     "EndpointGenerator",
     "Failure",
     "Forecast",
-    "Found",
     "Generator",
     "LocalGenerator",
     "Part",
     "Reply",
-    "Rewriter",
     "Round",
-    "Search",
     "Status",
     "Talk",
     "Wording",
@@ -101,6 +92,5 @@ __all__ = [
     "told_facts",
     "top_k",
     "with_blanks",
-    "write_choices",
     "zero_shot",
 ]

@@ -17,11 +17,10 @@ from vrag_kit.judging.claims import (
     related,
     relation_of,
     statement,
-    unrelated,
 )
 from vrag_kit.judging.claims_by_model import load_checker, load_extractor, refuse_own_eyes
-from vrag_kit.judging.claims_by_rule import Grammar, RuleChecker, RuleExtractor, Sentences
-from vrag_kit.judging.judge import Judge, judge_all, judge_some, judge_words
+from vrag_kit.judging.claims_by_rule import RuleChecker, RuleExtractor, Sentences
+from vrag_kit.judging.judge import Judge, judge_all, judge_some
 from vrag_kit.judging.keypoints import keypoint_coverage
 from vrag_kit.judging.labels import (
     LABELS,
@@ -33,9 +32,7 @@ from vrag_kit.judging.labels import (
     score_of_label,
     write_labels,
 )
-from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.loading import JUDGES, load_judge
-from vrag_kit.judging.own_judge import JudgeClass
 from vrag_kit.judging.own_metrics import (
     OWN_METRICS,
     MetricJudge,
@@ -61,11 +58,8 @@ __all__ = [
     "ClaimChecker",
     "ClaimExtractor",
     "Extraction",
-    "Grammar",
     "Held",
     "Judge",
-    "JudgeClass",
-    "LLMJudge",
     "MetricJudge",
     "Relation",
     "Rubric",
@@ -82,7 +76,6 @@ __all__ = [
     "declines",
     "judge_all",
     "judge_some",
-    "judge_words",
     "keypoint_coverage",
     "label_of_score",
     "labelled",
@@ -106,7 +99,6 @@ __all__ = [
     "score_of_label",
     "statement",
     "told_by_words",
-    "unrelated",
     "webqa_f1",
     "write_claim_labels",
     "write_labels",

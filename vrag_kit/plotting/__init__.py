@@ -24,7 +24,7 @@ from vrag_kit.plotting.save import save_figure
 from vrag_kit.plotting.save_table import save_table
 from vrag_kit.plotting.shares import shares_figure
 from vrag_kit.plotting.slices import slices_figure
-from vrag_kit.plotting.style import colors_of, new_figure
+from vrag_kit.plotting.style import colors_of
 from vrag_kit.plotting.swaps import outcomes_figure, swapped_figure
 from vrag_kit.plotting.thresholds import threshold_figure
 from vrag_kit.plotting.variants import variants_figure
@@ -53,7 +53,6 @@ __all__ = [
     "differences_figure",
     "gcue_figure",
     "levels_figure",
-    "new_figure",
     "outcomes_figure",
     "retrieved_figure",
     "retriever_figure",

@@ -19,8 +19,6 @@ from vrag_kit.retrieval.finding import OPTIONS
 from vrag_kit.retrieval.fusion import fuse
 from vrag_kit.retrieval.loading import load_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, METRICS, evaluate, mean_metrics
-from vrag_kit.retrieval.own_encoder import EncoderClass
-from vrag_kit.retrieval.own_metric import RetrievalMetric
 from vrag_kit.retrieval.program import Program, ProgramService
 from vrag_kit.retrieval.reference import perfect_run, random_reference
 from vrag_kit.retrieval.regions import marked_region, with_regions
@@ -49,11 +47,9 @@ __all__ = [
     "AroundService",
     "Embeddings",
     "Encoder",
-    "EncoderClass",
     "FlatRetriever",
     "Program",
     "ProgramService",
-    "RetrievalMetric",
     "SearchService",
     "best_threshold",
     "bm25_run",

@@ -11,17 +11,14 @@ from vrag_kit.fieldguide.scenarios.opening import (
     open_mrag_texts,
 )
 from vrag_kit.fieldguide.scenarios.passages import passage
-from vrag_kit.fieldguide.scenarios.regions import REGIONS
 from vrag_kit.fieldguide.scenarios.table import SCENARIOS
-from vrag_kit.fieldguide.scenarios.topics import known_species, told_names
+from vrag_kit.fieldguide.scenarios.topics import told_names
 
 __all__ = [
     "DRAWN_MRAG",
     "EDITIONS",
-    "REGIONS",
     "SCENARIOS",
     "draw_mrag_bench",
-    "known_species",
     "open_labels",
     "open_mrag_bench",
     "open_mrag_texts",

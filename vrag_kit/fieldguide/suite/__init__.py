@@ -2,8 +2,7 @@
 language that they speak, what each of their documents shows, and checkers of claims.
 """
 
-from vrag_kit.fieldguide.suite.ambiguity import detect_by_rule, made_ambiguous
-from vrag_kit.fieldguide.suite.asking import question_of, trait_questions
+from vrag_kit.fieldguide.suite.ambiguity import made_ambiguous
 from vrag_kit.fieldguide.suite.assessing import (
     PUT_BACK,
     RULE,
@@ -16,20 +15,17 @@ from vrag_kit.fieldguide.suite.by_construction import fixed_means
 from vrag_kit.fieldguide.suite.checking import open_rule_checker
 from vrag_kit.fieldguide.suite.closed_book import ask_closed_book
 from vrag_kit.fieldguide.suite.drawing import draw_suite
-from vrag_kit.fieldguide.suite.edition import EDITIONS
 from vrag_kit.fieldguide.suite.facts import Fact, relation
 from vrag_kit.fieldguide.suite.in_words import WITH_WORDS, InWords
 from vrag_kit.fieldguide.suite.judges import open_judges
-from vrag_kit.fieldguide.suite.language import Language
 from vrag_kit.fieldguide.suite.long_answers import (
-    ClaimReaders,
     LongAnswers,
     known_world,
     open_readers,
     with_references,
 )
 from vrag_kit.fieldguide.suite.looking import PictureChecker
-from vrag_kit.fieldguide.suite.opening import DRAWN_SUITE, World, open_suite, open_world
+from vrag_kit.fieldguide.suite.opening import World, open_suite, open_world
 from vrag_kit.fieldguide.suite.true_claims import TrueClaims
 from vrag_kit.fieldguide.suite.truth import TruthChecker
 from vrag_kit.fieldguide.suite.wording import (
@@ -40,17 +36,13 @@ from vrag_kit.fieldguide.suite.wording import (
 )
 
 __all__ = [
-    "DRAWN_SUITE",
-    "EDITIONS",
     "FIELD_GUIDE",
     "PUT_BACK",
     "RULE",
     "TRUTH",
     "WITH_WORDS",
-    "ClaimReaders",
     "Fact",
     "InWords",
-    "Language",
     "LongAnswers",
     "PictureChecker",
     "TrueClaims",
@@ -58,7 +50,6 @@ __all__ = [
     "World",
     "ask_closed_book",
     "detect_all",
-    "detect_by_rule",
     "draw_suite",
     "fixed_means",
     "known_world",
@@ -72,9 +63,7 @@ __all__ = [
     "open_wording",
     "open_wordings",
     "open_world",
-    "question_of",
     "relation",
     "say_anew",
-    "trait_questions",
     "with_references",
 ]

@@ -4,12 +4,11 @@ small web, and what is asked about them, in the data sets' own layouts.
 
 from vrag_kit.fieldguide.worn.drawing import draw_crag_mm
 from vrag_kit.fieldguide.worn.edition import EDITIONS
-from vrag_kit.fieldguide.worn.opening import DRAWN_WORN, open_multi_turn, open_single_turn
+from vrag_kit.fieldguide.worn.opening import open_multi_turn, open_single_turn
 from vrag_kit.fieldguide.worn.searching import Services, open_services
 from vrag_kit.fieldguide.worn.talking import PROMPTS, SEARCH, TALK, arms_over, open_arms, open_talk
 
 __all__ = [
-    "DRAWN_WORN",
     "EDITIONS",
     "PROMPTS",
     "SEARCH",

@@ -5,7 +5,7 @@ truthfulness and its judges, and the paper's printed numbers with their audit.
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
 from vrag_kit.papers.claim_rows import show_claims
 from vrag_kit.papers.crag_mm.abstention import READINGS, with_readings
-from vrag_kit.papers.crag_mm.arms import ARMS, REWRITES, Arms, arm_names
+from vrag_kit.papers.crag_mm.arms import Arms, arm_names
 from vrag_kit.papers.crag_mm.audit import audit, paper_tables
 from vrag_kit.papers.crag_mm.audit_counts import denominators, early_stops
 from vrag_kit.papers.crag_mm.audit_figure import audit_figure
@@ -13,7 +13,7 @@ from vrag_kit.papers.crag_mm.claims import claims_on, claims_table, source_of
 from vrag_kit.papers.crag_mm.early_stop import early_stop
 from vrag_kit.papers.crag_mm.found_entities import SHOWN, found_entities, found_only, shares_found
 from vrag_kit.papers.crag_mm.independent_turns import independent_turns
-from vrag_kit.papers.crag_mm.judges import PAPER_JUDGE, judged_by_reading, load_truth_judge
+from vrag_kit.papers.crag_mm.judges import judged_by_reading, load_truth_judge
 from vrag_kit.papers.crag_mm.labelled_answers import (
     judge_on_labelled,
     labelled_answers,
@@ -34,16 +34,13 @@ from vrag_kit.papers.crag_mm.printed import (
     printed_systems,
     truth_table,
 )
-from vrag_kit.papers.crag_mm.printed_text import claims
 from vrag_kit.papers.crag_mm.recall import (
     CROPPED,
-    IMAGE_CUTOFFS,
     WEB_CUTOFFS,
     WHOLE,
     WITH_MARGIN,
     coverage,
     image_recall,
-    recall_means,
     recall_numbers,
     recall_panels,
     recall_table,
@@ -58,7 +55,7 @@ from vrag_kit.papers.crag_mm.results import (
     truth_means,
     truth_slices,
 )
-from vrag_kit.papers.crag_mm.rubric import FORMS, truth_prompt, truth_rubric
+from vrag_kit.papers.crag_mm.rubric import truth_prompt, truth_rubric
 from vrag_kit.papers.crag_mm.slices import (
     LOW_LESS_NORMAL,
     NEEDS_LESS_ALONE,
@@ -85,21 +82,15 @@ from vrag_kit.papers.crag_mm.turn_slices import (
 )
 from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
 from vrag_kit.papers.crag_mm.wording import WORDINGS, rewriting_wording, wording_of
-from vrag_kit.papers.told_numbers import Claim
 
 __all__ = [
-    "ARMS",
     "COMPARED",
     "CROPPED",
-    "FORMS",
-    "IMAGE_CUTOFFS",
     "LOW_LESS_NORMAL",
     "NEEDS_HISTORY",
     "NEEDS_LESS_ALONE",
     "ORACLES",
-    "PAPER_JUDGE",
     "READINGS",
-    "REWRITES",
     "SHOWN",
     "STATEMENTS",
     "STEPS",
@@ -108,13 +99,11 @@ __all__ = [
     "WITH_MARGIN",
     "WORDINGS",
     "Arms",
-    "Claim",
     "arm_names",
     "audit",
     "audit_figure",
     "audit_summary",
     "before_and_after",
-    "claims",
     "claims_on",
     "claims_table",
     "contradictions",
@@ -144,7 +133,6 @@ __all__ = [
     "quality_by_kind",
     "read_json",
     "read_result",
-    "recall_means",
     "recall_numbers",
     "recall_panels",
     "recall_table",

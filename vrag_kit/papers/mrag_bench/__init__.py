@@ -3,7 +3,7 @@ beside its own scorer, its results by scenario, the spelling of options, what re
 find, and its printed numbers with their audit.
 """
 
-from vrag_kit.judging.choice_reader import RULES, Reading, read_choice, right_letters
+from vrag_kit.judging.choice_reader import read_choice, right_letters
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
 from vrag_kit.papers.claim_rows import show_claims
 from vrag_kit.papers.mrag_bench.across import among_retrieved, without_alike
@@ -20,7 +20,6 @@ from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge
 from vrag_kit.papers.mrag_bench.claims import at_chance, claims_on, claims_table, gains_said
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
 from vrag_kit.papers.mrag_bench.extraction import (
-    TABLE_5,
     extracted_beside_ours,
     extraction_prompt,
     with_extracted,
@@ -44,7 +43,7 @@ from vrag_kit.papers.mrag_bench.official_scorer import (
 )
 from vrag_kit.papers.mrag_bench.people import answerers_agree, both_means, printed_people
 from vrag_kit.papers.mrag_bench.positions import letters_chosen, over_rotations, with_letters
-from vrag_kit.papers.mrag_bench.printed_text import claims, retriever_correlations
+from vrag_kit.papers.mrag_bench.printed_text import retriever_correlations
 from vrag_kit.papers.mrag_bench.readers import (
     accuracy_by_reading,
     official_runs,
@@ -111,21 +110,16 @@ from vrag_kit.papers.mrag_bench.text_settings import (
 )
 from vrag_kit.papers.mrag_bench.turned import one_of_each, turned
 from vrag_kit.papers.mrag_bench.wording import WORDINGS, wording_of
-from vrag_kit.papers.told_numbers import Claim
 
 __all__ = [
     "ASPECTS",
     "CHANCE",
     "QUESTIONS",
-    "RULES",
-    "TABLE_5",
     "TEXT_OR_IMAGE",
     "WORDINGS",
     "ChoiceJudge",
-    "Claim",
     "Official",
     "Outcome",
-    "Reading",
     "accuracy_by_reading",
     "accuracy_by_scenario",
     "accuracy_of_choices",
@@ -139,7 +133,6 @@ __all__ = [
     "both_means",
     "by_questions",
     "by_spelling",
-    "claims",
     "claims_on",
     "claims_table",
     "contradictions",

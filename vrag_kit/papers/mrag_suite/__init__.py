@@ -4,11 +4,8 @@ words of its prompts and their sweep, its filter in two steps, and ambiguous que
 
 from vrag_kit.papers.audit_rows import audit_summary, contradictions
 from vrag_kit.papers.mrag_suite.ambiguity import (
-    AnswerRewrite,
     Detection,
-    answer_rewrite_prompt,
     detection_prompt,
-    query_rewrite_prompt,
     read_answer_rewrite,
     read_detection,
     read_query_rewrite,
@@ -63,7 +60,6 @@ from vrag_kit.papers.mrag_suite.claim_modes import (
 )
 from vrag_kit.papers.mrag_suite.closed_book import CLOSED_BOOK, closed_book_wording, with_confidence
 from vrag_kit.papers.mrag_suite.detection import (
-    Assessor,
     detected_by_rule,
     flag_rates,
     load_assessor,
@@ -127,7 +123,6 @@ from vrag_kit.papers.mrag_suite.printed import (
     printed_range,
     printed_retrievers,
 )
-from vrag_kit.papers.mrag_suite.printed_text import claims
 from vrag_kit.papers.mrag_suite.prompt_sweep import (
     NO_EVIDENCE,
     TAUGHT,
@@ -138,10 +133,7 @@ from vrag_kit.papers.mrag_suite.prompt_sweep import (
 )
 from vrag_kit.papers.mrag_suite.prompts import (
     EXAMPLES,
-    INIT,
     PROMPTS,
-    REASONING,
-    PromptDesign,
     domain_of,
     parts_table,
     prompt_design,
@@ -174,7 +166,6 @@ __all__ = [
     "DATASETS",
     "DEFINITIONS",
     "EXAMPLES",
-    "INIT",
     "LAYOUT",
     "MODALITIES",
     "MODELS",
@@ -184,23 +175,18 @@ __all__ = [
     "OWN_METRIC",
     "POOLED",
     "PROMPTS",
-    "REASONING",
     "SETTINGS",
     "SHORT_ANSWERS",
     "TAUGHT",
     "TEXT_ONLY",
-    "AnswerRewrite",
     "Asker",
-    "Assessor",
     "Detection",
     "FilterRules",
     "InModes",
-    "PromptDesign",
     "SideBySide",
     "agreement_of",
     "ambiguity_contrasts",
     "ambiguous_less_clear",
-    "answer_rewrite_prompt",
     "ask_suite",
     "ask_with_prompts",
     "audit",
@@ -213,7 +199,6 @@ __all__ = [
     "chosen_beside_print",
     "claim_rows",
     "claim_strata",
-    "claims",
     "claims_beside_print",
     "clear_partners",
     "closed_book_table",
@@ -277,7 +262,6 @@ __all__ = [
     "prompt_design",
     "prompt_gains",
     "prompt_sweep",
-    "query_rewrite_prompt",
     "read_answer_rewrite",
     "read_detection",
     "read_grade",

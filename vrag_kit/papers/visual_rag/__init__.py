@@ -43,7 +43,6 @@ from vrag_kit.papers.visual_rag.rubric import PAPER_JUDGE, RUBRIC, judge_prompt
 from vrag_kit.papers.visual_rag.statistics import (
     distribution,
     organism_category,
-    printed_statistics,
     query_table,
     question_kind,
     statistics,
@@ -84,7 +83,6 @@ __all__ = [
     "pools_needed",
     "printed",
     "printed_retrieval",
-    "printed_statistics",
     "query_counts",
     "query_table",
     "question_kind",
