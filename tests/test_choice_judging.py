@@ -20,10 +20,8 @@ from vrag_kit.papers.mrag_bench import (
     accuracy_by_scenario,
     after_asking,
     official_reading,
-    readers_compared,
     run_end,
     scenario_table,
-    score_file,
     with_scenarios,
 )
 from vrag_kit.types import Benchmark, Query
@@ -76,16 +74,6 @@ def test_a_run_ends_at_its_first_crash_or_hang() -> None:
     assert run_end(said) == (Outcome.CRASH, 2)
     assert run_end([after_asking(each, None) for each in said]) == (Outcome.HANG, 1)
     assert run_end(said[:2]) is None
-
-
-def test_two_of_ten_official_scores_are_lost_with_the_files_name() -> None:
-    labels = "Angle Partial Scope Obstruction Temporal Deformation Incomplete Biological Others"
-    scores = dict.fromkeys(["overall_accuracy", *labels.split()], 50.0)
-    name, kept = score_file("./x.jsonl", scores)
-    assert name == "_score.json"
-    assert set(scores) - set(kept) == {"overall_accuracy", "Obstruction"}
-    assert len(kept) == 8
-    assert score_file("runs/llava.v2.jsonl", scores)[0] == "llava_score.json"
 
 
 def test_only_the_right_letter_earns_and_the_rule_stands_in_the_marks() -> None:
@@ -152,20 +140,3 @@ def test_hidden_answers_get_no_score() -> None:
     verdict = ChoiceJudge().verdict(hidden, "B")
     assert verdict.score is None
     assert verdict.failure is not None
-
-
-def test_both_readers_stand_beside_each_other() -> None:
-    said = ("B", "b", "A or B", "A cat with a kitten", "The flower is surely a toad lily.")
-    table = readers_compared(LILY, answers(*said))
-    assert table["official"].tolist() == ["B", "asks GPT-3.5", "B", "A", "crash"]
-    assert table["ours"].tolist() == [
-        "B whole",
-        "B whole",
-        "ambiguous A, B (elsewhere)",
-        "unreadable",
-        "B named",
-    ]
-    assert table["official_right"].tolist() == [True, False, True, False, False]
-    assert table["ours_right"].tolist() == [True, True, False, False, True]
-    assert table["same"].tolist() == [True, False, False, False, False]
-    assert readers_compared(LILY, answers("B", status="timeout").head(0)).empty

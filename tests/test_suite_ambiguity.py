@@ -31,7 +31,6 @@ from vrag_kit.papers.mrag_suite import (
     pairs_of_suite,
     prompt_gains,
     prompt_sweep,
-    read_answer_rewrite,
     read_detection,
     read_query_rewrite,
     status_kappa,
@@ -89,9 +88,8 @@ def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path: P
     assert seen["temperature"] == 0
 
 
-def test_answers_and_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> None:
+def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> None:
     plans = {
-        "meticulous": ["say Evidence inconclusive.\nFigures cover different years."],
         "rewriting ambiguous": ["say When was the tower built, by the plate of 1990?"],
     }
     benchmark = small({"a": "When was it built?", "b": "Which is best?"})
@@ -101,10 +99,8 @@ def test_answers_and_questions_are_said_anew_from_gold_evidence(tmp_path: Path) 
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
         assessor = load_assessor(entry, tmp_path)
-        answers = assessor.rewrite_answers(benchmark)
         questions = assessor.rewrite_queries(benchmark, detections)
         sent = "\n".join(map(text_in, server.requests))
-    assert answers["outcome"].tolist() == ["inconclusive", "inconclusive"]
     assert questions[["query_id", "original", "question"]].to_numpy().tolist() == [
         ["a", "When was it built?", "When was the tower built, by the plate of 1990?"]
     ]
@@ -140,13 +136,7 @@ def test_all_else_is_unreadable(raw: str) -> None:
         read_detection(raw)
 
 
-def test_refusals_are_exact_sentences_and_a_question_is_one_line() -> None:
-    assert read_answer_rewrite("It was built in 1990.").outcome == "answered"
-    assert read_answer_rewrite("1. …\nInsufficient evidence to answer.").outcome == "insufficient"
-    assert read_answer_rewrite("The evidence inconclusive. So").outcome == "answered"
-    for raw in ("", "Evidence inconclusive.\nInsufficient evidence to answer."):
-        with pytest.raises(Unreadable):
-            read_answer_rewrite(raw)
+def test_a_question_said_anew_is_one_line() -> None:
     assert read_query_rewrite("\nWhen was it built?\n") == "When was it built?"
     for raw in (
         "",

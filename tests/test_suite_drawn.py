@@ -23,7 +23,7 @@ from vrag_kit.fieldguide.suite import (
     relation,
     with_references,
 )
-from vrag_kit.fieldguide.suite.ambiguity import LACKS, detect_by_rule
+from vrag_kit.fieldguide.suite.ambiguity import PART, SUBJECT, detect_by_rule
 from vrag_kit.fieldguide.suite.edition import EDITIONS
 from vrag_kit.fieldguide.suite.facts import COLOR, COLORS_OF_TWO, PATTERN
 from vrag_kit.fieldguide.suite.printed import PAGE_SETS
@@ -285,7 +285,7 @@ def test_half_of_the_questions_can_be_made_ambiguous_and_the_rule_finds_which(su
         changed, lacks = made_ambiguous(benchmark, share=0.5, seed=1)
         open_ones = [each for each in benchmark.queries.values() if each.image is None]
         assert sum(map(bool, lacks.values())) == round(0.5 * len(open_ones))
-        assert set(lacks.values()) <= {"", *LACKS}
+        assert set(lacks.values()) <= {"", SUBJECT, PART}
         for query_id, query in changed.queries.items():
             assert (query.text == benchmark.queries[query_id].text) == (not lacks[query_id])
             assert detect_by_rule(query).ambiguous == bool(lacks[query_id])

@@ -15,8 +15,6 @@ from vrag_kit.types import Benchmark, Query, QueryId
 
 SUBJECT = "subject"
 PART = "part"
-LACKS = (SUBJECT, PART)
-"""What an ambiguous question may lack."""
 _NOUNS = {kind.noun: kind.name for kind in KINDS.values()}
 _NAME = re.compile(
     r"(?:the )?(?:[A-Z]\w+ )+?(?P<noun>[A-Z]\w+) \((?:scientific name: )?[A-Z][a-z]+ [a-z]+\)"

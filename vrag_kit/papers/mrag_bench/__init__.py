@@ -37,9 +37,7 @@ from vrag_kit.papers.mrag_bench.official_scorer import (
     Outcome,
     after_asking,
     official_reading,
-    readers_compared,
     run_end,
-    score_file,
 )
 from vrag_kit.papers.mrag_bench.people import answerers_agree, both_means, printed_people
 from vrag_kit.papers.mrag_bench.positions import letters_chosen, over_rotations, with_letters
@@ -177,7 +175,6 @@ __all__ = [
     "printed_text_or_image",
     "printed_text_or_image_gains",
     "read_choice",
-    "readers_compared",
     "readers_figure",
     "readers_on_labelled",
     "retrieval_by_scenario",
@@ -190,7 +187,6 @@ __all__ = [
     "rules_of",
     "run_end",
     "scenario_table",
-    "score_file",
     "show_claims",
     "smallest_denominator",
     "source_of",

@@ -6,22 +6,13 @@ Read from the published `eval/score.py` and what it calls (last change 2025-01-2
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-
-import pandas as pd
-
-from vrag_kit.judging.choice_reader import read_choice, right_letters
-from vrag_kit.types import Benchmark
 
 LETTERS = "ABCD"
 _ENDS = ",.!?;:'"
 _MOST_WORDS = 5
-_WRITTEN = (
-    *("Overall", "Angle", "Partial", "Scope", "Occlusion"),
-    *("Temporal", "Deformation", "Incomplete", "Biological", "Others"),
-)
 
 
 class Outcome(StrEnum):
@@ -96,47 +87,3 @@ def run_end(found: Sequence[Official]) -> tuple[Outcome, int] | None:
         if each.outcome in (Outcome.CRASH, Outcome.HANG):
             return each.outcome, place
     return None
-
-
-def score_file(answers_file: str, scores: Mapping[str, float]) -> tuple[str, dict[str, float]]:
-    """The name of the file of scores, and what of them is written into it.
-
-    The name ends at the path's first dot: "./x.jsonl" becomes "_score.json". Keys are
-    written by a list of names, which has "Overall" for `overall_accuracy` and
-    "Occlusion" for the data's `Obstruction`: both are lost.
-    """
-    stem = answers_file.split(".", maxsplit=1)[0].rsplit("/", maxsplit=1)[-1]
-    kept = {name: scores[name] for name in _WRITTEN if name in scores}
-    return f"{stem}_score.json", kept
-
-
-def readers_compared(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
-    """The table of answers that have words, with what both readers make of each.
-
-    Added columns: right (the right letter), official (a letter or an `Outcome`),
-    official_letter, ours (as `Reading` prints), rule, letter, official_right and
-    ours_right (whether they count it as right; a crash or a question to GPT-3.5 does
-    not), and same (whether both find the same letter, or neither any).
-    """
-    rows = answers[answers["status"] == "ok"]
-    cells = []
-    for query_id, raw in zip(rows["query_id"], rows["answer"], strict=True):
-        query = benchmark.queries[query_id]
-        theirs, ours = official_reading(raw), read_choice(raw, query.choices)
-        letter, right = ours.letter or "", right_letters(query)
-        cells.append(
-            {
-                "right": right,
-                "official": str(theirs),
-                "official_letter": theirs.letter,
-                "ours": str(ours),
-                "rule": ours.rule,
-                "letter": letter,
-                "official_right": bool(theirs.letter) and theirs.letter in right,
-                "ours_right": bool(letter) and letter in right,
-                "same": theirs.letter == letter,
-            }
-        )
-    names = ("right", "official", "official_letter", "ours", "rule", "letter")
-    columns = [*names, "official_right", "ours_right", "same"]
-    return rows.join(pd.DataFrame(cells, index=rows.index, columns=columns))

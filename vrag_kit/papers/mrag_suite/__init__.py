@@ -6,7 +6,6 @@ from vrag_kit.papers.audit_rows import audit_summary, contradictions
 from vrag_kit.papers.mrag_suite.ambiguity import (
     Detection,
     detection_prompt,
-    read_answer_rewrite,
     read_detection,
     read_query_rewrite,
 )
@@ -39,7 +38,6 @@ from vrag_kit.papers.mrag_suite.audit_claims import (
 from vrag_kit.papers.mrag_suite.audit_figure import audit_figure, inequality_figure
 from vrag_kit.papers.mrag_suite.beside_print import (
     DEFINITIONS,
-    beside_print,
     claims_beside_print,
     gaps_beside_print,
 )
@@ -111,7 +109,6 @@ from vrag_kit.papers.mrag_suite.printed import (
     DATASETS,
     MODELS,
     MODES,
-    TEXT_ONLY,
     printed_accuracy,
     printed_ambiguous,
     printed_best_prompts,
@@ -178,7 +175,6 @@ __all__ = [
     "SETTINGS",
     "SHORT_ANSWERS",
     "TAUGHT",
-    "TEXT_ONLY",
     "Asker",
     "Detection",
     "FilterRules",
@@ -192,7 +188,6 @@ __all__ = [
     "audit",
     "audit_figure",
     "audit_summary",
-    "beside_print",
     "best_labels",
     "by_training",
     "checks_of",
@@ -262,7 +257,6 @@ __all__ = [
     "prompt_design",
     "prompt_gains",
     "prompt_sweep",
-    "read_answer_rewrite",
     "read_detection",
     "read_grade",
     "read_query_rewrite",

@@ -1,4 +1,4 @@
-"""The paper's prompts about ambiguous questions (A.3 to A.6), and how replies are read."""
+"""The paper's prompts about ambiguous questions (A.3, A.4, A.6), and how replies are read."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from vrag_kit.judging.rubric import Unreadable
 from vrag_kit.types import Evidence, LazyImage, Message, Prompt, Query
 
 CLEAR, AMBIGUOUS = "CLEAR", "AMBIGUOUS"
-INCONCLUSIVE, INSUFFICIENT = "inconclusive", "insufficient"
-ANSWERED = "answered"
 LONGEST = 30
 """Words of an explanation, at most."""
 WORDS: dict[str, Any] = json.loads(  # Any: texts, lists and mappings of them
     Path(__file__).with_name("ambiguity.json").read_text(encoding="utf-8")
 )
 """The prompts as data, with their source and what is ours."""
-_REFUSALS = dict(zip(WORDS["refusals"], (INCONCLUSIVE, INSUFFICIENT), strict=True))
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
 _LABELLED = re.compile(r"(?:[-•*]|\d+[.)])\s|rewritten question\s*:|rewrite\s*:", re.IGNORECASE)
@@ -38,16 +35,6 @@ class Detection:
     """`LONGEST` words at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRewrite:
-    """An answer said anew from evidence."""
-
-    outcome: str
-    """`ANSWERED`, or which of the two refusals it is: `INCONCLUSIVE`, `INSUFFICIENT`."""
-    text: str
-    """All that was said."""
-
-
 def detection_prompt(query: Query) -> Prompt:
     """What an assessor is asked about a question: A.3's words for one with a picture,
     A.4's for one without; its first accepted answer is shown for reference.
@@ -58,20 +45,6 @@ def detection_prompt(query: Query) -> Prompt:
         words = WORDS["without_image"].removesuffix(WORDS["question_and_answer"]) + case
         return (Message(role="user", parts=(words,)),)
     return (Message(role="user", parts=(query.image, WORDS["with_image"] + case)),)
-
-
-def answer_rewrite_prompt(query: Query, evidence: Sequence[Evidence]) -> Prompt:
-    """How an answer is asked for anew from evidence (A.5), in place of the first accepted
-    one.
-    """
-    pictures, listed = _listed(evidence)
-    words = _filled(
-        WORDS["answer_rewrite"],
-        question=query.text,
-        orig_answer=query.answers[0] if query.answers else "",
-        evidence=listed,
-    )
-    return (Message(role="user", parts=(*pictures, words)),)
 
 
 def query_rewrite_prompt(query: Query, evidence: Sequence[Evidence], explanation: str) -> Prompt:
@@ -110,21 +83,6 @@ def read_detection(raw: str) -> Detection:
     return Detection(status, " ".join(explanation.split()))
 
 
-def read_answer_rewrite(raw: str) -> AnswerRewrite:
-    """A reply to `answer_rewrite_prompt`: a refusal where a line begins with one of the
-    two exact sentences, else an answer. Raises `Unreadable` for both refusals, and for
-    no word.
-    """
-    text = _THOUGHT.sub("", raw).strip()
-    if not text:
-        raise Unreadable("it holds no word")
-    lines = [line.strip() for line in text.splitlines()]
-    told = {name for words, name in _REFUSALS.items() if _begins(lines, words)}
-    if len(told) > 1:
-        raise Unreadable("it refuses for both reasons")
-    return AnswerRewrite(told.pop() if told else ANSWERED, text)
-
-
 def read_query_rewrite(raw: str) -> str:
     """The one line that a reply to `query_rewrite_prompt` is. Raises `Unreadable` for
     several lines or none, a label or bullet before it, and words that point at the
@@ -159,10 +117,6 @@ def _filled(template: str, **words: str) -> str:
     """
     names = "|".join(words)
     return re.sub(rf"\{{({names})\}}", lambda place: words[place[1]], template)
-
-
-def _begins(lines: Sequence[str], words: str) -> bool:
-    return any(line.startswith(words) for line in lines)
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: what JSON holds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -28,31 +28,6 @@ has none, or where it is 0 by definition, as self-knowledge is).
 ALWAYS_0 = "0 by the equation"
 _WITHOUT_ITEMS = {"precision", "recall", "f1", "answer_claim_recall"}
 """Metrics that look at no evidence, so that they know no modality."""
-
-
-def beside_print(
-    ours: pd.DataFrame,
-    paper: pd.DataFrame,
-    *,
-    rows: Sequence[str],
-    columns: Sequence[str] = ("metric",),
-) -> pd.DataFrame:
-    """`rows` down, after the column source ("here", "paper, other data"), and `columns`
-    across: our cells "mean [low, high] (n = …)", the paper's numbers as they are.
-
-    `ours` has value, ci_low, ci_high, n and what names a row or column, in percent;
-    `paper` comes from a reader of `printed`. "–" where there is none.
-    """
-    here = ours.assign(source="here", cell=interval_cells(ours, n=True))
-    cells = paper["value"].map("{:g}".format)
-    there = paper.assign(source="paper, other data", cell=cells)
-    both = pd.concat([here, there], ignore_index=True)
-    index, across = ["source", *rows], list(columns)
-    both[[*index, *across]] = both[[*index, *across]].fillna("")
-    wide = both.pivot_table(
-        index=index, columns=across, values="cell", aggfunc="first", sort=False, observed=True
-    )
-    return wide.fillna(NOTHING)
 
 
 def claims_beside_print(means: pd.DataFrame, printed: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -18,12 +18,9 @@ from vrag_kit.papers.mrag_suite.ambiguity import (
     AMBIGUOUS,
     CLEAR,
     WORDS,
-    AnswerRewrite,
     Detection,
-    answer_rewrite_prompt,
     detection_prompt,
     query_rewrite_prompt,
-    read_answer_rewrite,
     read_detection,
     read_query_rewrite,
 )
@@ -52,7 +49,7 @@ class Assessor:
     """
 
     def __init__(self, askers: Mapping[str, StrictAsker]) -> None:
-        """`askers` has "detection", "answer" and "query"."""
+        """`askers` has "detection" and "query"."""
         self.name = askers["detection"].generator.name
         self._askers = askers
 
@@ -70,25 +67,6 @@ class Assessor:
             told = found.value or Detection("", "")
             rows.append((query.query_id, query.group, told.status, told.explanation, _why(found)))
         return pd.DataFrame(rows, columns=_COLUMNS)
-
-    def rewrite_answers(self, benchmark: Benchmark) -> pd.DataFrame:
-        """Each question's answer said anew from its gold evidence: query_id, original,
-        outcome ("answered", "inconclusive", "insufficient"; "" where unreadable), answer,
-        detail.
-        """
-        queries = list(benchmark.queries.values())
-        asked = []
-        for query in queries:
-            gold = [benchmark.corpus[name] for name in benchmark.relevant(query.query_id)]
-            prompt = answer_rewrite_prompt(query, gold)
-            asked.append(Asked(prompt=prompt, read=read_answer_rewrite, owner=query.query_id))
-        rows = []
-        for query, found in zip(queries, self._askers["answer"].ask(asked), strict=True):
-            told = found.value or AnswerRewrite("", "")
-            original = query.answers[0] if query.answers else ""
-            rows.append((query.query_id, original, told.outcome, told.text, _why(found)))
-        columns = ["query_id", "original", "outcome", "answer", "detail"]
-        return pd.DataFrame(rows, columns=columns)
 
     def rewrite_queries(self, benchmark: Benchmark, detections: pd.DataFrame) -> pd.DataFrame:
         """Each question that `detections` flag said anew from its gold evidence:
@@ -131,7 +109,7 @@ def load_assessor(
         max_new_tokens=how.max_new_tokens,
         concurrency=how.batch_size,
     )
-    whats = {"detection": "detections", "answer": "rewritten answers", "query": "new questions"}
+    whats = {"detection": "detections", "query": "new questions"}
     askers = {}
     for name, what in whats.items():
         repair: Callable[[str], str] = _repairs(WORDS["repair"][name])

@@ -20,8 +20,6 @@ DATASETS = (
     "VisRAG-Doc",
 )
 """The eight data sets, as Table 2 calls them."""
-TEXT_ONLY = ("WebQA", "Chart-MRAG")
-"""Those whose questions Table 7 counts as "text-only": Table 1 adds up to it."""
 MODELS = (
     "Qwen2.5-VL-72B",
     "LLaVa-v1.6-34B",
