@@ -1,11 +1,8 @@
-"""How many images a question each notebook takes, beside what a benchmark has; which
-notebooks run on one of one's own.
-"""
+"""What each notebook needs of a benchmark: images a question, and other data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -17,36 +14,6 @@ _COMPARED = (1, 5)
 """The k of 61_compare."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Needed:
-    candidates: int = 0
-    """What the deepest top-k, or cut-off, takes."""
-    non_clues: int = 0
-    """What stands beside the clue, or in its place."""
-
-
-def _needed(given: Sequence[int] | None, cutoffs: Sequence[int]) -> dict[str, _Needed]:
-    """Notebook → what it takes with these, and else with its own parameters."""
-    ks = given or TOP_K
-    retrieved = _Needed(candidates=max(ks))
-    beside = _Needed(non_clues=max(ks) - 1)
-    both = replace(retrieved, non_clues=beside.non_clues)
-    return {
-        "02_retriever_comparison": _Needed(candidates=max(cutoffs)),
-        "04_top_k_vs_one_in_k": both,
-        "05_gcue_curves": beside,
-        "06_number_of_clues": replace(retrieved, non_clues=min(10, max(ks)) - 1),
-        "07_easy_negatives": beside,
-        "08_inat24_corpus": retrieved,
-        "10_abstention": both,
-        "13_rouge": both,
-        "15_error_budget": replace(retrieved, non_clues=19),
-        "18_why_distractors_hurt": _Needed(non_clues=4),
-        "19_abstention_as_detection": replace(retrieved, non_clues=20),
-        "61_compare": _Needed(candidates=max(given or _COMPARED)),
-    }
-
-
 def pools_needed(
     benchmark: Benchmark, *, ks: Sequence[int] | None = None, cutoffs: Sequence[int] = CUTOFFS
 ) -> pd.DataFrame:
@@ -55,15 +22,12 @@ def pools_needed(
     has_candidates and has_non_clues, the fewest of a question here; and cut, whether its
     k end earlier. The other notebooks take a clue and a non-clue at most.
     """
-    candidates, non_clues = _pools(benchmark)
-    rows = [
-        (name, needed.candidates, needed.non_clues, min(candidates), min(non_clues))
-        for name, needed in _needed(ks, cutoffs).items()
-    ]
-    columns = ["notebook", "candidates", "non_clues", "has_candidates", "has_non_clues"]
-    table = pd.DataFrame(rows, columns=columns)
-    few = table["candidates"] > table["has_candidates"]
-    return table.assign(cut=few | (table["non_clues"] > table["has_non_clues"]))
+    needs = [row[:3] for row in _needs(benchmark, max(ks or TOP_K), max(cutoffs)) if any(row[1:3])]
+    needs.append(("61_compare", max(ks or _COMPARED), 0))
+    table = pd.DataFrame(needs, columns=["notebook", "candidates", "non_clues"])
+    candidates, non_clues = map(min, _pools(benchmark))
+    table = table.assign(has_candidates=candidates, has_non_clues=non_clues)
+    return table.assign(cut=(table["candidates"] > candidates) | (table["non_clues"] > non_clues))
 
 
 def most_clues(benchmark: Benchmark) -> int:
@@ -78,32 +42,43 @@ def why_not(benchmark: Benchmark, *, articles: bool = False) -> dict[str, str]:
     """Each notebook of this paper, the tour first → why it cannot run on a benchmark of
     one's own that has its `articles` or not, and no other data; "" where it can.
     """
-    clues_alone = "" if min(_pools(benchmark)[1]) else "a question has no image that is no clue"
+    reasons = {row[0]: row[3] for row in _needs(benchmark, max(TOP_K), max(CUTOFFS))}
+    return reasons | ({"09_wikipedia_text_rag": ""} if articles else {})
+
+
+def _needs(benchmark: Benchmark, k: int, cutoff: int) -> list[tuple[str, int, int, str]]:
+    """Notebook, candidates and images that are no clue (for the largest k and cut-off),
+    and why it cannot run.
+    """
+    alone = "" if min(_pools(benchmark)[1]) else "a question has no image that is no clue"
     one_species = "" if len(set(benchmark.groups.values())) > 1 else "there is one species alone"
-    few_others = "" if _elsewhere(benchmark) >= 4 else "there are not four images of other species"
+    few = "" if _elsewhere(benchmark) >= 4 else "there are not four images of other species"
     one_clue = "" if most_clues(benchmark) > 1 else "no question has two clues, and another image"
-    return {
-        "00_tour": clues_alone,
-        "01_benchmark_statistics": "",
-        "02_retriever_comparison": "",
-        "03_baselines": clues_alone,
-        "04_top_k_vs_one_in_k": clues_alone,
-        "05_gcue_curves": clues_alone,
-        "06_number_of_clues": one_clue,
-        "07_easy_negatives": clues_alone or one_species,
-        "08_inat24_corpus": "needs a second corpus, other_corpus: {name, images}",
-        "09_wikipedia_text_rag": "" if articles else "needs articles: {pages, species_list}",
-        "10_abstention": clues_alone,
-        "11_judge_agreement": "holds the judge against labels of answers; open it to label yours",
-        "12_webqa_captions": "needs another data set, webqa: {name, annotations, images}",
-        "13_rouge": clues_alone,
-        "14_error_cases": "",
-        "15_error_budget": clues_alone,
-        "16_paper_audit": "is about what the paper prints, with any data the same",
-        "17_evidence_swap": "draws clues again with other values, the Field Guide's alone",
-        "18_why_distractors_hurt": clues_alone or few_others,
-        "19_abstention_as_detection": clues_alone,
-    }
+    judging = "holds the judge against labels of answers; open it to label yours"
+    webqa = "needs another data set, webqa: {name, annotations, images}"
+    swapped = "draws clues again with other values, the Field Guide's alone"
+    return [
+        ("00_tour", 0, 0, alone),
+        ("01_benchmark_statistics", 0, 0, ""),
+        ("02_retriever_comparison", cutoff, 0, ""),
+        ("03_baselines", 0, 0, alone),
+        ("04_top_k_vs_one_in_k", k, k - 1, alone),
+        ("05_gcue_curves", 0, k - 1, alone),
+        ("06_number_of_clues", k, min(10, k) - 1, one_clue),
+        ("07_easy_negatives", 0, k - 1, alone or one_species),
+        ("08_inat24_corpus", k, 0, "needs a second corpus, other_corpus: {name, images}"),
+        ("09_wikipedia_text_rag", 0, 0, "needs articles: {pages, species_list}"),
+        ("10_abstention", k, k - 1, alone),
+        ("11_judge_agreement", 0, 0, judging),
+        ("12_webqa_captions", 0, 0, webqa),
+        ("13_rouge", k, k - 1, alone),
+        ("14_error_cases", 0, 0, ""),
+        ("15_error_budget", k, 19, alone),
+        ("16_paper_audit", 0, 0, "is about what the paper prints, with any data the same"),
+        ("17_evidence_swap", 0, 0, swapped),
+        ("18_why_distractors_hurt", 0, 4, alone or few),
+        ("19_abstention_as_detection", k, 20, alone),
+    ]
 
 
 def _elsewhere(benchmark: Benchmark) -> int:
