@@ -1,20 +1,10 @@
-"""A small index of pictures, one of pages, and every service that searches them.
-
-`python tests/small_index.py INDEX.json [FAULT]` is a program that searches them too, as
-`retrieval.program` wants it, from vectors in a file: it needs no model.
-"""
+"""A small index of pictures, one of pages, and the services that search them."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import sys
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from PIL import Image
 
 if TYPE_CHECKING:
     from vrag_kit.retrieval import SearchService
@@ -136,91 +126,3 @@ def converted_service(small: Small, by: str) -> SearchService:
 
     documents, entry = (small.entries, small.clip) if by == "image" else (small.pages, small.bert)
     return converted_service(converted(small, by), documents, entry, small.cache)
-
-
-def program_service(small: Small, by: str, fault: str = "", **waits: float) -> SearchService:
-    """The search of this file's program."""
-    from vrag_kit.retrieval import Program, ProgramService
-
-    path = small.root / f"program-{by}-{small.held}.json"
-    if not path.exists():
-        path.write_text(json.dumps(_index(small, by)), encoding="utf-8")
-    command = (sys.executable, __file__, str(path), *([fault] if fault else []))
-    documents = small.entries if by == "image" else small.pages
-    return ProgramService("program", Program(command=command, **waits), documents, reads=by)
-
-
-def _index(small: Small, by: str) -> dict[str, Any]:
-    """Vectors of all pieces, and of the queries that will be asked."""
-    from vrag_kit.retrieval import load_encoder
-
-    entry = {"model": small.clip, "query": "image"} if by == "image" else small.bert
-    queries = small.queries()
-    vectors = load_encoder(entry).encode_queries(queries)
-    if by == "image":
-        asked = [_pixels(query.image.open()) for query in queries]  # type: ignore[union-attr]
-    else:
-        asked = [query.text for query in queries]
-    pieces = []
-    for name, vector, told in rows(small, by):
-        url = told.get("page_url") or told["image_url"]
-        doc_id = f"kg-{name}" if by == "image" else url.replace(" ", "%20")
-        pieces.append([name, doc_id, url, [float(number) for number in vector]])
-    listed = [[float(number) for number in vector] for vector in vectors]
-    return {"pieces": pieces, "asked": dict(zip(asked, listed, strict=True))}
-
-
-def _pixels(picture: Image.Image) -> str:
-    return hashlib.sha256(picture.convert("RGB").tobytes()).hexdigest()
-
-
-def _answer(index: dict[str, Any], asked: dict[str, Any]) -> list[dict[str, Any]]:
-    """The k best pieces, made unique by document."""
-    what = asked["text"] if "text" in asked else _pixels(Image.open(asked["image"]))
-    vector = index["asked"][what]
-    scored = []
-    for name, doc_id, url, other in index["pieces"]:
-        score = sum(a * b for a, b in zip(vector, other, strict=True))
-        scored.append((score, name, {"doc_id": doc_id, "score": score, "url": url}))
-    best: dict[str, dict[str, Any]] = {}
-    for _, _, hit in sorted(scored, key=lambda each: each[:2], reverse=True)[: asked["k"]]:
-        best.setdefault(hit["doc_id"], hit)
-    return list(best.values())
-
-
-def main(path: str, fault: str = "") -> None:
-    """Answer questions, or misbehave as `fault` says at the second one."""
-    index = json.loads(Path(path).read_text(encoding="utf-8"))
-    if fault == "not ready":
-        sys.exit("no model here")
-    print(json.dumps({"ready": True}), flush=True)
-    for number, line in enumerate(sys.stdin):
-        asked = json.loads(line)
-        reply: dict[str, Any] = {"id": asked["id"]}
-        now = fault if number else ""
-        if now == "dies":
-            print("out of memory", file=sys.stderr)
-            sys.exit(3)
-        if now == "is slow":
-            time.sleep(60)
-        if now == "prints":
-            print("Loading the index …")
-        if now == "cannot":
-            print(json.dumps({**reply, "error": "KeyError: 'Heron'"}), flush=True)
-            continue
-        hits = _answer(index, asked)
-        if now == "another split":
-            hits = [{**hit, "url": "https://elsewhere.org"} for hit in hits]
-        if now == "unknown":
-            hits = [{**hit, "doc_id": "kg-99"} for hit in hits]
-        if now == "no score":
-            hits = [{"doc_id": hit["doc_id"]} for hit in hits]
-        if now == "not a number":
-            hits = [{**hit, "score": float("nan")} for hit in hits]
-        if now == "out of turn":
-            reply["id"] += 1
-        print(json.dumps({**reply, "hits": hits}), flush=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

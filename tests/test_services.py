@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_retrievers as tiny
-from small_index import FULL, TEXTS, Small, converted_service, program_service
+from small_index import FULL, TEXTS, Small, converted_service
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import (
@@ -28,12 +28,10 @@ Make = Callable[[Small], SearchService]
 PICTURES: dict[str, Make] = {
     "pictures": lambda it: image_service(it.entries, it.clip, it.cache),
     "converted pictures": lambda it: converted_service(it, "image"),
-    "a program's pictures": lambda it: program_service(it, "image"),
 }
 VECTORS: dict[str, Make] = {
     "vectors": lambda it: text_service(it.pages, it.bert, it.cache),
     "converted vectors": lambda it: converted_service(it, "text"),
-    "a program's vectors": lambda it: program_service(it, "text"),
 }
 WORDS: dict[str, Make] = {
     "bm25": lambda it: text_service(it.pages, "bm25", it.cache),
@@ -107,8 +105,8 @@ def test_no_two_indexes_share_a_fingerprint(small: Small) -> None:
 @pytest.mark.parametrize(
     "alike",
     [
-        ["pictures", "converted pictures", "a program's pictures", "kept pictures", "regions"],
-        ["vectors", "converted vectors", "a program's vectors", "kept vectors"],
+        ["pictures", "converted pictures", "kept pictures", "regions"],
+        ["vectors", "converted vectors", "kept vectors"],
     ],
     ids=["pictures", "vectors"],
 )

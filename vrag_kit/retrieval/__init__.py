@@ -19,7 +19,6 @@ from vrag_kit.retrieval.finding import OPTIONS
 from vrag_kit.retrieval.fusion import fuse
 from vrag_kit.retrieval.loading import load_encoder
 from vrag_kit.retrieval.metrics import CUTOFFS, METRICS, evaluate, mean_metrics
-from vrag_kit.retrieval.program import Program, ProgramService
 from vrag_kit.retrieval.reference import perfect_run, random_reference
 from vrag_kit.retrieval.regions import marked_region, with_regions
 from vrag_kit.retrieval.replies import cached
@@ -48,8 +47,6 @@ __all__ = [
     "Embeddings",
     "Encoder",
     "FlatRetriever",
-    "Program",
-    "ProgramService",
     "SearchService",
     "best_threshold",
     "bm25_run",

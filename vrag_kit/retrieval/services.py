@@ -1,7 +1,7 @@
 """Search services: pictures find entries by their likeness, questions find pages by text.
 
-Whatever lies behind, an index of ours, a converted one or a program of others, a
-service is asked in one way and answers with a run over its documents.
+Whatever lies behind, an index of ours or a converted one, a service is asked in one way
+and answers with a run over its documents.
 """
 
 from __future__ import annotations
