@@ -8,7 +8,11 @@ A checkpoint of this kind is a folder with
                         a retriever's name
     model.safetensors   the head's weights
 
-The authors' own, which are pickles of JAX, are brought into it by `convert_magiclens`.
+The authors publish JAX parameters as a pickle, which `torch.load` cannot read and nothing
+here opens. Their code's ranking can be given as a TREC run. To use their weights, write
+them as safetensors where flax is installed (`safetensors.flax.save_file`), then bring names
+and shapes into those of `MagicLensHead` and open_clip. Commit aa7cfde holds a converter,
+vrag_kit/retrieval/convert_magiclens.py, that was tried on random weights only.
 """
 
 from __future__ import annotations

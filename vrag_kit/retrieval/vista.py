@@ -1,4 +1,4 @@
-"""VISTA: questions and documents as a picture, a text, or a picture before a text.
+r"""VISTA: questions and documents as a picture, a text, or a picture before a text.
 
 A checkpoint of this kind is a folder with
 
@@ -6,7 +6,38 @@ A checkpoint of this kind is a folder with
     model.safetensors   all weights
     text/               config.json and tokenizer of the text encoder
 
-The authors' own, which is a pickle of torch, is brought into it by `convert_vista`.
+The defaults of `TowerSizes` are those of Visualized BGE base; BGE m3 has patch 14,
+layers 24, heads 16, hidden 2730. The text encoders are BAAI/bge-base-en-v1.5 and
+BAAI/bge-m3. These lines, tried on random weights only, write model.safetensors from the
+authors' file:
+
+    import re, torch
+    from safetensors.torch import save_file
+
+    unused = re.compile(
+        r"bge_pooler|bge_embeddings\.(position|token_type)_ids|.*\.rope\."
+        r"|model_visual\.(text|logit_scale|visual\.(norm|head)\.)"
+    )
+    renamed = {
+        r"^bge_embeddings": "text.embeddings",
+        r"^bge_encoder": "text.encoder",
+        r"^visual_proj": "project",
+        r"^model_visual\.visual": "tower",
+        r"attn\.(q|v)_bias": r"attn.\1_proj.bias",
+        r"attn\.inner_attn_ln": "attn.norm",
+        r"mlp\.ffn_ln": "mlp.norm",
+        r"mlp\.w1": "mlp.fc1_g",
+        r"mlp\.w2": "mlp.fc1_x",
+        r"mlp\.w3": "mlp.fc2",
+    }
+    weights = {}
+    stored = torch.load("Visualized_base_en_v1.5.pth", map_location="cpu", weights_only=True)
+    for name, values in stored.items():
+        if not unused.match(name):
+            for theirs, ours in renamed.items():
+                name = re.sub(theirs, ours, name)
+            weights[name] = values.float().contiguous()
+    save_file(weights, "vista/model.safetensors")
 """
 
 from __future__ import annotations
