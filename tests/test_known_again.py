@@ -1,8 +1,7 @@
-"""Embeddings are known again by what they show, and those of older versions are read."""
+"""Embeddings are known again by what they show."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -114,31 +113,3 @@ def test_of_ones_own_encoder_a_document_of_another_name_is_another_one(tmp_path:
     found = embed_documents(encoder, renamed, tmp_path / "store")
     assert own.seen == 6
     np.testing.assert_array_equal(found.vectors(found.doc_ids)[:, 1], [15, 15, 15])
-
-
-def written_before(folder: Path, documents: Sequence[Evidence]) -> np.ndarray:
-    """Shards of two documents each, as the first versions wrote them; returns vectors
-    that no encoder makes.
-    """
-    folder.mkdir(parents=True)
-    vectors = np.arange(3.0 * len(documents), dtype=np.float32).reshape(-1, 3) + 1
-    for start in range(0, len(documents), 2):
-        pair = documents[start : start + 2]
-        rows = [[each.doc_id, each.image.stamp] for each in pair if each.image is not None]
-        np.save(folder / f"shard-{start:012x}.npy", vectors[start : start + 2])
-        told = json.dumps({"rows": rows})
-        (folder / f"shard-{start:012x}.json").write_text(told, encoding="utf-8")
-    return vectors
-
-
-def test_shards_of_older_versions_are_read_and_go_on(tmp_path: Path) -> None:
-    documents = pictures(tmp_path / "x", 7)
-    vectors = written_before(tmp_path / "store" / f"color-{'0' * 12}", documents[:6])
-    encoder = ColorEncoder()
-    embeddings = embed_documents(encoder, documents, tmp_path / "store")
-    assert encoder.encoded == 1
-    names = [document.doc_id for document in documents[:6]]
-    np.testing.assert_array_equal(embeddings.vectors(names), vectors)
-    again = ColorEncoder()
-    embed_documents(again, documents, tmp_path / "store")
-    assert again.encoded == 0

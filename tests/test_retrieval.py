@@ -359,7 +359,7 @@ def on_disk(folder: str, names: Sequence[str], rows: np.ndarray, size: int) -> E
     for start in range(0, len(names), size):
         part = names[start : start + size]
         whose = Rows.of(part, [""] * len(part), [""] * len(part))
-        shards.append(write_shard(Path(folder), whose, rows[start : start + size]))
+        shards.append(write_shard(Path(folder), whose, rows[start : start + size], ""))
     places = Places(tuple(shards), np.arange(len(names)) // size, np.arange(len(names)) % size)
     return Embeddings(Path(folder), Names(names), places, rows.shape[1])
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 import tiny_retrievers as tiny
-from test_damaged_vectors import without_checksums
 from tiny_retrievers import entry
 
 from vrag_kit.errors import VragError
@@ -152,31 +151,6 @@ def test_documents_are_embedded_once_for_all_ways_to_ask(
     if family != "qwen2_vl":  # whose prompt for both would be another one
         search_all(asked, [{**own, "document": "text"}], k=4, cache_dir=tmp_path / "all")
         assert "0 from disk, 4 new" in capsys.readouterr().out
-
-
-def test_embeddings_made_before_they_were_shared_are_found(
-    asked: Benchmark,
-    retrievers_made: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Shards in the folder of an encoder that is asked by pictures, and its manifest."""
-    told = entry(retrievers_made, "clip", query="image")
-    (found,) = search_all(asked, [told], k=2, cache_dir=tmp_path).values()
-    (own,) = tmp_path.glob("clip-by-image-*")
-    (shared,) = {shard.parent for shard in tmp_path.glob("clip-*/shard-*")}
-    without_checksums(shared)
-    for shard in tmp_path.glob("clip-*/shard-*"):
-        shard.rename(own / shard.name)
-    manifest = own / "manifest.json"
-    stated = json.loads(manifest.read_text(encoding="utf-8"))
-    del stated["documents"]
-    manifest.write_text(json.dumps(stated), encoding="utf-8")
-    (again,) = search_all(asked, [told], k=2, cache_dir=tmp_path).values()
-    assert reads(capsys)
-    assert again.equals(found)
-    search_all(asked, [told], k=3, cache_dir=tmp_path)
-    assert "4 from disk, 0 new" in capsys.readouterr().out
 
 
 def test_a_changed_picture_or_checkpoint_is_searched_anew(

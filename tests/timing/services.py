@@ -156,7 +156,7 @@ def store(folder: Path, parts: Iterator[np.ndarray]) -> Embeddings:
     for rows in parts:
         names = [f"p{number:06d}" for number in range(sum(counts), sum(counts) + len(rows))]
         unknown = [""] * len(rows)
-        shards.append(write_shard(folder, Rows.of(names, unknown, unknown), rows))
+        shards.append(write_shard(folder, Rows.of(names, unknown, unknown), rows, ""))
         ids += names
         counts.append(len(rows))
         dim = rows.shape[1]

@@ -42,9 +42,7 @@ class KnownEncoder:
         self.normalized = bool(stated["normalized"])
         self.prompts: Mapping[str, str] = dict(stated["prompts"])
         self.shown = Shown(**stated["shown"])
-        own = {"name": self.name, "fingerprint": self.fingerprint}
-        self._tells_documents = "documents" in stated  # older manifests lack it
-        self.documents = DocumentSide(**stated.get("documents", own))
+        self.documents = DocumentSide(**stated["documents"])
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """As the encoder does."""
@@ -66,13 +64,12 @@ class KnownEncoder:
         return self._loaded
 
     def _check(self, loaded: Encoder) -> None:
-        documents = self.documents if self._tells_documents else loaded.documents
-        told = self.name, self.fingerprint, documents
+        told = self.name, self.fingerprint, self.documents
         if told != (loaded.name, loaded.fingerprint, loaded.documents):
             raise VragError(
                 f"{self._manifest}: it says that this is {self.name}, fingerprint"
-                f" {self.fingerprint[:12]}, of documents {documents.fingerprint[:12]}; but that"
-                f" checkpoint is now {loaded.name}, {loaded.fingerprint[:12]}, of documents"
+                f" {self.fingerprint[:12]}, of documents {self.documents.fingerprint[:12]}; but"
+                f" that checkpoint is now {loaded.name}, {loaded.fingerprint[:12]}, of documents"
                 f" {loaded.documents.fingerprint[:12]}. Empty the list `recipes` in this file, and"
                 " search again."
             )
@@ -121,5 +118,5 @@ def _known(found: Found, root: Path | str, device: str) -> KnownEncoder | None:
             if recipe in stated["recipes"]:
                 return KnownEncoder(manifest, stated, lambda: load_found(found, device=device))
         except (OSError, ValueError, KeyError, TypeError):
-            continue  # an older manifest, or a damaged one: it is written anew
+            continue  # a damaged one: it is written anew
     return None

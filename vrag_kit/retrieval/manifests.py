@@ -9,8 +9,8 @@
     <root>/<name>-<fingerprint of `Encoder.documents`>/
         shard-*          vectors of documents (`shards`)
 
-The second is the first for an encoder that is asked as usual, and where the first has
-shards, as all had once. Others that differ in questions alone share it with that one.
+The second is the first for an encoder that is asked as usual. Others that differ in
+questions alone share it with that one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from pathlib import Path
 
 from vrag_kit.files import one_at_a_time, write_file
 from vrag_kit.retrieval.encoders import Encoder
-from vrag_kit.retrieval.shards import list_shards
 
 
 def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
@@ -31,9 +30,6 @@ def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
 
 def documents_folder(encoder: Encoder, root: Path | str) -> Path:
     """Where the vectors of its documents lie."""
-    own = embeddings_folder(encoder, root)
-    if list_shards(own):
-        return own
     return Path(root) / f"{encoder.documents.name}-{encoder.documents.fingerprint[:12]}"
 
 

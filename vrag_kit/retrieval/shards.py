@@ -5,9 +5,8 @@
                      checksums of both files; written last, it makes the shard count
 
 A shard is called by its documents and their stamps, so that one that is made twice, be
-it at once, is one shard, whole. A damaged one is set aside as *.damaged. Shards of older
-versions have no checksums, the oldest <shard>.json, a list of (doc_id, stamp), instead of
-columns: `is_whole` looks at the lengths of their vectors, and writes checksums.
+it at once, is one shard, whole. A damaged one, or one without checksums, is set aside as
+*.damaged.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import io
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tokenize import TokenError
@@ -66,20 +65,18 @@ def shard_name(doc_ids: Sequence[str], stamps: Sequence[str]) -> str:
 
 
 def is_shard(folder: Path, shard: str) -> bool:
-    """Whether a shard is there, as this version writes it."""
+    """Whether a shard is there."""
     return (folder / f"{shard}.arrow").is_file()
 
 
 def list_shards(folder: Path) -> list[Path]:
     """The index file of each shard, by name."""
-    found = {path.stem: path for path in folder.glob("shard-*.json")}
-    found |= {path.stem: path for path in folder.glob("shard-*.arrow")}
-    return [found[shard] for shard in sorted(found)]
+    return sorted(folder.glob("shard-*.arrow"))
 
 
-def write_shard(folder: Path, rows: Rows, vectors: np.ndarray, encoder: str = "") -> str:
+def write_shard(folder: Path, rows: Rows, vectors: np.ndarray, encoder: str) -> str:
     """Keep vectors, shape (n, d), under their rows; returns the shard's name. `encoder`:
-    the fingerprint of what made them, where it is known.
+    the fingerprint of what made them.
     """
     shard = folder / shard_name(rows.doc_ids.tolist(), rows.stamps.tolist())
     file = io.BytesIO()
@@ -143,26 +140,18 @@ def is_whole(folder: Path, shard: str, space: VectorSpace) -> bool:
     without being directions, and as `read_rows` does.
     """
     index = folder / f"{shard}.arrow"
-    index = index if index.is_file() else index.with_suffix(".json")
     with _setting_aside(index):
         vectors = index.with_suffix(".npy")
         seal = _seal_of(index)
-        if seal is not None:
-            _hold(vectors, seal)
+        _hold(vectors, seal)
         wrong = _wrong_lengths(vectors, version_of(vectors), space.normalized)
-        if seal is None:
-            if wrong is not None:
-                raise ValueError(f"row {wrong.row} has {wrong}")
-            with suppress(OSError):  # a folder that is only read
-                columns = _columns(_read(index)[0], file_crc32(vectors), "")
-                write_file(index.with_suffix(".arrow"), columns)
-        elif seal.encoder not in ("", space.fingerprint):
+        if seal.encoder != space.fingerprint:
             raise VragError(
                 f"{vectors}: the encoder with the fingerprint {seal.encoder[:12]} made these"
                 f" vectors; expected {space.fingerprint[:12]}. Move the shard to the folder of its"
                 " own encoder, then search again."
             )
-        elif wrong is not None:
+        if wrong is not None:
             raise VragError(
                 f"{vectors}: the embedding of {_read(index)[0].doc_ids[wrong.row]!r} has {wrong},"
                 " and was written so. Remove this shard, then search again."
@@ -191,10 +180,8 @@ def _setting_aside(index: Path) -> Iterator[None]:
         ) from error
 
 
-def _read(index: Path) -> tuple[Rows, _Seal | None]:
+def _read(index: Path) -> tuple[Rows, _Seal]:
     """Raises `ValueError` for other columns than were written."""
-    if index.suffix == ".json":
-        return _read_json(index), None
     # bytes first: an error of the disk is an OSError, and of what is in them a ValueError
     content = pa.BufferReader(index.read_bytes())
     try:
@@ -205,30 +192,23 @@ def _read(index: Path) -> tuple[Rows, _Seal | None]:
         raise ValueError(str(error)) from error
     rows = Rows(*(table[name].to_numpy() for name in ("doc_id", "stamp", "content")))
     seal = _told(table.schema)
-    if seal is not None and seal != _Seal.of(rows, seal.vectors, seal.encoder):
+    if seal != _Seal.of(rows, seal.vectors, seal.encoder):
         raise ValueError("its documents are not those that were written: the checksum differs")
-    if seal is None and index.stem != shard_name(rows.doc_ids.tolist(), rows.stamps.tolist()):
-        raise ValueError("its documents are not those that it is named by")
     return rows, seal
 
 
-def _read_json(index: Path) -> Rows:
-    pairs = json.loads(index.read_text(encoding="utf-8"))["rows"]
-    doc_ids = [str(doc_id) for doc_id, _ in pairs]
-    return Rows.of(doc_ids, [str(stamp) for _, stamp in pairs], [""] * len(pairs))
+def _told(schema: pa.Schema) -> _Seal:
+    if schema.metadata is None:
+        raise ValueError("it has no checksums")
+    return _Seal(*(schema.metadata[key.encode()].decode() for key in _Seal._fields))
 
 
-def _told(schema: pa.Schema) -> _Seal | None:
-    told = schema.metadata
-    return _Seal(*(told[key.encode()].decode() for key in _Seal._fields)) if told else None
-
-
-def _seal_of(index: Path) -> _Seal | None:
+def _seal_of(index: Path) -> _Seal:
     return _read_seal(index, version_of(index))
 
 
 @cache
-def _read_seal(index: Path, version: Version) -> _Seal | None:
+def _read_seal(index: Path, version: Version) -> _Seal:
     return _read(index)[1]
 
 
@@ -241,12 +221,10 @@ def open_vectors(folder: Path, shard: str) -> np.ndarray:
     """A shard's vectors, float32, shape (rows, d), read where they are looked at; the
     file is open as long as the array lives.
 
-    Raises `ValueError` where its checksum, if it has one, differs.
+    Raises `ValueError` where its checksum differs.
     """
     path = folder / f"{shard}.npy"
-    index = path.with_suffix(".arrow")
-    if index.is_file() and (seal := _seal_of(index)) is not None:
-        _hold(path, seal)
+    _hold(path, _seal_of(path.with_suffix(".arrow")))
     return _map(path)
 
 
