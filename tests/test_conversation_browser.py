@@ -5,8 +5,6 @@ said, and where it stopped; no text of the data becomes HTML.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
 from html import unescape
 
 import pandas as pd
@@ -14,9 +12,7 @@ import pytest
 from told_talks import MARKUP, told_found, told_talks, told_turns
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import make_run, search_again, text_service
-from vrag_kit.retrieval.services import IndexService
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark
 from vrag_kit.widgets import browse_conversations, conversations_page
 from vrag_kit.widgets.conversations import ConversationBrowser
 
@@ -145,38 +141,6 @@ def test_searches_that_hung_on_the_models_own_answers_are_shown_to_that_model(
     assert "image search: 1 found, 1 kept" in browser.card.value
     browser.filters["model"].value = MARKUP
     assert "image search: 2 found, 1 kept" in browser.card.value
-
-
-def test_what_was_passed_over_is_searched_again_with_the_words_of_each_model(
-    told: tuple[Benchmark, pd.DataFrame],
-) -> None:
-    benchmark, turns = told
-    entries = {name: each for name, each in benchmark.corpus.items() if "kg" in name}
-    pages = {name: replace(each, text=name) for name, each in benchmark.corpus.items()}
-    web = text_service({name: pages[name] for name in pages if name not in entries}, "bm25", "")
-    first = make_run([("0", "kg-3", 0.9), ("0", "kg-0", 0.8)])
-    asked: list[str] = []
-
-    def search(queries: Sequence[Query], k: int) -> pd.DataFrame:
-        asked.extend(query.image.where for query in queries)
-        return pd.concat([first.assign(query_id=query.query_id) for query in queries]).head(k)
-
-    images = IndexService(
-        name="i", fingerprint="", reads="image", corpus=entries, make_index=lambda: search
-    )
-    words = turns["model"].map({"small": "worn.example/0", MARKUP: "worn.example/2"})
-    one = turns[turns["query_id"] == "long-0"].assign(searched=words)
-    found = search_again(benchmark, one, {"both": [(images, 1), (web, 1)]})
-    rows = found["both"][["model", "query_id", "doc_id", "rank"]]
-    assert rows.to_numpy().tolist() == [
-        ["small", "long-0", "kg-3", 1],
-        [MARKUP, "long-0", "kg-3", 1],
-        ["small", "long-0", "https://worn.example/0", 1],
-        [MARKUP, "long-0", "https://worn.example/2", 1],
-    ]
-    assert len(asked) == 1  # both models saw one picture
-    silent = search_again(benchmark, one.assign(searched=""), {"both": [(web, 1)]})
-    assert silent["both"].empty
 
 
 def test_no_text_of_the_data_becomes_html(

@@ -98,47 +98,31 @@ def test_equal_sums_of_other_ranks_are_a_tie() -> None:
     assert fused["score"][0] == fused["score"][1]
 
 
-def test_depth_counts_the_first_of_each_run_and_a_weight_of_0_takes_a_run_out() -> None:
-    runs = {"one": run_of({"q": ["d1", "d2"]}), "two": run_of({"q": ["d2", "d3"], "r": ["d5"]})}
-    assert hits(fuse(runs, depth=1)) == ["d2", "d1"]
-    weights = {"one": 0.0, "two": 0.25}
-    assert hits(fuse(runs, weights=weights)) == ["d2", "d3"]
-    assert hits(fuse(runs, weights=weights), "r") == ["d5"]
-    assert fuse(runs, weights=weights)["score"].tolist()[0] == 0.25 / 61
-
-
 rankings = st.lists(st.permutations(DOC_IDS).map(lambda order: order[:4]), min_size=1, max_size=4)
 
 
 @settings(max_examples=40, deadline=None)
-@given(rankings, st.integers(0, 90), st.integers(1, 5), st.data())
+@given(rankings)
 def test_fusion_agrees_with_exact_fractions_in_any_order_of_the_runs(
-    orders: list[list[str]], k0: int, depth: int, data: st.DataObject
+    orders: list[list[str]],
 ) -> None:
-    weights = {str(place): data.draw(st.integers(0, 4)) / 4 for place in range(len(orders))}
     runs = {str(place): run_of({"q": order}) for place, order in enumerate(orders)}
     exact: dict[str, Fraction] = {}
-    for name, order in zip(runs, orders, strict=True):
-        for rank, doc_id in enumerate(order[:depth], start=1):
-            share = Fraction(weights[name]) / (k0 + rank)
-            exact[doc_id] = exact.get(doc_id, Fraction(0)) + share
-    found = sorted(((score, doc_id) for doc_id, score in exact.items() if score), reverse=True)
-    fused = fuse(runs, k0=k0, weights=weights, depth=depth)
+    for order in orders:
+        for rank, doc_id in enumerate(order, start=1):
+            exact[doc_id] = exact.get(doc_id, Fraction(0)) + Fraction(1, 60 + rank)
+    found = sorted(((score, doc_id) for doc_id, score in exact.items()), reverse=True)
+    fused = fuse(runs)
     assert hits(fused) == [doc_id for _, doc_id in found]
     assert list(fused["score"]) == [float(score) for score, _ in found]
     backwards = dict(reversed(list(runs.items())))
-    assert fuse(backwards, k0=k0, weights=weights, depth=depth).equals(fused)
+    assert fuse(backwards).equals(fused)
 
 
 def test_what_cannot_be_fused_is_refused_by_name() -> None:
     run = run_of({"q": ["d1", "d2"]})
-    for wrong in ({"k0": -1}, {"depth": 0}):
-        with pytest.raises(VragError, match="expected at least one run, k0 of 0 or more"):
-            fuse({"one": run}, **wrong)
     with pytest.raises(VragError, match="fuse: 0 runs"):
         fuse({})
-    with pytest.raises(VragError, match="a number of 0 or more for each of one"):
-        fuse({"one": run}, weights={"two": 1.0})
     with pytest.raises(VragError, match="run 'one' ranks document 'd1' twice for query 'q'"):
         fuse({"one": pd.concat([run, run])})
     with pytest.raises(VragError, match="fuse, run 'one': the table of a run has no column 'rank'"):

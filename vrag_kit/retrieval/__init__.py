@@ -1,6 +1,5 @@
 """Retrieval: encode, store, search, and measure."""
 
-from vrag_kit.retrieval.again import search_again
 from vrag_kit.retrieval.bm25 import bm25_run
 from vrag_kit.retrieval.by_modality import BM25, FUSED, score_each, search_each
 from vrag_kit.retrieval.comparison import (
@@ -69,7 +68,6 @@ __all__ = [
     "read_run",
     "score_each",
     "score_runs",
-    "search_again",
     "search_all",
     "search_each",
     "search_one",

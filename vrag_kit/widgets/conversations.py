@@ -102,12 +102,12 @@ def browse_conversations(
     """A panel to turn over conversations: `turns`, from `with_stop`, whose `by` tells the
     arms apart.
 
-    `found` is setting → the runs of that arm's searches, one below the other
-    (`search_again`): what a turn kept of them (doc_ids) is told from what it passed
-    over. Where a search hung on the model's own answers, its run has the columns model,
-    draw or sample too. Without the runs only what was kept is shown. Documents that are
-    not in the benchmark (`with_documents`) are shown by their id. The words in the
-    column searched, where there is one, are shown when they are not the question.
+    `found` is setting → the runs of that arm's searches, one below the other: what a turn
+    kept of them (doc_ids) is told from what it passed over. Where a search hung on the
+    model's own answers, its run has the columns model, draw or sample too. Without the
+    runs only what was kept is shown. Documents that are not in the benchmark
+    (`with_documents`) are shown by their id. The words in the column searched, where
+    there is one, are shown when they are not the question.
     """
     return ConversationBrowser(Talks(benchmark, turns, found or {}, by))
 

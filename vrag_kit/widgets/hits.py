@@ -10,10 +10,11 @@ import pandas as pd
 
 from vrag_kit.frames import RUN
 from vrag_kit.plain import JsonView
-from vrag_kit.retrieval.again import PATH
 from vrag_kit.types import Benchmark, DocId, Evidence
 from vrag_kit.widgets.pictures import figure
 
+PATH = ("model", "draw", "sample")
+"""What a rewritten question may hang on, beside the turn."""
 SIDE = 72
 """Pixels of the longer side of a hit's picture."""
 LONGEST = 400
