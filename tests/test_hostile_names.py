@@ -24,7 +24,7 @@ from vrag_kit.papers.mrag_suite import ARMS, effects_in_words
 from vrag_kit.papers.sources import Source
 from vrag_kit.papers.visual_rag import claims_on, show_claims
 from vrag_kit.types import Benchmark
-from vrag_kit.whole_tables import as_html, styled
+from vrag_kit.whole_tables import styled
 from vrag_kit.widgets import choices_page, labels_table
 
 HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(2)) | *a* `b` ~~c~~ \\ &lt;"
@@ -85,7 +85,7 @@ def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Pat
         show_claims(claims_on("03", table, Source(name), tmp_path)).to_html(),
         styled(wide, caption=name, precision=1).to_html(),
         styled(means).hide(axis="index").to_html(),
-        as_html(wide),
+        wide.to_html(notebook=True),
     ]
     for html in pages:
         assert not runs(html)
