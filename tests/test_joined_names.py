@@ -80,7 +80,6 @@ OURS = {
     "building/deciding.py": {"f'{folder.name}.yaml'"},
     "building/presence.py": {"doc_id"},
     "building/questions.py": {"name"},
-    "cores.py": {"mount", "path.lstrip('/')"},
     "fetching/mrag_bench.py": {"plain"},
     "own_modules.py": {"f'{last}.py'"},
     "papers/crag_mm/claims.py": {"f'{notebook}_claims.csv'"},
