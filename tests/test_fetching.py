@@ -914,11 +914,11 @@ def test_progress_tells_megabytes_images_and_time_left(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(progress, "FIRST_PAUSE", 0.2)
+    monkeypatch.setattr(progress, "PAUSE", 0.2)
     with ArchiveServer(world.data, pause=0.005) as server:
         fetch_visual_rag(world.annotations, server.url, tmp_path)
     assert re.search(
-        r"reading train.tar.gz: \d of 6 MB, [\d.]+/s, about \d s left; \d+ of 100 images found",
+        r"reading train.tar.gz: .* \d/6 \[\d\d:\d\d<\d\d:\d\d, .* MB/s, \d+ of 100 images\]",
         capsys.readouterr().out,
     )
 

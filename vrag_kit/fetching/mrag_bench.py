@@ -16,7 +16,7 @@ from vrag_kit.fetching.hub import from_hub
 from vrag_kit.fetching.search import LARGEST_IMAGE, Archive, open_archive
 from vrag_kit.fetching.unpacking import DAMAGED, Member, members, put
 from vrag_kit.files import leaves, one_at_a_time
-from vrag_kit.progress import Progress
+from vrag_kit.progress import progress
 
 ROWS = "uclanlp/MRAG-Bench@43620fd"
 """The published rows, as they were when this was written."""
@@ -78,9 +78,10 @@ def _extract(file: Archive, folder: Path, fetched: CorpusFetched) -> None:
     """Write all pictures of the archive that are not there."""
     seen: set[str] = set()
     length = file.seek(0, io.SEEK_END)
-    progress = Progress(f"reading {Path(str(file.name)).name}", length // _MB, "MB")
+    bar = progress(f"reading {Path(str(file.name)).name}", length // _MB, "MB")
     for member in members(file, CORPUS_PAGE):
-        progress.reached(file.tell() // _MB, f"{len(seen):,} pictures found")
+        bar.set_postfix_str(f"{len(seen):,} pictures", refresh=False)
+        bar.update(max(0, file.tell() // _MB - bar.n))
         plain = PurePosixPath(member.name).name
         if PurePosixPath(plain).suffix.lower() not in SUFFIXES or plain.startswith("."):
             continue
@@ -94,7 +95,7 @@ def _extract(file: Archive, folder: Path, fetched: CorpusFetched) -> None:
         else:
             put(target, member.pieces())
             fetched.extracted += 1
-    progress.end()
+    bar.close()
 
 
 def _problem(member: Member, plain: str, seen: set[str]) -> str:

@@ -18,7 +18,7 @@ from vrag_kit.fetching.inventory import Inventory
 from vrag_kit.fetching.remote import RemoteFile
 from vrag_kit.files import leaves
 from vrag_kit.plain import Json, JsonView
-from vrag_kit.progress import Progress
+from vrag_kit.progress import progress
 
 LARGEST_IMAGE = 1_000_000_000
 """Bytes: a member of the archive that would be a larger image is refused."""
@@ -123,21 +123,22 @@ class Search:
 
     def _read(self, file: Archive, size: int, place: Place, note: Callable[[Place], None]) -> None:
         label = f"reading {Path(self.name).name}"
-        progress = Progress(label, size // _MB, "MB", start=place.reached // _MB)
-        furthest = 0  # the reading steps back a little now and then
+        bar = progress(label, size // _MB, "MB", start=place.reached // _MB)
         with closing(read_members(file, self.name, place, note)) as members:
             for info, pieces in members:
                 self._take(info, pieces)
                 if not self._open:
+                    bar.close()
                     print(
                         f"{self.name}: all images found after {file.tell() / _MB:,.0f} of"
                         f" {size / _MB:,.0f} MB",
                         flush=True,
                     )
                     return
-                furthest = max(furthest, file.tell() // _MB)
-                progress.reached(furthest, f"{len(self.found):,} of {self._total:,} images found")
-        progress.end()
+                bar.set_postfix_str(f"{len(self.found):,} of {self._total:,} images", refresh=False)
+                # the reading steps back a little now and then
+                bar.update(max(0, file.tell() // _MB - bar.n))
+        bar.close()
 
     def _take(self, info: tarfile.TarInfo, pieces: Callable[[], Iterator[bytes]]) -> None:
         """Write a member, if it is an image that is wanted still."""

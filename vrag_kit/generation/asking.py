@@ -10,7 +10,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any
 
-from vrag_kit.collector import uncollected
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking_options import Asking, Round
@@ -23,7 +22,7 @@ from vrag_kit.generation.questions import Questions
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.generation.served import SERVED, other_names
 from vrag_kit.generation.spending import Purse, check_forecast
-from vrag_kit.progress import Progress
+from vrag_kit.progress import progress
 from vrag_kit.tally import tell
 from vrag_kit.types import Answer, Failure, Prompt, Status
 
@@ -58,11 +57,10 @@ def ask_prompts(
     questions = prompts if isinstance(prompts, Questions) else Questions(prompts)
     pictures = store.pictures(questions.images)
     keys = AnswerKeys(generator.fingerprint, generator.decoding, this.sample)
-    with uncollected():
-        answer_ids = keys.of(questions.texts(pictures))
-        owned = zip(owners or [""] * len(answer_ids), questions.prompts, strict=True)
-        asked = dict(zip(answer_ids, owned, strict=True))
-        answers = store.read(list(asked))
+    answer_ids = keys.of(questions.texts(pictures))
+    owned = zip(owners or [""] * len(answer_ids), questions.prompts, strict=True)
+    asked = dict(zip(answer_ids, owned, strict=True))
+    answers = store.read(list(asked))
     again = store.failures(asked) if how.retry_failures else {}
     again = {each: when for each, when in again.items() if not _stands(answers[each], this)}
     todo = {each: Owned(*asked[each]) for each in asked if each not in answers or each in again}
@@ -72,8 +70,7 @@ def ask_prompts(
     if todo:
         new = _Asker(generator, store, todo, again, pictures, this).ask_all(how.batch_size)
         answers |= store.read(list(todo))
-    with uncollected():
-        answers = {answer_id: _read(answer, this) for answer_id, answer in answers.items()}
+    answers = {answer_id: _read(answer, this) for answer_id, answer in answers.items()}
     came = {
         "from the store": len(asked) - len(todo),
         "new": new,
@@ -137,15 +134,13 @@ class _Asker:
         self._generator.prepare()
         size = getattr(self._generator, "at_once", batch_size) if self._generator.batched else 1
         label = f"{self._this} of {self._generator.name}"
-        progress = Progress(label, len(self._todo), "prompts")
-        new = done = 0
+        new = 0
         with self._store.renewing():
             parts = batches(self._todo, size, self._generator)
-            for count, length in _at_once(self._ask, parts, self._generator.concurrency):
-                new += count
-                done += length
-                progress.reached(done)
-            progress.end()
+            with progress(label, len(self._todo), "prompts") as bar:
+                for count, length in _at_once(self._ask, parts, self._generator.concurrency):
+                    new += count
+                    bar.update(length)
             return new + self._wait(list(self._todo), size)
 
     def _note_other_code(self) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.collector import uncollected
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN, Same, current_forecast, once
 from vrag_kit.generation.alike import Alike
@@ -146,8 +145,7 @@ class _Turns:
     def _ask(self, contexts: Sequence[Context], histories: Sequence[History]) -> list[Answer]:
         found = self._searched(contexts, histories)
         turns = zip(contexts, found, histories, strict=True)
-        with uncollected():
-            worded = [None if each[1].failure else self._worded(*each) for each in turns]
+        worded = [None if each[1].failure else self._worded(*each) for each in turns]
         for context, each, made in zip(contexts, found, worded, strict=True):
             self.known[context] = each, made.doc_ids if made else ()
         prompts = [made.prompt for made in worded if made]
@@ -176,7 +174,6 @@ class _Turns:
             ends.append(stop.rule(self.scores[thread]) is not None)
         return ends
 
-    @uncollected()
     def table(self, contexts: Sequence[Context], answers: Sequence[Answer]) -> pd.DataFrame:
         """One row a context: `COLUMNS` and `TALK_COLUMNS`."""
         inquiry, cut = self.inquiry, self.inquiry.talk.cut
