@@ -81,7 +81,6 @@ OURS = {
     "building/presence.py": {"doc_id"},
     "building/questions.py": {"name"},
     "fetching/mrag_bench.py": {"plain"},
-    "own_modules.py": {"f'{last}.py'"},
     "papers/crag_mm/claims.py": {"f'{notebook}_claims.csv'"},
     "papers/mrag_bench/claims.py": {"f'{notebook}_claims.csv'"},
     "papers/visual_rag/claims.py": {"f'{notebook}_claims.csv'"},

@@ -121,11 +121,11 @@ def test_it_stands_in_the_table_the_tests_and_the_figure_of_02() -> None:
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ("mine:rpb", r"has no function 'rpb'; it has rbp. Did you mean 'mine:rbp'\?"),
+        ("mine:rpb", "has no function 'rpb'; it has rbp"),
         ("mine:BASE", "has no function 'BASE'; it has rbp"),
-        ("mein:rbp", r"no module 'mein'.* Did you mean 'mine:rbp'\?"),
-        ("mine.py:rbp", r"'mine.py' is a file; .* without \.py\. Did you mean 'mine:rbp'\?"),
-        ("recal", 'expected one of recall, ndcg, .* or a function of your own: "module:function"'),
+        ("mein:rbp", r"No module named 'mein'.* has mine\.py"),
+        ("mine.py:rbp", r"No module named 'mine\.py'.* has mine\.py"),
+        ("recal", 'expected one of recall, ndcg, .* or a function as "module:function"'),
         (3, "metric 3: expected one of"),
         (lambda relevant, n_relevant: 0.5, "has no name of its own; expected a function of a"),
         (["mine:rbp", "mine:rbp"], "two metrics are named 'rbp'"),
@@ -161,15 +161,12 @@ def test_one_of_the_kits_is_there_already_and_a_line_says_so(
     ("gives", "words"),
     [
         ("1.5", "metric 'odd' of query 'q1' at k = 1: it gave 1.5; expected a number from 0 to 1"),
-        ("2.0", "it gave 2.0; .* nothing to measure. Divide it by the most that it can be.$"),
+        ("2.0", "it gave 2.0; .* nothing to measure"),
         ("-1", "it gave -1; expected a number from 0 to 1"),
         ("'high'", "it gave 'high'; expected a number from 0 to 1"),
-        ("None", r"it gave None; expected a number from 0 to 1, .* measure\. Has it a `return` at"),
+        ("None", "it gave None; expected a number from 0 to 1"),
         ("float('inf')", "it gave inf; expected a number"),
-        (
-            "1 / 0",
-            r"'q1' at k = 1: it failed with ZeroDivisionError: .* \(mine.py:1\). It is called",
-        ),
+        ("1 / 0", r"'q1' at k = 1: it failed with ZeroDivisionError: .* \(mine.py:1\)"),
     ],
 )
 def test_a_value_that_is_no_share_is_told_with_its_query(
@@ -204,4 +201,4 @@ def test_vrag_check_says_what_is_wrong_with_it(
     how = {"notebook": "visual_rag/02_retriever_comparison", "cache_dir": str(checked.folder)}
     assert checked.check(**how, metrics=["my_measures:rbp"])[1] == []
     missing = checked.check(**how, metrics=["my_measures:rpb"])[1]
-    assert any("Did you mean 'my_measures:rbp'?" in line for line in missing), missing
+    assert any("'rpb'; it has rbp" in line for line in missing), missing

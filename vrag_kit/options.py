@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from vrag_kit.errors import VragError, short
-from vrag_kit.own_modules import own_spec
+from vrag_kit.own_classes import own_spec
 from vrag_kit.plain import Json
 from vrag_kit.workspace import own_models
 from vrag_kit.workspace import path as project_path

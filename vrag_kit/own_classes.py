@@ -1,56 +1,50 @@
-"""Objects of classes of one's own, made as a parameter names them or given as they are."""
+"""Custom classes and functions: "package.module:Name" in a parameter, or an object."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import inspect
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any
+from importlib.util import find_spec
+from modulefinder import ModuleFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
 
 from vrag_kit.errors import VragError
-from vrag_kit.own_modules import open_class, own_spec
 from vrag_kit.plain import JsonView
+from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import project_root
 
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "int": Integral,
-    "float": Real,
-    "str": str,
-    "bool": bool,
-}
-"""Annotations of options that are compared with what is given → what fits them."""
-_IN_WORDS = {
-    "int": "a whole number",
-    "float": "a number, such as 0.5 or 1.0e-3",
-    "str": "a text, in quotes where it looks like a number",
-    "bool": "true or false",
-}
+_SPEC = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
+_KIT = Path(__file__).parent
 _NO_ARGUMENTS = ("name", "fingerprint", "device")
-"""Parameters of a class that change nothing in what it gives, or count anyway."""
+"""Parameters of a class that change nothing in its results, or enter their key anyway."""
 Made = Any
-"""An object of a class that is not ours; what it must have is looked for when it is
-opened.
-"""
+"""An object of a custom class; its methods are checked when it is opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """An object of somebody's own class, and what the kit calls it."""
+    """An object of a custom class, its name and its fingerprint."""
 
     made: Made
     name: str
     """In tables, file names and colours: the entry's, its own, or its class's."""
     fingerprint: str
-    """Of an entry a hash of its options and of the class's own, or of the text of its
-    module's file. Of an object its own, with the arguments of its class that it keeps
-    under their names; "" where it has none.
+    """Of an entry a hash of its options and of the class's `fingerprint`, or of its module's
+    text. Of an object its own, with the arguments that it keeps; "" where it has none.
     """
 
     def to_keep(self, what: str) -> Own:
-        """The same, whose results are kept under the fingerprint; raises `VragError`
+        """The same, whose results are stored under the fingerprint; raises `VragError`
         where it has none. `what` ("retriever") begins the message.
         """
         if self.fingerprint:
@@ -58,9 +52,65 @@ class Own:
         found = getattr(self.made, "fingerprint", None)
         raise VragError(
             f"{what} {type(self.made).__name__}(…): its fingerprint is {found!r}; expected a text"
-            " that changes whenever what it gives may, under which that is kept. Give the class an"
-            ' attribute `fingerprint`, such as "1".'
+            " that changes whenever its results may. Give the class an attribute `fingerprint`,"
+            ' such as "1".'
         )
+
+
+def own_spec(entry: object) -> str | None:
+    """The "package.module:Name" in an entry; None for every other entry, and where a folder
+    has that name.
+    """
+    spec = entry.get("model") if isinstance(entry, Mapping) else entry
+    if not isinstance(spec, str) or not _SPEC.fullmatch(spec) or project_path(spec).is_dir():
+        return None
+    return spec
+
+
+def own_files(entry: object) -> list[Path]:
+    """The file of the module that an entry names, and the project's files that it imports,
+    directly or not, but for the kit's; none where there is no such module.
+    """
+    spec = own_spec(entry)
+    if spec is None:
+        return []
+    module = spec.partition(":")[0]
+    finder = ModuleFinder([str(project_root())], excludes=["vrag_kit"])
+    _see_project()
+    try:
+        found = find_spec(module)
+    except Exception:  # it imports the packages above, whose code raises what it likes
+        return []
+    try:
+        finder.import_hook(module)
+    except (ImportError, SyntaxError, UnicodeError):  # installed, or to be mended
+        finder.modules.clear()
+    files = [getattr(each, "__file__", None) for each in finder.modules.values()]
+    return sorted({Path(file) for file in (found and found.origin, *files) if file})
+
+
+def open_class(spec: str, owner: str) -> tuple[type, str]:
+    """The class that "package.module:Class" names, and the text of its module's file.
+
+    Raises `VragError`, beginning with `owner`, where there is none.
+    """
+    module, text = _imported(spec, owner)
+    return cast(type, _named(spec, module, owner, "class", inspect.isclass)), text
+
+
+def open_function(entry: object, what: str) -> Callable[..., Any] | None:
+    """The function that "package.module:function" names, or that was given itself; None
+    for the name of something else.
+
+    Raises `VragError`, beginning with `what`, where the name is that of no function.
+    """
+    spec = own_spec(entry)
+    if spec is None:
+        return entry if callable(entry) else None
+    owner = f"{what} {spec!r}"
+    module, _ = _imported(spec, owner)
+    function = _named(spec, module, owner, "function", inspect.isroutine)
+    return cast(Callable[..., Any], function)
 
 
 def open_own(
@@ -68,54 +118,77 @@ def open_own(
     what: str,
     needed: Sequence[str],
     *,
-    one_of: Sequence[str] = (),
     ours: Sequence[str] = (),
     offered: JsonView | None = None,
 ) -> Own | None:
-    """What an entry of one's own stands for; None for the name of a model or word.
+    """The object of a custom class that an entry names, or is; None for any other entry.
 
-    An entry is "package.module:Class", that with options in a mapping, or an object.
-    The module is one that is installed, or a file below the project's root. The class
-    is called with the options but for `name` and `ours`, and with those of `offered`
-    (device, decoding, …) that it has parameters for. `what` ("retriever") begins messages.
+    The module is installed, or a file below the project's root. The class is called with the
+    entry's options but for `name` and `ours`, and with those of `offered` (device, decoding,
+    …) that it has parameters for. It must have the methods `needed`; `what` ("retriever")
+    begins messages.
 
-    Raises `VragError` for a module or class that is not there, options that the class
-    does not take, a class that lacks a method of `needed` or has none of `one_of`, of
-    which no object is made then, and for a class that is given in an object's place.
+    Raises `VragError` for a module or class that is not there, for a class without the
+    methods, of which no object is made then, and for one that fails with these options.
     """
     spec = own_spec(entry)
     if spec is None:
         if entry is None or isinstance(entry, str | Mapping | int | float | list | tuple):
-            return None  # what a parameter file can hold: its loader tells what is wrong
-        return _given(entry, what, needed, one_of)
+            return None  # what a parameter file can hold: its loader says what is wrong
+        return _given(entry, what, needed)
     owner = f"{what} {spec!r}"
     options = dict(entry) if isinstance(entry, Mapping) else {}
     options.pop("model", None)
     name = options.pop("name", None)
-    options = {key: value for key, value in options.items() if key not in ours}
     made_by, text = open_class(spec, owner)
+    # before an object is made: a name in a parameter file must not start a program
+    _check(made_by, made_by.__name__, owner, needed)
     taken = _parameters(made_by)
     chosen = {key: value for key, value in (offered or {}).items() if key in taken}
-    # looked for before an object is made: a name in a parameter file is not to start a program
-    _check(made_by, made_by.__name__, owner, needed, one_of)
-    made = _made(made_by, {**chosen, **options}, owner)
-    told = {key: value for key, value in {**chosen, **options}.items() if key != "device"}
+    chosen |= {key: value for key, value in options.items() if key not in ours}
+    with own_code(f"{owner}: making it with {chosen}", made_by):
+        made = made_by(**chosen)
+    chosen.pop("device", None)
     own = getattr(made, "fingerprint", None)
     return Own(
         made=made,
         name=_name(name or getattr(made, "name", None) or made_by.__name__, owner),
-        fingerprint=_hash(spec, told, str(own) if own else text),
+        fingerprint=_hash(spec, chosen, str(own) if own else text),
     )
 
 
-def _given(made: Made, what: str, needed: Sequence[str], one_of: Sequence[str]) -> Own:
+@contextmanager
+def own_code(
+    what: str, made: object, *, hint: str = "", passed: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """What code of `made`, a class, object or function, raises in here becomes a `VragError`:
+    "`what` failed with KeyError: 'x' (mine.py:20)." and the `hint`. The line is the last that
+    was reached in the file of `made`, else in any but the kit's. Errors of the kinds `passed`
+    stay as they are.
+    """
+    try:
+        yield
+    except Exception as error:  # whatever code that is not ours does
+        if isinstance(error, (VragError, *passed)):
+            raise
+        module = sys.modules.get(getattr(made, "__module__", ""))
+        file = getattr(module, "__file__", None)
+        frames = traceback.extract_tb(error.__traceback__)
+        others = [frame for frame in frames if not Path(frame.filename).is_relative_to(_KIT)]
+        at = [frame for frame in frames if frame.filename == file] or others
+        where = f" ({Path(at[-1].filename).name}:{at[-1].lineno})" if at else ""
+        fault = f"{type(error).__name__}: {error}{where}"
+        raise VragError(f"{what} failed with {fault}.{hint}") from error
+
+
+def _given(made: Made, what: str, needed: Sequence[str]) -> Own:
     """An object that was given itself."""
     if isinstance(made, type):
         name = made.__name__
         raise VragError(f"{what} {name}: found the class; expected an object of it, {name}(…).")
     kind = type(made).__name__
     owner = f"{what} {kind}(…)"
-    _check(made, kind, owner, needed, one_of)
+    _check(made, kind, owner, needed)
     own = getattr(made, "fingerprint", None)
     fingerprint = own if isinstance(own, str) else ""
     if fingerprint and (told := _arguments(made)):
@@ -126,80 +199,86 @@ def _given(made: Made, what: str, needed: Sequence[str], one_of: Sequence[str]) 
 
 def _arguments(made: Made) -> JsonView:
     """The arguments of an object's class that it keeps under their names (`self.weight`,
-    or `self._weight`), as far as they are numbers, texts, or lists or mappings of them.
+    or `self._weight`), as far as JSON holds them.
     """
-    found: dict[str, object] = {}
+    found: dict[str, str] = {}
     for name in _parameters(type(made)):
         value = getattr(made, name, getattr(made, f"_{name}", None))
-        if name not in _NO_ARGUMENTS and (plain := _plain(value)) is not None:
-            found[name] = plain
+        if value is None or name in _NO_ARGUMENTS:
+            continue
+        try:
+            found[name] = json.dumps(value, sort_keys=True, default=float)
+        except (TypeError, ValueError):
+            continue
     return found
-
-
-def _plain(value: object) -> str | None:
-    """A value as JSON; None for nothing, and for what JSON cannot hold."""
-    try:
-        return None if value is None else json.dumps(value, sort_keys=True, default=float)
-    except (TypeError, ValueError):
-        return None
 
 
 def _parameters(made_by: type) -> list[str]:
     try:
         return list(inspect.signature(made_by).parameters)
-    except ValueError:  # some classes written in C do not tell
+    except ValueError:  # some classes written in C have no signature
         return []
 
 
-def _made(made_by: type, options: JsonView, owner: str) -> Made:
-    try:
-        inspect.signature(made_by).bind(**options)
-    except TypeError as error:
-        takes = ", ".join(_parameters(made_by)) or "no options"
-        raise VragError(f"{owner}: {error}; its class takes {takes}.") from error
-    except ValueError:
-        pass  # it does not tell what it takes
-    for name, value in options.items():
-        _check_kind(made_by, name, value, owner)
-    try:
-        return made_by(**options)
-    except VragError:
-        raise
-    except Exception as error:  # whatever code that is not ours does
-        words = f"{type(error).__name__}: {error}"
-        raise VragError(f"{owner}: making it with {dict(options)} failed with {words}.") from error
-
-
-def _check_kind(made_by: type, name: str, value: object, owner: str) -> None:
-    """Raise `VragError` where a class says plainly that an option is of another type."""
-    with suppress(ValueError):  # it does not tell what it takes
-        parameter = inspect.signature(made_by).parameters.get(name)
-        if parameter is None or (value is None and parameter.default is None):
-            return
-        wanted = parameter.annotation
-        wanted = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", "")
-        kinds = _KINDS.get(wanted)
-        truth = isinstance(value, bool) and wanted != "bool"  # Python counts with it
-        if kinds is not None and (truth or not isinstance(value, kinds)):
+def _check(made: Made, kind: str, owner: str, needed: Sequence[str]) -> None:
+    """Raise `VragError` unless a class or an object, of that `kind`, has the methods."""
+    for name in needed:
+        if not callable(getattr(made, name, None)):
             raise VragError(
-                f"{owner}: {name} is {value!r}; expected {_IN_WORDS[wanted]}, as"
-                f" {made_by.__name__} says."
+                f"{owner}: found {kind} without {name}; expected the methods {', '.join(needed)}."
+                ' README, "Classes of your own", shows each.'
             )
 
 
-def _check(made: Made, kind: str, owner: str, needed: Sequence[str], one_of: Sequence[str]) -> None:
-    """Whether a class or an object, of that `kind`, has the methods."""
-    lacking = [name for name in needed if not callable(getattr(made, name, None))]
-    if lacking:
+def _imported(spec: str, owner: str) -> tuple[ModuleType, str]:
+    """The module as its file is now, and the file's text: what is stored under the text must
+    not come from an earlier one, as a kernel holds it.
+    """
+    path = spec.partition(":")[0]
+    _see_project()
+    before = sys.modules.get(path)
+    try:
+        module = importlib.import_module(path)
+        file = Path(module.__file__ or "")
+        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        if before is not None and getattr(module, "__read_as__", None) != text:
+            module = importlib.reload(module)
+    except ModuleNotFoundError as error:
+        files = ", ".join(sorted(each.name for each in project_root().glob("*.py")))
+        raise VragError(f"{owner}: {error}; {project_root()} has {files or 'none'}.") from error
+    except Exception as error:  # whatever code that is not ours does
         raise VragError(
-            f"{owner}: found {kind} without {' and '.join(lacking)}; expected the"
-            f' methods {", ".join(needed)}. README, "Classes of your own", shows each.'
-        )
-    if one_of and not any(callable(getattr(made, name, None)) for name in one_of):
-        raise VragError(
-            f"{owner}: found {kind} with neither {' nor '.join(one_of)}; expected one of these"
-            ' methods. README, "Classes of your own", shows each.'
-        )
+            f"{owner}: importing {path} failed with {type(error).__name__}: {error}. `python -c"
+            f' "import {path}"` shows where.'
+        ) from error
+    vars(module)["__read_as__"] = text
+    return module, text
+
+
+def _named(
+    spec: str, module: ModuleType, owner: str, kind: str, fits: Callable[[object], bool]
+) -> object:
+    """The class or function that an entry names, of what its module has."""
+    name = spec.partition(":")[2]
+    found = getattr(module, name, None)
+    if fits(found):
+        return found
+    there = [
+        each
+        for each, value in vars(module).items()
+        if fits(value) and getattr(value, "__module__", "") == module.__name__
+    ]
+    raise VragError(
+        f"{owner}: {module.__file__} has no {kind} {name!r}; it has {', '.join(there) or 'none'}."
+    )
+
+
+def _see_project() -> None:
+    """Let modules below the project's root be found, after all that is installed."""
+    root = str(project_root())
+    if root not in sys.path:
+        sys.path.append(root)
+    importlib.invalidate_caches()
 
 
 def _name(name: object, owner: str) -> str:

@@ -8,17 +8,15 @@ from dataclasses import replace
 from typing import Protocol
 
 from vrag_kit.checkpoints import Options
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, short
 from vrag_kit.generation.generator import Forecast, Reply, Size, all_images, text_of
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, open_own
-from vrag_kit.own_faults import listed, own_code
+from vrag_kit.own_classes import Own, open_own, own_code
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Failure, Prompt, Status
 
 _OURS = ("max_images",)
 """The option of an entry that counts for every model; see `ask_models`."""
-_QUOTED = 60  # letters of a prompt that a message quotes, its last
 _LETTERS = 4
 """Of a token, about."""
 _FAILED = 'Reply(raw=None, failure=Failure(Status.ERROR, "why"))'
@@ -72,14 +70,16 @@ class OwnAnswerer:
         a text nor a `Reply`, and for what its class raises.
         """
         told = {"sample": sample} if self._counts_samples else {}
-        with own_code(f"model {self.name}", self._made, hint=_hint(prompts)):
-            found = listed(self._made.generate(prompts, **told), f"model {self.name}: generate")
-        if len(found) != len(prompts):
+        hint = f" To record a failed call and go on, return {_FAILED}."
+        with own_code(f"model {self.name}: generate", self._made, hint=hint):
+            found = self._made.generate(prompts, **told)
+            replies = [] if isinstance(found, str | bytes | Mapping) else list(found)
+        if len(replies) != len(prompts):
             raise VragError(
-                f"model {self.name}: generate returned {len(found)} replies for"
-                f" {len(prompts)} prompts; expected one for each, in order."
+                f"model {self.name}: generate returned {short(found)} for {len(prompts)} prompts;"
+                " expected a list with a reply for each, in order."
             )
-        return [self._reply(each) for each in found]
+        return [self._reply(each) for each in replies]
 
     def cost(self, tokens: Mapping[str, int]) -> float:
         """Not known: 0."""
@@ -99,13 +99,6 @@ class OwnAnswerer:
             f"model {self.name}: generate returned {found!r} for a prompt; expected a text, or"
             f" {_FAILED}, of vrag_kit.generation, where a call failed."
         )
-
-
-def _hint(prompts: Sequence[Prompt]) -> str:
-    """What was asked, and how a class has a failed call recorded in place of raising."""
-    first = f"{text_of(prompts[0])[-_QUOTED:]!r}" if prompts else "nothing"
-    more = f" and {len(prompts) - 1} more" if len(prompts) > 1 else ""
-    return f" Asked was …{first}{more}. To record a failed call and go on, return {_FAILED}."
 
 
 def by_other_code(name: str, count: int) -> str:

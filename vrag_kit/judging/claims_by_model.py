@@ -14,7 +14,7 @@ from vrag_kit.judging.claims import Checking, Extraction, Relation, Said, relate
 from vrag_kit.judging.claims_words import WORDS, to_check, to_extract
 from vrag_kit.judging.strict import Reading, StrictAsker
 from vrag_kit.options import Entry
-from vrag_kit.own_modules import own_spec
+from vrag_kit.own_classes import own_spec
 from vrag_kit.types import Judgment
 from vrag_kit.workspace import path as project_path
 

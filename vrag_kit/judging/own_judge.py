@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from pathlib import Path
 from typing import Protocol
 
 import pandas as pd
@@ -13,9 +11,7 @@ from vrag_kit.errors import CertainError, VragError
 from vrag_kit.forecast import current_forecast
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, open_own
-from vrag_kit.own_faults import own_code
-from vrag_kit.own_modules import open_class, own_spec
+from vrag_kit.own_classes import Own, open_class, open_own, own_code, own_spec
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 
@@ -40,7 +36,7 @@ class OwnJudge:
         """
         self._made = own.made
         self.name, self.fingerprint = own.name, own.fingerprint
-        self.scale = _scale(getattr(own.made, "scale", SHARES), type(own.made), owner)
+        self.scale = _scale(getattr(own.made, "scale", SHARES), owner)
         if signed:
             check_signed(self.scale, owner)
         self.shown = TRUTH if signed else SHARES
@@ -72,7 +68,7 @@ class OwnJudge:
                 raise CertainError(str(error)) from error
 
     def _verdict(self, query: Query, answer: str) -> Judgment:
-        with own_code(f"judge {self.name}", self._made):
+        with own_code(f"judge {self.name}: score", self._made):
             found = self._made.score(query, answer)
         return self._read(found, query, answer)
 
@@ -104,38 +100,15 @@ class OwnJudge:
 
 def own_judge(entry: Entry | JudgeClass, *, signed: bool = False) -> OwnJudge | None:
     """The judge of an entry that names one's own class; None for a word or a model, also
-    a class of one's own that answers. Raises as `open_own`, also for a class that does
-    neither, and for a scale as `OwnJudge`.
+    a class of one's own that answers. Raises as `open_own`, and for a scale as `OwnJudge`.
     """
-    own = open_own(entry, "judge", (), one_of=("score", "generate"))
-    if own is None or not callable(getattr(own.made, "score", None)):
+    spec = own_spec(entry)
+    owner = f"judge {type(entry).__name__}(…)" if spec is None else f"judge {spec!r}"
+    made_by = entry if spec is None else open_class(spec, owner)[0]
+    if hasattr(made_by, "generate") and not hasattr(made_by, "score"):
         return None
-    spec = own_spec(entry)
-    owner = f"judge {own.name}(…)" if spec is None else f"judge {spec!r}"
-    return OwnJudge(own, owner, signed=signed)
-
-
-def check_scale(entry: Entry, *, signed: bool = False) -> None:
-    """Raise `VragError`, as `own_judge` does, where the scale of the class that an entry
-    names is none, or not one of truthfulness though that is asked for, `signed`.
-
-    A class that tells its `scale` is not made an object of, nor is any that need not tell.
-    """
-    spec = own_spec(entry)
-    if spec is None:
-        return
-    owner = f"judge {spec!r}"
-    made_by, _ = open_class(spec, owner)
-    told = getattr(made_by, "scale", None)
-    if not callable(getattr(made_by, "score", None)):
-        return
-    if told is None or isinstance(told, property):
-        if signed:
-            own_judge(entry, signed=True)
-        return
-    scale = _scale(told, made_by, owner)
-    if signed:
-        check_signed(scale, owner)
+    own = open_own(entry, "judge", ("score",))
+    return None if own is None else OwnJudge(own, owner, signed=signed)
 
 
 def check_signed(scale: Scale, owner: str) -> None:
@@ -149,7 +122,7 @@ def check_signed(scale: Scale, owner: str) -> None:
         )
 
 
-def _scale(told: object, made_by: type, owner: str) -> Scale:
+def _scale(told: object, owner: str) -> Scale:
     """The scale that a class tells."""
     if isinstance(told, Scale):
         return told
@@ -157,14 +130,5 @@ def _scale(told: object, made_by: type, owner: str) -> Scale:
         return Scale(*map(float, told))  # type: ignore[call-overload]  # of any type, until here
     except (TypeError, ValueError, VragError) as error:
         raise VragError(
-            f"{owner}: the scale of {made_by.__name__} ({_file(made_by)}) is {told!r}; expected its"
-            " ends, the worst first, as in (0, 1)."
+            f"{owner}: its scale is {told!r}; expected its ends, the worst first, as in (0, 1)."
         ) from error
-
-
-def _file(made_by: type) -> str:
-    """The name of the file that a class stands in."""
-    try:
-        return Path(inspect.getfile(made_by)).name
-    except (OSError, TypeError):  # of a notebook's cell
-        return made_by.__module__

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale
-from vrag_kit.own_faults import own_code
+from vrag_kit.own_classes import own_code
 from vrag_kit.types import Message, Prompt, Query
 
 _BOTH = " It is called with the query and the answer."
@@ -98,7 +98,7 @@ class Rubric:
         """`prompt`, a text as a message; raises `VragError` where it fails, or gives
         neither a text nor messages.
         """
-        with own_code("rubric", self.prompt, what="its prompt", hint=_BOTH):
+        with own_code("rubric: its prompt", self.prompt, hint=_BOTH):
             said = self.prompt(query, answer)
         if isinstance(said, str):
             return (Message(role="user", parts=(said,)),)
@@ -113,7 +113,7 @@ class Rubric:
         """`settles`; raises `VragError` where it fails, or gives neither a verdict nor
         None.
         """
-        with own_code("rubric", self.settles, what="its settles", hint=_BOTH):
+        with own_code("rubric: its settles", self.settles, hint=_BOTH):
             found = self.settles(query, answer)
         if found is None or isinstance(found, Verdict):
             return found
@@ -124,7 +124,7 @@ class Rubric:
 
     def again(self, reason: str) -> str:
         """`repair`; raises `VragError` where it fails, or gives no text."""
-        with own_code("rubric", self.repair, what="its repair", hint=_REASON):
+        with own_code("rubric: its repair", self.repair, hint=_REASON):
             said = self.repair(reason)
         if isinstance(said, str):
             return said
@@ -135,7 +135,7 @@ class Rubric:
         score that is not on the scale.
         """
         try:
-            with own_code("rubric", self.read, what="its read", passed=(TypeError, ValueError)):
+            with own_code("rubric: its read", self.read, passed=(TypeError, ValueError)):
                 found = self.read(words)
                 verdict = found if isinstance(found, Verdict) else Verdict(float(found))
         except (TypeError, ValueError, VragError) as error:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from vrag_kit.errors import CertainError, VragError
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, open_own
-from vrag_kit.own_faults import own_code, own_fault
+from vrag_kit.own_classes import Own, open_own, own_code
 from vrag_kit.retrieval.directions import check_vectors
 from vrag_kit.retrieval.encoders import Prepared
 from vrag_kit.retrieval.parts import Content, DocumentSide, Shown, content_hash
@@ -57,8 +55,8 @@ class OwnEncoder:
         """float32, shape (n, d); raises `VragError` for another number of rows, and where
         its class fails.
         """
-        names = [query.query_id for query in queries]
-        rows = self._called("encode_queries", queries, names, "query")
+        with own_code(f"retriever {self.name!r}: encode_queries", self._made):
+            rows = _items(self._made.encode_queries(queries))
         return self._rows(rows, len(queries), "queries")
 
     def prepare(self, document: Evidence) -> Prepared:
@@ -67,18 +65,17 @@ class OwnEncoder:
         """
         prepare = getattr(self._made, "prepare", None)
         if prepare is None:
-            return _Ready(document.doc_id, document)
-        owner = f"retriever {self.name!r}, document {document.doc_id!r}"
-        with own_code(owner, self._made, what="prepare"):
-            return _Ready(document.doc_id, prepare(document))
+            return document
+        owner = f"retriever {self.name!r}, document {document.doc_id!r}: prepare"
+        with own_code(owner, self._made):
+            return prepare(document)
 
     def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
         """float32, shape (n, d), of what `prepare` gave; raises `VragError` for another
         number of rows, and where its class fails.
         """
-        ready = [each for each in prepared if isinstance(each, _Ready)]
-        names = [each.doc_id for each in ready]
-        rows = self._called("encode_documents", [each.made for each in ready], names, "document")
+        with own_code(f"retriever {self.name!r}: encode_documents", self._made):
+            rows = _items(self._made.encode_documents(prepared))
         return self._rows(rows, len(prepared), "documents")
 
     def check_one(self, query: Query, document: Evidence) -> None:
@@ -86,9 +83,9 @@ class OwnEncoder:
         takes. What its class raises is left to the run, whose device may be another.
         """
         try:
-            asked = self._called("encode_queries", [query], [query.query_id], "query")
+            asked = _items(self._made.encode_queries([query]))
             ready = getattr(self._made, "prepare", lambda given: given)(document)
-            shown = self._called("encode_documents", [ready], [document.doc_id], "document")
+            shown = _items(self._made.encode_documents([ready]))
         except Exception:  # whatever code that is not ours does
             return
         try:
@@ -103,28 +100,6 @@ class OwnEncoder:
                 f"retriever {self.name!r}: its vectors of questions have {questions.shape[1]}"
                 f" components, those of documents {documents.shape[1]}; expected as many."
             )
-
-    def _called(
-        self, method: str, things: Sequence[object], names: Sequence[str], what: str
-    ) -> object:
-        """What a method of its class gives for all things together."""
-        encode = getattr(self._made, method)
-        try:
-            rows = encode(things)
-            return list(rows) if isinstance(rows, Iterator) else rows
-        except VragError:
-            raise  # of a picture that cannot be read: it is named
-        except Exception as error:  # whatever code that is not ours does
-            if len(things) == 1:
-                raise self._fault(method, f"{what} {names[0]!r}", error) from error
-            for thing, name in zip(things, names, strict=True):
-                self._called(method, [thing], [name], what)
-            among = f"{len(things)} together, {what} {names[0]!r} to {names[-1]!r}, though not one"
-            raise self._fault(method, f"{among} alone", error) from error
-
-    def _fault(self, method: str, which: str, error: Exception) -> VragError:
-        fault = own_fault(self._made, error)
-        return VragError(f"retriever {self.name!r}, {which}: {method} failed with {fault}.")
 
     def _rows(self, vectors: object, count: int, what: str) -> np.ndarray:
         try:
@@ -142,12 +117,9 @@ class OwnEncoder:
         return rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """What a class made of a document, and of which."""
-
-    doc_id: str
-    made: Prepared
+def _items(rows: object) -> object:
+    """The items of an iterator; anything else as it is."""
+    return list(rows) if isinstance(rows, Iterator) else rows
 
 
 class _Whole(Shown):

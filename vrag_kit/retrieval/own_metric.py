@@ -9,8 +9,7 @@ import numpy as np
 
 from vrag_kit.errors import VragError
 from vrag_kit.options import check_list
-from vrag_kit.own_faults import own_code
-from vrag_kit.own_modules import open_function
+from vrag_kit.own_classes import open_function, own_code
 
 RetrievalMetric = Callable[[np.ndarray, int], float]
 """What k documents are worth to one query, from 0 to 1; NaN where there is nothing to
@@ -21,10 +20,6 @@ bool, False behind the last one that was found; and how many relevant ones there
 all, one at least.
 """
 _ROUNDING = 1e-9
-_CALLED = (
-    " It is called with whether each of the first k documents is relevant (an array of bool), and"
-    " how many are relevant at all."
-)
 
 
 def open_metrics(
@@ -44,7 +39,7 @@ def open_metrics(
         function = open_function(entry, "metric")
         if function is None:
             raise VragError(
-                f"metric {entry!r}: expected one of {', '.join(known)}, or a function of your own:"
+                f"metric {entry!r}: expected one of {', '.join(known)}, or a function as"
                 ' "module:function", such as "my_metrics:rbp".'
             )
         name = str(getattr(function, "__name__", ""))
@@ -75,7 +70,7 @@ def measure(
     k = relevant.shape[1]
     for row in np.flatnonzero(n_relevant > 0).tolist():
         where = f"metric {name!r} of query {query_ids[row]!r} at k = {k}"
-        with own_code(where, function, what="it", hint=_CALLED):
+        with own_code(f"{where}: it", function):
             found = function(relevant[row].copy(), int(n_relevant[row]))
         values[row] = _share(found, where)
     return values
@@ -88,10 +83,8 @@ def _share(found: object, where: str) -> float:
     if math.isnan(value):
         return value
     if not -_ROUNDING <= value <= 1 + _ROUNDING:
-        hint = " Divide it by the most that it can be." if number and value > 1 else ""
-        hint = " Has it a `return` at its end?" if found is None else hint
         raise VragError(
             f"{where}: it gave {found!r}; expected a number from 0 to 1, or NaN where there is"
-            f" nothing to measure.{hint}"
+            " nothing to measure."
         )
     return min(max(value, 0.0), 1.0)

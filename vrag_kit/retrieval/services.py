@@ -18,7 +18,7 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
-from vrag_kit.own_modules import own_spec
+from vrag_kit.own_classes import own_spec
 from vrag_kit.retrieval.bm25 import Bm25Index
 from vrag_kit.retrieval.corpora import note_corpus
 from vrag_kit.retrieval.embedding import embed_documents

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.own_modules import own_files
+from vrag_kit.own_classes import own_files
 from vrag_kit.runner.books import read_book
 from vrag_kit.runner.copies import what_is_wrong
 from vrag_kit.runner.parameters import RUN_WITH

@@ -18,10 +18,10 @@ from vrag_kit.generation.remote.endpoints import find_endpoints
 from vrag_kit.judging import JUDGES
 from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.judging.loading import word_of
-from vrag_kit.judging.own_judge import check_scale, check_signed
+from vrag_kit.judging.own_judge import check_signed, own_judge
 from vrag_kit.judging.told_rubric import without_rubric
 from vrag_kit.options import Entry, check_word, read_entry
-from vrag_kit.own_modules import own_spec
+from vrag_kit.own_classes import own_spec
 from vrag_kit.plain import JsonView
 from vrag_kit.retrieval import OPTIONS
 from vrag_kit.retrieval.given_run import run_file
@@ -197,7 +197,7 @@ def judge_refusals(plan: Plan) -> list[str]:
 
 def _check_scale(entry: Entry, *, signed: bool) -> None:
     if (word := word_of(entry)) is None:
-        check_scale(entry, signed=signed)
+        own_judge(entry, signed=signed)
     elif signed:
         check_signed(JUDGES[word]().scale, f"judge {word!r}")
 
