@@ -44,7 +44,6 @@ OURS = {
         "f'{_digest(files, what)}.json'",
         "name",
     },
-    "checkpoints.py": {"f'{name[:32]}.json'"},
     "fetching/crag_mm_health.py": {"name"},
     "generation/store_copies.py": {"name"},
     "processes.py": {"str(number)"},
@@ -84,7 +83,6 @@ OURS = {
     "papers/crag_mm/claims.py": {"f'{notebook}_claims.csv'"},
     "papers/mrag_bench/claims.py": {"f'{notebook}_claims.csv'"},
     "papers/visual_rag/claims.py": {"f'{notebook}_claims.csv'"},
-    "retrieval/clip_shapes.py": {"file"},
     "retrieval/comparison.py": {"f'{name}.run'"},
     "retrieval/manifests.py": {
         "f'{encoder.documents.name}-{encoder.documents.fingerprint[:12]}'",

@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import time
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
+from vrag_kit.files import inside
 from vrag_kit.plain import JsonView
 from vrag_kit.workspace import own_models
 from vrag_kit.workspace import path as project_path
@@ -39,10 +39,7 @@ FILE_KINDS = ("*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.py")
 """What a checkpoint consists of; weights in other formats (.bin, .pth) can run code
 when they are read, and are never fetched.
 """
-REMEMBERED = 1 << 20
-"""Bytes from which on a file's hash is remembered; smaller ones are hashed anew."""
-SETTLED = 2_000_000_000
-"""Nanoseconds that the coarsest clock of a file system may hide (FAT's two seconds)."""
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def check_device(device: str) -> None:
@@ -83,9 +80,9 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
     """The folder of a checkpoint: a local one (relative paths start at the project),
     else the Hugging Face hub's `revision` of it, fetched once.
 
-    Raises `VragError` for a path where there is no folder, naming what lies beside it,
-    for a name that cannot be fetched, and for the revision of a folder; where a name is
-    nearly another's, with that (`near_name`).
+    Raises `VragError` for a path where there is no folder, for a name that cannot be
+    fetched, and for the revision of a folder; where a name is nearly another's, with that
+    (`near_name`).
     """
     folder = project_path(spec)
     if folder.is_dir():
@@ -97,8 +94,7 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
         return folder
     if spec.startswith((".", "/", "~")) or spec.count("/") > 1:
         raise VragError(
-            f"checkpoint {spec!r} cannot be loaded: there is no such"
-            f" folder{_beside(folder)}.{_meant(spec)}"
+            f"checkpoint {spec!r} cannot be loaded: there is no such folder.{_meant(spec)}"
         )
     if "/" not in spec and (meant := _meant(spec)):
         raise VragError(
@@ -144,12 +140,56 @@ def _meant(spec: str) -> str:
     return f" Did you mean {near!r}?" if near else ""
 
 
-def _beside(folder: Path) -> str:
-    """What to say of the folders beside one that is not there."""
-    if not folder.parent.is_dir():
-        return ""
-    names = sorted(path.name for path in folder.parent.iterdir() if path.is_dir())
-    return f"; beside it are {', '.join(names)}" if names else ""
+def check_formats(folder: Path, owner: str) -> None:
+    """Raise `VragError` when some weights are there as pickles only, or not at all; `owner`
+    ("retriever 'x'") begins the message.
+    """
+    pickles: list[Path] = []
+    safe = False
+    for place in [folder, *sorted(folder.iterdir())]:
+        if place.is_dir():
+            safe = safe or any(place.glob("*.safetensors"))
+            pickles += _pickles_alone(place)
+    if safe and not pickles:
+        return
+    found = f"there are no weights as *.safetensors in {folder}"
+    if pickles:
+        found = f"{pickles[0].relative_to(folder)} is a pickle"
+    raise VragError(
+        f"{owner}: {found}; weights are read from safetensors only, because"
+        " pickles can run code. Name a `revision` with safetensors (the hub's own"
+        " conversions are under refs/pr/…), or convert it where you trust it, by"
+        " from_pretrained and save_pretrained."
+    )
+
+
+def _pickles_alone(folder: Path) -> list[Path]:
+    """The weights in a folder that are there as pickles only."""
+    alone: list[Path] = []
+    if not any(folder.glob("*.safetensors")):
+        alone += sorted(folder.glob("pytorch_model*.bin"))
+    if not any(folder.glob("adapter_model*.safetensors")):
+        alone += sorted(folder.glob("adapter_model*.bin"))
+    return alone
+
+
+def check_headers(folder: Path, owner: str) -> None:
+    """Raise `VragError` for a file of weights that is not as long as its header says, and
+    for shards that lie outside the folder; no weights are read.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    for path in files_of(folder):
+        where = f"{owner} cannot be loaded: {path}"
+        try:
+            if path.suffix == ".safetensors":
+                with safe_open(path, framework="numpy"):
+                    continue
+            if path.name.endswith(".safetensors.index.json"):
+                for shard in json.loads(path.read_bytes())["weight_map"].values():
+                    inside(path.parent, shard, where)
+        except (SafetensorError, OSError, ValueError, LookupError, TypeError) as error:
+            raise VragError(f"{where}: {error}. Copy or fetch the checkpoint again.") from error
 
 
 def check_code(folder: Path, owner: str, *, trusted: bool) -> None:
@@ -232,14 +272,9 @@ def reading(owner: str, expected: str) -> Iterator[None]:
         yield
     except (VragError, torch.OutOfMemoryError):
         raise
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SyntaxError) as error:
+    except Exception as error:  # safetensors raises its own class for a damaged file
         words = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise VragError(f"{owner} cannot be loaded: {words} Expected {expected}.") from error
-    except Exception as error:  # safetensors raises its own class for a damaged file
-        raise VragError(
-            f"{owner} cannot be loaded: {type(error).__name__}: {error}. Copy or fetch the"
-            " checkpoint again."
-        ) from error
     finally:
         noisy.setLevel(level)
         progress.enable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
@@ -278,52 +313,18 @@ def _is_beside(path: Path, folder: Path) -> bool:
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file's contents, in hexadecimal; that of a large file is remembered.
-
-    It is read again when its size, inode, or time of writing or of change is another. A
-    hash is remembered only of a file that had been left alone for `SETTLED` before it
-    was read: whatever is written later then bears another time, however coarse the
-    clock. What is remembered lies in the user's cache folder, a small file for each
-    file, so that several processes do not meet; without such a folder nothing is
-    remembered.
+    """SHA-256 of a file's contents, in hexadecimal, by which the hub's cache names large
+    files. A file is read once a process, as long as its size, inode and times stay.
     """
     place = path.resolve()
-    with place.open("rb") as file:  # opened first: a network's file system then looks again
-        before = _state(file.fileno())
-        if before[0] < REMEMBERED:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-        note = _note_of(place)
-        if note is not None and (known := _remembered(note, before)):
-            return known
-        began = time.time_ns()
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-        unchanged = _state(file.fileno()) == before
-    if note is not None and unchanged and began - max(before[1:3]) > SETTLED:
-        with suppress(OSError):  # no room or no right: hashed again the next time
-            words = {"path": str(place), "state": before, "sha256": found}
-            write_file(note, json.dumps(words))
-    return found
+    if place.parent.name == "blobs" and _SHA256.fullmatch(place.name):
+        return place.name
+    stat = place.stat()
+    return _hash_of(place, (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
 
 
-def _state(descriptor: int) -> list[int]:
-    """What changes when a file does: size, times of writing and of change, inode."""
-    stat = os.fstat(descriptor)
-    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
-
-
-def _note_of(place: Path) -> Path | None:
-    """Where a file's hash is remembered; None for a user without a home."""
-    try:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:
-        return None
-    name = hashlib.sha256(str(place).encode("utf-8", "surrogateescape")).hexdigest()
-    return cache / "vrag_kit" / "hashes" / f"{name[:32]}.json"
-
-
-def _remembered(note: Path, state: list[int]) -> str | None:
-    try:
-        words = json.loads(note.read_text(encoding="utf-8"))
-        return str(words["sha256"]) if words["state"] == state else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+@cache
+def _hash_of(place: Path, state: tuple[int, ...]) -> str:
+    """The hash of a file that is in that state."""
+    with place.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -14,11 +14,16 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-from vrag_kit.checkpoint_files import check_formats, check_headers, check_words
-from vrag_kit.checkpoints import DTYPES, Options, files_fingerprint, find_checkpoint
+from vrag_kit.checkpoints import (
+    DTYPES,
+    Options,
+    check_formats,
+    check_headers,
+    files_fingerprint,
+    find_checkpoint,
+)
 from vrag_kit.errors import VragError
 from vrag_kit.options import read_entry
-from vrag_kit.retrieval.clip_shapes import check_shapes
 from vrag_kit.retrieval.own_kinds import base_of, own_kind
 from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS
 from vrag_kit.retrieval.source import name_of
@@ -113,8 +118,8 @@ def find_encoder(entry: object) -> Found:
 
 
 def check_files(spec: str, folder: Path) -> None:
-    """Raise `VragError` for the checkpoint of a retriever whose files are cut, no JSON, not
-    there, or not of one model, as their names and headers tell.
+    """Raise `VragError` for the checkpoint of a retriever without configuration, whose
+    weights are cut, or no safetensors.
     """
     owner = f"retriever {spec!r}"
     if not any((folder / name).is_file() for name in _KNOWN_BY):
@@ -123,11 +128,8 @@ def check_files(spec: str, folder: Path) -> None:
         raise VragError(
             f"{owner}: neither {', '.join(most)} nor {last} in {folder}; found {inside}."
         )
-    stands_alone = own_kind(folder) is None and not (folder / "adapter_config.json").is_file()
-    check_words(folder, owner, tokenizer=stands_alone)
     check_formats(folder, owner)
     check_headers(folder, owner)
-    check_shapes(folder, owner)
 
 
 def open_clip_models() -> list[str]:

@@ -240,7 +240,6 @@ def _merge(model: Made, source: Source) -> None:
     """
     from peft.tuners.tuners_utils import BaseTunerLayer
 
-    source.check_formats()
     with source.reading():
         report = model.load_adapter(
             str(source.folder)

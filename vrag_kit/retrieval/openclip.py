@@ -168,15 +168,10 @@ def _read(spec: str, source: str, tag: str, device: str) -> tuple[Made, Made]:
             source, pretrained=tag or None, device=device, require_pretrained=True
         )
         return model, open_clip.get_tokenizer(source)
-    except (RuntimeError, ValueError, OSError) as error:
-        raise VragError(
-            f"retriever {spec!r} cannot be loaded: {str(error).rstrip('. ')}. Without a"
-            " network, give a local folder in open_clip's layout."
-        ) from error
     except Exception as error:  # safetensors raises its own class, a layer any
         raise VragError(
             f"retriever {spec!r} cannot be loaded from {source}: {type(error).__name__}: {error}."
-            " Expected is open_clip's layout; copy or fetch the checkpoint again."
+            " Expected is open_clip's layout; without a network, give a local folder in it."
         ) from error
     finally:
         logging.disable(logging.NOTSET)

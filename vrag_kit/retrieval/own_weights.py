@@ -41,7 +41,6 @@ def read_own(module: _Module, source: Source) -> _Module:
     """
     from safetensors.torch import load_file
 
-    source.check_formats()
     if source.dtype != "auto":
         raise VragError(
             f"{source.owner}: dtype is {source.dtype!r}, but a checkpoint of this kind is always"

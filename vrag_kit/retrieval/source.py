@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vrag_kit.checkpoint_files import check_formats
 from vrag_kit.checkpoints import (
     Made,
     Options,
@@ -73,10 +72,9 @@ class Source:
         """The model that `auto` (a class with `from_pretrained`) makes of the
         checkpoint, on the device, ready to encode.
 
-        Raises `VragError` for weights that are not safetensors, missing (but for those
-        beginning with `unused`), or NaN.
+        Raises `VragError` for weights that are missing (but for those beginning with
+        `unused`), or NaN.
         """
-        self.check_formats()
         how = {"dtype": self.dtype, "trust_remote_code": self.trust_remote_code}
         with self.reading():
             model = load_model(auto, self.folder, self.owner, how, unused=unused)
@@ -91,10 +89,6 @@ class Source:
         with self.reading():
             trusted = self.trust_remote_code
             return auto.from_pretrained(self.folder, trust_remote_code=trusted, **size)
-
-    def check_formats(self) -> None:
-        """Raise `VragError` when some weights are there as pickles only, or not at all."""
-        check_formats(self.folder, self.owner)
 
     def reading(self) -> AbstractContextManager[None]:
         """The context in which the checkpoint's files are read."""

@@ -248,7 +248,6 @@ def _read_sentence(source: Source) -> Made:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer
 
-    source.check_formats()
     modules = source.folder / "modules.json"
     with source.reading():
         parts = json.loads(modules.read_text(encoding="utf-8"))

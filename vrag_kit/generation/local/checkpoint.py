@@ -8,7 +8,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.checkpoint_files import check_words
 from vrag_kit.checkpoints import Options, check_code, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.generation.local.families import Family, family_of
@@ -127,7 +126,6 @@ def _check(checkpoint: Checkpoint) -> None:
             f"{owner} has no chat template, so nothing says how its prompts look. Fetch the"
             " instruction-tuned model, or its chat_template.jinja."
         )
-    check_words(folder, owner)
     if checkpoint.max_image_tokens is not None and checkpoint.family.budget is None:
         raise VragError(
             f"{owner}: max_image_tokens cannot be set for this family. Use max_image_side, which"

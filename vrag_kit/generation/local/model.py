@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vrag_kit.checkpoint_files import check_headers
-from vrag_kit.checkpoints import Made, Options, files_fingerprint
+from vrag_kit.checkpoints import Made, Options, check_headers, files_fingerprint
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Forecast, Reply, Size
 from vrag_kit.generation.local.checkpoint import Checkpoint, local_decoding, open_checkpoint

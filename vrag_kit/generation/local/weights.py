@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from vrag_kit.checkpoint_files import check_headers
 from vrag_kit.checkpoints import (
     Made,
     check_device,
@@ -61,7 +60,6 @@ def read_weights(checkpoint: Checkpoint) -> Made:
     family = checkpoint.family
     owner = checkpoint.owner
     check_device(loading.device)
-    check_headers(checkpoint.folder, owner)
     how: dict[str, Any] = {  # Any: options of transformers' from_pretrained
         "dtype": loading.dtype,
         "trust_remote_code": loading.trust_remote_code,
