@@ -125,5 +125,5 @@ def test_what_cannot_be_fused_is_refused_by_name() -> None:
         fuse({})
     with pytest.raises(VragError, match="run 'one' ranks document 'd1' twice for query 'q'"):
         fuse({"one": pd.concat([run, run])})
-    with pytest.raises(VragError, match="fuse, run 'one': the table of a run has no column 'rank'"):
+    with pytest.raises(VragError, match="fuse, run 'one': the table has no column 'rank'"):
         fuse({"one": run.drop(columns="rank")})

@@ -13,7 +13,7 @@ from vrag_kit.analysis.accuracy import ARM, per_query
 from vrag_kit.analysis.association import association
 from vrag_kit.analysis.comparison import compare
 from vrag_kit.analysis.intervals import summarise
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.types import Status
@@ -44,7 +44,7 @@ def detector_agreement(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     an interval over groups; NaN where neither detector, or each, found all answers
     alike. n counts answers, n_failed those without a verdict.
     """
-    JUDGED.check(judged, ["model", "group", "answer", "status", "marked"], "detector_agreement")
+    require_columns(judged, ["model", "group", "answer", "status", "marked"], "detector_agreement")
     found = detect_abstention(judged)
     said = (found["mark"] >= 0.5).astype(float).where(found["mark"].notna())
     rows = []
@@ -69,7 +69,7 @@ def selective_accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.D
     queries as elsewhere. Both lie on the judge's scale; value is NaN when all answers decline. An
     answer is given when fewer than half of its verdicts abstain.
     """
-    JUDGED.check(judged, ["query_id", "group", "score", "abstained"], "selective_accuracy")
+    require_columns(judged, ["query_id", "group", "score", "abstained"], "selective_accuracy")
     arm, scale = list(by), scale_of(judged)
     given = judged.assign(
         value=judged["score"].where(judged["abstained"] < 0.5),

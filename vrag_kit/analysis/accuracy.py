@@ -8,7 +8,7 @@ import pandas as pd
 
 from vrag_kit.analysis.intervals import summarise
 from vrag_kit.analysis.mix import Mix
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 
 ARM = ["model", "setting", "k"]
@@ -27,7 +27,7 @@ def per_query(
     The value is the mean over the draws that have a verdict; NaN when none has.
     """
     column = METRICS[metric]
-    JUDGED.check(judged, ["query_id", "group", column], "per_query")
+    require_columns(judged, ["query_id", "group", column], "per_query")
     scale = scale_of(judged) if metric == "accuracy" else SHARES
     return _means_by_query(judged, column, by, scale)
 
@@ -47,7 +47,7 @@ def column_means(
     groups. n counts queries with a value, n_failed the *answers* without one, which are
     left out, never counted as the scale's worst. With a `mix` the mean is its.
     """
-    JUDGED.check(judged, ["query_id", "group"], "column_means")
+    require_columns(judged, ["query_id", "group"], "column_means")
     arm, tables = list(by), []
     apart = [*arm, *_parts(mix)]
     for column in columns:
@@ -73,7 +73,7 @@ def accuracy(
     best of the judge's scale; if_refusals_wrong if only those earned the worst that the
     model's provider refused. With a `mix`, whose column `judged` has, all means are its.
     """
-    JUDGED.check(judged, ["query_id", "group", "status", "score", "abstained"], "accuracy")
+    require_columns(judged, ["query_id", "group", "status", "score", "abstained"], "accuracy")
     arm, scale = list(by), scale_of(judged)
     apart = [*arm, *_parts(mix)]
     scores = column_means(judged, ["score"], by=arm, scale=scale, mix=mix)

@@ -21,7 +21,7 @@ from vrag_kit.analysis.conversations import StopRule
 from vrag_kit.analysis.detection import with_evidence
 from vrag_kit.analysis.gcue import gcue
 from vrag_kit.errors import VragError
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.judging import OWN_METRICS, SHARES, TRUTH, MetricJudge, judge_all, scale_of
 from vrag_kit.types import Benchmark
 
@@ -67,7 +67,7 @@ class Answered:
         """The answers that are measured; raises `VragError` where there are none, or
         those of several models.
         """
-        JUDGED.check(self.judged, ["model", "setting", "k", "query_id", "group"], "across")
+        require_columns(self.judged, ["model", "setting", "k", "query_id", "group"], "across")
         rows = self.judged[self.judged["setting"] == self.setting]
         rows = rows if self.k is None else rows[rows["k"] == self.k]
         if rows["model"].nunique() != 1:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.analysis.intervals import summarise
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark
@@ -55,7 +55,7 @@ def error_cases(
     first draw). Failed answers are no cases: they are counted elsewhere, with their
     reason.
     """
-    JUDGED.check(judged, _ANSWER, "error_cases")
+    require_columns(judged, _ANSWER, "error_cases")
     scale = scale_of(judged)
     rows = judged[(judged["setting"] == setting) & (judged["score"] < scale.best)]
     rows = rows.drop_duplicates(["model", "query_id", "answer"])
@@ -91,7 +91,7 @@ def kinds_of_answers(judged: pd.DataFrame) -> pd.DataFrame:
     n counts queries, count the answers of the kind. The shares of an arm add up to 1.
     Intervals are over groups, with the draws of a query kept together.
     """
-    JUDGED.check(judged, ["query_id", "group", "score", "abstained"], "kinds_of_answers")
+    require_columns(judged, ["query_id", "group", "score", "abstained"], "kinds_of_answers")
     known = judged[judged["score"].notna()]
     kinds = kind_of(known["score"], known["abstained"], scale_of(judged))
     tables = []

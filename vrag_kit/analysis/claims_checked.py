@@ -14,7 +14,7 @@ from vrag_kit.analysis.claims import ClaimSheet, Item, Row
 from vrag_kit.analysis.claims_asked import AskedRow, Told, Verdicts, asked_row
 from vrag_kit.analysis.claims_evidence import label_of
 from vrag_kit.errors import VragError
-from vrag_kit.frames import ANSWERS
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.claims import ClaimChecker, ClaimExtractor, Relation
 from vrag_kit.types import Benchmark, Evidence, Failure
 
@@ -58,7 +58,7 @@ def with_claims(
     is not in the corpus, or that has nothing to show, and where the checker is the model
     that answered and there are pictures.
     """
-    ANSWERS.check(answers, ["query_id", "status", "doc_ids"], "with_claims")
+    require_columns(answers, ["query_id", "status", "doc_ids"], "with_claims")
     rows = [asked_row(benchmark, row, column, shown_as) for row in answers.to_dict("records")]
     _check_eyes(checker, answers, rows)
     found = sheets_of(rows, extractor, checker)

@@ -11,7 +11,7 @@ import pandas as pd
 from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.analysis.mix import Mix
 from vrag_kit.errors import VragError
-from vrag_kit.frames import VALUES
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import Scale, scale_of
 
 REPEATS = ("model", "retriever", "k", "ks", "m")
@@ -48,7 +48,7 @@ def compare(
     best where the values are on another scale than [0, 1]. Raises `VragError` when
     `baseline` was not asked; without rows there are none.
     """
-    VALUES.check(per_query, ["query_id", "group", "value"], "compare")
+    require_columns(per_query, ["query_id", "group", "value"], "compare")
     arms = _arms(per_query, arm, baseline)
     scales = {key: scale_of(part).differences for key, part in per_query.groupby(list(by))}
     parts = [mix.column] if mix else []
@@ -120,7 +120,7 @@ def since_smallest_k(per_query: pd.DataFrame) -> pd.DataFrame:
     without that k; worst and best are those of differences. So `compare(…, arm="model")`
     tells whether one model loses more over k than another.
     """
-    VALUES.check(per_query, ["query_id", "value"], "since_smallest_k")
+    require_columns(per_query, ["query_id", "value"], "since_smallest_k")
     arms = per_query.groupby(["model", "setting"], sort=False)["k"]
     first = per_query["k"] == arms.transform("min")
     same = ["model", "setting", "query_id"]

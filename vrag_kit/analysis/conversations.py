@@ -10,7 +10,7 @@ import pandas as pd
 
 from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.errors import CertainError, VragError
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.types import Benchmark, Query, Status
 
@@ -56,7 +56,7 @@ def whole_conversations(
     """A row for every turn of each conversation that has one in `judged`, with the
     columns conversation, turn, turns and asked; raises as `with_stop` does.
     """
-    JUDGED.check(judged, ["query_id", "group", "status", "score"], "with_stop")
+    require_columns(judged, ["query_id", "group", "status", "score"], "with_stop")
     _check_scores(judged["score"], scale_of(judged))
     turns = _turns(benchmark)
     run = [*by, *(name for name in RUN if name in judged and name not in by)]

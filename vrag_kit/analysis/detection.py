@@ -11,7 +11,7 @@ import pandas as pd
 
 from vrag_kit.analysis.intervals import Estimate, estimate, resampled_times
 from vrag_kit.errors import VragError
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, scale_of
 from vrag_kit.types import Benchmark
 
@@ -27,7 +27,7 @@ def with_evidence(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     """The table of judged answers with the column evidence: whether one of the documents
     that the model was shown answers the question, by the benchmark's labels.
     """
-    JUDGED.check(judged, ["query_id", "doc_ids"], "with_evidence")
+    require_columns(judged, ["query_id", "doc_ids"], "with_evidence")
     clues = {query_id: set(benchmark.relevant(query_id)) for query_id in set(judged["query_id"])}
     there = [
         not clues[query_id].isdisjoint(doc_ids)
@@ -68,7 +68,7 @@ def detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int = 0) -> pd.D
     counts answers, of the rate or of both; n_failed those without a verdict, which are
     left out.
     """
-    JUDGED.check(judged, _NEEDED, "detection")
+    require_columns(judged, _NEEDED, "detection")
     if "evidence" not in judged:
         raise VragError(
             "detection: the table has no column 'evidence'; expected that of"
@@ -97,7 +97,7 @@ def risk_coverage(judged: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
     El-Yaniv & Wiener (2010), "On the foundations of noise-free selective
     classification", JMLR 11.
     """
-    JUDGED.check(judged, [*_NEEDED, "draw"], "risk_coverage")
+    require_columns(judged, [*_NEEDED, "draw"], "risk_coverage")
     scale = scale_of(judged)
     given = judged.assign(
         declined=(judged["abstained"] >= 0.5).astype(float).where(judged["abstained"].notna()),

@@ -11,7 +11,7 @@ import pandas as pd
 
 from vrag_kit.analysis.intervals import summarise
 from vrag_kit.errors import VragError
-from vrag_kit.frames import JUDGED, RUN
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.types import Benchmark
 
@@ -49,7 +49,7 @@ def first_clue_rank(benchmark: Benchmark, run: pd.DataFrame) -> pd.Series:
 
     Indexed by query_id.
     """
-    RUN.check(run, ["query_id", "doc_id", "rank"], "first_clue_rank")
+    require_columns(run, ["query_id", "doc_id", "rank"], "first_clue_rank")
     relevant = [
         doc_id in benchmark.relevant(query_id)
         for query_id, doc_id in zip(run["query_id"], run["doc_id"], strict=True)
@@ -89,7 +89,7 @@ def error_budget(
     Where a protocol words one picture and several alike (`one_wording`), `alone` needs no
     column of wordings, and there are no rows of `WORDED`.
     """
-    JUDGED.check(retrieved, ["setting", *_KEYS, "score", "spread"], "error_budget")
+    require_columns(retrieved, ["setting", *_KEYS, "score", "spread"], "error_budget")
     scale = scale_of(retrieved)
     top_k = retrieved[retrieved["setting"] == "top_k"].groupby(_KEYS, sort=False)
     table = top_k[["score", "spread"]].mean().reset_index()
@@ -123,7 +123,7 @@ def _alone(judged: pd.DataFrame) -> pd.DataFrame:
     """The mean scores of one clue alone: model, query_id, and a column "<setting> in
     <wording>" for each.
     """
-    JUDGED.check(judged, ["model", "setting", "query_id", "score"], "error_budget")
+    require_columns(judged, ["model", "setting", "query_id", "score"], "error_budget")
     wording = judged["wording"] if "wording" in judged else pd.Series("no wording", judged.index)
     arms = judged["setting"] + " in " + wording
     needed = [*_FOUND, *_ANY] if "first_clue" in set(judged["setting"]) else _ANY
@@ -182,7 +182,7 @@ def accuracy_given_clue(retrieved: pd.DataFrame, ranks: pd.Series) -> pd.DataFra
     The two sets of questions differ, and change with k: with a clue are the easier ones
     for the retriever, which may be easier for the model too.
     """
-    JUDGED.check(retrieved, ["setting", *_KEYS, "score"], "accuracy_given_clue")
+    require_columns(retrieved, ["setting", *_KEYS, "score"], "accuracy_given_clue")
     rows, scale = retrieved[retrieved["setting"] == "top_k"], scale_of(retrieved)
     there = rows["query_id"].map(ranks) <= rows["k"]
     rows = rows.assign(clue=np.where(there, "yes", "no"))

@@ -11,7 +11,7 @@ import pandas as pd
 from vrag_kit.analysis.accuracy import per_query
 from vrag_kit.analysis.comparison import compare
 from vrag_kit.errors import VragError
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import scale_of
 
 NAMED = ("names the swapped value", "names the own value")
@@ -33,7 +33,7 @@ def swap_outcomes(own: pd.DataFrame, swapped: pd.DataFrame) -> pd.DataFrame:
     answers.
     """
     for table in (own, swapped):
-        JUDGED.check(table, ["model", "query_id", "score", "abstained"], "swap_outcomes")
+        require_columns(table, ["model", "query_id", "score", "abstained"], "swap_outcomes")
     same = ["model", "query_id", "answer"]
     if not own[same].reset_index(drop=True).equals(swapped[same].reset_index(drop=True)):
         raise VragError(

@@ -26,7 +26,7 @@ from vrag_kit.analysis.cells import interval_cells, interval_end
 from vrag_kit.analysis.clusters import moments
 from vrag_kit.analysis.intervals import Estimate, estimate
 from vrag_kit.errors import VragError
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import Scale, scale_of
 
 LAMBDAS = (0.0, 0.5, 1.0)
@@ -158,7 +158,7 @@ def gcue(
     settings zero_shot, non_clue, gt_clue and one_in_k. Raises `VragError` when one of
     them is missing for a model.
     """
-    JUDGED.check(judged, ["model", "setting", "k", "query_id", "group", "score"], "gcue")
+    require_columns(judged, ["model", "setting", "k", "query_id", "group", "score"], "gcue")
     _check_arms(judged)
     rows: list[tuple[object, ...]] = []
     differences = scale_of(judged).differences

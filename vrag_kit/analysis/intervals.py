@@ -11,7 +11,7 @@ import pandas as pd
 from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.analysis.mix import Mix
 from vrag_kit.errors import VragError
-from vrag_kit.frames import VALUES
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 
 RESAMPLES = 4000
@@ -92,7 +92,7 @@ def summarise(
     weighed by it, times the mean of most, which it cannot exceed. The order of first
     appearance is kept.
     """
-    VALUES.check(per_query, ["group", "value"], "summarise")
+    require_columns(per_query, ["group", "value"], "summarise")
     rows = []
     for key, part in per_query.groupby(list(by), sort=False, dropna=False):
         result = _estimate(part, mix)

@@ -23,7 +23,7 @@ import pandas as pd
 from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.analysis.intervals import Estimate, estimate
 from vrag_kit.errors import VragError
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.labels import score_of_label
 from vrag_kit.judging.scale import Scale, scale_of
 
@@ -55,7 +55,7 @@ def corrected_accuracy(
     variance than there may be. There the interval is extended to that of the labelled
     answers alone (`estimate`), which at an end is Clopper and Pearson's.
     """
-    JUDGED.check(judged, [*ARM, "group", "status", "score"], "corrected_accuracy")
+    require_columns(judged, [*ARM, "group", "status", "score"], "corrected_accuracy")
     arm, scale = list(by), scale_of(judged)
     pairs = _with_off(pairs, scale)
     labels = dict(list(pairs.groupby(arm, sort=False)))
@@ -90,7 +90,7 @@ def gains_beside_judge(
     without the baseline, or with several k of it.
     """
     needed = [*ARM, "query_id", "group", "status", "score"]
-    JUDGED.check(judged, needed, "gains_beside_judge")
+    require_columns(judged, needed, "gains_beside_judge")
     scale = scale_of(judged)
     pairs = _with_off(pairs, scale)
     labels = dict(list(pairs.groupby(ARM, sort=False)))

@@ -10,7 +10,7 @@ from dataclasses import asdict
 import pandas as pd
 
 from vrag_kit.analysis.association import association
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 
 
 def rouge_follows(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
@@ -20,7 +20,7 @@ def rouge_follows(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     Intervals are over groups. n counts answers, n_failed those without a score or
     without ROUGE. NaN where one of the two never changes.
     """
-    JUDGED.check(judged, ["model", "group", "score"], "rouge_follows")
+    require_columns(judged, ["model", "group", "score"], "rouge_follows")
     rows = []
     for model, part in judged.groupby("model", sort=False):
         for measure in ("spearman", "kendall"):

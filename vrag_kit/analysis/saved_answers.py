@@ -18,7 +18,7 @@ from vrag_kit.benchmarks.images import find_damaged
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_forecast
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.generation import AnswerStore
 from vrag_kit.generation.served import SERVED, served_names
 from vrag_kit.judging.judge import judge_words
@@ -75,7 +75,7 @@ def save_suite_answers(
     both mappings. Raises as that does.
     """
     for table in judged.values():
-        JUDGED.check(table, NEEDED, "save_answers")
+        require_columns(table, NEEDED, "save_answers")
     if current_forecast() or not any(map(len, judged.values())):
         return
     tables = [with_questions(judged[each], suite[each], answers_dir) for each in judged]

@@ -17,7 +17,7 @@ from PIL import Image
 
 from vrag_kit.depths import cut_to
 from vrag_kit.errors import VragError
-from vrag_kit.frames import RUN
+from vrag_kit.frames import require_columns
 from vrag_kit.generation.contexts import gt_clue, one_in_k, one_in_k_easy
 from vrag_kit.types import Benchmark, Context, DocId, Evidence, LazyImage, QueryId
 
@@ -146,7 +146,7 @@ def _among(context: Context, others: Sequence[DocId], k: int, place: str) -> Con
 
 def _nearest(benchmark: Benchmark, run: pd.DataFrame, most: int) -> Others:
     """The best ranked documents of each query that are no clue, as many for all."""
-    RUN.check(run, ["query_id", "doc_id", "rank"], "company")
+    require_columns(run, ["query_id", "doc_id", "rank"], "company")
     found: dict[QueryId, list[DocId]] = {query_id: [] for query_id in benchmark.queries}
     clues = {query_id: set(benchmark.relevant(query_id)) for query_id in found}
     ranked = run.sort_values("rank")[["query_id", "doc_id"]]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.frames import RUN
+from vrag_kit.frames import require_columns
 from vrag_kit.order import ordered
 from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, QueryId
 
@@ -132,7 +132,7 @@ def _ranked(
     benchmark: Benchmark, run: pd.DataFrame, modality: str
 ) -> dict[QueryId, tuple[DocId, ...]]:
     """Query → its documents of a modality in a run, best first."""
-    RUN.check(run, ["query_id", "doc_id", "rank"], f"the run of {modality}s")
+    require_columns(run, ["query_id", "doc_id", "rank"], f"the run of {modality}s")
     found: dict[QueryId, list[DocId]] = {query_id: [] for query_id in benchmark.queries}
     best_first = run.sort_values("rank", kind="stable")[["query_id", "doc_id"]]
     for query_id, doc_id in best_first.itertuples(index=False):

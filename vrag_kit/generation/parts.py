@@ -16,7 +16,7 @@ from functools import cached_property
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.frames import ANSWERS
+from vrag_kit.frames import require_columns
 from vrag_kit.types import Benchmark, Context, Query, QueryId, Status
 
 
@@ -95,7 +95,7 @@ class Decomposed:
         for replies to other questions, and where one of a query's parts is missing.
         """
         needed = ["model", "setting", "k", "m", "draw", "sample", "query_id", "status", "answer"]
-        ANSWERS.check(replies, needed, "joined")
+        require_columns(replies, needed, "joined")
         rows: dict[tuple[object, ...], dict[QueryId, dict[str, object]]] = defaultdict(dict)
         for row in replies.to_dict("records"):
             part_id = str(row["query_id"])

@@ -12,7 +12,7 @@ import pandas as pd
 
 from vrag_kit.errors import VragError, short
 from vrag_kit.forecast import current_forecast
-from vrag_kit.frames import ANSWERS
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.abstention import declines
 from vrag_kit.judging.answered import answered
 from vrag_kit.judging.llm_judge import LLMJudge
@@ -107,7 +107,7 @@ def judge_some(
     be that none of them gets a verdict.
     """
     judge = _fitted(judge)
-    ANSWERS.check(answers, ["query_id", "status"], "judge_all")
+    require_columns(answers, ["query_id", "status"], "judge_all")
     good = answered(benchmark, answers).drop_duplicates(["query_id", "answer"])
     found = judge.judge(benchmark, good)
     shown = getattr(judge, "shown", TRUTH if judge.scale.signed else SHARES)

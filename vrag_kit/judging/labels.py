@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.order import ordered
 from vrag_kit.tables import read_rows, write_rows
@@ -145,7 +145,7 @@ def labelled(sample: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     how many answers of the sample have no label, and how many labels belong to none of
     them, as happens when a model was changed since.
     """
-    JUDGED.check(sample, ["query_id", "group", "answer", "score"], "labelled")
+    require_columns(sample, ["query_id", "group", "answer", "score"], "labelled")
     if "arm_size" not in sample:
         raise VragError(
             "labelled: the sample has no column 'arm_size', which weighs its labels; draw it with"

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from vrag_kit.frames import RESULTS
+from vrag_kit.frames import require_columns
 from vrag_kit.plotting.marks import apart, fitted
 from vrag_kit.plotting.style import (
     CLUE,
@@ -46,7 +46,7 @@ def retriever_figure(
     `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares
     in percent; `paper` likewise (`printed_retrieval`).
     """
-    RESULTS.check(results, ["retriever", "metric", "k", *_LINE], "retriever_figure")
+    require_columns(results, ["retriever", "metric", "k", *_LINE], "retriever_figure")
     others = [metric for metric in results["metric"].unique() if metric not in _PANELS]
     panels = [*_PANELS, *others]
     columns = len(panels) // 2 + 1  # with a place for the legend

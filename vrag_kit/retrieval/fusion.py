@@ -10,7 +10,7 @@ from functools import cache
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.frames import RUN
+from vrag_kit.frames import require_columns
 from vrag_kit.retrieval.run import make_run
 
 K0 = 60
@@ -47,7 +47,7 @@ def _score(ranks: tuple[int, ...]) -> float:
 
 
 def _check(name: str, run: pd.DataFrame) -> None:
-    RUN.check(run, ["query_id", "doc_id", "rank"], f"fuse, run {name!r}")
+    require_columns(run, ["query_id", "doc_id", "rank"], f"fuse, run {name!r}")
     twice = run[run.duplicated(["query_id", "doc_id"])]
     if len(twice):
         query_id, doc_id = twice.iloc[0][["query_id", "doc_id"]]

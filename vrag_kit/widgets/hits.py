@@ -8,7 +8,7 @@ from html import escape
 
 import pandas as pd
 
-from vrag_kit.frames import RUN
+from vrag_kit.frames import require_columns
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Benchmark, DocId, Evidence
 from vrag_kit.widgets.pictures import figure
@@ -46,7 +46,7 @@ class Searches:
         self._benchmark = benchmark
         self._runs: dict[str, _Run] = {}
         for setting, run in found.items():
-            RUN.check(run, ["query_id", "doc_id", "rank"], "browse_conversations")
+            require_columns(run, ["query_id", "doc_id", "rank"], "browse_conversations")
             self._runs[setting] = _Run(run)
 
     def of(self, turn: JsonView) -> Hits:

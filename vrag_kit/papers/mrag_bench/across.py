@@ -11,7 +11,7 @@ from dataclasses import replace
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.frames import RUN
+from vrag_kit.frames import require_columns
 from vrag_kit.types import Benchmark, DocId, QueryId
 
 
@@ -35,7 +35,7 @@ def among_retrieved(benchmark: Benchmark, run: pd.DataFrame, *, depth: int) -> B
 
     Raises `VragError` for a query for which the run holds fewer.
     """
-    RUN.check(run, ["query_id", "doc_id", "rank"], "among_retrieved")
+    require_columns(run, ["query_id", "doc_id", "rank"], "among_retrieved")
     found: dict[QueryId, list[DocId]] = {query_id: [] for query_id in benchmark.queries}
     ranked = run.sort_values("rank")[["query_id", "doc_id"]]
     for query_id, doc_id in ranked.itertuples(index=False, name=None):

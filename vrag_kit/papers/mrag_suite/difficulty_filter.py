@@ -17,7 +17,7 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.frames import JUDGED
+from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.order import ordered
 from vrag_kit.tables import read_rows
@@ -80,7 +80,7 @@ def filter_decisions(
     Raises `VragError` for a table without the columns that are needed.
     """
     rules = rules or FilterRules()
-    JUDGED.check(closed_book, ["query_id", "score"], "filter_decisions")
+    require_columns(closed_book, ["query_id", "score"], "filter_decisions")
     if rules.confidence is not None and "confidence" not in closed_book:
         raise VragError(
             "filter_decisions: the closed book's answers have no column 'confidence'. Ask with"
