@@ -113,10 +113,10 @@ def load_generator(
     it has parameters for. No weights are read and nothing is
     sent yet.
 
-    Raises `VragError` for an unknown option, a checkpoint that is missing or has no
-    chat template, and an unknown endpoint. What is only needed to ask (weights, device,
-    key) is checked by the generator's `prepare`, so that stored answers can be read
-    without it. In a forecast a `StandIn` is returned in the model's place.
+    Raises `VragError` for an unknown option, a checkpoint that is missing, and an unknown
+    endpoint. What is only needed to ask (weights, processor, device, key) is checked by the
+    generator's `prepare`, so that stored answers can be read without it. In a forecast a
+    `StandIn` is returned in the model's place.
     """
     how = {"device": device, "decoding": decoding, "max_new_tokens": max_new_tokens}
     if (own := own_answerer(entry, how)) is not None:

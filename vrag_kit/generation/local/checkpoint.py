@@ -33,8 +33,6 @@ SAMPLING = (
 LOADING = ("device", "device_map", "dtype", "attention", "quantization", "trust_remote_code")
 """Options of an entry that are fields of `Loading`."""
 _PROCESSORS = ("processor_config.json", "preprocessor_config.json")
-_TEMPLATES = ("chat_template.jinja", "chat_template.json")
-_WITH_TEMPLATES = ("processor_config.json", "tokenizer_config.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +77,8 @@ class Checkpoint:
 def open_checkpoint(spec: str, options: Options) -> Checkpoint:
     """The checkpoint that `spec` names, with the options of its entry.
 
-    Raises `VragError` for one that is missing or has no processor or chat template, for
-    code of its own that is not trusted, and for options that its family does not have.
+    Raises `VragError` for one that is missing or has no processor, for code of its own that
+    is not trusted, and for options that its family does not have.
     """
     loading = Loading(**{name: options[name] for name in LOADING if name in options})
     if loading.quantization not in (None, *QUANTIZATION):
@@ -121,24 +119,11 @@ def _check(checkpoint: Checkpoint) -> None:
         raise VragError(
             f"{owner} cannot be loaded: neither {' nor '.join(_PROCESSORS)}. Expected {EXPECTED}."
         )
-    if not _has_template(folder):
-        raise VragError(
-            f"{owner} has no chat template, so nothing says how its prompts look. Fetch the"
-            " instruction-tuned model, or its chat_template.jinja."
-        )
     if checkpoint.max_image_tokens is not None and checkpoint.family.budget is None:
         raise VragError(
             f"{owner}: max_image_tokens cannot be set for this family. Use max_image_side, which"
             " makes the pictures smaller."
         )
-
-
-def _has_template(folder: Path) -> bool:
-    if any((folder / name).is_file() for name in _TEMPLATES):
-        return True
-    if any(folder.glob("additional_chat_templates/*.jinja")):
-        return True
-    return any("chat_template" in _read(folder / name) for name in _WITH_TEMPLATES)
 
 
 def _read(path: Path) -> Json:
