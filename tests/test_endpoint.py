@@ -910,3 +910,46 @@ def test_a_history_keeps_its_roles(tmp_path: Path) -> None:
             ("assistant", "Red."),
             ("user", "And?"),
         ]
+
+
+def asked_of(server: StrangeServer, **options: Any) -> EndpointGenerator:
+    entry = {"model": f"org/strange@{server.url}", "body": {"top_k": 5}, "max_image_side": 64}
+    return load_generator({**entry, **options}, decoding="greedy", max_new_tokens=16)
+
+
+def test_another_port_asks_nothing_again(tmp_path: Path) -> None:
+    Image.new("RGB", (4, 4), (200, 90, 30)).save(tmp_path / "orange.png")
+    picture = ImageFile(tmp_path / "orange.png")
+    prompts = [
+        question("What is it?"),
+        (Message(role="user", parts=("What color is this?", picture)),),
+        question("strange?"),
+    ]
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        with StrangeServer() as first:
+            answers = ask_prompts(asked_of(first), prompts, store)
+        with StrangeServer() as second:
+            assert second.url != first.url
+            assert ask_prompts(asked_of(second), prompts, store) == answers
+            assert second.requests == []
+
+
+@pytest.mark.parametrize(
+    "change", [{"name": "other"}, {"body": {"top_k": 6}}, {"max_image_side": 32}]
+)
+def test_what_determines_the_answer_and_a_given_name_are_part_of_the_key(
+    change: dict[str, object], tmp_path: Path
+) -> None:
+    with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
+        (one,) = ask_prompts(asked_of(server), [question("What is it?")], store)
+        (other,) = ask_prompts(asked_of(server, **change), [question("What is it?")], store)
+        assert len(server.requests) == 4  # each model's first call, and the question
+        assert one.answer_id != other.answer_id
+
+
+def test_a_provider_and_a_proxy_are_two_models() -> None:
+    provider, proxy, node = [
+        load_generator(f"gpt-4o@{place}", decoding="greedy", max_new_tokens=16)
+        for place in ("openai", "http://localhost:1/v1", "http://localhost:2/v1")
+    ]
+    assert provider.fingerprint != proxy.fingerprint == node.fingerprint

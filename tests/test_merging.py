@@ -5,7 +5,6 @@ death the merge goes through.
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -21,7 +20,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from old_stores import make_old_store, make_store_of_version_4
 from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
@@ -244,44 +242,6 @@ def test_a_stand_in_that_a_forecast_left_is_not_merged(tmp_path: Path) -> None:
         db.commit()
     merge_answers([a], to=tmp_path / "c.sqlite")
     assert [row[0] for row in rows(tmp_path / "c.sqlite")] == ["y"]
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_stores_of_earlier_versions_are_brought_up_to_date(version: int, tmp_path: Path) -> None:
-    make_old_store(tmp_path / "a.sqlite", [("x", "ok", "Answer: red")], version=version)
-    merge_answers([tmp_path / "a.sqlite"], to=tmp_path / "c.sqlite")
-    with AnswerStore(tmp_path / "c.sqlite") as merged:
-        assert merged.read(["x"])["x"].raw == "Answer: red"
-    assert (tmp_path / f"a.sqlite.v{version}").exists()
-
-
-def version_3(path: Path, dollars: float, lease: float = -1) -> Path:
-    """A store as version 3 had it: one sum a model."""
-    make_store_of_version_4(path, ["[]", '["refused"]'], ["m"])
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("DROP TABLE spending")
-        db.execute("CREATE TABLE spending (model TEXT PRIMARY KEY, dollars REAL NOT NULL)")
-        db.execute("INSERT INTO spending VALUES ('m', ?)", (dollars,))
-        db.execute("INSERT INTO claims VALUES ('z', 'another', ?)", (time.time() + lease,))
-        db.execute("UPDATE about SET version = 3")
-        db.commit()
-    return path
-
-
-def test_what_a_store_of_version_3_has_spent_is_counted_once(tmp_path: Path) -> None:
-    a, b = version_3(tmp_path / "a.sqlite", 1.5), version_3(tmp_path / "b.sqlite", 0.25)
-    copy = shutil.copy(a, tmp_path / "copy.sqlite")
-    merge_answers([a, b, copy], to=tmp_path / "c.sqlite")
-    for path, spent in ((a, 1.5), (tmp_path / "c.sqlite", 1.75)):
-        with AnswerStore(path) as opened:
-            assert opened.spent("m") == spent
-            assert opened.read(["m-0"])["m-0"].raw == "m says 0"
-
-
-def test_a_store_of_version_3_is_left_alone_while_its_own_kit_is_asking(tmp_path: Path) -> None:
-    path = version_3(tmp_path / "a.sqlite", 1.5, lease=60)
-    with pytest.raises(VragError, match=r"version 3, and a process .*wait until then"):
-        AnswerStore(path)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ import pytest
 from asking_process import SlowModel, ask, start
 from hypothesis import given
 from hypothesis import strategies as st
-from old_stores import make_old_store, make_store_of_version_4
 from PIL import Image
 from strange_server import StrangeServer, good_words, text_in
 
@@ -48,7 +47,7 @@ from vrag_kit.generation import (
     m_in_k,
     zero_shot,
 )
-from vrag_kit.generation.keys import AnswerKeys, Picture, answer_key, asked_text, stored_prompt
+from vrag_kit.generation.keys import AnswerKeys, Picture, asked_text
 from vrag_kit.generation.merging import merge_answers
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Answer, Failure, Message, Prompt, Status
@@ -281,144 +280,6 @@ def test_a_failure_is_asked_again_by_one_of_two_processes(tmp_path: Path) -> Non
             )  # it was asked again by another, and has failed again
 
 
-def test_a_store_of_version_1_opens_and_keeps_its_answers(tmp_path: Path) -> None:
-    make_old_store(tmp_path / "a.sqlite", [("x", "ok", "Answer: red")], version=1)
-    Image.new("RGB", (4, 5)).save(tmp_path / "a.png")
-    with AnswerStore(tmp_path / "a.sqlite") as store:
-        assert store.read(["x"])["x"].raw == "Answer: red"
-        assert store.pictures([ImageFile(tmp_path / "a.png")])[str(tmp_path / "a.png")].size == (
-            4,
-            5,
-        )
-
-
-def test_a_store_of_version_2_keeps_its_answers_failures_and_claims(tmp_path: Path) -> None:
-    statuses = {
-        "refused: against: policy": Failure(Status.REFUSED, "against: policy"),
-        "rate limited: HTTP 429: slow": Failure(Status.RATE_LIMITED, "HTTP 429: slow"),
-        "too long: 9,000 tokens": Failure(Status.TOO_LONG, "9,000 tokens"),
-        "timeout": Failure(Status.TIMEOUT),
-        "gone fishing": Failure(Status.ERROR, "gone fishing"),
-    }
-    rows = [("good", "ok", "Answer: red"), ("said", "empty: nothing after 'Answer:'", "Answer:")]
-    rows += [(status, status, None) for status in statuses]
-    make_old_store(tmp_path / "a.sqlite", rows)
-    with AnswerStore(tmp_path / "a.sqlite") as store:
-        found = store.read([name for name, *_ in rows])
-        assert {name: found[name].failure for name in statuses} == statuses
-        # what was read out of the words is not kept as truth; what the call told is
-        assert found["good"].fields == {"served": "m-1"}
-        assert (found["said"].status, found["said"].raw) == ("ok", "Answer:")
-        assert store.claim(["claimed"]) == ["claimed"]  # the lease has run out
-    with AnswerStore(tmp_path / "a.sqlite") as again:
-        assert again.read(list(found)) == found
-
-
-def test_a_store_of_version_2_is_left_alone_while_its_own_kit_is_asking(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
-    make_old_store(path, [("x", "ok", "Answer: red")], lease=60)
-    before = path.read_bytes()
-    with pytest.raises(VragError, match=r"owner another\) is asking 1 questions.*wait until then"):
-        AnswerStore(path)
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_store_of_version_2_is_kept_beside_the_one_brought_up_to_date(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
-    make_old_store(path, [("x", "ok", "Answer: red")])
-    AnswerStore(path).close()
-    with closing(sqlite3.connect(tmp_path / "a.sqlite.v2")) as kept:
-        assert kept.execute("SELECT version FROM about").fetchone() == (2,)
-        assert kept.execute("SELECT raw FROM answers WHERE answer_id = 'x'").fetchone()
-
-
-def test_a_store_of_version_4_keeps_all_it_knows_and_each_prompt_once(tmp_path: Path) -> None:
-    path, models = tmp_path / "a.sqlite", ["first", "second", "third"]
-    prompts = [[{"role": "user", "parts": [f"{number} " + "long " * 800]}] for number in range(50)]
-    make_store_of_version_4(path, [json.dumps(prompt) for prompt in prompts], models)
-    before = path.stat().st_size
-    with AnswerStore(path) as store:
-        ids = [f"{model}-{number}" for model in models for number in range(50)]
-        found = store.read(ids)
-        assert [found[name].raw for name in ids[:49]] == [f"first says {n}" for n in range(49)]
-        assert found["third-49"].failure == Failure(Status.REFUSED, "no")
-        assert store.failures(ids) == {f"{model}-49": 59.0 for model in models}
-        assert [store.prompt(f"second-{number}") for number in range(50)] == prompts
-        assert [store.spent(model) for model in models] == [1.0, 1.0, 1.0]
-        assert store.answered_before("second", 0, prompts) == 49
-    assert path.stat().st_size < before / 2
-    with AnswerStore(path) as again:
-        assert again.read(ids) == found
-
-
-def test_a_kit_that_still_works_with_version_4_stops_before_it_asks_anything(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "a.sqlite"
-    make_store_of_version_4(path, ["[]", "[]"], ["m"])
-    with closing(sqlite3.connect(path)) as working:
-        looks = "SELECT answer_id, status, written FROM answers WHERE answer_id = 'm-0'"
-        assert working.execute(looks).fetchone() == ("m-0", "ok", 10.0)
-        AnswerStore(path).close()
-        with pytest.raises(sqlite3.OperationalError, match="no such column: written"):
-            working.execute(looks)  # as its `claim` does first
-
-
-def test_a_damaged_store_of_version_4_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
-    prompts = [json.dumps([{"role": "user", "parts": [f"{n} " * 300]}]) for n in range(300)]
-    make_store_of_version_4(path, prompts, ["m"])
-    damaged = bytearray(path.read_bytes())
-    leaves = [at for at in range(4096, len(damaged), 4096) if damaged[at] == 10]  # of the table
-    page = leaves[len(leaves) // 2]
-    cells = int.from_bytes(damaged[page + 3 : page + 5], "big")
-    assert cells > 1
-    damaged[page + 3 : page + 5] = (cells // 2).to_bytes(2, "big")
-    path.write_bytes(damaged)
-    with pytest.raises(VragError, match="not a readable answer store"):
-        AnswerStore(path)
-    assert path.read_bytes() == damaged
-
-
-def test_who_reads_a_store_of_version_4_on_and_on_is_told_of_and_keeps_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vrag_kit.generation.answer_file._PATIENCE", 0.2)
-    path = tmp_path / "a.sqlite"
-    make_store_of_version_4(path, ["[]", "[]"], ["m"])
-    with closing(sqlite3.connect(path)) as reader:
-        rows = reader.execute("SELECT * FROM answers")
-        rows.fetchone()
-        with pytest.raises(VragError, match=r"locked\).* version 4, which has to be brought up"):
-            AnswerStore(path)
-        assert len(rows.fetchall()) == 1
-    with AnswerStore(path) as store:
-        assert store.read(["m-0"])["m-0"].raw == "m says 0"
-
-
-def test_room_that_was_not_given_back_is_given_back_at_the_next_opening(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
-    prompts = [[{"role": "user", "parts": [f"{number} " * 500]}] for number in range(100)]
-    with AnswerStore(path) as store:
-        for number, prompt in enumerate(prompts):
-            store.write([answer(str(number))], {str(number): prompt})
-    large = path.stat().st_size
-    with closing(sqlite3.connect(path)) as db:
-        db.execute(
-            "DELETE FROM prompts WHERE prompt_id NOT IN (SELECT prompt_id FROM answers"
-            " WHERE answer_id = '7')"
-        )
-        db.commit()
-    assert path.stat().st_size == large
-    with AnswerStore(path) as store:
-        assert store.prompt("7") == prompts[7]
-        assert len(store.read([str(number) for number in range(100)])) == 100
-        with pytest.raises(VragError, match="or none whose prompt was kept"):
-            store.prompt("8")
-    assert path.stat().st_size < large / 2
-
-
 def test_a_prompt_that_many_models_answer_in_many_samples_is_kept_once(tmp_path: Path) -> None:
     prompt = [{"role": "user", "parts": ["long " * 200_000]}]  # 1 MB
     with AnswerStore(tmp_path / "a.sqlite") as store:
@@ -578,8 +439,8 @@ def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
         sample: int = 0,
         role: str = "user",
     ) -> str:
-        prompt = stored_prompt((Message(role=role, parts=parts),), pixels)
-        return answer_key(fingerprint, prompt, decoding or {"do_sample": False}, sample)
+        keys = AnswerKeys(fingerprint, decoding or {"do_sample": False}, sample)
+        return keys.of([asked_text((Message(role=role, parts=parts),), pixels)])[0]
 
     assert key("what?", a) == key(
         "what?", same
@@ -628,7 +489,6 @@ def test_keys_are_hashes_of_the_plain_json(
         return
     keys = AnswerKeys("model", decoding, sample)
     assert keys.of([asked_text(prompt, pictures)]) == [expected]
-    assert answer_key("model", stored_prompt(prompt, pictures), decoding, sample) == expected
 
 
 def test_a_picture_that_was_replaced_is_hashed_again(tmp_path: Path) -> None:
@@ -715,12 +575,98 @@ def test_what_was_asked_can_be_read_back(questions: Path, tmp_path: Path) -> Non
             store.prompt("nonsense")
 
 
-def test_a_store_of_another_version_is_refused_and_left_alone(tmp_path: Path) -> None:
-    AnswerStore(tmp_path / "a.sqlite").close()
-    with sqlite3.connect(tmp_path / "a.sqlite") as db:
-        db.execute("UPDATE about SET version = 99")
-    with pytest.raises(VragError, match="an answer store of version 99, expected 5"):
-        AnswerStore(tmp_path / "a.sqlite")
+@pytest.mark.parametrize("layout", [1, 2, 3, 4, 99])
+def test_a_store_of_another_layout_is_refused_and_left_alone(layout: int, tmp_path: Path) -> None:
+    path, good = tmp_path / "a.sqlite", tmp_path / "good.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE about (version INTEGER NOT NULL)")
+        db.execute("CREATE TABLE answers (answer_id TEXT PRIMARY KEY, status TEXT NOT NULL)")
+        db.execute("INSERT INTO about VALUES (?)", (layout,))
+        db.commit()
+    AnswerStore(good).close()
+    before = path.read_bytes()
+    expected = rf"a\.sqlite: .* layout {layout}, expected layout 5; "
+    with pytest.raises(VragError, match=expected):
+        AnswerStore(path)
+    with pytest.raises(VragError, match=expected):
+        merge_answers([path], to=tmp_path / "new.sqlite")
+    with pytest.raises(VragError, match=expected):
+        merge_answers([good], to=path)
+    assert path.read_bytes() == before
+    assert sorted(tmp_path.iterdir()) == [path, good]
+
+
+LAYOUT = """
+CREATE TABLE about (version INTEGER NOT NULL);
+CREATE TABLE answers (
+    answer_id TEXT PRIMARY KEY, status TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '', raw TEXT,
+    fields TEXT, model TEXT, sample INTEGER, prompt_id TEXT, sent TEXT, tokens TEXT,
+    stored REAL NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE prompts (prompt_id TEXT PRIMARY KEY, prompt TEXT NOT NULL);
+CREATE TABLE claims (
+    answer_id TEXT PRIMARY KEY, owner TEXT NOT NULL, lease_until REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE pictures (
+    place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL, width INTEGER NOT NULL,
+    height INTEGER NOT NULL, PRIMARY KEY (place, stamp)
+) WITHOUT ROWID;
+CREATE TABLE spending (
+    writer TEXT NOT NULL, model TEXT NOT NULL, dollars REAL NOT NULL, PRIMARY KEY (writer, model)
+) WITHOUT ROWID;
+INSERT INTO about VALUES (5);
+INSERT INTO prompts VALUES ('PROMPT', '[{"role": "user", "parts": ["What is red?"]}]');
+INSERT INTO answers VALUES
+    ('x', 'ok', '', 'Answer: red', '{"served": "m-1"}', 'm', 0, 'PROMPT', '{"model": "m"}',
+     '{"prompt": 3}', 10.5),
+    ('y', 'refused', 'no', NULL, '{}', 'm', 0, 'PROMPT', '{"model": "m"}', '{}', 11.5);
+INSERT INTO pictures VALUES ('a.png', '1', 'abc', 4, 5);
+INSERT INTO spending VALUES ('someone', 'm', 1.5);
+"""
+"""A store as it has been written since layout 5, in plain SQL: paid answers stay readable."""
+
+
+def test_a_store_written_earlier_in_todays_layout_is_read_and_not_changed(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    prompt = '[{"role": "user", "parts": ["What is red?"]}]'
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(LAYOUT.replace("PROMPT", hashlib.sha256(prompt.encode()).hexdigest()))
+        db.commit()
+    before = path.read_bytes()
+    with AnswerStore(path) as store:
+        found = store.read(["x", "y"])
+        assert (found["x"].raw, found["x"].fields) == ("Answer: red", {"served": "m-1"})
+        assert found["x"].tokens == {"prompt": 3}
+        assert found["y"].failure == Failure(Status.REFUSED, "no")
+        assert store.failures(["x", "y"]) == {"y": 11.5}
+        assert store.prompt("x") == json.loads(prompt)
+        assert store.places("abc") == ["a.png"]
+        assert store.spent("m") == 1.5
+        assert store.free(["x", "y", "z"]) == ["z"]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process that kills itself")
+def test_a_store_that_was_killed_while_it_was_made_is_made_by_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    code = f"""
+import os, signal
+from vrag_kit.generation import AnswerStore, answer_file
+make = answer_file.make_tables
+def killed(db):
+    db.execute("PRAGMA cache_spill = 1")  # half of it reaches the disk
+    make(db)
+    os.kill(os.getpid(), signal.SIGKILL)
+answer_file.make_tables = killed
+AnswerStore({str(path)!r})
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+    assert done.returncode == -9
+    assert path.exists()
+    with AnswerStore(path) as store:
+        store.write([answer("x")], {"x": []})
+    with AnswerStore(path) as store:
+        assert list(store.read(["x"])) == ["x"]
 
 
 def test_another_database_is_refused(tmp_path: Path) -> None:
@@ -804,8 +750,8 @@ def damaged(path: Path, sql: str) -> None:
         ("UPDATE answers SET status = 'fine' WHERE answer_id = 'x'", "answer 'x' .*'fine'"),
         ("UPDATE answers SET sent = '{' WHERE answer_id = 'x'", "answer 'x' .* asked again"),
         ("UPDATE answers SET fields = NULL WHERE answer_id = 'x'", "answer 'x' .* asked again"),
-        ("DELETE FROM about", "version 0, expected 5"),
-        ("UPDATE about SET version = 'x'", "version 'x', expected 5"),
+        ("DELETE FROM about", "layout 0, expected layout 5"),
+        ("UPDATE about SET version = 'x'", "layout 'x', expected layout 5"),
     ],
 )
 def test_a_row_that_is_no_answer_is_named_at_opening_and_counts_for_nothing(

@@ -1,5 +1,5 @@
-"""The SQLite file under an answer store: opened, brought up to date, read and written
-with errors in plain words.
+"""The SQLite file under an answer store: opened, read and written, with errors in plain
+words.
 
 The journal is SQLite's default, not WAL, so that the file may lie on a network disk;
 that disk must know file locks, and the machines' clocks must agree to within a lease.
@@ -11,7 +11,7 @@ import hashlib
 import sqlite3
 import threading
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from vrag_kit.forecast import STAND_IN, current_forecast, once
 from vrag_kit.outcomes import Status
 
 VERSION = 5
-"""Of the layout; `earlier_stores` tells what others were before."""
+"""Of the tables' layout; a store of another one is refused."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (
@@ -129,14 +129,14 @@ def put_answer(db: sqlite3.Connection, row: Mapping[str, Any]) -> None:  # Any: 
     `COLUMNS`, but that the prompt's id is reckoned here.
     """
     prompt = row["prompt"]
-    name = None if prompt is None else prompt_id(prompt)  # of a store of version 2
+    name = None if prompt is None else prompt_id(prompt)
     if name is not None:
         db.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (name, prompt))
     db.execute(_PUT, {**row, "prompt_id": name})
 
 
 def make_tables(db: sqlite3.Connection) -> None:
-    """Make the tables of this version that are not there."""
+    """Make the tables of a store."""
     for statement in _SCHEMA.split(";"):
         db.execute(statement)
 
@@ -147,8 +147,8 @@ class AnswerFile:
     def __init__(self, path: Path) -> None:
         """Open or make it, in the layout of `VERSION`.
 
-        Raises `VragError` for a file that is no store, is damaged, was made by a later
-        version, or cannot be written.
+        Raises `VragError` for a file that is no store, is damaged, has another layout, or
+        cannot be written.
         """
         self.path = path
         self._lock = threading.RLock()
@@ -164,9 +164,8 @@ class AnswerFile:
             )
         with self.reading() as db:
             version = _version(db, path)
-        if version != VERSION:
-            self._make_or_change(version)
-        self._give_room_back()
+        if not version:
+            self._make()
         once(self._check, "quick_check", str(path))
         once(self._check_rows, "check_rows", str(path))
 
@@ -186,54 +185,12 @@ class AnswerFile:
                     " Restore a copy, or delete the row, and it is asked again."
                 )
 
-    def _make_or_change(self, version: int) -> None:
-        """Make the tables of a new file (version 0), or bring a store up to date."""
-        if version:
-            self._check()  # what is damaged is left as it is
-        try:
-            # alone from version 3 on: who reads on and on is then told at once, not at each page
-            with self.writing("EXCLUSIVE" if version > 2 else "IMMEDIATE") as db:
-                self._bring_up_to_date(db)
-        except VragError as error:
-            if version and isinstance(error.__cause__, sqlite3.Error):
-                raise VragError(
-                    f"{error} It is a store of version {version}, which has to be brought up to"
-                    f" date (version {VERSION}) before it is read: do that once where it may be"
-                    " written, or with a copy."
-                ) from error
-            raise
-
-    def _bring_up_to_date(self, db: sqlite3.Connection) -> None:
-        """Make the tables, or change those of an earlier version; no answer is lost."""
-        version = _version(db, self.path)
-        if version == VERSION:  # another process was faster
-            return
-        if version:
-            # it reaches the generators, and so this module
-            from vrag_kit.generation.earlier_stores import bring_up_to_date
-
-            bring_up_to_date(db, self.path, version)
-        else:
-            make_tables(db)
-        db.execute("DELETE FROM about")
-        db.execute("INSERT INTO about VALUES (?)", (VERSION,))
-
-    def _give_room_back(self) -> None:
-        """Make a file smaller of which more than half is free, as after it was brought up to
-        date, if nobody needs it just now.
-        """
-        with suppress(sqlite3.Error), self._lock:
-            pages, free = (
-                self._db.execute(f"PRAGMA {each}").fetchone()[0]
-                for each in ("page_count", "freelist_count")
-            )
-            if 2 * free <= pages:
-                return
-            self._db.execute("PRAGMA busy_timeout = 1000")
-            try:
-                self._db.execute("VACUUM")
-            finally:
-                self._db.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE}")
+    def _make(self) -> None:
+        """Make the tables of a new file, unless another process was faster."""
+        with self.writing() as db:
+            if not _version(db, self.path):
+                make_tables(db)
+                db.execute("INSERT INTO about VALUES (?)", (VERSION,))
 
     def close(self) -> None:
         """Close the file."""
@@ -325,7 +282,7 @@ class AnswerFile:
 
 
 def _version(db: sqlite3.Connection, path: Path) -> int:
-    """The version of a store, 0 for a new file; raises `VragError` for another file."""
+    """The layout's version, 0 for a new file; raises `VragError` for another layout or file."""
     tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     if not tables:
         return 0
@@ -336,9 +293,9 @@ def _version(db: sqlite3.Connection, path: Path) -> int:
         )
     version: int
     (version,) = db.execute("SELECT version FROM about").fetchone() or (0,)
-    if version not in range(1, VERSION + 1):
+    if version != VERSION:
         raise VragError(
-            f"{path}: an answer store of version {version!r}, expected {VERSION}. Use the vrag_kit"
-            " that made it, or another path; nothing was changed."
+            f"{path}: an answer store of layout {version!r}, expected layout {VERSION}; use the"
+            " vrag_kit that made it, or another path."
         )
     return version

@@ -1,7 +1,7 @@
 """The answer store: one SQLite file in which every answer is kept once, so that nothing
 is ever asked twice.
 
-An answer's key is what determines it (`answer_key`). Workers claim questions with a
+An answer's key is what determines it (`AnswerKeys`). Workers claim questions with a
 lease that they keep renewing; when a worker dies, another one asks: at once on the same
 machine, elsewhere when the lease has run out. Failures are kept as failures, with their
 reason, and asked again when told so; a failure stays until its retry has an answer. What

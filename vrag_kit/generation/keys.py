@@ -52,12 +52,6 @@ class AnswerKeys:
         return [hashlib.sha256(before + text + behind).hexdigest() for text in asked]
 
 
-def answer_key(fingerprint: str, prompt: StoredPrompt, decoding: JsonView, sample: int) -> str:
-    """The id of one answer, from its prompt as it is stored; see `AnswerKeys`."""
-    asked = [{"role": each["role"], "parts": _determining(each["parts"])} for each in prompt]
-    return AnswerKeys(fingerprint, decoding, sample).of([_JSON.encode(asked).encode()])[0]
-
-
 def asked_text(prompt: Prompt, pictures: Mapping[str, Picture]) -> bytes:
     """The JSON, in UTF-8, of what determines the answer in a prompt; `pictures` has each of its
     images by `where`. Names of files are not in it: the same pixels are the same question.
@@ -85,8 +79,3 @@ def _stored_message(message: Message, pictures: Mapping[str, Picture]) -> Json:
             where = part.where
             parts.append({"image": where, "pixels": pictures[where].pixels})
     return {"role": message.role, "parts": parts}
-
-
-def _determining(parts: list[str | dict[str, str]]) -> list[str | dict[str, str]]:
-    """Parts without the names of files: the same pixels are the same question."""
-    return [part if isinstance(part, str) else {"pixels": part["pixels"]} for part in parts]

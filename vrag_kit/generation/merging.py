@@ -126,14 +126,13 @@ def merge_answers(
     answers that differ the one written first stands where words are drawn anew each
     time (sampled, or behind an endpoint), and everywhere with `keep_first`. What is just
     being asked stays with who asks it. All is merged in one step, or nothing; merging
-    again changes nothing. The stores themselves stay as they are, but that those of an
-    earlier version are brought up to date. The target may be among them, and is passed
-    over. Where nothing is merged, no target is left that was not there. The file
-    `conflicts` gets a row for each answer that differs, as CSV, also of a merge that is
-    refused.
+    again changes nothing. The stores themselves stay as they are. The target may be among
+    them, and is passed over. Where nothing is merged, no target is left that was not there.
+    The file `conflicts` gets a row for each answer that differs, as CSV, also of a merge
+    that is refused.
 
-    Raises `VragError` for a file that is no store, or is damaged, where the target alone
-    is named, and for two answers to one question that should be the same.
+    Raises `VragError` for a file that is no store, is damaged or has another layout, where
+    the target alone is named, and for two answers to one question that should be the same.
     """
     target = Path(to)
     paths = [Path(store) for store in stores]

@@ -11,25 +11,6 @@ answers = typer.Typer(no_args_is_help=True, help="Look after stored answers.")
 
 
 @answers.command()
-def migrate(
-    old: Annotated[Path, typer.Argument(help="a store of answers, such as answers.sqlite")],
-    to: Annotated[
-        Path | None, typer.Option(help="a copy to bring up to date; else it is done in place")
-    ] = None,
-    params: Annotated[
-        Path | None,
-        typer.Option(help="parameters whose models have other names than they were asked under"),
-    ] = None,
-) -> None:
-    """Bring an old store's answers under today's keys, so that nothing is asked again."""
-    from vrag_kit.generation.migrating import migrate_answers
-    from vrag_kit.runner.parameters import models_in, read_parameters
-
-    entries = models_in(read_parameters(params)) if params else []
-    print(migrate_answers(old, to=to, entries=entries))
-
-
-@answers.command()
 def merge(
     stores: Annotated[list[Path], typer.Argument(help="stores of answers, such as answers.sqlite")],
     to: Annotated[Path, typer.Option(help="the store to merge them into; made if it is not there")],

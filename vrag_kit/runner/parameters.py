@@ -216,18 +216,3 @@ def _unknown(
         f"no notebook declares {', '.join(map(repr, unknown))}{of}.{hints} Declared are:"
         f" {', '.join(sorted(set(known) - {SERVES}))}.",
     ]
-
-
-def models_in(values: Mapping[str, Any]) -> list[Any]:  # Any: entries, as YAML has them
-    """The entries of served models, "<model>@<endpoint>" or mappings, among parameters."""
-    found = []
-    named = []
-    for name, mapping in WITHIN.items():
-        if isinstance(values.get(mapping), Mapping):
-            named.append(values[mapping].get(name))
-    for value in (*values.values(), *named):
-        for entry in value if isinstance(value, list) else [value]:
-            spec = entry.get("model") if isinstance(entry, Mapping) else entry
-            if isinstance(spec, str) and "@" in spec:
-                found.append(entry)
-    return found
