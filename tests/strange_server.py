@@ -206,6 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
             "choiceless": {**completion("x"), "choices": []},
             "hollow": {},  # as a proxy says that starts up
             "messageless": {**completion("x"), "choices": [{}]},
+            "oddly": {**completion("x"), "choices": {"first": "x"}},
             "cached": {
                 **completion(good_words(body)),
                 "usage": {

@@ -18,7 +18,7 @@ from vrag_kit.generation.remote.completions import (
     read_completion,
     storable,
 )
-from vrag_kit.generation.remote.deadline import DeadlineClient, ForeignReplyError
+from vrag_kit.generation.remote.deadline import http_client
 from vrag_kit.generation.remote.endpoints import Endpoint
 from vrag_kit.generation.remote.secrets import filled, secret_in
 from vrag_kit.types import Failure, Status
@@ -73,7 +73,7 @@ class Calls:
             default_headers=filled(endpoint.headers),
             max_retries=retries,
             timeout=timeout,
-            http_client=DeadlineClient(timeout, endpoint.base_url, endpoint.headers),
+            http_client=http_client(timeout, endpoint.base_url, endpoint.headers),
         )
         self._hasty = self._client.with_options(max_retries=0)
 
@@ -156,15 +156,10 @@ class Calls:
         more = {name: value for name, value in fields.items() if name not in _KNOWN}
         more |= self._endpoint.body
         create: Any = client.chat.completions.create  # typed for OpenAI's own fields alone
-        try:
-            completion = create(
-                model=self._endpoint.model, messages=messages, **known, extra_body=more or None
-            )
-        except openai.APIConnectionError as error:
-            if isinstance(error.__cause__, ForeignReplyError):
-                raise ValueError(f"it sent {self._begins(str(error.__cause__))}") from None
-            raise
-        if not hasattr(completion, "choices"):  # JSON that is called something else
+        completion = create(
+            model=self._endpoint.model, messages=messages, **known, extra_body=more or None
+        )
+        if not hasattr(completion, "choices"):  # a page, or JSON that is called something else
             raise ValueError(f"it sent {self._begins(str(completion))}")
         return completion
 

@@ -21,10 +21,12 @@ def read_completion(completion: Completion, limit: int) -> Reply:
     Raises ValueError for one whose words are of no known form.
     """
     tokens = count_tokens(completion)
-    if not completion.choices:
+    if not isinstance(completion.choices, list) or not completion.choices:
         failure = Failure(Status.ERROR, "the endpoint's reply holds no choice")
         return Reply(raw=None, failure=failure, tokens=tokens)
     choice = completion.choices[0]
+    if getattr(choice, "message", None) is None:
+        raise ValueError("its choice holds no message")
     raw = _words(getattr(choice.message, "content", None))
     served = getattr(completion, "model", None)
     return Reply(
