@@ -21,19 +21,17 @@ class StrangeServer:
     """Use in a `with` block.
 
     `plans` maps a piece of a question to what its calls get, one after another, the
-    last for all that follow. `serves` is what it calls its model, and `card` what its list
-    of models tells beside. It answers nothing without the headers that it `wants`.
+    last for all that follow. `serves` is what it calls its model. It answers nothing without
+    the headers that it `wants`.
     """
 
     serves = "strange-2026"
-    card: dict[str, Any] | None = None
 
     def __init__(
         self, plans: dict[str, list[str]] | None = None, *, seconds: float = 0.0, port: int = 0
     ) -> None:
         self.plans, self.seconds, self.port = plans or {}, seconds, port
         self.requests: list[dict[str, Any]] = []
-        self.lists_read = 0
         self.wants: dict[str, str] = {}
         self.most_at_once = self._at_once = 0
         self.lock = threading.Lock()
@@ -128,15 +126,6 @@ class _Handler(BaseHTTPRequestHandler):
             return False
         self._send(401, {"error": {"message": f"you sent {came}", "type": "x"}})
         return True
-
-    def do_GET(self) -> None:
-        if self._stranger():
-            return None
-        self.server_state.lists_read += 1
-        card = self.server_state.card
-        if card is None:
-            return self._send(404, {"error": {"message": "no such page"}})
-        return self._send(200, {"object": "list", "data": [{"id": "strange", **card}]})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -54,8 +54,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(client, "INITIAL_RETRY_DELAY", 0.02)
     monkeypatch.setattr(client, "MAX_RETRY_DELAY", 0.02)
-    monkeypatch.setattr(several, "_FIRST_REST", 0.2)
-    monkeypatch.setattr(several, "_OTHERS_MAY_TAKE", 1.0)
+    monkeypatch.setattr(several, "_REST", 0.4)
+    monkeypatch.setattr(several, "_PAUSE", 0.02)
 
 
 @contextmanager
@@ -96,15 +96,12 @@ def test_servers_share_the_work_and_answer_as_one(tmp_path: Path) -> None:
     assert {each.fields["endpoint"] for each in answers} == {a.url, b.url}
 
 
-def test_each_gets_the_headers_also_where_its_list_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_gets_the_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GATEWAY", "tk-Lorem1psum2dolor")
     with StrangeServer(seconds=0.02) as a, StrangeServer(seconds=0.02) as b:
         a.wants = b.wants = {"X-Token": "tk-Lorem1psum2dolor"}
         answers = ask(connect(a.url, b.url, headers={"X-Token": "$GATEWAY"}), tmp_path)
         assert all_good(answers)
-        assert min(a.lists_read, b.lists_read) == 1
     assert {each.fields["endpoint"] for each in answers} == {a.url, b.url}
 
 
@@ -126,14 +123,15 @@ def test_where_one_fails_the_others_go_on_and_it_is_said_once(
         assert all_good(answers)
         assert {each.fields["endpoint"] for each in answers} == {good.url}
     printed = capsys.readouterr().out
-    assert printed.count(f"{bad.url} does not answer, or answers wrongly: the others go on") == 1
+    assert printed.count(f"{bad.url} fails") == 1
+    assert printed.count("it is tried again") == 1
     assert " failed" not in printed
 
 
 def test_one_that_is_killed_in_the_middle_loses_nothing_and_joins_when_it_is_back(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
-    many = [worded("no_image", f"number {n}?") for n in range(150)]
+    many = [worded("no_image", f"number {n}?") for n in range(250)]
     with StrangeServer(seconds=0.05) as stays, server_process(0.05) as (dies, url):
         model = connect(stays.url, url)
         port = int(re.findall(r":(\d+)/", url)[0])
@@ -150,19 +148,21 @@ def test_one_that_is_killed_in_the_middle_loses_nothing_and_joins_when_it_is_bac
         with server_process(0.05, port):
             deadline = time.monotonic() + 30
             answers: list[Answer] = []
-            while "answers now" not in capsys.readouterr().out and time.monotonic() < deadline:
-                answers += ask(model, tmp_path, [many[75 + len(answers)]])
+            came: set[str] = set()
+            while url not in came and time.monotonic() < deadline:
+                answers += ask(model, tmp_path, many[75 + len(answers) :][:4])
+                came = {each.fields["endpoint"] for each in answers}
                 time.sleep(0.1)
-            answers += ask(model, tmp_path, many[75 + len(answers) :])
-    assert all_good(answers)
-    assert len(answers) == 75
-    assert url in {each.fields["endpoint"] for each in answers}
+            back = ask(model, tmp_path, many[75 + len(answers) :])
+    assert all_good([*answers, *back])
+    assert len([*answers, *back]) == 175
+    assert {each.fields["endpoint"] for each in back} == {url, stays.url}
 
 
 def test_where_one_has_died_an_error_of_the_other_is_tried_again_there(tmp_path: Path) -> None:
     hiccups = {f"number {n}?": ["status 500 oh no"] * 2 + ["good"] for n in range(20, 40)}
     with StrangeServer(hiccups, seconds=0.05) as stays, server_process(0.05) as (dies, url):
-        model = connect(url, stays.url)
+        model = connect(url, stays.url, retries=2)
         assert all_good(ask(model, tmp_path, PROMPTS[:20]))
         dies.kill()
         dies.wait()
@@ -176,7 +176,7 @@ def test_one_that_is_not_there_at_the_beginning_is_done_without(
         pass
     with StrangeServer() as good, StrangeServer({TRIAL: ["hang 3"]}) as hangs:
         assert all_good(ask(connect(gone.url, good.url, hangs.url), tmp_path))
-    assert capsys.readouterr().out.count(f"{gone.url} does not answer") == 1
+    assert capsys.readouterr().out.count(f"{gone.url} fails") == 1
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,7 @@ def test_one_that_answers_wrongly_from_the_first_call_on_is_left_out(
         assert all_good(answers)
         assert {each.fields["endpoint"] for each in answers} == {good.url}
     printed = capsys.readouterr().out
-    assert len(re.findall(f"{bad.url} .*the others go on.* tried again", printed)) == 1
-    assert "answers now" not in printed
+    assert len(re.findall(f"{bad.url} .* tried again", printed)) == 1
 
 
 @pytest.mark.parametrize(
@@ -203,11 +202,10 @@ def test_one_that_answers_wrongly_from_the_first_call_on_is_left_out(
     [
         ("page", "does not answer as an OpenAI-compatible endpoint does"),
         ("status 404 no such model", "there is no model 'strange', or the URL is wrong"),
-        ("choiceless", "replies with no choice.*Nor can"),
     ],
 )
 def test_where_all_answer_wrongly_the_reason_is_the_error(
-    plan: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    plan: str, words: str, tmp_path: Path
 ) -> None:
     with (
         StrangeServer({TRIAL: [plan], "number": [plan]}) as a,
@@ -215,13 +213,12 @@ def test_where_all_answer_wrongly_the_reason_is_the_error(
         pytest.raises(VragError, match=words),
     ):
         ask(connect(a.url, b.url), tmp_path)
-    assert "go on" not in capsys.readouterr().out
 
 
 def test_where_none_answers_it_is_said_as_of_one(tmp_path: Path) -> None:
     with StrangeServer() as a, StrangeServer() as b:
         pass
-    with pytest.raises(VragError, match=rf"Connection error.*Nor can {b.url} be asked"):
+    with pytest.raises(VragError, match=rf"Connection error.*{a.url}.*{b.url}"):
         ask(connect(a.url, b.url), tmp_path)
 
 
@@ -243,26 +240,13 @@ def test_what_a_question_is_refused_for_is_no_fault_of_a_server(tmp_path: Path) 
         assert [each.status for each in answers if each.failure] == ["refused"]
 
 
-@pytest.mark.parametrize(
-    ("name", "card"),
-    [
-        ("another", None),
-        ("strange-2026", {"root": "/models/other"}),
-        ("strange-2026", {"root": "/models/strange", "revision": "def"}),
-    ],
-)
-def test_servers_of_different_models_are_refused_at_the_beginning(
-    name: str, card: dict[str, str] | None, tmp_path: Path
-) -> None:
+def test_servers_of_different_models_are_refused_at_the_beginning(tmp_path: Path) -> None:
     with StrangeServer() as a, StrangeServer() as b:
-        a.card = {"root": "/models/strange", "revision": "abc"}
-        b.serves, b.card = name, card
+        b.serves = "another"
         with pytest.raises(
-            VragError, match=f"All must serve the same model.*{'`name`'} each"
-        ) as no:
+            VragError, match=r"different models, another and strange-2026\..*`name`"
+        ):
             ask(connect(a.url, b.url), tmp_path)
-        assert a.url in str(no.value)
-        assert b.url in str(no.value)
 
 
 def test_one_that_serves_another_model_on_the_way_is_left_out(tmp_path: Path) -> None:

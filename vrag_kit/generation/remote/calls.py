@@ -14,7 +14,6 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Reply
 from vrag_kit.generation.remote.completions import (
     Completion,
-    count_tokens,
     read_completion,
     storable,
 )
@@ -34,16 +33,10 @@ _KNOWN = (
     "max_completion_tokens",
 )
 """Fields that the client has names for; others travel in the body's extra part."""
-
-
+_FIRST = "Reply with the word: ready"
+"""What is asked first, to see whether a model can be asked."""
 _SHOWN = 100
 """Letters that are shown of what is no completion."""
-_TOLD = ("root", "revision", "max_model_len")
-"""What a server may tell of a model, beside its name, that sets it apart."""
-
-
-class NobodyError(VragError):
-    """No server answers at an endpoint."""
 
 
 def _is_nobody(error: openai.OpenAIError) -> bool:
@@ -75,73 +68,41 @@ class Calls:
             timeout=timeout,
             http_client=http_client(timeout, endpoint.base_url, endpoint.headers),
         )
-        self._hasty = self._client.with_options(max_retries=0)
 
     @property
     def url(self) -> str:
         """The endpoint's address."""
         return self._endpoint.base_url
 
-    def try_once(self, fields: Fields) -> dict[str, int]:
-        """One short call with all the `fields` that will be sent; returns its tokens.
+    def try_once(self, fields: Fields) -> Reply:
+        """The reply to one short call with all the `fields` that will be sent.
 
         Raises `VragError` for a wrong key, model, URL or field.
         """
-        return count_tokens(self._first(fields, self._client))
-
-    def meet(self, fields: Fields) -> tuple[dict[str, int], dict[str, str]]:
-        """As `try_once`, without a second attempt; also what the server tells of its
-        model: `model`, and root, revision, max_model_len where it knows of them.
-
-        Raises `NobodyError` where nobody answers, or without any choice of words.
-        """
-        completion = self._first(fields, self._hasty)
-        if not completion.choices:
-            raise NobodyError(f"{self._owner} cannot be asked: {self.url} replies with no choice.")
-        about = {"model": getattr(completion, "model", None), **self._card()}
-        told = {name: str(value) for name, value in about.items() if value is not None}
-        return count_tokens(completion), told
-
-    def _card(self) -> Fields:
-        """What the server's list says of the model; nothing where it has no such list."""
-        try:
-            cards = [dict(card) for card in self._hasty.models.list()]
-        except (openai.OpenAIError, ValueError, TypeError, AttributeError):
-            return {}  # many servers have none, and some send other things there
-        own = [card for card in cards if card.get("id") == self._endpoint.model]
-        return {name: own[0].get(name) for name in _TOLD} if own else {}
-
-    def _first(self, fields: Fields, client: openai.OpenAI) -> Completion:
-        """What a short first call gets."""
         url = self._endpoint.base_url
-        words = "Reply with the word: ready"
         try:
-            return self._ask([{"role": "user", "content": words}], fields, client)
+            completion = self._ask([{"role": "user", "content": _FIRST}], fields)
+            return read_completion(completion, 0)
         except openai.OpenAIError as error:
-            wrong = self._hopeless(error) or self._refused(error)
-            said = wrong or str(self._failure(error))
+            said = self._hopeless(error) or self._refused(error) or str(self._failure(error))
             advice = ""
             if _is_nobody(error):
                 advice = f" at {url}. Is the server running, and is that its address?"
-            kind = VragError if wrong else NobodyError
-            raise kind(f"{self._owner} cannot be asked: {said}{advice}") from None
+            raise VragError(f"{self._owner} cannot be asked: {said}{advice}") from None
         except ValueError as error:
             raise VragError(
                 f"{self._owner}: {url} does not answer as an OpenAI-compatible endpoint does"
                 f" ({error}). Check the URL; it often ends in /v1."
             ) from None
 
-    def reply(
-        self, messages: Sequence[Fields], fields: Fields, limit: int, *, patient: bool = True
-    ) -> tuple[Reply, bool]:
+    def reply(self, messages: Sequence[Fields], fields: Fields, limit: int) -> tuple[Reply, bool]:
         """(what came of one question, whether a failure may be due to this question
-        alone); where not `patient`, after one attempt.
+        alone).
 
         Raises `VragError` when the endpoint no longer takes the key or the model.
         """
         try:
-            client = self._client if patient else self._hasty
-            return read_completion(self._ask(messages, fields, client), limit), False
+            return read_completion(self._ask(messages, fields), limit), False
         except openai.OpenAIError as error:
             if hopeless := self._hopeless(error):
                 raise VragError(f"{self._owner}: {hopeless} Answers so far are kept.") from None
@@ -151,11 +112,11 @@ class Calls:
             words = f"the endpoint's reply cannot be read ({str(error)[:120]})"
             return Reply(raw=None, failure=Failure(Status.ERROR, words)), False
 
-    def _ask(self, messages: Sequence[Fields], fields: Fields, client: openai.OpenAI) -> Completion:
+    def _ask(self, messages: Sequence[Fields], fields: Fields) -> Completion:
         known = {name: value for name, value in fields.items() if name in _KNOWN}
         more = {name: value for name, value in fields.items() if name not in _KNOWN}
         more |= self._endpoint.body
-        create: Any = client.chat.completions.create  # typed for OpenAI's own fields alone
+        create: Any = self._client.chat.completions.create  # typed for OpenAI's own fields alone
         completion = create(
             model=self._endpoint.model, messages=messages, **known, extra_body=more or None
         )

@@ -185,8 +185,8 @@ class EndpointGenerator:
         if missing := self.missing():
             raise VragError(f"{owner}: {missing}.")
         calls = self._opened(owner)
-        tokens = calls.try_once(self._fields(0))
-        if self.max_cost is not None and not tokens:
+        first = calls.try_once(self._fields(0))
+        if self.max_cost is not None and not first.tokens:
             raise VragError(
                 f"{owner}: {self._where} does not say how many tokens a call takes, so"
                 " that max_cost cannot be kept. Set `max_cost: null` in its entry to ask all the"
@@ -200,11 +200,13 @@ class EndpointGenerator:
         from vrag_kit.generation.remote.calls import Calls
         from vrag_kit.generation.remote.several import SeveralCalls
 
-        timeout, retries = self._calling.timeout, self._calling.retries
+        retries = self._calling.retries
+        alone = len(self._endpoints) == 1
         each = [
-            Calls(endpoint, owner, timeout=timeout, retries=retries) for endpoint in self._endpoints
+            Calls(endpoint, owner, timeout=self._calling.timeout, retries=retries if alone else 0)
+            for endpoint in self._endpoints
         ]
-        return each[0] if len(each) == 1 else SeveralCalls(each, owner)
+        return each[0] if alone else SeveralCalls(each, owner, retries=retries)
 
     def _fields(self, sample: int) -> Fields:
         """What is sent beside the messages."""
