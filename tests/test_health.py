@@ -189,41 +189,25 @@ def test_an_odd_image_is_told_from_a_usual_one(
     )
 
 
-def test_a_repeated_question_and_counts_that_the_labels_do_not_give_are_odd(
-    write_annotations: Write, tree: Path
-) -> None:
-    table = check_visual_rag(
-        write_annotations(V2, {**V2, "question": "Another?", "y_count": 3, "y_rate": 0.75}, V2),
-        tree,
-    )
-    assert findings(table) == [("odd", "line 2", ""), ("odd", "line 2", ""), ("odd", "line 3", "")]
-    assert list(table["found"]) == [
-        "y_count is 3, but 1 of 4 images are clues",
-        "y_rate is 0.75, but 1 of 4 images are 0.25",
-        "the same species and question as line 1",
-    ]
+def test_a_repeated_question_is_odd(write_annotations: Write, tree: Path) -> None:
+    table = check_visual_rag(write_annotations(V2, {**V2, "question": "Another?"}, V2), tree)
+    assert findings(table) == [("odd", "line 3", "")]
+    assert list(table["found"]) == ["the same species and question as line 1"]
 
 
 @pytest.mark.parametrize(
-    ("claim", "kind", "found"),
+    ("claim", "found"),
     [
-        ({"y_rate": float("nan")}, "row", "'y_rate' is nan, expected a number."),
-        ({"y_count": True}, "row", "'y_count' is True, expected int."),
-        (
-            {"is_changed_v2": "no"},
-            "odd",
-            "is_changed_v2 is 'no', expected unchanged, updated_image_label, updated_qa",
-        ),
-        ({"y_rate": 10**400}, "odd", f"y_rate is {'1' + '0' * 59}, but 1 of 4 images are 0.25"),
-        ({"y_rate": float("inf")}, "odd", "y_rate is inf, but 1 of 4 images are 0.25"),
+        ({"y_rate": float("nan")}, "'y_rate' is nan, expected a number."),
+        ({"y_count": True}, "'y_count' is True, expected int."),
     ],
 )
-def test_a_claim_of_v2_that_is_none_is_a_bad_row_and_one_that_cannot_be_is_odd(
-    write_annotations: Write, tree: Path, claim: dict, kind: str, found: str
+def test_a_claim_of_v2_of_another_type_makes_a_bad_row(
+    write_annotations: Write, tree: Path, claim: dict, found: str
 ) -> None:
     table = check_visual_rag(write_annotations({**V2, **claim}), tree)
     assert list(zip(table["kind"], table["where"], table["found"], strict=True)) == [
-        (kind, "line 1", found)
+        ("row", "line 1", found)
     ]
 
 
@@ -246,7 +230,7 @@ def test_a_byte_order_mark_is_no_fault(write_annotations: Write, tree: Path) -> 
     path = write_annotations({}, {"question": "Another?"})
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert check_visual_rag(path, tree).empty
-    assert find_data(path.parent).annotations == path
+    assert find_data(path.parent)[0] == path
 
 
 def test_rows_that_wait_for_a_question_are_odd(write_annotations: Write, tree: Path) -> None:
@@ -367,7 +351,7 @@ def test_a_folder_is_checked_whole_wherever_its_images_lie(
     if below != "images":
         (data / below).mkdir(exist_ok=True)
         shutil.move(tree / GOOSE, data / below / GOOSE)
-    assert find_data(data).image_root == data / below
+    assert find_data(data)[1] == data / below
     assert check(data)[0] == 0
 
 
@@ -375,52 +359,7 @@ def test_of_two_image_folders_the_one_with_the_images_is_taken(data: Path) -> No
     other = data / "another" / GOOSE
     other.mkdir(parents=True)
     (other / "unlike.jpg").write_bytes(b"")
-    assert find_data(data).image_root == data / "images"
-
-
-def test_v1_and_v2_are_told_apart_by_their_keys_and_compared(
-    data: Path, write_annotations: Write
-) -> None:
-    (data / "annotations.jsonl").rename(data / "a_new.jsonl")
-    write_annotations({"answer": ["grey"]}).rename(data / "b_old.jsonl")
-    (data / "log.jsonl").write_text('{"anything": 1}\n', encoding="utf-8")
-    found = find_data(data)
-    assert (found.annotations.name, found.before and found.before.name) == (
-        "a_new.jsonl",
-        "b_old.jsonl",
-    )
-    code, output = check(data, "--csv", data / "all.csv")
-    assert (code, "other answers in 1" in output, "[grey → black]" in output) == (0, True, True)
-    assert list(pd.read_csv(data / "all_changes.csv")["change"]) == ["answers"]
-    assert pd.read_csv(data / "all_image_changes.csv").empty
-    assert (
-        check(data / "a_new.jsonl", data / "images", "--before", data / "b_old.jsonl")[1]
-        == check(data)[1]
-    )
-
-
-def test_bad_rows_of_either_version_leave_the_rest_to_be_compared(
-    write_annotations: Write, tree: Path, tmp_path: Path
-) -> None:
-    images = {f"{GOOSE}/{name}.jpg": int(name in "ab") for name in "abcd"}
-    old = write_annotations({}, "{", {"question": "Another?"}).rename(tmp_path / "old.txt")
-    new = write_annotations({"images": images}, {"answer": "black"}, "[]", {"question": "Another?"})
-    alone, (code, output) = (
-        check(new, tree),
-        check(new, tree, "--before", old, "--csv", tmp_path / "all.csv"),
-    )
-    assert (alone[0], code) == (1, 1)
-    assert "2 queries in v1, 2 in v2: 0 only in v1, 0 only in v2, 1 the same" in output
-    assert "3 bad rows are in neither count, and compared with nothing." in output
-    assert [line.split()[:3] for line in output.splitlines() if "bad row " in line] == [
-        ["2", "bad", "row"],
-        ["3", "bad", "row"],
-        ["2", "bad", "row"],
-    ]
-    flips = pd.read_csv(tmp_path / "all_image_changes.csv")
-    assert list(zip(flips["image"], flips["v1"], flips["v2"], strict=True)) == [
-        (f"{GOOSE}/b.jpg", 0, 1)
-    ]
+    assert find_data(data)[1] == data / "images"
 
 
 def test_a_first_row_that_is_broken_does_not_hide_the_file(data: Path) -> None:
@@ -430,22 +369,16 @@ def test_a_first_row_that_is_broken_does_not_hide_the_file(data: Path) -> None:
     assert (code, "bad rows: 1" in output) == (1, True)
 
 
-def test_a_folder_without_annotations_with_three_or_without_images_says_what_is_there(
+def test_a_folder_without_annotations_with_two_or_without_images_says_what_is_there(
     data: Path, tree: Path
 ) -> None:
     code, output = check(tree)
     assert (code, "no annotation file" in output, f"{GOOSE}/" in output) == (2, True, True)
     row = json.loads((data / "annotations.jsonl").read_text(encoding="utf-8"))
-    for name in ("b", "c"):
-        (data / f"{name}.jsonl").write_text(
-            json.dumps({key: value for key, value in row.items() if key not in V2}),
-            encoding="utf-8",
-        )
+    (data / "b.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    (data / "log.jsonl").write_text('{"anything": 1}\n', encoding="utf-8")
     code, output = check(data)
-    assert (
-        code,
-        "3 annotation files: annotations.jsonl (v2), b.jsonl (v1), c.jsonl (v1)" in output,
-    ) == (2, True)
+    assert (code, "2 annotation files: annotations.jsonl, b.jsonl;" in output) == (2, True)
     (data / "b.jsonl").unlink()
     shutil.rmtree(tree)
     code, output = check(data)
@@ -453,7 +386,7 @@ def test_a_folder_without_annotations_with_three_or_without_images_says_what_is_
         code,
         "no image folder" in output,
         GOOSE in output,
-        "annotations.jsonl, c.jsonl" in output,
+        "annotations.jsonl, log.jsonl" in output,
     ) == (2, True, True, True)
 
 
@@ -464,5 +397,3 @@ def test_a_parameter_file_takes_no_options_of_a_benchmark_and_a_lone_file_needs_
     assert (code, "parameter file" in output) == (2, True)
     code, output = check(data / "annotations.jsonl")
     assert (code, "<image folder>" in output) == (2, True)
-    code, output = check(data, "--before", data / "none.jsonl")
-    assert (code, "no such annotation file" in output) == (2, True)

@@ -13,8 +13,6 @@ KEYS = {"images": dict, "answer": list, "question": str, "sn": str}
 """What each row has."""
 KEYS_V2 = {"y_rate": (int, float), "y_count": (int,), "is_changed_v2": (str,)}
 """What a row of v2 says of itself."""
-CHANGES_V2 = ("unchanged", "updated_image_label", "updated_qa")
-"""The words of `is_changed_v2`, as the authors' page explains them."""
 
 Row = dict[str, Any]  # as JSON gives it; `parse_row` checks the types of KEYS
 

@@ -3,15 +3,11 @@
 from vrag_kit.fetching.data_folder import find_data
 from vrag_kit.fetching.fetching import fetch_images
 from vrag_kit.fetching.health import check_visual_rag
-from vrag_kit.fetching.versions import changes_summary, image_changes, label_changes
 from vrag_kit.fetching.visual_rag import fetch_visual_rag
 
 __all__ = [
-    "changes_summary",
     "check_visual_rag",
     "fetch_images",
     "fetch_visual_rag",
     "find_data",
-    "image_changes",
-    "label_changes",
 ]

@@ -13,7 +13,6 @@ from vrag_kit.fetching.data_folder import find_data
 from vrag_kit.fetching.health import KINDS, check_visual_rag
 from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
 from vrag_kit.fetching.suite_health import check_suite, suite_sets
-from vrag_kit.fetching.versions import changes_summary, image_changes, label_changes
 from vrag_kit.files import write_file
 
 MOST_ROWS = 50
@@ -22,18 +21,15 @@ MOST_ROWS = 50
 _NAMES = {"row": "bad rows", "missing": "missing", "damaged": "damaged", "odd": "odd"}
 
 
-def check_data(
-    target: Path, image_root: Path | None, *, before: Path | None = None, csv: Path | None = None
-) -> bool:
-    """Print what is wrong with a benchmark's files, and what changed since `before`;
-    whether there are faults (odd findings are none).
+def check_data(target: Path, image_root: Path | None, *, csv: Path | None = None) -> bool:
+    """Print what is wrong with a benchmark's files; whether there are faults (odd
+    findings are none).
 
     `target` is an annotation file with its `image_root`, or, alone, a folder that
     `find_data` understands; or a folder of MRAG-Bench's shards, with the folder of its
     corpus unless that lies in it; or one of CRAG-MM, with the folder of its pictures
     unless that is "images" beside the rows; or of pages, charts and WebQA. `csv` gets
-    every finding; what changed goes beside it, by query to "<name>_changes.csv", by image to
-    "<name>_image_changes.csv".
+    every finding.
     """
     if data_sets(target):
         return _check_crag_mm(target, image_root, csv)
@@ -48,36 +44,14 @@ def check_data(
         )
     annotations = target
     if image_root is None:
-        found = find_data(target)
-        annotations = found.annotations
-        image_root = found.image_root
-        before = before or found.before
-    if before and not before.is_file():
-        raise VragError(
-            f"{before}: no such annotation file. `--before` takes the older one (JSON Lines)."
-        )
+        annotations, image_root = find_data(target)
     print(f"annotations: {annotations}\nimages: {image_root}", flush=True)
-    if before:
-        print(f"older annotations: {before} (compared, not checked)", flush=True)
     findings = check_visual_rag(annotations, image_root)
     print(_summary(findings))
     _show(_folded(findings), csv)
     if csv:
         _write(csv, findings)
-    if before:
-        _tell_changes(before, annotations, csv)
     return bool(set(findings["kind"]) - {"odd"})
-
-
-def _tell_changes(before: Path, annotations: Path, csv: Path | None) -> None:
-    """Print what changed, and write it where `check_data` says."""
-    changes = label_changes(before, annotations)
-    print(f"\n{changes_summary(changes)}")
-    _show(_in_short(changes), csv)
-    if csv:
-        images = image_changes(before, annotations)
-        _write(csv.with_name(f"{csv.stem}_changes.csv"), changes)
-        _write(csv.with_name(f"{csv.stem}_image_changes.csv"), images)
 
 
 def _has_shards(folder: Path) -> bool:
@@ -182,44 +156,3 @@ def _plain(cell: object) -> str:
     """A cell as text that cannot move the cursor."""
     text = "" if cell is None or cell is pd.NA else str(cell)
     return "".join(character if character.isprintable() else "�" for character in text)
-
-
-def _in_short(changes: pd.DataFrame) -> pd.DataFrame:
-    """What changed, or is claimed to have, in few columns: lines of both files,
-    changes, what the row says wrongly of itself, and the texts.
-    """
-    seen = changes[(changes["change"] != "same") | (changes["disagrees"] != "")]
-    rows = [row for _, row in seen.iterrows()]
-    return pd.DataFrame(
-        {
-            "v1 line": seen["line_v1"],
-            "v2 line": seen["line_v2"],
-            "change": [_change(row) for row in rows],
-            "species": seen["species"],
-            "question": [_texts(row) for row in rows],
-        }
-    )
-
-
-def _change(row: pd.Series) -> str:
-    """The kinds of change of a query, with counts of clues and images."""
-    parts = []
-    for name in row["change"].split(", "):
-        counted = name in ("clues", "images")
-        counts = f" +{row[f'{name}_added']} −{row[f'{name}_removed']}" if counted else ""
-        parts.append(f"{name}{counts}")
-    return ", ".join(parts)
-
-
-def _texts(row: pd.Series) -> str:
-    """Question and answers, both versions where they differ, and what the row says
-    wrongly of itself.
-    """
-    kinds = row["change"].split(", ")
-    question = row["question_v2"] or row["question_v1"]
-    parts = [f"{row['question_v1']} → {question}" if "question" in kinds else question]
-    if "answers" in kinds:
-        parts.append(f"[{' | '.join(row['answers_v1'])} → {' | '.join(row['answers_v2'])}]")
-    if row["disagrees"]:
-        parts.append(f"({row['disagrees']})")
-    return " ".join(parts)

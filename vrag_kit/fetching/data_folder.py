@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from vrag_kit.benchmarks.json_lines import read_lines
-from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row
+from vrag_kit.benchmarks.visual_rag_rows import Row
 from vrag_kit.errors import VragError
 from vrag_kit.files import leaves
 
-_BY_HAND = (
-    "Or name them: `vrag check ANNOTATIONS IMAGE_FOLDER`, and `--before V1` for an older version."
-)
+_BY_HAND = "Or name both: `vrag check ANNOTATIONS IMAGE_FOLDER`."
 
 
-@dataclass(frozen=True, slots=True)
-class DataFolder:
-    """What `find_data` found."""
+def find_data(folder: Path | str) -> tuple[Path, Path]:
+    """The annotation file and the image folder in `folder`.
 
-    annotations: Path
-    """The annotation file; the v2 one where both are there."""
-    before: Path | None
-    """The v1 file where both are there."""
-    image_root: Path
-    """The folder that holds the species folders."""
-
-
-def find_data(folder: Path | str) -> DataFolder:
-    """The annotations and the image folder in `folder`.
-
-    Annotations are the `.jsonl` files directly in it that have a row with `images` and
-    `question`: one, or a v1 and a v2 (told apart by the keys of v2). The image folder
-    is `folder` itself or a folder in it, the one that holds most images of the first
-    row; that species' folder has to be there. Raises `VragError` saying what was found
-    otherwise.
+    The annotation file is the one `.jsonl` file directly in it that has a row with
+    `images` and `question`. The image folder is `folder` itself or a folder in it, the
+    one that holds most images of the first row; that species' folder has to be there.
+    Raises `VragError` saying what was found otherwise.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -52,20 +36,13 @@ def find_data(folder: Path | str) -> DataFolder:
             f"{folder}: no annotation file. Found {_names(folder)}; expected a .jsonl file whose"
             f" rows have `images` and `question`. {_BY_HAND}"
         )
-    new = [path for path, row in rows.items() if row.keys() & KEYS_V2.keys()]
-    old = [path for path in rows if path not in new]
-    if len(old) > 1 or len(new) > 1:
-        names = [f"{path.name} (v2)" if path in new else f"{path.name} (v1)" for path in rows]
+    if len(rows) > 1:
+        names = ", ".join(path.name for path in rows)
         raise VragError(
-            f"{folder}: {len(rows)} annotation files: {', '.join(names)}; expected one, or a v1"
-            f" and a v2. Move the others away. {_BY_HAND}"
+            f"{folder}: {len(rows)} annotation files: {names}; expected one. {_BY_HAND}"
         )
-    annotations = (new or old)[0]
-    return DataFolder(
-        annotations=annotations,
-        before=old[0] if new and old else None,
-        image_root=_image_root(folder, annotations, list(rows[annotations]["images"])),
-    )
+    ((annotations, row),) = rows.items()
+    return annotations, _image_root(folder, annotations, list(row["images"]))
 
 
 def _first_row(path: Path) -> Row | None:

@@ -29,28 +29,20 @@ def check(
         Path | None,
         typer.Argument(help="with an annotation file: the folder that holds the species folders"),
     ] = None,
-    before: Annotated[
-        Path | None, typer.Option(help="an older annotation file (v1): show what changed since")
-    ] = None,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            help=(
-                "write every finding to this file, and what changed to NAME_changes.csv and"
-                " NAME_image_changes.csv"
-            )
-        ),
+        typer.Option(help="write every finding to this file"),
     ] = None,
     only: Only = None,
 ) -> None:
     """Of a parameter file: count the calls and list what is missing, without asking
-    anything. Of a benchmark: bad rows, images missing, damaged or odd, label changes.
+    anything. Of a benchmark: bad rows, images missing, damaged or odd.
     """
     if target.suffix in (".yaml", ".yml"):
-        if image_root or before or csv:
+        if image_root or csv:
             raise VragError(
-                f"{target} is a parameter file, which is checked alone: an image folder, --before"
-                " and --csv go with annotations."
+                f"{target} is a parameter file, which is checked alone: an image folder and"
+                " --csv go with annotations."
             )
         (file,) = enter_project([target])
         raise typer.Exit(int(not _print_check(file, only or ())[0]))
@@ -58,7 +50,7 @@ def check(
         raise VragError(f"{target} is no parameter file: --only goes with one.")
     from vrag_kit.fetching.check_data import check_data
 
-    raise typer.Exit(int(check_data(target, image_root, before=before, csv=csv)))
+    raise typer.Exit(int(check_data(target, image_root, csv=csv)))
 
 
 def forecast(
