@@ -142,20 +142,6 @@ def test_pictures_are_found_in_the_corpus_by_bytes_or_by_pixels_and_else_kept_ap
     assert image.open().getpixel((5, 5)) == (2, 7, 2)
 
 
-def test_the_pictures_of_all_queries_can_be_left_out_of_the_documents(tmp_path: Path) -> None:
-    rows = [row(0), row(1)]
-    corpus = corpus_of(tmp_path / "corpus", rows)
-    (corpus / "Temporal_Cats_17_input_3.jpg").write_bytes(picture(200, kind="JPEG"))
-    folder = write(tmp_path / "rows", [rows])
-    every = load_mrag_bench(folder, corpus, cache_dir=tmp_path / "store")
-    fewer = load_mrag_bench(folder, corpus, left_out="inputs", cache_dir=tmp_path / "store")
-    assert {query.metadata["left_out"] for query in fewer.queries.values()} == {"inputs"}
-    gone = {unquote(each) for each in set(every.corpus) - set(fewer.corpus)}
-    assert gone == {"0 input%2B+é.png", "1 input%2B+é.png", "Temporal_Cats_17_input_3.jpg"}
-    with pytest.raises(VragError, match="expected one of own, originals, inputs"):
-        load_mrag_bench(folder, corpus, left_out="all", cache_dir=tmp_path / "store")
-
-
 def test_without_a_corpus_the_documents_are_the_pictures_of_the_rows(tmp_path: Path) -> None:
     rows = [row(0, 1, 2, 3, 4, 5), row(1, 5, 6, 7, 8, 9)]
     rows[1]["gt_images"][0] = picture(5, 99, kind="WEBP")  # lossy: another picture

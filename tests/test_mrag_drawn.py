@@ -155,27 +155,6 @@ def test_the_corpus_holds_the_queries_but_partials_and_its_names_are_the_real_on
     assert not any(re.search(r"\s", doc_id) for doc_id in benchmark.corpus)
 
 
-def test_the_picture_that_a_partial_query_was_cut_from_is_found_and_can_be_left_out(
-    drawn: Path, benchmark: Benchmark, tmp_path: Path
-) -> None:
-    strict = load_mrag_bench(drawn, drawn, left_out="originals", cache_dir=tmp_path)
-    for query_id, query in benchmark.queries.items():
-        (own,) = strict.left_out[query_id]
-        if query.metadata["scenario"] != "partial":
-            assert benchmark.left_out[query_id] == {own}
-            continue
-        original, crop = strict.corpus[own].image, query.image
-        assert original is not None
-        assert crop is not None
-        large, small = np.asarray(original.open(), float), np.asarray(crop.open(), float)
-        height, width = small.shape[:2]
-        assert large.shape[:2] == (2 * height, 2 * width)
-        # the slow way: the least difference over every place; two JPEGs differ by little
-        places = [(y, x) for y in range(height + 1) for x in range(width + 1)]
-        gaps = [np.abs(large[y : y + height, x : x + width] - small).mean() for y, x in places]
-        assert min(gaps) < 6 < np.median(gaps)
-
-
 def test_each_question_has_a_passage_that_tells_its_answer_among_many_of_its_kind(
     drawn: Path, benchmark: Benchmark
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from vrag_kit.benchmarks.images import ImageFile, list_images
-from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, cut_from, match_rows, place_of
+from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, match_rows, place_of
 from vrag_kit.benchmarks.mrag_bench_rows import LABELS, LETTERS, find_shards
 from vrag_kit.benchmarks.shared_groups import shared_groups
 from vrag_kit.errors import VragError
@@ -21,7 +21,6 @@ from vrag_kit.workspace import path as project_path
 
 CORPUS = "image_corpus"
 """The folder of pictures in the corpus' archive."""
-LEFT_OUT = ("own", "originals", "inputs")
 STORE = "runs/mrag_bench"
 """Where the matching is kept unless another folder is named, from the project's root."""
 
@@ -30,7 +29,6 @@ def load_mrag_bench(
     rows: Path | str,
     corpus: Path | str | None = None,
     *,
-    left_out: str = "own",
     cache_dir: Path | str | None = None,
     name: str = "mrag-bench",
 ) -> Benchmark:
@@ -50,30 +48,23 @@ def load_mrag_bench(
     matched to the corpus by their bytes, else by their pixels, which is kept in
     `cache_dir` (runs/mrag_bench); a picture in neither becomes a document "row-…".
 
-    `left_out` says what a query may not find: "own" its own picture, which lies in the
-    corpus; "originals" also the picture that its own was cut from, as in Partial;
-    "inputs" these of all queries, and files named "…_input…", which are then no
-    documents at all (but for ground truth). The paper does not say which.
+    A query may not find its own picture, which lies in the corpus (`left_out`). The
+    paper does not say what it excludes.
 
     Raises `VragError` at the first row that cannot be used, for shards that are missing
     or cut short, and for a corpus without pictures; `vrag check` lists all.
     """
-    if left_out not in LEFT_OUT:
-        raise VragError(f"left_out is {left_out!r}; expected one of {', '.join(LEFT_OUT)}.")
     store = Path(cache_dir) if cache_dir else project_path(STORE)
     folder = corpus_folder(corpus) if corpus else None
-    found = _find(find_shards(rows), folder, store, cuts=left_out != "own")
-    documents = _without_inputs(found) if left_out == "inputs" else found.documents
+    found = _find(find_shards(rows), folder, store)
     groups = shared_groups({row.texts["id"]: row.gt_images for row in found.rows})
     return Benchmark(
         name=name,
-        fingerprint=_fingerprint(found.rows, documents),
-        queries={
-            row.texts["id"]: _query(row, found.places, groups, left_out) for row in found.rows
-        },
-        corpus={doc_id_of(each): _document(each, found.places) for each in documents},
+        fingerprint=_fingerprint(found.rows, found.documents),
+        queries={row.texts["id"]: _query(row, found.places, groups) for row in found.rows},
+        corpus={doc_id_of(each): _document(each, found.places) for each in found.documents},
         qrels={row.texts["id"]: _labels(row) for row in found.rows},
-        left_out=_left_out(found.own, documents),
+        left_out=_left_out(found),
         groups_are="sets of questions that share pictures",
     )
 
@@ -85,23 +76,20 @@ class _Found:
     rows: list[MatchedRow]
     places: dict[str, Path]  # name of a picture → its file
     documents: list[str]  # names: the corpus, and pictures of rows that are not in it
-    own: dict[str, set[str]]  # id → the query's picture, and the one that it was cut from
 
 
-def _find(shards: Sequence[Path], corpus: Path | None, store: Path, *, cuts: bool) -> _Found:
+def _find(shards: Sequence[Path], corpus: Path | None, store: Path) -> _Found:
     place = place_of(shards, corpus, store)
     matched = match_rows(shards, corpus, place)
     rows = sorted(matched.rows, key=lambda row: _order(row.texts["id"]))
     files = {path.name: path for path in list_images(corpus)} if corpus else {}
     for copy in matched.copies:
         del files[copy]
-    whole = cut_from(matched, corpus, place) if corpus and cuts else {}
-    own = {row.texts["id"]: {row.image, whole.get(row.image, row.image)} for row in rows}
     documents = dict.fromkeys(files)
     for row in rows:
         documents |= dict.fromkeys((*row.gt_images, *row.retrieved_images))
     places = {name: files.get(name, place / name) for name in (*files, *matched.written)}
-    return _Found(rows, places, list(documents), own)
+    return _Found(rows, places, list(documents))
 
 
 def corpus_folder(corpus: Path | str) -> Path:
@@ -130,32 +118,17 @@ def _order(row_id: str) -> tuple[bool, int, str]:
     return (not row_id.isdecimal(), int(row_id) if row_id.isdecimal() else 0, row_id)
 
 
-def _without_inputs(found: _Found) -> list[str]:
-    """The documents but for queries' pictures that are nobody's ground truth."""
-    inputs = set[str]().union(*found.own.values())
-    shown: set[str] = set()
-    for row in found.rows:
-        shown.update(row.gt_images)
-    kept = []
-    for each in found.documents:
-        if each in shown or not (each in inputs or "_input" in each):
-            kept.append(each)
-    return kept
-
-
-def _left_out(own: Mapping[str, set[str]], documents: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Query → its own pictures among the documents, where there are any."""
-    there = set(documents)
+def _left_out(found: _Found) -> dict[str, frozenset[str]]:
+    """Query → its own picture, where that is a document."""
+    documents = set(found.documents)
     return {
-        row_id: frozenset(doc_id_of(name) for name in names & there)
-        for row_id, names in own.items()
-        if names & there
+        row.texts["id"]: frozenset({doc_id_of(row.image)})
+        for row in found.rows
+        if row.image in documents
     }
 
 
-def _query(
-    row: MatchedRow, places: Mapping[str, Path], groups: Mapping[str, str], left_out: str
-) -> Query:
+def _query(row: MatchedRow, places: Mapping[str, Path], groups: Mapping[str, str]) -> Query:
     texts = row.texts
     return Query(
         query_id=texts["id"],
@@ -164,7 +137,7 @@ def _query(
         answers=(texts[texts["answer_choice"]],),
         choices=tuple(texts[letter] for letter in LETTERS),
         group=groups[texts["id"]],
-        metadata={**_told(row), "left_out": left_out},
+        metadata={**_told(row), "left_out": "own"},
     )
 
 

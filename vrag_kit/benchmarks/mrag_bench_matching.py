@@ -11,9 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from PIL import Image
-
-from vrag_kit.benchmarks.crops import originals
 from vrag_kit.benchmarks.images import decode, list_images, opened, pixel_hash
 from vrag_kit.benchmarks.mrag_bench_rows import MragRow, parse_row, read_rows
 from vrag_kit.errors import VragError
@@ -113,32 +110,6 @@ def match(rows: Iterable[MragRow], corpus: Path | None, store: Path) -> Matched:
     renamed = [_renamed(row, shown) for row in matched]
     written = tuple(name for name in pictures.loose if name not in shown)
     return Matched(tuple(renamed), pictures.by_bytes, len(shown), written, tuple(pictures.copies))
-
-
-def cut_from(matched: Matched, corpus: Path, place: Path) -> dict[str, str]:
-    """A query's picture that is in no file of the corpus → the file that it was cut
-    from, where there is one (see `crops.originals`); kept in `place`.
-    """
-    kept = place / "originals.json"
-    try:
-        return dict(json.loads(kept.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        pass
-    lost = set(matched.written)
-    names = sorted({row.image for row in matched.rows if row.image in lost})
-    crops = {name: decode((place / name).read_bytes(), name) for name in names}
-    found = originals(crops, _opened(list_images(corpus) if crops else []))
-    write_file(kept, json.dumps(found))
-    print(f"MRAG-Bench: {len(found):,} of {len(crops):,} queries are cut from a picture there")
-    return found
-
-
-def _opened(files: Sequence[Path]) -> Iterator[tuple[str, Image.Image]]:
-    for path in track(files, "looking for originals", len(files), "pictures"):
-        try:
-            yield path.name, decode(path.read_bytes(), str(path))
-        except VragError:  # `vrag check` names it; it is nobody's original
-            continue
 
 
 def _renamed(row: MatchedRow, names: dict[str, str]) -> MatchedRow:

@@ -57,7 +57,7 @@ def load_suite(entries: Mapping[str, Entry]) -> dict[str, Benchmark]:
     chart_texts), {"layout": "webqa", "annotations": …} for `load_webqa` (also images,
     split, and questions, "all" unless given), {"layout": "visual-rag", "annotations": …,
     "image_root": …} for `load_visual_rag`, or {"layout": "mrag-bench", "rows": …} for
-    `load_mrag_bench` (also corpus, left_out, and answers, "options" unless given; "open"
+    `load_mrag_bench` (also corpus and answers, "options" unless given; "open"
     shows none, and the right option's text is the accepted answer); paths begin at the
     project's root, and `rows` may name data sets of the hub. Any may have a `domain`,
     which is what the queries' metadata say.
@@ -160,12 +160,12 @@ def _visual_rag(name: str, entry: Entry) -> Benchmark:
 
 
 def _mrag_bench(name: str, entry: Entry) -> Benchmark:
-    left_out, answers = entry.get("left_out", "own"), entry.get("answers", _ANSWERS[0])
+    answers = entry.get("answers", _ANSWERS[0])
     if answers not in _ANSWERS:
         raise VragError(
             f"suite: answers of {name} is {answers!r}; expected {' or '.join(_ANSWERS)}."
         )
-    found = load_mrag_bench(_rows(entry), _place(entry, "corpus"), left_out=left_out, name=name)
+    found = load_mrag_bench(_rows(entry), _place(entry, "corpus"), name=name)
     if answers == _ANSWERS[0]:
         return found
     queries = {key: replace(query, choices=()) for key, query in found.queries.items()}
@@ -177,6 +177,6 @@ LAYOUTS = {
     "charts": Layout(("rows", "texts"), ("chart_texts",), _charts),
     "pages": Layout(("rows",), ("split", "ocr"), _pages),
     "visual-rag": Layout(("annotations", "image_root"), (), _visual_rag),
-    "mrag-bench": Layout(("rows",), ("corpus", "left_out", "answers"), _mrag_bench),
+    "mrag-bench": Layout(("rows",), ("corpus", "answers"), _mrag_bench),
 }
 """Layout → how its entries are read."""

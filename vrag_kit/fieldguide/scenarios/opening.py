@@ -24,12 +24,11 @@ def open_mrag_bench(
     mrag_rows: str,
     mrag_corpus: str = "",
     *,
-    left_out: str = "own",
     cache_dir: Path | str | None = None,
 ) -> Benchmark:
     """A drawn edition ("mrag-drawn" or "mrag-drawn-small"), drawn when it is not there;
     or the rows in a folder of parquet shards or of a data set of the hub, with the folder
-    of the corpus ("": the pictures of the rows). `left_out` as `load_mrag_bench` says.
+    of the corpus ("": the pictures of the rows).
 
     Raises `VragError` as drawing and loading do, for a name that is neither, and for a
     corpus beside a drawn edition.
@@ -41,12 +40,10 @@ def open_mrag_bench(
                 ' own; expected "".'
             )
         folder = draw_mrag_bench(DRAWN_MRAG[mrag_rows], project_path(f"data/{mrag_rows}"))
-        return load_mrag_bench(
-            folder, folder, left_out=left_out, cache_dir=cache_dir, name=mrag_rows
-        )
+        return load_mrag_bench(folder, folder, cache_dir=cache_dir, name=mrag_rows)
     rows = rows_of("mrag_rows", mrag_rows, DRAWN_MRAG)
     corpus = project_path(mrag_corpus) if mrag_corpus else None
-    return load_mrag_bench(rows, corpus, left_out=left_out, cache_dir=cache_dir)
+    return load_mrag_bench(rows, corpus, cache_dir=cache_dir)
 
 
 def open_mrag_texts(benchmark: Benchmark, mrag_texts: str) -> Benchmark:
