@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.again import Place, also, get_again
 from vrag_kit.benchmarks.ids import read_id
 from vrag_kit.benchmarks.json_lines import parse_object, read_lines
 from vrag_kit.benchmarks.literals import read_literal
@@ -99,13 +98,13 @@ def find_arrows(folder: Path) -> list[Path]:
             told = json.loads(state.read_text(encoding="utf-8"))["_data_files"]
             found = [inside(folder, str(each["filename"]), str(state)) for each in told]
         except (ValueError, KeyError, TypeError) as error:
-            raise VragError(f"{state}: cannot be read ({error!r}). {_again(state)}") from error
+            raise VragError(f"{state}: cannot be read ({error!r}). {_FETCH}") from error
     else:
         found = sorted(folder.glob("*.arrow"))
     missing = [path for path in found if not path.is_file()]
     if missing or not found:
         lacking = missing[0].name if missing else "data-00000-of-00001.arrow"
-        raise VragError(f"{folder}: no {lacking}; expected Chart-MRAG's rows. {_again(folder)}")
+        raise VragError(f"{folder}: no {lacking}; expected Chart-MRAG's rows. {_FETCH}")
     return found
 
 
@@ -127,15 +126,13 @@ def read_rows(arrow: Path) -> Iterator[tuple[str, Json]]:
             for batch in batches:
                 for place in range(batch.num_rows):
                     yield (
-                        Place(arrow, f"{arrow.name} row {number}"),
+                        f"{arrow.name} row {number}",
                         batch.slice(place, 1).to_pylist()[0],
                     )
                     number += 1
     except (pa.ArrowException, OSError) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise VragError(
-            f"{arrow}: cannot be read behind row {number}: {told} {_again(arrow)}"
-        ) from error
+        raise VragError(f"{arrow}: cannot be read behind row {number}: {told} {_FETCH}") from error
 
 
 def parse_row(row: Json, where: str) -> ChartRow:
@@ -146,21 +143,19 @@ def parse_row(row: Json, where: str) -> ChartRow:
     empty, and evidence that is neither a chart nor a paragraph.
     """
     row_id = read_id(row.get("id"), "id", where)
-    named = also(where, f"(query {row_id})")
+    named = f"{where} (query {row_id})"
     texts = {}
     for column in ("query", "gt_answer"):
         value = row.get(column)
         if not isinstance(value, str) or not value.strip():
-            raise VragError(
-                f"{named}: {column} is {short(value)}, expected a text. {_again(named)}"
-            )
+            raise VragError(f"{named}: {column} is {short(value)}, expected a text. {_FETCH}")
         texts[column] = value.strip()
     told = row.get("gt_keypoints")
     points = read_literal(told) if isinstance(told, str) and told.strip() else told or {}
     if not isinstance(points, dict):
         raise VragError(
             f"{named}: gt_keypoints is {short(told)}, expected an object of evidence and"
-            f" statements. {_again(named)}"
+            f" statements. {_FETCH}"
         )
     keypoints: list[tuple[DocId, str]] = []
     for evidence, statement in points.items():
@@ -234,7 +229,3 @@ def _keypoints(evidence: object, statement: object, where: str) -> list[tuple[Do
 def _told_by_id(row_id: str) -> tuple[str, str]:
     match = _ROW_ID.fullmatch(row_id.lower().replace("_", "-"))
     return (match[1], match[2]) if match else ("", "")
-
-
-def _again(where: Path | str) -> str:
-    return get_again(where, _FETCH)

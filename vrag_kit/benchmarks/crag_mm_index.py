@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from vrag_kit.benchmarks.again import get_again
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.json_lines import parse_object, read_lines
 from vrag_kit.errors import VragError, short
@@ -108,8 +107,7 @@ def index_lines(path: Path, what: str) -> Iterator[tuple[str, str]]:
     for where, line in read_lines(path, what):
         yield where, line
     if not where:
-        again = get_again(path, "Fetch it again.")
-        raise VragError(f"{path}: holds nothing; expected one JSON object a line. {again}")
+        raise VragError(f"{path}: holds nothing; expected one JSON object a line. Fetch it again.")
 
 
 def _all(

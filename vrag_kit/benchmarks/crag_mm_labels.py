@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from vrag_kit.benchmarks.again import get_again
 from vrag_kit.errors import VragError, short
 
 NAMES = {
@@ -84,7 +83,7 @@ def _named(column: str, number: int, names: Sequence[str] | None, where: str) ->
     if not 0 <= number < len(names):
         raise VragError(
             f"{where}: {column} is {number}, an unknown label; the file names {len(names)}:"
-            f" {', '.join(names)}. {get_again(where, 'Fetch it again: `vrag fetch crag-mm`.')}"
+            f" {', '.join(names)}. Fetch it again: `vrag fetch crag-mm`."
         )
     return names[number]
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.again import also, get_again
 from vrag_kit.benchmarks.crag_mm_index import SPLITS, without_white_space
 from vrag_kit.benchmarks.crag_mm_labels import NAMES, label_names, read_label
 from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
@@ -101,7 +100,7 @@ def names_in(shard: Path) -> Names:
     except (pa.ArrowException, OSError) as error:
         raise VragError(
             f"{shard}: cannot be read: {str(error).splitlines()[0]} The file has"
-            f" {shard.stat().st_size:,} bytes and is cut short or damaged. {_again(shard)}"
+            f" {shard.stat().st_size:,} bytes and is cut short or damaged. {_FETCH}"
         ) from error
 
 
@@ -113,31 +112,27 @@ def parse_session(row: Json, where: str, names: Names) -> CragSession:
     ids that stand twice, a turn without an answer, and an answer without its turn.
     """
     session_id = _id(row.get("session_id"), "session_id", where)
-    named = also(where, f"(session {session_id})")
+    named = f"{where} (session {session_id})"
     turns = _objects(row.get("turns"), "turns", named)
     if not turns:
-        raise VragError(f"{named}: no turns; expected at least one question. {_again(named)}")
+        raise VragError(f"{named}: no turns; expected at least one question. {_FETCH}")
     answers = _answers(row, named)
     parsed: dict[str, CragTurn] = {}
     for number, turn in enumerate(turns):
-        place = also(named, f"turn {number}")
+        place = f"{named} turn {number}"
         if "image_quality" not in turn:  # v0.1.1
             turn = {**turn, "image_quality": _beside(row.get("image_quality"), number)}
         name = _id(turn.get("interaction_id"), "interaction_id", place)
         if name in parsed:
-            raise VragError(
-                f"{place}: interaction {name} came before, expected it once. {_again(place)}"
-            )
+            raise VragError(f"{place}: interaction {name} came before, expected it once. {_FETCH}")
         if name not in answers:
-            raise VragError(f"{place}: no answer has its id, {name}. {_again(place)}")
+            raise VragError(f"{place}: no answer has its id, {name}. {_FETCH}")
         parsed[name] = _turn(turn, name, answers[name], place, names)
     if lost := [name for name in answers if name not in parsed]:
-        raise VragError(f"{named}: the answer of {lost[0]} has no question. {_again(named)}")
+        raise VragError(f"{named}: the answer of {lost[0]} has no question. {_FETCH}")
     url = row.get("image_url")
     if url is not None and not isinstance(url, str):
-        raise VragError(
-            f"{named}: image_url is {short(url)}, expected a text or null. {_again(named)}"
-        )
+        raise VragError(f"{named}: image_url is {short(url)}, expected a text or null. {_FETCH}")
     return CragSession(
         where=named,
         session_id=session_id,
@@ -179,10 +174,10 @@ def _answers(row: Json, where: str) -> dict[str, str]:
     """Interaction → answer, in their order."""
     found: dict[str, str] = {}
     for number, answer in enumerate(_objects(row.get("answers"), "answers", where)):
-        place = also(where, f"answer {number}")
+        place = f"{where} answer {number}"
         name = _id(answer.get("interaction_id"), "interaction_id", place)
         if name in found:
-            raise VragError(f"{place}: an answer of {name} came before. {_again(place)}")
+            raise VragError(f"{place}: an answer of {name} came before. {_FETCH}")
         found[name] = _text(answer.get("ans_full"), "ans_full", place)
     return found
 
@@ -197,13 +192,12 @@ def _objects(value: object, column: str, where: str) -> list[Json]:
             return [dict(zip(lists, each, strict=True)) for each in columns]
         told = ", ".join(f"{key} {len(each)}" for key, each in lists.items())
         raise VragError(
-            f"{where}: the lists of {column} are not of one length ({told or 'none'})."
-            f" {_again(where)}"
+            f"{where}: the lists of {column} are not of one length ({told or 'none'}). {_FETCH}"
         )
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise VragError(
             f"{where}: {column} is {short(value)}, expected an object of lists, or a list of"
-            f" objects. {_again(where)}"
+            f" objects. {_FETCH}"
         )
     return value
 
@@ -221,9 +215,5 @@ def _id(value: object, column: str, where: str) -> str:
 
 def _text(value: object, column: str, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise VragError(f"{where}: {column} is {short(value)}, expected a text. {_again(where)}")
+        raise VragError(f"{where}: {column} is {short(value)}, expected a text. {_FETCH}")
     return value.strip()
-
-
-def _again(where: Path | str) -> str:
-    return get_again(where, _FETCH)

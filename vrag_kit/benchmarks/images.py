@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from vrag_kit.benchmarks.again import get_again
 from vrag_kit.errors import VragError
 from vrag_kit.types import LazyImage
 
@@ -136,9 +135,9 @@ def decode(data: bytes, where: str) -> Image.Image:
         what = str(error) or type(error).__name__
         if isinstance(error, UnidentifiedImageError):
             what = "of no known format"
-        again = get_again(where, "Copy or fetch it again; `vrag check` lists every damaged one.")
         raise VragError(
-            f"{where}: not a readable picture ({what}; {len(data):,} bytes). {again}"
+            f"{where}: not a readable picture ({what}; {len(data):,} bytes). Copy or fetch it"
+            " again; `vrag check` lists every damaged one."
         ) from error
 
 

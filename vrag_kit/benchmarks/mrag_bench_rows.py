@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.again import also, get_again
 from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
 from vrag_kit.errors import VragError, short
 from vrag_kit.plain import Json
@@ -110,27 +109,25 @@ def parse_row(row: Json, where: str) -> MragRow:
     for name in TEXTS:
         value = row.get(name)
         if not isinstance(value, str) or not value.strip():
-            raise VragError(f"{where}: {name} is {short(value)}, expected a text. {_again(where)}")
+            raise VragError(f"{where}: {name} is {short(value)}, expected a text. {_FETCH}")
         texts[name] = value.strip()
     for name in ("image_type", "source"):
         texts[name] = str(row.get(name) or "")
-    named = also(where, f"(id {texts['id']})")
+    named = f"{where} (id {texts['id']})"
     if re.search(r"\s", texts["id"]):
-        raise VragError(
-            f"{named}: id has white space, which TREC files cannot hold. {_again(named)}"
-        )
+        raise VragError(f"{named}: id has white space, which TREC files cannot hold. {_FETCH}")
     if texts["scenario"].lower() not in LABELS:
         known = ", ".join(label.capitalize() for label in LABELS)
         raise VragError(
             f"{named}: unknown scenario {texts['scenario']!r}; expected one of {known}."
         )
     if problem := _answer_problem(texts):
-        raise VragError(f"{named}: {problem} {_again(named)}")
+        raise VragError(f"{named}: {problem} {_FETCH}")
     encoded: dict[str, tuple[bytes, ...]] = {}
     for name, given in {"image": [row["image"]], **{name: row[name] for name in PICTURES}}.items():
         encoded[name] = tuple(_bytes(picture) for picture in given or [])
         if not all(encoded[name]) or (name == "gt_images" and not encoded[name]):
-            raise VragError(f"{named}: a picture of {name} is missing (no bytes). {_again(named)}")
+            raise VragError(f"{named}: a picture of {name} is missing (no bytes). {_FETCH}")
     (image,) = encoded["image"]
     found = encoded["retrieved_images"]
     return MragRow(
@@ -187,7 +184,3 @@ def row_oddities(row: MragRow) -> list[str]:
     if row.image in row.gt_images:
         odd.append("the query's own picture is among gt_images")
     return odd
-
-
-def _again(where: Path | str) -> str:
-    return get_again(where, _FETCH)

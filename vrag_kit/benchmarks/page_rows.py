@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.again import Place, also, get_again
 from vrag_kit.benchmarks.ids import read_id
 from vrag_kit.benchmarks.literals import read_literal
 from vrag_kit.benchmarks.options import option_texts, right_option
@@ -111,7 +110,7 @@ def read_config(shards: Sequence[Path]) -> Iterator[tuple[str, Json]]:
     """
     for shard in shards:
         for place, row in read_shard(shard, (), "a page benchmark"):
-            yield Place(shard, f"{shard.parent.name}/{place}"), row
+            yield f"{shard.parent.name}/{place}", row
 
 
 def parse_page(row: Json, where: str) -> PageRow:
@@ -121,9 +120,9 @@ def parse_page(row: Json, where: str) -> PageRow:
     """
     column, value = _first(row, _PAGE_IDS, where)
     doc_id = read_id(value, column, where)
-    named = also(where, f"(page {doc_id})")
+    named = f"{where} (page {doc_id})"
     if not encoded_picture(row.get("image")):
-        raise VragError(f"{named}: no picture (no bytes in image). {_again(named)}")
+        raise VragError(f"{named}: no picture (no bytes in image). {_FETCH}")
     document = next((row[name] for name in _DOCUMENTS if row.get(name) is not None), "")
     return PageRow(named, doc_id, str(document), row["image"])
 
@@ -136,7 +135,7 @@ def parse_query(row: Json, where: str) -> PageQuery:
     """
     column, value = _first(row, _QUERY_IDS, where)
     query_id = read_id(value, column, where)
-    named = also(where, f"(query {query_id})")
+    named = f"{where} (query {query_id})"
     text = row.get("query") if row.get("query") is not None else row.get("text")
     if not isinstance(text, str) or not text.strip():
         raise VragError(f"{named}: query is {short(text)}, expected a question.")
@@ -165,7 +164,7 @@ def parse_label(row: Json, where: str) -> PageLabel:
     """
     column, value = _first(row, ("query-id", "query_id"), where)
     query_id = read_id(value, column, where)
-    named = also(where, f"(query {query_id})")
+    named = f"{where} (query {query_id})"
     column, value = _first(row, ("corpus-id", "corpus_id"), named)
     score = row.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not _is_whole(score):
@@ -207,7 +206,3 @@ def _texts(value: object, column: str, where: str) -> tuple[str, ...]:
         if each is not None and not isinstance(each, str | int | float):
             raise VragError(f"{where}: {column} is {short(value)}, expected texts.")
     return tuple(str(each).strip() for each in values if each is not None and str(each).strip())
-
-
-def _again(where: Path | str) -> str:
-    return get_again(where, _FETCH)

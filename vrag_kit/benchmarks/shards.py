@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from vrag_kit.benchmarks.again import Place, get_again
 from vrag_kit.errors import VragError
 from vrag_kit.plain import Json
 
@@ -60,8 +59,7 @@ def shards_problem(shards: Sequence[Path]) -> str:
     expected = f"{len(shards)} shards of {told}"
     if missing := [number for number in range(told) if number not in numbers]:
         more = " and others are" if missing[1:] else " is"
-        again = get_again(shards[0], "Fetch the data set again.")
-        return f"{expected}; number {missing[0]}{more} missing. {again}"
+        return f"{expected}; number {missing[0]}{more} missing. Fetch the data set again."
     if len(shards) > told or len(counts) > 1:
         return f"{expected}; remove those that belong to another data set, or an older one."
     return ""
@@ -87,14 +85,14 @@ def read_shard(path: Path, columns: Sequence[str], what: str) -> Iterator[tuple[
                 )
             for batch in shard.iter_batches(batch_size=4):
                 for row in batch.to_pylist():
-                    yield Place(path, f"{path.name} row {number}"), row
+                    yield f"{path.name} row {number}", row
                     number += 1
     except (pa.ArrowException, OSError) as error:
         size = path.stat().st_size if path.exists() else 0
-        again = get_again(path, "Fetch it again; `vrag check` lists all that is wrong.")
         raise VragError(
             f"{path}: cannot be read behind row {number}: {str(error).splitlines()[0]} The file"
-            f" has {size:,} bytes and is cut short or damaged. {again}"
+            f" has {size:,} bytes and is cut short or damaged. Fetch it again;"
+            " `vrag check` lists all that is wrong."
         ) from error
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from vrag_kit.benchmarks.again import get_again
 from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.photographs import labels_of, photographs, pools_of
 from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, no_rows, parse_row
@@ -132,10 +131,9 @@ def _check_images(names: Iterable[str], root: Path, listing: Listing, where: str
                 " 'train')."
             )
         if file not in there:
-            fetch = "Copy or fetch it again; `vrag check` lists all that are missing."
             raise VragError(
                 f"{where}: image {file!r} is not in {root / folder} ({len(there)} files there)."
-                f" {get_again(root / name, fetch)}"
+                " Copy or fetch it again; `vrag check` lists all that are missing."
             )
 
 

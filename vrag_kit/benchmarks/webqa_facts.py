@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from vrag_kit.benchmarks.again import get_again
 from vrag_kit.benchmarks.ids import safe_id
 from vrag_kit.errors import VragError, short
 from vrag_kit.plain import JsonView
@@ -49,7 +48,7 @@ def read_image(fact: Fact) -> tuple[int, str]:
     if not caption:
         raise VragError(
             f"{fact.where}: image {image_id} has neither 'caption' nor 'title', expected a text in"
-            f" one of them. {_again(fact.where)}"
+            f" one of them. {_FETCH}"
         )
     return int(str(image_id)), caption
 
@@ -63,9 +62,7 @@ def read_snippet(fact: Fact, guid: str, corpus: Mapping[DocId, Evidence]) -> Evi
     entry = fact.entry if isinstance(fact.entry, dict) else {}
     text = entry.get("fact")
     if not isinstance(text, str) or not text.strip():
-        raise VragError(
-            f"{fact.where}: 'fact' is {short(text)}, expected a text. {_again(fact.where)}"
-        )
+        raise VragError(f"{fact.where}: 'fact' is {short(text)}, expected a text. {_FETCH}")
     told = {key: str(entry.get(key) or "").strip() for key in ("title", "url")}
     given = str(entry.get("snippet_id") or "").strip()
     sign = "pos" if fact.label else "neg"
@@ -74,7 +71,3 @@ def read_snippet(fact: Fact, guid: str, corpus: Mapping[DocId, Evidence]) -> Evi
     if doc_id in corpus and corpus[doc_id].text != text.strip():
         doc_id = made
     return Evidence(doc_id=doc_id, text=text.strip(), metadata=told)
-
-
-def _again(where: str) -> str:
-    return get_again(where, _FETCH)

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from PIL import Image
 
-from vrag_kit.benchmarks.again import get_again
 from vrag_kit.benchmarks.images import decode
 from vrag_kit.errors import VragError, short
 
@@ -65,14 +64,14 @@ class TsvImage:
             raise VragError(
                 f"{self.where}: the line begins with {found[:20]!r}, expected the image's id and a"
                 " tab. This imgs.lineidx belongs to another imgs.tsv, or one of them is"
-                f" incomplete. {_again(self.path)}"
+                f" incomplete. {_FETCH}"
             )
         try:
             return base64.b64decode(encoded.strip(), validate=True)
         except binascii.Error as error:
             raise VragError(
                 f"{self.where}: not base64 ({error}; {len(encoded):,} bytes), expected an encoded"
-                f" picture after the tab. {_again(self.path)}"
+                f" picture after the tab. {_FETCH}"
             ) from error
 
     def open(self) -> Image.Image:
@@ -80,7 +79,7 @@ class TsvImage:
         return decode(self.data(), self.where)
 
     def _unreadable(self, error: OSError) -> VragError:
-        return VragError(f"{self.where}: cannot be read ({error.strerror}). {_again(self.path)}")
+        return VragError(f"{self.where}: cannot be read ({error.strerror}). {_FETCH}")
 
 
 _WHERE = re.compile(r"(?P<file>.+), image (?P<id>\d+) at byte (?P<byte>[\d,]+)")
@@ -110,13 +109,13 @@ class TsvFile:
         except OSError as error:
             raise VragError(
                 f"{error.filename}: cannot be read ({error.strerror}); expected imgs.tsv with"
-                f" imgs.lineidx beside it. {_again(path)}"
+                f" imgs.lineidx beside it. {_FETCH}"
             ) from error
         for number, line in enumerate(lines, start=1):
             if not line.strip().isdigit():
                 raise VragError(
                     f"{self.index} line {number}: found {short(line)}, expected the byte at which a"
-                    f" line of {path.name} begins. {_again(path)}"
+                    f" line of {path.name} begins. {_FETCH}"
                 )
         self._offsets = [int(line) for line in lines]
 
@@ -130,16 +129,12 @@ class TsvFile:
         if line >= len(self._offsets):
             raise VragError(
                 f"{where}: image {image_id} would be in line {line:,}, counted from 0, but"
-                f" {self.index} has {len(self._offsets):,} lines. {_again(self.path)}"
+                f" {self.index} has {len(self._offsets):,} lines. {_FETCH}"
             )
         offset = self._offsets[line]
         if offset >= self._size:
             raise VragError(
                 f"{where}: image {image_id} begins at byte {offset:,}, but {self.path} ends at"
-                f" {self._size:,}: it is incomplete. {_again(self.path)}"
+                f" {self._size:,}: it is incomplete. {_FETCH}"
             )
         return TsvImage(self.path, image_id, offset)
-
-
-def _again(where: Path | str) -> str:
-    return get_again(where, _FETCH)

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.benchmarks.again import get_again
 from vrag_kit.errors import VragError, short
 
 Row = dict[str, Any]  # as JSON gives it; `check_row` looks at the types of _KEYS
@@ -29,7 +28,7 @@ def read_annotations(path: Path) -> dict[str, Row]:
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise VragError(
             f"{path}: not JSON ({error}); expected one object with a question for each Guid."
-            f" {get_again(path, 'Fetch WebQA_train_val.json again.')}"
+            " Fetch WebQA_train_val.json again."
         ) from error
     if not isinstance(content, dict) or not all(isinstance(row, dict) for row in content.values()):
         raise VragError(

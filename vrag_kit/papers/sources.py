@@ -4,9 +4,10 @@ on which there is no verdict.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
-from vrag_kit.benchmarks.again import is_drawn
 from vrag_kit.types import Benchmark
 
 SYNTHETIC = "synthetic data: no verdict"
@@ -48,4 +49,16 @@ def is_synthetic(benchmark: Benchmark) -> bool:
         return False
     places = [query.metadata.get("where")]
     places += [query.image.where] if query.image else []
-    return any(isinstance(place, str) and is_drawn(place) for place in places)
+    return any(isinstance(place, str) and _is_drawn(place) for place in places)
+
+
+def _is_drawn(where: str) -> bool:
+    """Whether a file lies in a folder with the note that drawing an edition leaves there."""
+    for folder in (Path(where), *Path(where).parents):
+        for name in ("guide.json", "edition.json"):
+            try:
+                if "drawn_by" in json.loads((folder / name).read_text(encoding="utf-8")):
+                    return True
+            except (OSError, ValueError, TypeError):
+                continue
+    return False
