@@ -1,5 +1,5 @@
 """Questions written by a template or a language model: what it is asked, how its words
-are read, what is screened out, and the file that a person edits.
+are read, and the file that a person edits.
 """
 
 from __future__ import annotations
@@ -19,16 +19,8 @@ from tiny_models import build
 from vrag_kit.benchmarks import Article, Page, match_pages, read_articles, read_species
 from vrag_kit.benchmarks.visual_rag import query_id_of
 from vrag_kit.building.folders import SpeciesFolder, read_folders
-from vrag_kit.building.parsing import ParsedQuestion, parse_questions
 from vrag_kit.building.questions import questions_file, read_questions, save_questions
-from vrag_kit.building.screening import (
-    asks_for_eggs,
-    asks_for_size,
-    compares,
-    is_told,
-    screen_questions,
-)
-from vrag_kit.building.structured import read_questions_json
+from vrag_kit.building.structured import ParsedQuestion, read_questions_json
 from vrag_kit.building.template_writer import PARTS, write_by_template
 from vrag_kit.building.writing import COLUMNS, PAPER, question_prompt, write_questions
 from vrag_kit.errors import VragError
@@ -39,33 +31,6 @@ from vrag_kit.generation import AnswerStore
 from vrag_kit.generation.remote.endpoints import ENDPOINTS
 
 GRASS = "rescuegrass (scientific name: Bromus catharticus)"
-PROTOTYPES = "\n".join(
-    [
-        (
-            "1. Does rescuegrass (scientific name: *Bromus catharticus*) have a visible ligule when"
-            " the leaf sheath is gently parted, and if so, what is its shape? (Explanation: The"
-            " ligule is a thin membrane at the junction of leaf blade and sheath, typically hidden"
-            " in standard photos) (Feature: shape of ligule)"
-        ),
-        (
-            "2. During the flowering stage of rescuegrass (scientific name: *Bromus catharticus*),"
-            " what color do the exposed anthers display? (Explanation: The anthers are only briefly"
-            " visible and require a closer or angled view) (Feature: color of anthers)"
-        ),
-        (
-            "3. Is there any distinct pattern or texture on the backside of the spikelets of"
-            " rescuegrass (scientific name: *Bromus catharticus*), observable only when the"
-            " spikelets are lifted or spread apart? (Feature: pattern on backside of spikelets)"
-        ),
-        (
-            "4. When the plant is fully mature, how does the collar region (the area where the leaf"
-            " blade meets the sheath) of rescuegrass (scientific name: *Bromus catharticus*) appear"
-            " from the underside view? (Explanation: This area may be covered by overlapping leaves"
-            " in typical photos) (Feature: shape/appearance of collar region)"
-        ),
-    ]
-)
-"""The prototype queries that appendix C shows."""
 COLOR = f"What color are the anthers of {GRASS}?"
 
 
@@ -118,401 +83,6 @@ def candidates(*questions: tuple[str, str], species: str = "Bromus catharticus")
         ],
         columns=COLUMNS,
     )
-
-
-# Reading a writer's words
-
-
-def test_the_papers_prototype_queries_are_read() -> None:
-    found = parse_questions(PROTOTYPES)
-    assert [each.problem for each in found] == [""] * 4
-    assert [each.feature for each in found] == [
-        "shape of ligule",
-        "color of anthers",
-        "pattern on backside of spikelets",
-        "shape/appearance of collar region",
-    ]
-    assert (
-        found[0].question
-        == f"Does {GRASS} have a visible ligule when the leaf sheath is gently parted, and if so,"
-        " what is its shape?"
-    )
-    assert (
-        found[1].explanation
-        == "The anthers are only briefly visible and require a closer or angled view"
-    )
-    assert found[2].explanation == ""
-    assert found[3].question.startswith(
-        "When the plant is fully mature, how does the collar region (the area where the leaf blade"
-        " meets the sheath) of rescuegrass"
-    )
-
-
-@pytest.mark.parametrize(
-    "example",
-    [*PAPER["examples"], *PAPER["examples_ours"]["examples"]],
-    ids=lambda example: example["scientific"],
-)
-def test_every_example_shown_to_the_model_is_read_and_passes_the_screen(example: dict) -> None:
-    found = parse_questions(
-        "\n\n".join(f"{n}. {question}" for n, question in enumerate(example["questions"], start=1))
-    )
-    assert len(found) == len(example["questions"])
-    for each, shown in zip(found, example["questions"], strict=True):
-        assert shown.startswith(each.question)
-        assert (each.question[-1], each.problem) == ("?", "")
-        assert f"(Feature: {each.feature})" in shown
-        assert (f"(Explanation: {each.explanation})" in shown) == ("Explanation" in shown)
-    assert set(
-        screen_questions(
-            candidates(
-                *((each.question, each.feature) for each in found), species=example["scientific"]
-            ),
-            {},
-        )["dropped"]
-    ) == {""}
-
-
-READ = ParsedQuestion(COLOR, "they hang out (briefly)", "color of anthers")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        f"{COLOR} (Explanation: they hang out (briefly)) (Feature: color of anthers)",
-        f"{COLOR} (Feature: color of anthers) (Explanation: they hang out (briefly))",
-        f"1) {COLOR} [Explanation: they hang out (briefly)] [feature: color of anthers]",
-        f"- **{COLOR}** *(Explanation: they hang out (briefly))* **(FEATURE: color of anthers)**",
-        (
-            f"**1.** **{COLOR.replace('Bromus catharticus', '_Bromus catharticus_')}**\n   -"
-            " **Explanation:** they hang out (briefly)\n   - **Feature:** color of anthers"
-        ),
-        f"Question 1: {COLOR}\nExplanation: they hang out (briefly)\nFeature: color of anthers",
-        (
-            f"1. Question: {COLOR}\n\n(Explanation: they hang out (briefly))\n\n(Feature: color of"
-            " anthers)?"
-        ),
-        f"“{COLOR}” (Explanation: they hang out (briefly)) (Feature: color of anthers)",
-        f"1. {COLOR} (Explanation: they hang out (briefly); Feature: color of anthers)",
-        f"1. {COLOR[:-1]} (Explanation: they hang out (briefly)) (Feature: color of anthers)?",
-        (
-            f"1. What color are the anthers (Explanation: they hang out (briefly)) of {GRASS}?"
-            " (Feature: color of anthers)"
-        ),
-        (
-            f"1. {COLOR} (Explanation: they hang out (briefly)) (Feature: color of anthers) Answer:"
-            " yellow."
-        ),
-        (
-            f"1. {COLOR} They are yellow. (Explanation: they hang out (briefly)) (Answer: yellow)"
-            " (Feature: color of anthers)"
-        ),
-        (
-            f"1. What color are the anthers\n   of {GRASS}?\n   (Explanation: they hang out"
-            " (briefly)) (Feature: color\n   of anthers)"
-        ),
-        (
-            "<think>What could I ask? (Feature: none)</think>\nSure! Here are some"
-            f" questions:\n\n## Flowers\n* {COLOR} (Explanation: they hang out (briefly)) (Feature:"
-            " color of anthers)\n\nI hope these help."
-        ),
-        f"{COLOR}（Explanation：they hang out (briefly)）（Feature：color of anthers）",
-    ],
-    ids=range(16),
-)
-def test_the_form_is_read_however_a_model_writes_it(words: str) -> None:
-    assert parse_questions(words) == [READ]
-
-
-def test_a_bracket_without_a_name_is_the_explanation() -> None:
-    assert parse_questions(f"1. {COLOR} (anthers bear the pollen) (Feature: color of anthers)") == [
-        ParsedQuestion(COLOR, "anthers bear the pollen", "color of anthers")
-    ]
-
-
-def test_several_questions_are_told_apart_with_and_without_numbers_and_on_one_line() -> None:
-    lines = [
-        f"What {what} the seed of {GRASS}? (Feature: {what} of seed)"
-        for what in ("color is", "shape is", "pattern is on")
-    ]
-    bare = parse_questions("\n".join(lines))
-    assert [each.feature for each in bare] == [
-        "color is of seed",
-        "shape is of seed",
-        "pattern is on of seed",
-    ]
-    assert (
-        parse_questions(" ".join(f"{n}. {line}" for n, line in enumerate(lines, start=1))) == bare
-    )
-    assert parse_questions("\n\n".join(f"- {line}" for line in lines)) == bare
-
-
-def test_a_bracket_that_is_forgotten_before_the_next_question_is_let_pass() -> None:
-    found = parse_questions(
-        f"1. {COLOR} (Feature: color of anthers\n2. {COLOR} (Feature: color of anthers)"
-    )
-    assert [(each.feature, each.problem) for each in found] == [("color of anthers", "")] * 2
-
-
-def test_headings_between_questions_are_let_pass() -> None:
-    block = (
-        f"### 1. The anthers\n**Question:** {COLOR}\n**Explanation:** they hang out"
-        " (briefly)\n**Feature:** color of anthers\n\n---\n"
-    )
-    assert parse_questions(
-        f"Certainly! Below are questions about *Bromus catharticus*:\n\n{block}\n{block}\nLet me"
-        " know."
-    ) == [READ, READ]
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (f"1. {COLOR}", "no feature"),
-        (f"1. {COLOR} (Feature: )", "no feature"),
-        (f"1. {COLOR} (Explanation: they hang out)", "no feature"),
-        ("1. Describe the gills. (Feature: gills)", "no question mark"),
-        ("1. What color are the ant", "no question mark"),
-        ("What color are the ant", "no question mark"),
-        (f"1. {COLOR} (Feature: color of ant", "cut off: its last bracket is open"),
-        (f"1. {COLOR} (Explanation: they ha", "no feature"),
-    ],
-)
-def test_what_cannot_be_used_is_returned_with_its_problem(words: str, problem: str) -> None:
-    good = f"{COLOR} (Feature: color of anthers)\n"
-    first, last = parse_questions(good + words)
-    assert (first.problem, last.problem) == ("", problem)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "",
-        "I cannot help with that.",
-        "Scientific name: Bromus catharticus\nCommon name: Grass\nQuestion:",
-        "(Explanation: alone)",
-        "1.\n2.\n- ",
-    ],
-)
-def test_words_without_a_question_hold_none(words: str) -> None:
-    assert parse_questions(words) == []
-
-
-WORD = st.text("abcdefghijklmnopqrsAB", min_size=1, max_size=6)
-PLAIN = st.lists(WORD, min_size=1, max_size=6).map(" ".join)
-BRACKETED = st.builds(lambda a, b: f"{a} ({b})", PLAIN, PLAIN)
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.one_of(PLAIN, BRACKETED),
-            st.one_of(st.just(""), PLAIN, BRACKETED),
-            st.one_of(PLAIN, BRACKETED),
-        ),
-        min_size=1,
-        max_size=4,
-    ),
-    st.sampled_from(["{n}. {q}", "- {q}", "{q}", "* **{n})** {q}"]),
-    st.booleans(),
-    st.sampled_from(["(", "["]),
-    st.sampled_from([" ", "\n", "\n  "]),
-)
-def test_what_is_written_in_the_form_is_read_back(
-    questions: list[tuple[str, str, str]], line: str, reverse: bool, bracket: str, between: str
-) -> None:
-    close = {"(": ")", "[": "]"}[bracket]
-    written = []
-    for n, (question, explanation, feature) in enumerate(questions, start=1):
-        fields = [
-            *([f"{bracket}Explanation: {explanation}{close}"] if explanation else []),
-            f"{bracket}Feature: {feature}{close}",
-        ]
-        written.append(
-            line.format(
-                n=n,
-                q=between.join([f"What {question}?", *(reversed(fields) if reverse else fields)]),
-            )
-        )
-    assert parse_questions("\n".join(written)) == [
-        ParsedQuestion(f"What {question}?", explanation, feature)
-        for question, explanation, feature in questions
-    ]
-
-
-@given(st.text("What?()[]: FeatureExplanation\n1.-*_“”a", max_size=80))
-@settings(max_examples=300)
-def test_any_words_are_read_as_usable_questions_or_with_a_problem(words: str) -> None:
-    for each in parse_questions(words):
-        assert each.problem or (each.question.endswith("?") and each.feature)
-        assert "\n" not in each.question + each.explanation + each.feature
-
-
-# Screening
-
-
-def test_each_candidate_is_dropped_for_its_first_reason_and_the_others_go_on() -> None:
-    table = screen_questions(
-        candidates(
-            (f"What color are the anthers of {GRASS}?", "color of anthers"),
-            ("What color are the glumes of rescuegrass?", "color of glumes"),
-            (f"How long is the ligule of {GRASS}?", "length of ligule"),
-            (f"What color are the eggs on {GRASS}?", "color of eggs"),
-            (f"Is the ligule of {GRASS} paler than that of other grasses?", "color of ligule"),
-            (f"What color is the seed of {GRASS}?", "color of seed"),
-            (f"What is the main colour of the anther in {GRASS}?", "main colour of the anther"),
-            (f"What shape do the anthers of {GRASS} have?", "shape of anthers"),
-        ),
-        {"Bromus catharticus": "The seeds are colored in red. Its anthers are short."},
-    )
-    assert table["dropped"].tolist() == [
-        "",
-        "does not name the species",
-        "asks for a size",
-        "asks for eggs, nests or webs",
-        "compares with another species",
-        "told in the paragraph",
-        "asks again for the same feature",
-        "",
-    ]
-
-
-def test_what_was_dropped_before_keeps_its_reason_and_does_not_count_as_asked() -> None:
-    table = candidates(
-        (COLOR, "color of anthers"), (f"{COLOR[:-1]} now?", "color of anthers")
-    ).assign(dropped=["no luck", ""])
-    assert screen_questions(table, {})["dropped"].tolist() == ["no luck", ""]
-
-
-def test_words_that_are_repeated_go_on_once_whatever_feature_is_named() -> None:
-    assert screen_questions(candidates((COLOR, "color of anthers"), (COLOR, "anthers")), {})[
-        "dropped"
-    ].tolist() == ["", "asks again for the same feature"]
-
-
-def test_two_species_may_be_asked_for_the_same_feature() -> None:
-    other = candidates(
-        ("What color are the anthers of Poa annua?", "color of anthers"), species="Poa annua"
-    )
-    assert set(
-        screen_questions(pd.concat([candidates((COLOR, "color of anthers")), other]), {})["dropped"]
-    ) == {""}
-
-
-@pytest.mark.parametrize(
-    ("question", "feature", "asks"),
-    [
-        ("How long is the tail of X?", "tail", True),
-        ("What is the average wingspan of X?", "wingspan", True),
-        ("What size are the spores of X?", "spores", True),
-        ("When spread, how wide are the wings of X?", "wings", True),
-        ("How many centimeters is the tail of X?", "tail", True),
-        ("Which area do the scales of X fill?", "area of scales", True),
-        ("What is the tail of X like?", "tail length", True),
-        (
-            "What color is the stripe along the full length of the wing of X?",
-            "color of stripe along the length of the wing",
-            False,
-        ),
-        (
-            "How does the collar region (the area where the blade meets the sheath) of X appear?",
-            "shape of collar region",
-            False,
-        ),
-        ("Is there a fringe of hairs on the collar of X?", "collar area", False),
-        ("What color is the area around the eye of X?", "color of the eye area", False),
-        ("What shape is the tail of X, which is 3 cm long?", "shape of tail", False),
-        ("How many spots are on the wing of X?", "number of spots", False),
-    ],
-)
-def test_sizes_are_told_from_words_of_size(question: str, feature: str, asks: bool) -> None:
-    assert asks_for_size(question, feature) is asks
-
-
-@pytest.mark.parametrize(
-    ("question", "feature", "asks"),
-    [
-        ("What color are the eggs of X?", "color of eggs", True),
-        ("What shape is the web that X spins?", "shape of web", True),
-        ("What is the nest of X made of?", "material", True),
-        (
-            "What color is the belly of X, which shows only while it sits on its nest?",
-            "color of belly",
-            False,
-        ),
-        (
-            "When guarding eggs, what color is the mouth of X?",
-            "color of mouth when guarding eggs",
-            False,
-        ),
-        ("What color are the webbed feet of X?", "color of webbed feet", False),
-        ("What color is the egg-shaped spot on the wing of X?", "color of egg-shaped spot", False),
-    ],
-)
-def test_eggs_and_nests_are_told_from_the_time_of_breeding(
-    question: str, feature: str, asks: bool
-) -> None:
-    assert asks_for_eggs(question, feature) is asks
-
-
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("Is the belly of X paler than in other species?", True),
-        ("How does the tail of X differ from that of closely related gulls?", True),
-        ("What marks X's wing unlike other moths?", True),
-        (
-            (
-                "Which has the longer bill, A (scientific name: Aba aba) or B (scientific name: Bab"
-                " bab)?"
-            ),
-            True,
-        ),
-        ("Does the larva of X resemble those of similar butterflies?", True),
-        ("Does the upper beak or lower beak of XXX bird have darker color?", False),
-        ("Is the hindwing of X darker than the forewing?", False),
-        ("Are the toes of X paler than the other parts of its foot?", False),
-        ("Compared with its back, what color is the belly of X?", False),
-        ("What color are the wings of the bird-like flower X?", False),
-    ],
-)
-def test_other_species_are_told_from_parts_of_one_individual(question: str, expected: bool) -> None:
-    assert compares(question) is expected
-
-
-@pytest.mark.parametrize(
-    ("feature", "paragraph", "told"),
-    [
-        ("color of the seed", "The seeds are colored in red.", True),
-        (
-            "color of the seed pod",
-            "The plant have symbolic seed pods.",
-            False,
-        ),  # the paper's own two
-        ("shape of the seed pod", "Its seed pods are round.", True),
-        ("color of the seed pod", "Its seed pods are round.", False),
-        ("pattern of the undersides of the wings", "The underside of the wing is spotted.", True),
-        ("texture of leaves", "The leaves are hairy below.", True),
-        (
-            "color of the hindwings",
-            "The forewings are brown. The hindwings are seldom seen.",
-            False,
-        ),
-        ("color of hindwings", "Forewings brown; hindwings not described.", False),
-        ("color of the larva", "The larvae are bright green with yellow stripes.", True),
-        ("pattern of larva", "The larvae are bright green.", False),
-        ("color of undertail covert viewing from front", "The undertail coverts are yellow.", True),
-        ("collar region", "The collar region is green.", False),
-        ("color of anthers", "", False),
-    ],
-)
-def test_what_the_paragraph_tells_is_seen_by_its_words(
-    feature: str, paragraph: str, told: bool
-) -> None:
-    assert is_told(feature, paragraph) is told
-
-
-# Writers
 
 
 def test_the_template_writer_asks_once_about_each_part_of_the_most_specific_rank() -> None:
@@ -570,7 +140,7 @@ def test_the_template_writer_asks_once_about_each_part_of_the_most_specific_rank
         "Fungi_Ascomycota_Lecanoromycetes_Teloschistales_Teloschistaceae",
     ],
 )
-def test_the_template_writers_words_pass_the_screen_for_every_real_lineage(
+def test_the_template_writer_names_the_species_for_every_real_lineage(
     lineage: str, tmp_path: Path
 ) -> None:
     table = write_questions(
@@ -631,7 +201,7 @@ def test_a_folder_that_the_template_writer_does_not_know_has_a_row_that_says_so(
     )
 
 
-def test_the_field_guides_species_get_two_questions_each_but_for_what_articles_tell(
+def test_the_field_guides_species_get_two_questions_each(
     guide_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = read_species(guide_folder / "categories.json")
@@ -645,24 +215,32 @@ def test_the_field_guides_species_get_two_questions_each_but_for_what_articles_t
     assert table.columns.tolist() == COLUMNS
     assert table.groupby("species").size().tolist() == [2] * 12
     assert table["question_id"].is_unique
-    listed = json.loads((guide_folder / "articles_tell.json").read_text(encoding="utf-8"))
-    for row in table.itertuples():  # an article gives colour and pattern of the part it tells of
-        part = row.feature.partition(" of the ")[2]
-        told = any(f" {part} of " in text and row.species in text for text in listed)
-        assert row.dropped == ("told in the paragraph" if told else ""), row.question
+    assert set(table["dropped"]) == {""}
     assert (
-        "questions by template: 19 of 24 go on, about 10 of 12 species" in capsys.readouterr().out
+        "questions by template: 24 of 24 go on, about 12 of 12 species" in capsys.readouterr().out
     )
 
 
 def test_a_model_is_told_the_papers_instructions_the_names_and_the_paragraph() -> None:
-    ((message,),) = [question_prompt(folder(), "It has loose\npanicles. {braces} stay.", "paper")]
+    ((message,),) = [question_prompt(folder(), "It has loose\npanicles. {braces} stay.")]
     (text,) = message.parts
+    assert isinstance(text, str)
+    assert "(Feature:" not in text
+    assert text.startswith("\n\n".join([*PAPER["instructions"][:3], ""]))
+    examples = [block.rpartition("Question:\n")[2] for block in text.split("\n\n")[5:10]]
+    assert [len(read_questions_json(example)) for example in examples] == [2, 1, 2, 1, 2]
+    assert read_questions_json(examples[3]) == [
+        ParsedQuestion(
+            "What shape are the seed capsules of Campanaria cava?",
+            "they ripen long after the flowers that most photos show",
+            "shape of the seed capsules",
+        )
+    ]
     for words in (
         "features that may not be usually found in photos",
         "Please avoid questions regarding eggs, nests, nets, etc.",
         "it's green anyway",
-        "(Feature: color of ***)",
+        "as one JSON object",
         "Diastictis fracturalis",
         "Ptiliogonyx cinereus",
     ):
@@ -672,30 +250,10 @@ def test_a_model_is_told_the_papers_instructions_the_names_and_the_paragraph() -
         " catharticus\nCommon Name: rescuegrass\nWiki Paragraph: It has loose panicles. {braces}"
         " stay.\nQuestion:"
     )
-    bare = question_prompt(folder(common=""), "", "paper")[0].parts[0]
+    bare = question_prompt(folder(common=""), "")[0].parts[0]
     assert bare.endswith(
         "Scientific name: Bromus catharticus\nWiki Paragraph: (none was found)\nQuestion:"
     )
-
-
-def test_asked_for_json_a_model_is_told_the_same_but_for_the_form() -> None:
-    paper = str(question_prompt(folder(), "It has loose panicles.", "paper")[0].parts[0])
-    text = str(question_prompt(folder(), "It has loose panicles.", "json")[0].parts[0])
-    assert "(Feature:" not in text
-    # instructions, opening, five examples, closing, request and question: the first three, the
-    # opening, the closing and the question stand as in the paper
-    blocks, of_paper = text.split("\n\n"), paper.split("\n\n")
-    same = [place for place, block in enumerate(blocks) if block == of_paper[place]]
-    assert (len(blocks), same) == (len(of_paper), [0, 1, 2, 4, 10, 12, 13])
-    examples = [block.rpartition("Question:\n")[2] for block in blocks[5:10]]
-    assert [len(read_questions_json(example)) for example in examples] == [2, 1, 2, 1, 2]
-    assert read_questions_json(examples[3]) == [
-        ParsedQuestion(
-            "What shape are the seed capsules of Campanaria cava?",
-            "they ripen long after the flowers that most photos show",
-            "shape of the seed capsules",
-        )
-    ]
 
 
 @pytest.mark.parametrize(
@@ -742,8 +300,6 @@ def test_a_model_is_asked_for_json_and_its_questions_go_on(tmp_path: Path) -> No
         "no feature",
         "unreadable: no question in “1. What color? (Feature: color)”",
     ]
-    with pytest.raises(VragError, match=r"unknown form 'prose'.*'json', 'paper'"):
-        write_questions("template", named, {}, tmp_path, form="prose")
 
 
 @pytest.mark.parametrize("writer", ["o1@openai", "o1-2024-12-17@openai"])
@@ -771,6 +327,12 @@ def test_the_papers_writer_has_room_to_think_and_a_price_and_is_sent_no_sampling
     assert spent == pytest.approx((100 * 15 + 10 * 60) / 1e6)
 
 
+def said(*questions: tuple[str, str]) -> str:
+    """What a server is to say: questions and their features, as JSON."""
+    items = [{"question": question, "feature": feature} for question, feature in questions]
+    return f"say {json.dumps({'questions': items})}"
+
+
 def told_by_name(plans: dict[str, list[str]]) -> StrangeServer:
     """A server that says this of each species, by scientific name."""
     return StrangeServer({f"Scientific name: {name}": plan for name, plan in plans.items()})
@@ -791,33 +353,22 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(
 ) -> None:
     named = [folder(), folder("Poa annua", "meadow grass")]
     pages = {"Bromus catharticus": page("Its anthers are yellow.")}
+    shape = "What shape is the seed of meadow grass (scientific name: Poa annua)?"
     plans = {
         "Scientific name: Bromus catharticus\nCommon": [
-            f"say {PROTOTYPES}\n5. How long are the awns of {GRASS}? (Feature: length of awns)\n6."
-            " What color are the"
+            said((COLOR, "color of anthers"), ("What color are the", ""), (COLOR, "anthers"))
         ],
-        "Scientific name: Poa annua": [
-            "say 1. What shape is the seed of meadow grass (scientific name: Poa annua)? (Feature:"
-            " shape of seed)"
-        ],
+        "Scientific name: Poa annua": [said((shape, "shape of seed"))],
     }
     with StrangeServer(plans) as server:
-        table = write_questions(at(server), named, pages, tmp_path, form="paper")
-        assert table["species"].tolist() == ["Bromus catharticus"] * 6 + ["Poa annua"]
-        assert table["dropped"].tolist() == [
-            "",
-            "told in the paragraph",
-            "",
-            "",
-            "asks for a size",
-            "no question mark",
-            "",
-        ]
+        table = write_questions(at(server), named, pages, tmp_path)
+        assert table["species"].tolist() == ["Bromus catharticus"] * 3 + ["Poa annua"]
+        assert table["dropped"].tolist() == ["", "no question mark", "asked before", ""]
         assert table["question_id"][0] == query_id_of("Bromus catharticus", table["question"][0])
         assert set(table["writer"]) == {"writer"}
         out = capsys.readouterr().out
-        assert "questions by writer: 4 of 7 go on, about 2 of 2 species" in out
-        assert "  dropped 1 times: told in the paragraph" in out
+        assert "questions by writer: 2 of 4 go on, about 2 of 2 species" in out
+        assert "  dropped 1 times: asked before" in out
         asked = [text_in(request) for request in server.requests]
         assert (
             sum(
@@ -826,9 +377,7 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(
             )
             == 1
         )
-        pd.testing.assert_frame_equal(
-            write_questions(at(server), named, pages, tmp_path, form="paper"), table
-        )
+        pd.testing.assert_frame_equal(write_questions(at(server), named, pages, tmp_path), table)
         assert len(server.requests) == len(asked)
     with AnswerStore(tmp_path / "answers.sqlite") as store:
         assert "2 answers, 0 failures" in repr(store)
@@ -838,16 +387,19 @@ def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
     tmp_path: Path,
 ) -> None:
     named = [folder(name, "") for name in ("Silent a", "Chatty b", "Refusing c", "Good d", "Cut e")]
-    good = "What color is the seed of Good d? (Feature: color of seed)"
+    good, silent = (f"What color is the seed of {name}?" for name in ("Good d", "Silent a"))
     plans = {
-        "Silent a": ["status 500 down", f"say {good.replace('Good d', 'Silent a')}"],
+        "Silent a": [
+            "status 500 down",
+            said((silent, "color of seed")),
+        ],
         "Chatty b": ["say I do not know that species."],
         "Refusing c": ["refusal"],
-        "Good d": [f"say {good}"],
+        "Good d": [said((good, "color of seed"))],
         "Cut e": ["truncated"],
     }
     with told_by_name(plans) as server:
-        table = write_questions(at(server), named, {}, tmp_path, form="paper")
+        table = write_questions(at(server), named, {}, tmp_path)
         assert table["species"].tolist() == [each.scientific for each in named]
         assert table["question"].tolist() == ["", "", "", "What color is the seed of Good d?", ""]
         assert table["dropped"][0].startswith("no answer: error: HTTP 500: down")
@@ -855,9 +407,7 @@ def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
         assert table["dropped"][2].startswith("no answer: refused: I cannot help with that.")
         assert table["dropped"][3] == ""
         assert table["dropped"][4].startswith("no answer: truncated: cut off at")
-        again = write_questions(
-            at(server), named, {}, tmp_path, form="paper", run_with={"retry_failures": True}
-        )
+        again = write_questions(at(server), named, {}, tmp_path, run_with={"retry_failures": True})
         assert again["dropped"][0] == ""
 
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-
-from vrag_kit.building.parsing import ParsedQuestion
+from dataclasses import dataclass
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuestion:
+    """One question in a writer's words, or what looks like one."""
+
+    question: str  # in one line; of one that cannot be used what there is
+    explanation: str = ""  # "" where none is given
+    feature: str = ""  # "" only where `problem` says so
+    problem: str = ""  # why it cannot be used; "" for one that can
 
 
 def read_questions_json(text: str) -> list[ParsedQuestion]:

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from vrag_kit.building.folders import SpeciesFolder
-from vrag_kit.building.parsing import ParsedQuestion
+from vrag_kit.building.structured import ParsedQuestion
 from vrag_kit.plain import Json
 
 NAME = "template"

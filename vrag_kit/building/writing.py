@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,10 @@ import pandas as pd
 from vrag_kit.benchmarks.knowledge import Page
 from vrag_kit.benchmarks.visual_rag import query_id_of
 from vrag_kit.building.folders import SpeciesFolder
-from vrag_kit.building.parsing import ParsedQuestion, parse_questions
 from vrag_kit.building.running import how_to_run
-from vrag_kit.building.screening import screen_questions
 from vrag_kit.building.species import described
-from vrag_kit.building.structured import read_questions_json
+from vrag_kit.building.structured import ParsedQuestion, read_questions_json
 from vrag_kit.building.template_writer import NAME, write_by_template
-from vrag_kit.errors import VragError
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.asking_options import Asking, Round
@@ -58,56 +55,44 @@ def write_questions(
     pages: Mapping[str, Page],
     answers_dir: Path | str,
     *,
-    form: str = "json",
     run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> pd.DataFrame:
-    """Candidate questions about each species, screened: a table with `COLUMNS`, in the
+    """Candidate questions about each species: a table with `COLUMNS`, in the
     order of `folders`; no folders give no rows.
 
     `writer` is "template", which knows parts of iNaturalist's ranks and asks no model,
     or any model that `load_generator` takes. A model is told names and, from `pages`,
-    the summary and description. `form` is how it answers: "json", or "paper" for the
-    prose of the paper's Table 10. Its words are kept in `answers.sqlite` in
-    `answers_dir` and read anew each time, so that no species is asked about twice in
-    the same form. A species whose call failed, or whose answer holds no question, has
-    one row without a question that says so in `dropped`; so has each question that
-    cannot be used or that `screen_questions` finds fault with. How many go on is
-    printed. Of `run_with` device, batch_size and retry_failures count; answers have
-    1,024 tokens at most, unless the writer's entry says otherwise. Raises `VragError`
-    for another form, and as `load_generator` and the generator do.
+    the summary and description, and answers as JSON. Its words are kept in
+    `answers.sqlite` in `answers_dir` and read anew each time, so that no species is
+    asked about twice. A species whose call failed, or whose answer holds no question,
+    has one row without a question that says so in `dropped`; so has each question that
+    cannot be used or was asked before. How many go on is printed. Of `run_with` device,
+    batch_size and retry_failures count; answers have 1,024 tokens at most, unless the
+    writer's entry says otherwise. Raises `VragError` as `load_generator` and the
+    generator do.
     """
     paragraphs = {}
     for folder in folders:
         if folder.scientific in pages:
             paragraphs[folder.scientific] = described(pages[folder.scientific].article)
-    if form not in _READERS:
-        raise VragError(
-            f"unknown form {form!r} of the questions; expected one of"
-            f" {', '.join(map(repr, _READERS))}."
-        )
     if writer == NAME:
         name, written = NAME, [write_by_template(folder) for folder in folders]
         failures = [_UNKNOWN.format(folder.scientific) for folder in folders]
     else:
         told = [paragraphs.get(folder.scientific, "") for folder in folders]
-        prompts = [question_prompt(*each, form) for each in zip(folders, told, strict=True)]
+        prompts = [question_prompt(*each) for each in zip(folders, told, strict=True)]
         how = how_to_run(run_with, Asking(max_new_tokens=1024))
         name, answers = _ask(writer, prompts, Path(answers_dir), how)
-        written = [_READERS[form](answer.raw or "") for answer in answers]
+        written = [read_questions_json(answer.raw or "") for answer in answers]
         failures = [_failure(answer) for answer in answers]
     rows: list[tuple[str, ...]] = []
     for folder, questions, failure in zip(folders, written, failures, strict=True):
         rows += _rows(folder, name, questions, failure)
-    candidates = screen_questions(pd.DataFrame(rows, columns=COLUMNS, dtype=object), paragraphs)
+    candidates = pd.DataFrame(rows, columns=COLUMNS, dtype=object)
+    usable = candidates[candidates["dropped"] == ""]
+    candidates.loc[usable.index[usable.duplicated("question_id")], "dropped"] = "asked before"
     _tell(name, candidates, len(folders))
     return candidates
-
-
-_READERS: dict[str, Callable[[str], list[ParsedQuestion]]] = {
-    "json": read_questions_json,
-    "paper": parse_questions,
-}
-"""Form in which questions are asked for → how they are read."""
 
 
 def _ask(
@@ -134,40 +119,26 @@ def _ask(
     return generator.name, answers
 
 
-def question_prompt(folder: SpeciesFolder, paragraph: str, form: str) -> Prompt:
+def question_prompt(folder: SpeciesFolder, paragraph: str) -> Prompt:
     """What a model is asked about one species: instructions, examples, its names, and
     the paragraph on one line (or that there is none).
 
-    `form` "paper" is the paper's own, "json" asks for JSON instead of prose.
+    They are the paper's, but for the last instruction: JSON is asked for, not prose.
     """
-    instructions, request = PAPER["instructions"], PAPER["form_ours"]["text"]
-    if form == "json":
-        instructions = [*instructions[:-1], PAPER["json_ours"]["instruction"]]
-        request = PAPER["json_ours"]["text"]
+    instructions = [*PAPER["instructions"][:-1], PAPER["json_ours"]["instruction"]]
     examples = []
     for each in (*PAPER["examples"], *PAPER["examples_ours"]["examples"]):
         names = _named(PAPER["example"], each["scientific"], each["common"])
-        lines = (*names, PAPER["example"]["question"], *_example(each["questions"], form))
-        examples.append("\n".join(lines))
+        shown = json.dumps({"questions": each["questions"]}, ensure_ascii=False)
+        examples.append("\n".join([*names, PAPER["example"]["question"], shown]))
     told = PAPER["no_paragraph_ours"]["text"]
     if paragraph.strip():
         told = PAPER["query"]["paragraph"].format(paragraph=" ".join(paragraph.split()))
     names = _named(PAPER["query"], folder.scientific, folder.common)
     asked = "\n".join([*names, told, PAPER["query"]["question"]])
-    around = (PAPER["closing"], request, PAPER["request"], asked)
+    around = (PAPER["closing"], PAPER["json_ours"]["text"], PAPER["request"], asked)
     text = "\n\n".join([*instructions, PAPER["opening"], *examples, *around])
     return (Message(role="user", parts=(text,)),)
-
-
-def _example(questions: Sequence[str], form: str) -> list[str]:
-    """An example's questions, which stand in the data as in the paper, in this form."""
-    if form == "paper":
-        return [f"{number}. {question}" for number, question in enumerate(questions, start=1)]
-    items = []
-    for each in parse_questions("\n".join(questions)):
-        values = {"explanation": each.explanation, "feature": each.feature}
-        items.append({"question": each.question, **values})
-    return [json.dumps({"questions": items}, ensure_ascii=False)]
 
 
 def _named(words: Mapping[str, str], scientific: str, common: str) -> list[str]:
