@@ -389,7 +389,7 @@ def test_the_page_shows_the_pictures_of_both_prompts_and_loads_and_runs_nothing(
     assert "3 answers higher in B" in page
     assert "1 answer higher in A" in page
     assert len(pd.read_csv(to / "flips.csv")) == 4
-    assert (to / "compare.tex").read_text(encoding="utf-8").count(r"\tabularnewline") == 2
+    assert (to / "compare.tex").read_text(encoding="utf-8").count(r" \\") == 2
 
 
 def compared(to: Path, *words: str) -> str:

@@ -18,17 +18,13 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 
-def save_table(
-    table: pd.DataFrame | Styler, folder: Path | str, name: str, *, decimals: int = 2
-) -> None:
+def save_table(table: pd.DataFrame | Styler, folder: Path | str, name: str) -> None:
     """Write a table as it is shown into `folder`, as <name>.table.csv and <name>.tex.
 
-    The CSV has full numbers, and row labels where they are named. The LaTeX is a
-    `tabular` with the rules of booktabs and numbers with `decimals`, to be put by
-    \\input into a `table` of yours; what is longer than a page is a `longtable`, to stand
-    outside of one. All text in it is escaped. `load_results` leaves such a CSV out: its
-    cells are for reading. Raises `VragError` for what is no table, and when the folder
-    cannot be written. In a forecast nothing is written.
+    The CSV has full numbers, and row labels where they are named. The LaTeX is
+    that of `as_latex`, to be put by \\input into a `table` of yours. `load_results`
+    leaves such a CSV out: its cells are for reading. Raises `VragError` for what is no
+    table, and when the folder cannot be written. In a forecast nothing is written.
     """
     if current_forecast():
         return
@@ -44,7 +40,7 @@ def save_table(
     folder = Path(folder)
     try:
         write_file(folder / f"{name}{TABLE}", csv)
-        write_file(folder / f"{name}.tex", as_latex(shown, decimals=decimals))
+        write_file(folder / f"{name}.tex", as_latex(shown))
     except OSError as error:
         raise VragError(
             f"{folder / name}: the table cannot be saved ({error.strerror}). Choose another"

@@ -28,7 +28,7 @@ from vrag_kit.analysis.strata import UNTOLD
 from vrag_kit.analysis.two_arms import judges_differ, side_name
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.plotting.latex import TOO_WIDE, as_latex
+from vrag_kit.plotting.latex import as_latex
 from vrag_kit.plotting.save import plain_cells, tidy
 from vrag_kit.widgets.flips import flip_cards
 from vrag_kit.workspace import named_from_project, shown
@@ -41,10 +41,6 @@ _LONGEST = 100
 """Characters of such a name."""
 APART = "Scored by different judges"
 """Begins what is said where it was not one judge that scored both sides."""
-_TOO_WIDE = f"""{TOO_WIDE} (landscape of pdflscape);
-% or name one setting or k, as by --a k=5 --b k=5, or a notebook by --only: what is the same in
-% all rows has no column"""
-"""What is written in its place above a comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +136,7 @@ def compare_runs(sides: Sides, to: Path, *, most: int = 100) -> Compared:
     )
     try:
         write_file(to / "compare.csv", tidy(differences).to_csv(index=False, lineterminator="\n"))
-        write_file(to / "compare.tex", _latex(found.table))
+        write_file(to / "compare.tex", as_latex(found.table))
         write_file(to / "what_differs.csv", found.differs.to_csv(index=False, lineterminator="\n"))
         write_file(to / "flips.csv", _told(flipped).to_csv(index=False, lineterminator="\n"))
         write_file(to / "compare.html", _page(found, differences, pairs, flipped, most))
@@ -186,11 +182,6 @@ def _choice(words: Sequence[str]) -> dict[str, str]:
         if "=" not in each:
             raise VragError(f"compare: found {each!r}, expected column=value, as in model=mine.")
     return dict(each.split("=", 1) for each in words)
-
-
-def _latex(table: pd.DataFrame) -> str:
-    """The table in LaTeX; where it is too wide, with what can be done here."""
-    return as_latex(table).replace(TOO_WIDE, _TOO_WIDE)
 
 
 def _page(
