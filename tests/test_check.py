@@ -923,6 +923,16 @@ def test_what_lies_outside_its_range_is_refused_by_check_and_run_in_the_same_wor
     assert told[0].startswith(f"{file}: {words}")
 
 
+@pytest.mark.parametrize(
+    "count", ["k: {image: 0}", "rules: {votes: 0}", "positions: {draws: 0}", "evidence: {draws: 0}"]
+)
+def test_a_number_within_a_mapping_is_one_at_least(count: str, tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(f"notebooks: [mrag_suite, visual_rag]\n{count}\n", encoding="utf-8")
+    with pytest.raises(VragError, match="is 0; expected a whole number from 1 on"):
+        read_plan(file)
+
+
 def test_without_models_a_notebook_runs_that_shows_something_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,7 +92,7 @@ def test_pictures_of_ones_own_need_no_articles_and_no_names(files: dict[str, str
         (open_single_turn, "worn-drwn-small", "crag_mm_single is 'worn-drwn-small'; expected"),
         (open_single_turn, "worn-drwn-small", "Did you mean 'worn-drawn-small'?"),
         (open_multi_turn, "", "crag_mm_multi is ''; expected 'worn-drawn' or"),
-        (open_webqa, "(not given)", "webqa is '(not given)'; expected 'field-guide' or"),
+        (open_webqa, "web", "webqa is 'web'; expected 'field-guide' or"),
         (open_webqa, {"annotations": "a", "images": "b", "name": 3}, "name is 3; expected a text"),
     ],
 )

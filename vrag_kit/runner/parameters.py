@@ -15,7 +15,6 @@ import yaml
 from vrag_kit.errors import VragError
 from vrag_kit.runner.books import names_kernel, parameters_of, read_book
 from vrag_kit.runner.fitting import ENTRIES, misfit, misplaced_clue
-from vrag_kit.runner.former_names import former_names
 
 MODELS = (*ENTRIES, "guide_retriever", "models", "retrievers", "talker")
 """Parameters that name models, one or several."""
@@ -109,8 +108,7 @@ def subsets(
     """
     defaults = {notebook: declared(notebook) for notebook in notebooks}
     known = set().union(*defaults.values(), [SERVES])
-    former = former_names(values, known)
-    faults = [*former.values(), *_unknown(values.keys() - former, known, others)]
+    faults = _unknown(values, known, others)
     for name, value in values.items():
         faults += _first_misfit(name, value, defaults)
     for mapping in BY_KEY:

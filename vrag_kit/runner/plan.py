@@ -16,11 +16,7 @@ from typing import Any
 from vrag_kit.errors import VragError
 from vrag_kit.runner.clusters import CLUSTER, read_cluster
 from vrag_kit.runner.parameters import SERVES, read_parameters, subsets
-from vrag_kit.runner.twins import twins
 from vrag_kit.workspace import project_root
-
-_NOT_GIVEN = "(not given)"
-"""Data in parameter files that 20_build_a_benchmark wrote before it listed notebooks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +57,7 @@ def read_plan(parameter_file: Path, *, data: bool = True) -> Plan:
 
     Its line `notebooks:` names the notebooks that it is for, by a name, its beginning or
     another part of it that no other has, or folders of them; without that line a file in
-    params/<folder>/ is for notebooks/<folder>/; of a folder, copies of a notebook that
-    save its figures are left out, and told; `cluster:` names who executes them. Raises
+    params/<folder>/ is for notebooks/<folder>/; `cluster:` names who executes them. Raises
     `VragError`, a line for each fault, for a file that is neither, for a notebook that does
     not exist, and for parameters that no notebook could run with (see `read_parameters`
     and `subsets`), mistyped names of drawn data among them. Without `data` such names
@@ -133,7 +128,7 @@ def _wrong_names(values: Mapping[str, Any], where: Path) -> list[str]:
 
     faults = []
     for parameter, value in values.items():
-        if isinstance(value, str | Mapping) and value not in ("", _NOT_GIVEN):
+        if isinstance(value, str | Mapping) and value != "":
             try:
                 check_source(parameter, value)
             except VragError as error:
@@ -158,25 +153,12 @@ def _notebooks(wanted: object, others: Mapping[str, Any], where: Path) -> list[P
     faults = []
     for entry in wanted:
         try:
-            names = _without_twins(_named(entry, known, folders), known)
-            chosen.update(dict.fromkeys(known[name] for name in names))
+            chosen.update(dict.fromkeys(known[name] for name in _named(entry, known, folders)))
         except VragError as error:
             faults.append(f"{where}: {SERVES} names {entry!r}, which is {error}")
     if faults:
         raise VragError("\n".join(faults))
     return list(chosen)
-
-
-def _without_twins(names: list[str], known: Mapping[str, Path]) -> list[str]:
-    """The names without copies of notebooks that are among them; says which."""
-    copies = {name: of for name, of in twins(names, known).items() if of in names}
-    for name, of in copies.items():
-        print(
-            f"note: {name} saves the figures of {of}, as a copy of it: left out. Name it to run"
-            f" it in its place, as in `{SERVES}: [{name}]`.",
-            flush=True,
-        )
-    return [name for name in names if name not in copies]
 
 
 def _no_list(wanted: object, others: Mapping[str, Any], folders: Sequence[str]) -> str:
