@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
 
 import dask
@@ -22,18 +19,16 @@ import pytest
 from test_runner import notebook, project
 
 from vrag_kit.errors import VragError
-from vrag_kit.runner import signs
 from vrag_kit.runner.clusters import read_cluster
-from vrag_kit.runner.execution import Crew, attend
+from vrag_kit.runner.execution import Crew, attend, execute
+from vrag_kit.runner.locks import alone
 from vrag_kit.runner.notebooks import run_notebooks
 from vrag_kit.runner.plan import read_plan
-from vrag_kit.runner.signs import at_work, working
 
 __all__ = ["project"]
 P = "params/guide/p.yaml"
 COPIES = "runs/guide/p/guide"
 WAITS = """from pathlib import Path
-import os
 import time
 with open(f'{figures_dir}/../begun-{name}', 'a') as file:
     file.write(f'{os.getpid()}\\n')
@@ -55,7 +50,7 @@ def waiting(project: Path) -> Path:
 
 
 def until(true: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 150
     while not true():
         assert time.monotonic() < end, "it never came"
         time.sleep(0.05)
@@ -89,16 +84,15 @@ def test_a_worker_that_is_killed_loses_nothing(
 ) -> None:
     with running(waiting, "vrag_kit.runner", "run", P) as run:
         until(lambda: begun(waiting, "01_one") and begun(waiting, "02_two"))
-        killed = int((waiting / COPIES / "01_one.worker").read_text().split()[1])
         first = begun(waiting, "01_one")[0]
-        os.kill(killed, signal.SIGKILL)
+        _papermill, worker, *_ = psutil.Process(first).parents()
+        worker.kill()
         until(lambda: not psutil.pid_exists(first))  # its kernel ends with it
         (waiting / "go-02_two").touch()
         (waiting / "go-01_one").touch()
         assert run.wait(60) == 0, (waiting / "run.log").read_text()
     assert tables(waiting) == TABLES
     assert (len(begun(waiting, "01_one")), len(begun(waiting, "02_two"))) == (2, 1)
-    assert not list((waiting / "runs").rglob("*.worker"))
     monkeypatch.chdir(waiting)
     (waiting / P).write_text("{}", encoding="utf-8")  # who ran them makes no difference
     assert [each.status for each in run_notebooks([Path(P)])] == ["unchanged", "unchanged"]
@@ -134,37 +128,25 @@ def test_a_scheduler_that_goes_away_is_named_and_what_is_finished_stays(
     assert tables(waiting) == TABLES
 
 
-def test_any_executor_will_do_and_one_that_fails_is_named(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_workers_on_this_machine_end_with_the_runner_and_so_do_their_notebooks(
+    waiting: Path, how: signal.Signals
 ) -> None:
-    monkeypatch.chdir(project)
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as workers:
-        (done,) = run_notebooks([Path(P)], only=["01"], cluster=workers)
-        assert (done.status, tables(project)) == ("done", {"01_one": b"2"})
-        os.kill(next(iter(workers._processes)), signal.SIGKILL)
-        (failed,) = run_notebooks([Path(P)], only=["02"], cluster=workers)
-    assert failed.status == "failed"
-    assert "ProcessPoolExecutor did not bring it to an end: BrokenProcessPool" in failed.detail
+    with running(waiting, "vrag_kit.runner", "run", P) as run:
+        until(lambda: begun(waiting, "01_one") and begun(waiting, "02_two"))
+        below = psutil.Process(run.pid).children(recursive=True)
+        assert len(below) >= 2 * 3  # workers, papermills, kernels
+        run.send_signal(how)
+        assert run.wait(60) == (130 if how == signal.SIGINT else -how)
+        until(lambda: not any(map(psutil.Process.is_running, below)))
 
 
-@pytest.mark.parametrize("how", ["done", "silent", "replaced", "taken"])
-def test_a_worker_stops_when_nobody_waits_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    monkeypatch.setattr(signs, "_GLANCE", 0.01)
-    monkeypatch.setattr(signs, "_SILENCE", 0.2 if how == "silent" else 60)
-    stopped = threading.Event()
-    sign = tmp_path / "01_one.worker"
-    with at_work(tmp_path) as word, working(sign, tmp_path, word, stopped.set):
-        assert not stopped.wait(0.1)
-        if how == "done":
-            (tmp_path / ".at_work").unlink()
-        elif how == "replaced":
-            (tmp_path / ".at_work").write_text("another 000000000000", encoding="utf-8")
-        elif how == "taken":
-            sign.write_text("node2 17 another", encoding="utf-8")
-        assert stopped.wait(10)
-    assert sign.exists() == (how == "taken")  # it is another's
+def test_a_notebook_that_another_process_is_at_is_left_to_it(tmp_path: Path) -> None:
+    book, output = tmp_path / "notebooks/guide/01_one.ipynb", tmp_path / "01_one.ipynb"
+    refused = r"another `run of guide/01_one` is at work there"
+    with alone(output.with_suffix(".lock"), ""), pytest.raises(VragError, match=refused):
+        execute(book, output, {}, Crew(root=tmp_path))
+    assert not list(tmp_path.glob("01_one.*.yaml"))
 
 
 LEAVES = """import subprocess, sys, time

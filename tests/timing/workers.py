@@ -20,7 +20,6 @@ from pathlib import Path
 from tests.sleeping_encoder import P, searching
 from tests.test_runner import notebook
 from vrag_kit.cores import cores
-from vrag_kit.runner.clusters import open_cluster
 from vrag_kit.runner.embedding_elsewhere import embed_elsewhere
 from vrag_kit.runner.notebooks import run_notebooks
 
@@ -42,8 +41,7 @@ def run(cell: str, notebooks: int, workers: int) -> float:
         path = Path(f"notebooks/guide/{number:02d}_one.ipynb")
         notebook(path, f"name = '{number}'", BEGINS + cell + ENDS)
     Path(P).write_text("{}", encoding="utf-8")
-    with open_cluster(f"local:{workers}") as cluster:
-        outcomes = run_notebooks([Path(P)], cluster=cluster.executor)
+    outcomes = run_notebooks([Path(P)], cluster=f"local:{workers}")
     assert {each.status for each in outcomes} == {"done"}, outcomes
     told: list[float] = []
     for each in Path("times").iterdir():

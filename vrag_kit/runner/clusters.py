@@ -10,7 +10,6 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,11 +27,11 @@ CLUSTER = "cluster"
 class Cluster:
     """Workers that wait for something to do."""
 
-    executor: Executor
+    client: Client
     name: str
-    at_once: int | None = None
+    at_once: int | None
     """How many tasks run at once on the machine that runs most; None: nobody knows."""
-    slots: int | None = None
+    slots: int | None
     """And on all together."""
 
 
@@ -91,7 +90,7 @@ def open_cluster(name: str) -> Iterator[Cluster]:
                 ) from error
         threads = _threads(client)
         most, slots = max(threads.values(), default=None), threads.total() or None
-        yield Cluster(client.get_executor(pure=False), name, most, slots)
+        yield Cluster(client, name, most, slots)
 
 
 def _threads(client: Client) -> Counter[str]:

@@ -22,6 +22,7 @@ import yaml
 
 from vrag_kit.files import write_file
 from vrag_kit.runner.failures import memory_kills
+from vrag_kit.runner.locks import alone
 from vrag_kit.tally import PLACE
 from vrag_kit.workspace import project_root
 
@@ -103,20 +104,23 @@ THREADS = ("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def execute(notebook: Path, output: Path, parameters: Mapping[str, Any], crew: Crew) -> int:
-    """Execute a notebook; returns papermill's exit status, as `attend`."""
+    """Execute a notebook; returns papermill's exit status, as `attend`. Raises `VragError`
+    where another process is at the same one.
+    """
     name = notebook.relative_to(crew.root / "notebooks").with_suffix("").as_posix()
     given = output.with_suffix(".parameters.yaml")
-    write_file(given, yaml.safe_dump(dict(parameters), sort_keys=False))
     options = ["--no-progress-bar", "--stdout-file", "-", "--stderr-file", "-"]
     options += ["--cwd", str(crew.root), "--start-timeout", "300"]
     command = [sys.executable, "-c", _FIRST_TO_GO, str(notebook), str(output), "-f", str(given)]
     connections = _connections_of(output)
-    shutil.rmtree(connections, ignore_errors=True)  # of a run that was killed whole
-    connections.mkdir(mode=0o700)
-    try:
-        return attend([*command, *options], name, output, crew)
-    finally:
-        shutil.rmtree(connections, ignore_errors=True)
+    with alone(output.with_suffix(".lock"), f"run of {name}"):
+        write_file(given, yaml.safe_dump(dict(parameters), sort_keys=False))
+        shutil.rmtree(connections, ignore_errors=True)  # of a run that was killed whole
+        connections.mkdir(mode=0o700)
+        try:
+            return attend([*command, *options], name, output, crew)
+        finally:
+            shutil.rmtree(connections, ignore_errors=True)
 
 
 def attend(command: Sequence[str], name: str, output: Path, crew: Crew) -> int:

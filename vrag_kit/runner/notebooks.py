@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
@@ -24,9 +24,9 @@ from vrag_kit.runner.clusters import Cluster, open_cluster, read_cluster
 from vrag_kit.runner.elsewhere import Afar
 from vrag_kit.runner.execution import Crew, Ended
 from vrag_kit.runner.failures import why_it_failed
+from vrag_kit.runner.locks import alone, refusing_full
 from vrag_kit.runner.plan import Plan, narrowed, read_plan, wrong_names
 from vrag_kit.runner.shares import shares
-from vrag_kit.runner.signs import alone, at_work, refusing_full
 from vrag_kit.runner.tasks import Task, Work, work_of
 
 
@@ -45,25 +45,24 @@ def run_notebooks(
     *,
     only: Sequence[str] = (),
     jobs: int | None = None,
-    cluster: str | Executor = "",
+    cluster: str = "",
 ) -> list[Outcome]:
     """Run the notebooks of some parameter files in their order, those of the next file as
     soon as there is room; those whose name contains one of `only` (`narrowed`), or all.
 
     `jobs` run at once, each on its share of the cores; None: as many as keep the cores
-    busy and find room (`shares`). A `cluster` ("local:2", the address of a Dask scheduler,
-    or any executor) is handed the notebooks of all files at once, of which its workers
-    execute as many as they like, or `jobs`; what a file itself says of one counts
-    otherwise. A notebook is skipped when it finished before, its copy is as it was left,
-    and neither it, its parameters, the package, the files its parameters name, nor its
-    figures have changed. Raises `VragError` before anything runs for an unknown parameter,
-    a value that no notebook could run with (`refusals`), a notebook that does not exist, a
-    cluster that does not answer, or a second run of the same parameter file at the same
-    time.
+    busy and find room (`shares`). A `cluster` ("local:2", or the address of a Dask
+    scheduler) is handed the notebooks of all files at once, of which its workers execute
+    as many as they like, or `jobs`; what a file itself says of one counts otherwise. A
+    notebook is skipped when it finished before, its copy is as it was left, and neither
+    it, its parameters, the package, the files its parameters name, nor its figures have
+    changed. Raises `VragError` before anything runs for an unknown parameter, a value that
+    no notebook could run with (`refusals`), a notebook that does not exist, a cluster that
+    does not answer, or a second run of the same parameter file at the same time.
     """
     if jobs is not None and jobs < 1:
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
-    if isinstance(cluster, str) and cluster:
+    if cluster:
         cluster = read_cluster(cluster, "--cluster")
     # their data and models are looked at when something is to run
     plans = [read_plan(file, data=False) for file in parameter_files]
@@ -76,22 +75,17 @@ def run_notebooks(
     for whose, group in _together(works, cluster):
         if not whose:
             outcomes += _run_works(group, jobs, None)
-        elif isinstance(whose, str):
+        else:
             with open_cluster(whose) as opened:
                 outcomes += _run_works(group, jobs, opened)
-        else:
-            named = Cluster(whose, type(whose).__name__)
-            outcomes += _run_works(group, jobs, named)
     return outcomes
 
 
-def _together(
-    works: Sequence[Work], cluster: str | Executor
-) -> list[tuple[str | Executor, list[Work]]]:
+def _together(works: Sequence[Work], cluster: str) -> list[tuple[str, list[Work]]]:
     """Works in their order, with the name of those who execute them; together those that
     may run at once.
     """
-    groups: list[tuple[str | Executor, list[Work]]] = []
+    groups: list[tuple[str, list[Work]]] = []
     for work in works:
         whose = cluster or work.plan.cluster
         if groups and groups[-1][0] == whose and (whose or work.fits(groups[-1][1])):
@@ -118,13 +112,12 @@ def _run_works(works: Sequence[Work], jobs: int | None, cluster: Cluster | None)
     first = works[0].plan.folder
     with ExitStack() as stack:
         for work in works:
-            stack.enter_context(alone(work.plan.folder, f"vrag run {work.plan.file}"))
+            stack.enter_context(alone(work.plan.folder / ".lock", f"vrag run {work.plan.file}"))
             tasks += work.tasks
         with refusing_full(first):
             if cluster is None:
                 return _run_here(tasks, jobs)
-            word = stack.enter_context(at_work(first))
-            return _run_all(tasks, jobs or len(tasks) or 1, Afar(cluster, first, word))
+            return _run_all(tasks, jobs or len(tasks) or 1, Afar(cluster))
 
 
 class _Hands(Protocol):
