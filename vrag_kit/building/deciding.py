@@ -119,7 +119,7 @@ def write_benchmark(
         where["articles"] = {"pages": shown(articles), "species_list": shown(species)}
     try:
         before = _before(parameters)
-        images = before.get("data", before).get("image_root")
+        images = before.get("data", {}).get("image_root")
         if before and images != data["image_root"]:
             raise VragError(
                 f"{folder}: holds a benchmark over {str(images)!r}; this one is over"
