@@ -98,9 +98,9 @@ def accuracy(
     return table.merge(counts, on=arm, how="left")[[*arm, "metric", *_MEANS, *SILENT, *BOUNDS]]
 
 
-def over_draws(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
+def over_draws(judged: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation over the draws, as the paper's Tables 13 and 15 give
-    them: `by`, runs, value, std.
+    them: `ARM`, runs, value, std.
 
     value is the mean of the draws' means, on the judge's scale: that of `accuracy`, which
     counts every question once, unless answers failed; std has ddof = 1 (as the
@@ -108,8 +108,8 @@ def over_draws(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame
     choice of images, and sampled decoding, move a mean over these same queries; how far
     other queries would is told by the interval of `accuracy`.
     """
-    draws = judged.groupby([*by, "draw"], sort=False, dropna=False)["score"].mean()
-    arms = draws.groupby(list(by), sort=False, dropna=False)
+    draws = judged.groupby([*ARM, "draw"], sort=False, dropna=False)["score"].mean()
+    arms = draws.groupby(list(ARM), sort=False, dropna=False)
     table = arms.agg(["count", "mean", "std"]).reset_index()
     return table.rename(columns={"count": "runs", "mean": "value"}).assign(metric="accuracy")
 

@@ -15,6 +15,7 @@ from vrag_kit.analysis.intervals import Estimate, resampled_times
 from vrag_kit.errors import VragError
 
 RESAMPLES = 1000
+_LEVEL = 0.95
 
 
 def association(
@@ -24,10 +25,9 @@ def association(
     *,
     measure: str,
     seed: int = 0,
-    level: float = 0.95,
 ) -> Estimate:
-    """Association of two paired columns in [−1, 1], with a percentile bootstrap
-    interval over `groups`.
+    """Association of two paired columns in [−1, 1], with a 95 % percentile
+    bootstrap interval over `groups`.
 
     `measure` is "kappa" (Cohen's, for categories), "spearman" (rank correlation, ties
     share their mean rank) or "kendall" (tau-b). A pair with a NaN is left out and
@@ -59,7 +59,7 @@ def association(
     if len(drawn) == 0 or np.ptp(drawn) < 1e-12:
         low, high = np.nan, np.nan
     else:
-        low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+        low, high = np.quantile(drawn, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return Estimate(value, float(low), float(high), int(known.sum()), failed)
 
 

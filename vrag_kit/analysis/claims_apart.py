@@ -21,9 +21,7 @@ look at no evidence.
 """
 
 
-def claim_means_apart(
-    checked: pd.DataFrame, *, by: Sequence[str] = ARM, empty: str = "nan"
-) -> pd.DataFrame:
+def claim_means_apart(checked: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
     """The table of `claim_means`, and every metric that looks at evidence over pictures
     and over texts alone (modality "image" and "text").
 
@@ -31,7 +29,7 @@ def claim_means_apart(
     MRAG-Suite runs RAGChecker once over texts and once over pictures. Answers that were
     shown nothing of a modality are left out of it, and count nowhere.
     """
-    return _apart(lambda part: claim_means(part, by=by, empty=empty), by, checked)
+    return _apart(lambda part: claim_means(part, by=by), by, checked)
 
 
 def corrected_apart(

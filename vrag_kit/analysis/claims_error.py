@@ -78,7 +78,7 @@ def verdict_agreement(verdicts: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
 
 
 def corrected_claims(
-    checked: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM, empty: str = "nan"
+    checked: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
     """Every metric corrected by true labels, the checker's error in its interval: `by`,
     family, metric, modality, value, ci_low, ci_high, n, n_labelled.
@@ -95,11 +95,11 @@ def corrected_claims(
     whose true sheet lacks a verdict; these are left out.
     """
     arm = list(by)
-    known = _by_metric(checked, "sheet", arm, empty)
+    known = _by_metric(checked, "sheet", arm)
     both = _both(pairs)
     both = both.loc[[not sheet.unread for sheet in both["true_sheet"]]]
-    true = _by_metric(both, "true_sheet", arm, empty)
-    said = _by_metric(both, "sheet", arm, empty)
+    true = _by_metric(both, "true_sheet", arm)
+    said = _by_metric(both, "sheet", arm)
     off = said.assign(off=true["score"] - said["score"]).dropna(subset="off")
     labels = dict(list(off.groupby([*arm, *METRIC], sort=False)))
     rows: list[tuple[object, ...]] = []
@@ -113,7 +113,7 @@ def corrected_claims(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _by_metric(table: pd.DataFrame, column: str, arm: list[str], empty: str) -> pd.DataFrame:
+def _by_metric(table: pd.DataFrame, column: str, arm: list[str]) -> pd.DataFrame:
     """One row an answer and metric of the sheets in a column, whose missing verdicts are
     taken for NEUTRAL: `arm`, `ARM`, group, `METRIC`, score, status.
     """
@@ -122,7 +122,7 @@ def _by_metric(table: pd.DataFrame, column: str, arm: list[str], empty: str) -> 
     names = table[keys].itertuples(index=False, name=None)
     for name, sheet in zip(names, table[column], strict=True):
         if isinstance(sheet, ClaimSheet):
-            found = sheet_rows(sheet.filled(Relation.NEUTRAL), empty=empty)
+            found = sheet_rows(sheet.filled(Relation.NEUTRAL), empty="nan")
             rows += [(*name, *row[:4]) for row in found]
     return pd.DataFrame(rows, columns=[*keys, *METRIC, "score"]).assign(status="ok")
 

@@ -50,16 +50,18 @@ def sign_flip_p(differences: np.ndarray, groups: np.ndarray | pd.Series) -> floa
     return min(1.0, float(shares[np.abs(totals) >= abs(sums.sum()) - slack].sum()))
 
 
+_POWER = 0.8
+
+
 def smallest_difference(
     differences: np.ndarray,
     groups: np.ndarray | pd.Series,
     scale: Scale,
     *,
     level: float = 0.05,
-    power: float = 0.8,
 ) -> float:
     """The smallest true difference of two means on `scale` that a two-sided paired test
-    at `level` finds with probability `power`, with as many queries whose scores differ
+    at `level` finds with a probability of 80 %, with as many queries whose scores differ
     as much as these `differences` (one a query, without NaN, at least one).
 
     It is the δ that solves Connor's formula for McNemar's test,
@@ -83,7 +85,7 @@ def smallest_difference(
     if flips > 0:
         n = len(differences) / max(1.0, float((sums**2).sum()) / (flips * len(differences)))
     of_test = NormalDist().inv_cdf(1 - level / 2)
-    of_power = NormalDist().inv_cdf(power)
+    of_power = NormalDist().inv_cdf(_POWER)
     rest = n + of_power**2 - of_test**2
     if rest < 0:
         return math.nan

@@ -141,7 +141,7 @@ def decode(data: bytes, where: str) -> Image.Image:
         ) from error
 
 
-def find_strangers(files: Iterable[Path], *, workers: int = 4) -> list[Path]:
+def find_strangers(files: Iterable[Path]) -> list[Path]:
     """The files that do not even begin as a picture does, in order; only heads are read,
     so that a picture which is damaged further on is not among them. Raises `VragError` for
     one that is too large.
@@ -155,7 +155,7 @@ def find_strangers(files: Iterable[Path], *, workers: int = 4) -> list[Path]:
             return False
 
     files = list(files)
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(4) as pool:
         return [file for file, good in zip(files, pool.map(begins, files), strict=True) if not good]
 
 

@@ -24,9 +24,7 @@ Finding = tuple[str, str, str, str]
 """A row of the table: the values of COLUMNS."""
 
 
-def check_visual_rag(
-    annotations: Path | str, image_root: Path | str, *, workers: int = 4
-) -> pd.DataFrame:
+def check_visual_rag(annotations: Path | str, image_root: Path | str) -> pd.DataFrame:
     """Everything that is wrong or odd with annotations and their images; one row a
     finding, empty when all is well.
 
@@ -39,7 +37,7 @@ def check_visual_rag(
     longer one over 8,000, sides of more than 5 to 1, a format other than the file's
     ending says, a species and question that came before, and the question "HOLD".
 
-    Each image is opened once, however many rows name it, by `workers` threads: some
+    Each image is opened once, however many rows name it, by four threads: some
     1,000 photographs of 500 pixels a second on two cores. Raises `VragError` when the
     file or the folder is not there, or the file holds no rows.
     """
@@ -60,7 +58,7 @@ def check_visual_rag(
             found.append(("missing", where, name, problem))
         else:
             present[name] = where
-    results = examine(list(present), root, workers)
+    results = examine(list(present), root)
     for name, findings in track(results, annotations.name, len(present), "images"):
         found += [(kind, present[name], name, text) for kind, text in findings]
     rows = sorted(found, key=lambda finding: KINDS.index(finding[0]))

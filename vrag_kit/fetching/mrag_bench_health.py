@@ -43,9 +43,7 @@ PUBLISHED = {
 """Questions of each scenario (Hu et al., ICLR 2025, Figure 3 and Table 3)."""
 
 
-def check_mrag_bench(
-    rows: Path | str, corpus: Path | str | None = None, *, workers: int = 4
-) -> pd.DataFrame:
+def check_mrag_bench(rows: Path | str, corpus: Path | str | None = None) -> pd.DataFrame:
     """Everything that is wrong or odd with MRAG-Bench's rows and corpus; one row a
     finding, empty when all is well.
 
@@ -74,7 +72,7 @@ def check_mrag_bench(
     if folder:
         found += _not_there(matched)
         names = [path.name for path in list_images(folder)]
-        results = examine(names, folder, workers)
+        results = examine(names, folder)
         for name, findings in track(results, folder.name, len(names), "pictures"):
             found += [(kind, "corpus", name, text) for kind, text in findings]
     ordered = sorted(found, key=lambda finding: KINDS.index(finding[0]))

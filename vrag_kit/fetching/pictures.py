@@ -41,13 +41,15 @@ _ORIENTATION = 0x0112  # in EXIF
 _TURNED = range(2, 9)  # orientations other than upright
 _AT_ONCE = 1024  # images handed to the threads together, so that memory does not grow
 
+_THREADS = 4
+
 Findings = list[tuple[str, str]]
 """(kind, what was found); kind is "damaged" or "odd"."""
 
 
-def examine(names: Sequence[str], root: Path, workers: int) -> Iterator[tuple[str, Findings]]:
+def examine(names: Sequence[str], root: Path) -> Iterator[tuple[str, Findings]]:
     """(name, findings) of every image below `root`, in order, each opened once."""
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(_THREADS) as pool:
         for start in range(0, len(names), _AT_ONCE):
             part = names[start : start + _AT_ONCE]
             yield from zip(part, pool.map(_examine, [root / name for name in part]), strict=True)

@@ -67,7 +67,6 @@ def panel_title(title: str, table: pd.DataFrame) -> str:
 
 def baseline_figure(
     sources: Mapping[str, pd.DataFrame],
-    metric: str = "Accuracy",
     *,
     settings: Mapping[str, str] | None = None,
 ) -> Figure:
@@ -109,7 +108,7 @@ def baseline_figure(
     shown = {setting for setting, _ in arms}
     tables = [table[table["setting"].isin(shown)] for table in sources.values()]
     low, high = percent_limits(tables)
-    axes[0][0].set(ylim=(min(-3.0, low), high), ylabel=f"{metric} (%)")
+    axes[0][0].set(ylim=(min(-3.0, low), high), ylabel="Accuracy (%)")
     for marker, label in zip(cycle(MARKERS), arms.values(), strict=False):
         axes[0][0].plot([], [], marker, color=DARK, markersize=8, label=label)
     handles, labels = axes[0][0].get_legend_handles_labels()

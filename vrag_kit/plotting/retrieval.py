@@ -177,14 +177,14 @@ def show_picture(axis: Axes, image: LazyImage | None, title: str, frame: str) ->
         spine.set(visible=True, color=frame, linewidth=3 if frame != GREY else 0.8)
 
 
-def contact_sheet(benchmark: Benchmark, query_id: str, clues: int = 4, others: int = 8) -> Figure:
-    """Some clues and some other candidates of one question, in the order of the
+def contact_sheet(benchmark: Benchmark, query_id: str) -> Figure:
+    """Four clues and eight other candidates of one question, in the order of the
     annotations; before them the picture that it is asked about, if there is one.
     """
     labels, asked = benchmark.qrels[query_id], benchmark.queries[query_id].image
     relevant = [doc_id for doc_id, label in labels.items() if label > 0]
     rest = [doc_id for doc_id, label in labels.items() if label <= 0]
-    chosen, columns = [*relevant[:clues], *rest[:others]], 6
+    chosen, columns = [*relevant[:4], *rest[:8]], 6
     first = 0 if asked is None else 1
     rows = max(1, -(-(first + len(chosen)) // columns))
     figure, axes = new_figure(rows, columns, (1.6 * columns, 1.9 * rows + 0.7))

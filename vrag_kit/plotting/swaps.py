@@ -32,14 +32,12 @@ def swapped_figure(
     benchmark: Benchmark,
     world: Benchmark,
     pairs: Sequence[tuple[Context, Context]],
-    *,
-    columns: int = 6,
 ) -> Figure:
-    """The first picture of some contexts, spread evenly over `pairs`, above that of the
+    """The first picture of some six contexts, spread evenly over `pairs`, above that of the
     same contexts in another `world`, each with the answer that it shows.
     """
-    step = max(1, len(pairs) // columns)
-    chosen = list(pairs)[::step][:columns]
+    step = max(1, len(pairs) // 6)
+    chosen = list(pairs)[::step][:6]
     figure, axes = new_figure(2, len(chosen), (1.75 * len(chosen), 4.1))
     for (above, below), pair in zip(axes.T, chosen, strict=True):
         rows = ((above, benchmark, pair[0], CLUE), (below, world, pair[1], PALETTE[1]))
