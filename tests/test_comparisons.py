@@ -18,8 +18,6 @@ import vrag_kit.analysis
 from vrag_kit.analysis import (
     beside_each,
     compare,
-    differences_in_words,
-    in_percent,
     per_query,
     with_strata,
 )
@@ -66,7 +64,7 @@ def differences_of(notebook: str, table: pd.DataFrame) -> dict[str, Any]:
         "strata": with_strata(table, told),
     }
     cells = nbformat.read(NOTEBOOKS / "visual_rag" / notebook, as_version=4).cells
-    (code,) = [cell.source for cell in cells if 'than="zero-shot"' in cell.source]
+    (code,) = [cell.source for cell in cells if 'baseline="zero_shot"' in cell.source]
     exec(code, names)
     return names
 
@@ -84,14 +82,6 @@ def test_a_clue_against_zero_shot_is_one_claim_in_03_and_04() -> None:
     # the pooled clue of a: it would not last among all 84 rows of 04
     row = same.set_index(keys).loc[("gt_clue", "a", ALL)]
     assert row["p_holm"] < 0.05 < row["p"] * len(of_04)
-    words = [
-        str(differences_in_words(table, than="zero-shot", by=["model", "stratum"])).splitlines()
-        for table in (of_03, of_04)
-    ]
-    heads = [lines[0].rstrip(":").partition("; ")[0] for lines in words]
-    assert heads[0] == heads[1]
-    for of_few, of_many in zip(words[0][2:], words[1][2:], strict=True):
-        assert set(of_few.rstrip(".").split("; ")) < set(of_many.rstrip(".").split("; "))
 
 
 def test_the_k_and_models_of_one_curve_are_corrected_together_and_a_stratum_apart() -> None:
@@ -125,8 +115,6 @@ def test_an_arm_whose_calls_all_failed_is_a_row_without_a_number(setting: str) -
     row = found.set_index(["setting", "model"]).loc[("gt_clue", "b")]
     assert row[["n", "n_failed"]].tolist() == [0, QUESTIONS]
     assert row[["value", "ci_low", "ci_high", "p", "p_holm"]].isna().all()
-    text = str(differences_in_words(in_percent(found.assign(metric="m")), than="zero-shot"))
-    assert "GT clue (1 image) has no verdicts to compare" in text
     other = found.set_index(["setting", "model"]).loc[("gt_clue", "a")]
     assert other["p_holm"] == other["p"]  # what was not tested does not count
 

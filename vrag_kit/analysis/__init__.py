@@ -72,7 +72,7 @@ from vrag_kit.analysis.saved_answers import (
     save_suite_answers,
     with_questions,
 )
-from vrag_kit.analysis.sentences import differences_in_words
+from vrag_kit.analysis.sentences import finding
 from vrag_kit.analysis.settings_table import settings_table, with_clue_place
 from vrag_kit.analysis.strata import by_stratum, with_strata, with_stratum
 from vrag_kit.analysis.two_arms import flips, paired_answers
@@ -122,13 +122,13 @@ __all__ = [
     "detect_abstention",
     "detection",
     "detector_agreement",
-    "differences_in_words",
     "differences_table",
     "error_budget",
     "error_cases",
     "estimate",
     "evidence_metrics",
     "fieller",
+    "finding",
     "first_clue_rank",
     "flips",
     "gains_beside_judge",

@@ -96,7 +96,6 @@ from vrag_kit.papers.mrag_suite.in_modes import InModes
 from vrag_kit.papers.mrag_suite.modes import (
     ARMS,
     by_training,
-    effects_in_words,
     effects_table,
     judged_by_own,
     mode_effects,
@@ -204,7 +203,6 @@ __all__ = [
     "detected_by_rule",
     "detection_prompt",
     "domain_of",
-    "effects_in_words",
     "effects_table",
     "equation_means",
     "evidence_table",

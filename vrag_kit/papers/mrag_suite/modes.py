@@ -10,7 +10,6 @@ import pandas as pd
 from vrag_kit.analysis.accuracy import column_means, per_query
 from vrag_kit.analysis.cells import NOTHING, differences_table, interval_cells
 from vrag_kit.analysis.comparison import by_question, compare
-from vrag_kit.analysis.sentences import Prose, differences_in_words
 from vrag_kit.analysis.strata import ALL, with_strata
 from vrag_kit.generation.told import told_facts
 from vrag_kit.judging import SHARES, Judge, judge_all, load_judge, scale_of
@@ -157,17 +156,6 @@ def effects_table(effects: pd.DataFrame) -> pd.DataFrame:
     """`differences_table` of `in_percent(mode_effects(…))`, what is shown in words."""
     shown = effects["setting"].map(ARMS)
     return differences_table(effects.assign(setting=shown, than=effects["than"].map(ARMS)))
-
-
-def effects_in_words(effects: pd.DataFrame) -> Prose:
-    """Sentences on `in_percent(mode_effects(…))`, one a model and effect, on all data
-    sets in turn.
-    """
-    told = effects["setting"].map(ARMS) + " less " + effects["than"].map(ARMS)
-    said = effects.drop(columns=["metric", "setting", "than"])
-    said.insert(0, "effect", told)
-    by = [name for name in ("model", "effect", "stratum") if name in said]
-    return differences_in_words(said, than="the other", by=by, of="each data set's own metric")
 
 
 def modes_beside_print(means: pd.DataFrame) -> pd.DataFrame:
