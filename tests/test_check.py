@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import ROOT, WEIGHTS
-from own_project import Checked, Write
+from own_project import Write
 from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_visual_rag
@@ -36,7 +36,6 @@ from vrag_kit.generation import (
     ask_prompts,
     gt_clue,
     load_generator,
-    zero_shot,
 )
 from vrag_kit.generation.wording import Wording
 from vrag_kit.judging import load_judge
@@ -1102,29 +1101,6 @@ def test_beside_what_the_run_draws_all_else_that_is_missing_is_missing(
     found, (told,) = check_parameters(file)
     assert "./nowhere" in told
     assert any("The run draws it" in line for line in found)
-
-
-def test_how_many_answers_of_ones_own_class_were_made_by_other_code_is_told_in_one_line(
-    checked: Checked, guide: Benchmark
-) -> None:
-    module = checked.folder / "my_model.py"
-    module.write_text(SAYS_RED, encoding="utf-8")
-    how = {"answers_dir": str(checked.folder), "models": ["my_model:Says"]}
-    contexts = zero_shot(guide) + gt_clue(guide, draws=1)
-    ask_models(how["models"], guide, contexts, checked.folder, wording=WORDING)
-
-    def told() -> list[str]:
-        found, missing = checked.check("visual_rag/03_baselines", **how)
-        assert missing == []
-        return [line for line in found if "by other code" in line]
-
-    assert told() == []
-    module.write_text(SAYS_RED + "# and a remark\n", encoding="utf-8")
-    (line,) = told()
-    assert line.startswith(f"model 'Says': to {len(contexts)} of these calls there are answers")
-    assert "`fingerprint`" in line
-    module.write_text(SAYS_RED.replace("    def", '    name = "other"\n    def'), encoding="utf-8")
-    assert told() == []  # of another model
 
 
 SAYS_RED = """

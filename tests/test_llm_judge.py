@@ -9,7 +9,6 @@ import csv
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +18,6 @@ import pytest
 from conftest import WEIGHTS
 from hypothesis import given
 from hypothesis import strategies as st
-from own_project import Write
 from strange_server import StrangeServer, text_in
 from tiny_models import build
 
@@ -27,15 +25,12 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
-    ask_models,
     ask_prompts,
-    gt_clue,
     load_generator,
-    zero_shot,
 )
 from vrag_kit.judging import Judge, RuleJudge, Unreadable, Verdict, judge_all, load_judge
-from vrag_kit.papers.visual_rag import PAPER_JUDGE, RUBRIC, WORDING, judge_prompt, read_verdict
-from vrag_kit.types import Benchmark, Context, Query
+from vrag_kit.papers.visual_rag import PAPER_JUDGE, RUBRIC, judge_prompt, read_verdict
+from vrag_kit.types import Benchmark, Query
 
 LABELLED = list(
     csv.DictReader(
@@ -265,15 +260,14 @@ def test_samples_show_the_judges_own_noise(
 
 
 def test_the_judge_is_named_by_a_parameter_and_not_by_what_the_environment_holds(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, benchmark: Benchmark
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     assert isinstance(load_judge("rule", tmp_path), RuleJudge)
+    assert load_judge(PAPER_JUDGE, tmp_path, rubric=RUBRIC).name == "o4-mini"
     monkeypatch.delenv("OPENAI_API_KEY")
-    paper = load_judge(PAPER_JUDGE, tmp_path, rubric=RUBRIC)
-    assert paper.name == "o4-mini"
     with pytest.raises(VragError, match=r"export OPENAI_API_KEY"):
-        judge_all(paper, benchmark, answers_of(benchmark, "black"))
+        load_judge(PAPER_JUDGE, tmp_path, rubric=RUBRIC)
 
 
 def test_any_local_model_can_judge_and_one_that_cannot_write_verdicts_scores_nothing(
@@ -321,54 +315,40 @@ def test_no_answers_need_no_judge(benchmark: Benchmark, tmp_path: Path) -> None:
         assert server.requests == []
 
 
-SAYS = """
-asked = []
-class Says:
-    def generate(self, prompts):
-        asked.extend(prompts)
-        return ["Answer: black" for _ in prompts]
-"""
-
-
-def test_a_judge_without_its_key_stops_models_before_their_first_call_and_no_stored_answer(
-    benchmark: Benchmark, mine: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_judge_without_its_key_is_refused_before_models_are_asked_unless_its_words_are_stored(
+    benchmark: Benchmark,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    mine(SAYS)
-
-    def answers(*contexts: Context) -> pd.DataFrame:
-        return ask_models(["mine:Says"], benchmark, contexts, tmp_path, wording=WORDING)
-
-    judge = load_judge("gpt-4o@openai", tmp_path, rubric=RUBRIC)
-    first, second = zero_shot(benchmark), gt_clue(benchmark, draws=1)
-    refused = r"'gpt-4o' is to be asked for verdicts next, and cannot be: the key for .*"
-    with pytest.raises(VragError, match=rf"{refused}export OPENAI_API_KEY=….*asked of 'Says'"):
-        answers(*first)
-    assert sys.modules["mine"].asked == []
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-    answers(*first)
-    monkeypatch.delenv("OPENAI_API_KEY")
-    assert answers(*first)["status"].tolist() == ["ok"]  # nothing new is to be judged
-    with pytest.raises(VragError, match=refused):
-        answers(*first, *second)
-    judge = load_judge("rule")  # another one in its place
-    assert judge_all(judge, benchmark, answers(*first, *second))["score"].tolist() == [1.0, 1.0]
-    assert len(sys.modules["mine"].asked) == 2
+    table = answers_of(benchmark, "black")
+    with StrangeServer({"Student Answer": ["say Score: 1"]}) as server:
+        monkeypatch.delenv("JUDGES", raising=False)
+        refused = r"'judge' cannot be asked for verdicts: the key for .*export JUDGES=…"
+        with pytest.raises(VragError, match=refused):
+            judge_at(server, tmp_path, key="JUDGES")
+        assert list(tmp_path.glob("*.sqlite")) == []
+        monkeypatch.setenv("JUDGES", "sk-1")
+        judged = judge_all(judge_at(server, tmp_path, key="JUDGES"), benchmark, table)
+        monkeypatch.delenv("JUDGES")
+        asked = len(server.requests)
+        again = judge_at(server, tmp_path, key="JUDGES")
+        assert "note: model 'judge' cannot be asked for verdicts" in capsys.readouterr().out
+        pd.testing.assert_frame_equal(judge_all(again, benchmark, table), judged)
+        with pytest.raises(VragError, match="export JUDGES=…"):
+            judge_all(again, benchmark, answers_of(benchmark, "white"))
+        assert len(server.requests) == asked
 
 
-def test_a_judge_whose_weights_are_cut_off_stops_models_and_reads_none(
-    benchmark: Benchmark, mine: Write, tmp_path: Path
+def test_a_judge_whose_weights_are_cut_off_is_refused_before_models_are_asked(
+    tmp_path: Path,
 ) -> None:
-    mine(SAYS)
     folder = tmp_path / "judge"
     shutil.copytree(WEIGHTS / "field-guide-vlm-few", folder)
     (weights,) = folder.glob("*.safetensors")
     os.truncate(weights, weights.stat().st_size - 1)
-    judge = load_judge(str(folder), tmp_path, rubric=RUBRIC)
-    with pytest.raises(VragError, match="'judge' is to be asked for verdicts next, and cannot be"):
-        ask_models(["mine:Says"], benchmark, zero_shot(benchmark), tmp_path, wording=WORDING)
-    assert sys.modules["mine"].asked == []
-    assert judge.name == "judge"
+    with pytest.raises(VragError, match="'judge' cannot be asked for verdicts"):
+        load_judge(str(folder), tmp_path, rubric=RUBRIC)
 
 
 WORDS = [f"shade {number} of black" for number in range(59)]

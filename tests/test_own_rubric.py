@@ -35,6 +35,12 @@ QUERY = Query(query_id="q", text="Which colour?", answers=("red",))
 ONE = Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus={}, qrels={})
 
 
+@pytest.fixture(autouse=True)
+def with_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The README's judge is an endpoint's model, which is not loaded without its key."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+
+
 def readmes() -> Rubric:
     """The rubric that the README shows."""
     known: dict[str, object] = {}

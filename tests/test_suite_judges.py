@@ -20,8 +20,9 @@ OF_ORGANISMS = "dark brown, dark grey, dark purple"
 
 
 def test_a_data_set_is_judged_by_its_own_metric_and_no_other_by_visual_rags_rubric(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     asked_of = Query(query_id="q", text="Which?", answers=("a",), group="g", choices=("a", "b"))
     one = Benchmark(name="b", fingerprint="f", queries={"q": asked_of}, corpus={}, qrels={})
     judges = open_judges("gpt-4o@openai", dict.fromkeys([*DATASETS, "Own"], one), tmp_path)

@@ -233,29 +233,6 @@ class AnswerFile:
                 found += db.execute(query, part).fetchall()
         return found
 
-    def answered_before(self, model: str, sample: int, prompts: Collection[str]) -> int:
-        """How many of these prompts, as they are stored, have an answer of a model."""
-        query = (
-            f"SELECT DISTINCT prompt_id FROM {answers_table()}"
-            " WHERE model = ? AND sample = ? AND status = 'ok'"
-        )
-        names = {prompt_id(prompt) for prompt in prompts}
-        with self.reading() as db:
-            return sum(name in names for (name,) in db.execute(query, (model, sample)))
-
-    def answered_otherwise(self, model: str) -> int:
-        """How many prompts of the forecast's stand-ins have an answer of a model, too."""
-        forecast = current_forecast()
-        mark = f"json_extract(fields, '$.{STAND_IN}')"
-        query = (
-            f"SELECT COUNT(*) FROM answers WHERE model = :model AND {mark} = :mark"
-            " AND (sample, prompt_id) IN (SELECT sample, prompt_id FROM answers"
-            f" WHERE model = :model AND status = 'ok' AND {mark} IS NULL)"
-        )
-        with self.reading() as db:
-            told = {"model": model, "mark": forecast.mark if forecast else ""}
-            return int(db.execute(query, told).fetchone()[0])
-
     @contextmanager
     def _clearly(self) -> Iterator[None]:
         """SQLite's and the disk's errors as one clear message."""

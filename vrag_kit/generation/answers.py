@@ -164,18 +164,11 @@ class AnswerStore:
         rows = self._file.rows(_COLUMNS, answers_table(), answer_ids)
         return {row[0]: _answer(row, parsed) for row in rows}
 
-    def answered_otherwise(self, model: str) -> int:
-        """To how many questions that a forecast would ask a model this store holds an
-        answer of it, under another key: by other code, for instance. Only looks for the
-        same prompt, with pictures in the same places.
-        """
-        return self._file.answered_otherwise(model)
-
-    def answered_before(self, model: str, sample: int, prompts: Iterable[StoredPrompt]) -> int:
-        """To how many of these prompts this store holds an answer of a model, under
-        whatever key.
-        """
-        return self._file.answered_before(model, sample, {json.dumps(each) for each in prompts})
+    def knows(self, model: str) -> bool:
+        """Whether it holds words of a model of this name."""
+        with self._file.reading() as db:
+            query = f"SELECT 1 FROM {answers_table()} WHERE model = ? AND status = 'ok' LIMIT 1"
+            return db.execute(query, (model,)).fetchone() is not None
 
     def prompt(self, answer_id: str) -> StoredPrompt:
         """What was asked: messages with role and parts, pictures as {"image": where,

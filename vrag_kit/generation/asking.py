@@ -13,11 +13,9 @@ from typing import Any
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking_options import Asking, Round
-from vrag_kit.generation.awaited import check_awaited
 from vrag_kit.generation.batching import Owned, batches
 from vrag_kit.generation.generator import Generator, Reply
 from vrag_kit.generation.keys import AnswerKeys, Picture, stored_prompt
-from vrag_kit.generation.own_answerer import OwnAnswerer, by_other_code
 from vrag_kit.generation.questions import Questions
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.generation.served import SERVED, other_names
@@ -49,8 +47,7 @@ def ask_prompts(
     Before the first call the forecast is printed, for `this` round and those of further
     samples; afterwards how many answers came from the store, are new, and failed. Raises
     `VragError` when the forecast or the cost passes the model's max_cost, and when the
-    model cannot be asked, or a judge that is open and waits for answers
-    (`check_awaited`); what was answered is kept in every case.
+    model cannot be asked; what was answered is kept in every case.
     """
     how, this = how or Asking(), this or Round()
     began = time.monotonic()
@@ -128,8 +125,6 @@ class _Asker:
         """Tell and check the forecast, ask all, and wait for what others are asking;
         returns how many were asked here.
         """
-        check_awaited(self._generator, self._store.path)
-        self._note_other_code()
         self._forecast()
         self._generator.prepare()
         size = getattr(self._generator, "at_once", batch_size) if self._generator.batched else 1
@@ -142,17 +137,6 @@ class _Asker:
                     new += count
                     bar.update(length)
             return new + self._wait(list(self._todo), size)
-
-    def _note_other_code(self) -> None:
-        """Print how many questions a class of one's own has answered already, by other
-        code: why they are asked again.
-        """
-        if not isinstance(self._generator, OwnAnswerer):
-            return
-        prompts = [stored_prompt(owned.prompt, self._pictures) for owned in self._todo.values()]
-        name, sample = self._generator.name, self._this.sample
-        if before := self._store.answered_before(name, sample, prompts):
-            print(f"note: {by_other_code(name, before)}. They are asked again", flush=True)
 
     def _forecast(self) -> None:
         """Print the forecast of this round and those of further samples; raise

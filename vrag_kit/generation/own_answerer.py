@@ -101,15 +101,6 @@ class OwnAnswerer:
         )
 
 
-def by_other_code(name: str, count: int) -> str:
-    """What is said of a model of one's own, `count` of whose calls were answered before."""
-    return (
-        f"model {name!r}: to {count:,} of these calls there are answers by other code of its"
-        " module, or with other options. Both are in an answer's key, but where its class has an"
-        " attribute `fingerprint`: then that is, and the code is not"
-    )
-
-
 def own_answerer(entry: Entry | AnswererClass, how: JsonView) -> OwnAnswerer | None:
     """The model of an entry that names one's own class, or of an object; None for a
     checkpoint's or endpoint's. Of `how` (device, decoding, max_new_tokens) the class is

@@ -47,11 +47,11 @@ def load_judge(
     The model decodes as its own defaults say, unless its entry says otherwise; its
     verdicts are kept in `answers_dir`, as answers are. `samples` repeats every verdict.
     Of `run_with`, which says how the answerers are run, device, batch_size and
-    retry_failures count here too. No weights are read. Where the model cannot be asked,
-    as without its key, models whose answers are kept there too are not asked either
-    (`ask_prompts`). Raises `VragError` for a model without a rubric, for
-    another scale where the rubric is of truthfulness, for words that are no rubric, and
-    as `load_generator` does.
+    retry_failures count here too. No weights are read.
+
+    Raises `VragError` for a model that cannot be asked, as without its key, unless words of
+    it are stored; for one without a rubric; for another scale where the rubric is of
+    truthfulness; for words that are no rubric; and as `load_generator` does.
     """
     if rubric is not None and not isinstance(rubric, Rubric):
         raise VragError(f"load_judge: rubric is {rubric!r}; expected a vrag_kit.judging.Rubric.")

@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from vrag_kit.errors import CertainError, short
-from vrag_kit.forecast import STAND_IN
+from vrag_kit.errors import CertainError, VragError, short
+from vrag_kit.forecast import STAND_IN, current_forecast
 from vrag_kit.judging.rubric import Unreadable
 from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
@@ -106,9 +106,26 @@ class StrictAsker:
     """What replies to earlier calls of `ask` came to in the end."""
 
     def __post_init__(self) -> None:
-        from vrag_kit.generation.awaited import await_words
+        """Raise `VragError` for a model that cannot be asked, as without its key, before
+        others are asked for what it is to read; where words of it are stored, only say so.
+        """
+        missing = self.generator.missing() if current_forecast() is None else ""
+        if not missing:
+            return
+        told = f"model {self.generator.name!r} cannot be asked for {self.what}: {missing}"
+        if not self._has_words():
+            raise VragError(f"{told}.")
+        print(f"note: {told}; unless all are stored, the run will stop there", flush=True)
 
-        await_words(self.generator, self.what, self.answers_dir / "answers.sqlite")
+    def _has_words(self) -> bool:
+        """Whether any words of the model are stored."""
+        from vrag_kit.generation.answers import AnswerStore
+
+        path = self.answers_dir / "answers.sqlite"
+        if not path.is_file():
+            return False
+        with AnswerStore(path) as store:
+            return store.knows(self.generator.name)
 
     def ask(
         self, asked: Sequence[Asked[T]], *, sample: int = 0, samples: int = 1

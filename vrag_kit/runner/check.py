@@ -14,7 +14,6 @@ from vrag_kit.checkpoints import check_device
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.own_answerer import by_other_code
 from vrag_kit.judging import JUDGES, RuleJudge
 from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.judging.loading import word_of
@@ -309,8 +308,6 @@ def _with_books(words: str, names: Sequence[str]) -> str:
 def _tell_model(asked: Asked, report: _Report) -> None:
     forecast = asked.forecast
     report.found.append(f"{asked.name}\n  {forecast}")
-    if asked.before:
-        report.found.append(by_other_code(asked.name, asked.before))
     if forecast.misfits:
         report.missing.append(
             f"model {asked.name!r}: {forecast.misfits:,} prompts will not fit; see its forecast"

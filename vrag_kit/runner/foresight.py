@@ -27,7 +27,6 @@ from vrag_kit.forecast import STAND_IN, forecasting
 from vrag_kit.forecast import Forecast as Ongoing
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.generator import Forecast
-from vrag_kit.generation.own_answerer import OwnAnswerer
 from vrag_kit.generation.stand_in import StandIn
 from vrag_kit.generation.store_copies import copy_store
 from vrag_kit.runner.books import read_book
@@ -51,8 +50,6 @@ class Asked:
     forecast: Forecast
     max_cost: float | None  # US dollars
     spent: float  # US dollars, on what is stored
-    before: int
-    """Of a class of one's own: calls that are answered, but by other code or options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,11 +296,9 @@ def _together(models: list[StandIn], stores: Sequence[AnswerStore]) -> Asked:
         whole.prompts += other.prompts
         whole.sizes.update(other.sizes)
         whole.may_repair += other.may_repair
-    own = isinstance(whole.model, OwnAnswerer)
     return Asked(
         name=whole.name,
         forecast=whole.whole_forecast(),
         max_cost=whole.model.max_cost,
         spent=sum(store.spent(whole.name) for store in stores),
-        before=sum(store.answered_otherwise(whole.name) for store in stores) if own else 0,
     )
