@@ -1,5 +1,8 @@
 r"""VISTA: questions and documents as a picture, a text, or a picture before a text.
 
+Zhou et al. 2024, "VISTA: Visualized Text Embedding for Universal Multi-Modal Retrieval",
+ACL; the order of tokens as in the authors' code (FlagEmbedding, visual BGE).
+
 A checkpoint of this kind is a folder with
 
     config.json         model_type "vista", and the fields of `TowerSizes`
@@ -43,10 +46,11 @@ authors' file:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
+from torch import nn
 
 from vrag_kit.checkpoints import Made, Options
 from vrag_kit.errors import VragError
@@ -55,13 +59,103 @@ from vrag_kit.retrieval.parts import Content
 from vrag_kit.retrieval.pictures import decode_rgb, resize_for, unit_rows
 from vrag_kit.retrieval.source import Source, longest_text
 from vrag_kit.retrieval.towers import Both
-from vrag_kit.retrieval.vista_model import TowerSizes, Vista
 from vrag_kit.types import Evidence, Query
 
 TEXT = "text"
 """The folder of the text encoder's configuration and tokenizer."""
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 STD = (0.26862954, 0.26130258, 0.27577711)
+_EVA02: Options = {
+    "num_classes": 0,
+    "global_pool": "token",
+    "qkv_fused": False,
+    "swiglu_mlp": True,
+    "scale_mlp": True,
+    "scale_attn_inner": True,
+    "use_rot_pos_emb": True,
+    "use_post_transformer_norm": False,
+    "ref_feat_shape": (16, 16),  # the grid of rotary positions, whatever the patch size
+}
+"""What is the same in all of EVA02-CLIP's towers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TowerSizes:
+    """How large the picture tower is; as wide as the text encoder."""
+
+    image_size: int = 224
+    patch: int = 16
+    """Side of a patch in pixels: 16 with BGE base, 14 with BGE m3."""
+    layers: int = 12
+    heads: int = 12
+    hidden: int = 2048
+    """Components inside a layer's gated map."""
+
+
+class Vista(nn.Module):
+    """Pixels and token ids → the state of the first token, (n, width), as it comes."""
+
+    def __init__(self, text: Made, sizes: TowerSizes) -> None:
+        """`text` is BERT, or XLM-RoBERTa, of transformers, without its pooling."""
+        super().__init__()
+        width = text.config.hidden_size
+        self.text = text
+        self.tower = _tower(width, sizes)
+        self.project = nn.Linear(width, width)
+
+    @property
+    def n_patches(self) -> int:
+        """Tokens of a picture."""
+        return int(self.tower.patch_embed.num_patches)
+
+    def forward(self, pixels: torch.Tensor | None, ids: torch.Tensor) -> torch.Tensor:
+        """`pixels` (n, 3, side, side) or None; `ids` (n, length) with their first and
+        last marks, all of one length.
+        """
+        if pixels is None:
+            tokens = self.text.embeddings(input_ids=ids)
+        else:
+            tokens = self._tokens(pixels, ids)
+        states: torch.Tensor = self.text.encoder(tokens).last_hidden_state
+        return states[:, 0]
+
+    def _tokens(self, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        """The text's first token at position 0, patches at 1 … n, the text after them.
+
+        Patches get no type, as the text does; both share positions and norm.
+        """
+        embeddings = self.text.embeddings
+        patches = self.project(self._patches(pixels))
+        n = patches.shape[1]
+        places = torch.arange(1, 1 + n, device=ids.device)
+        patches = embeddings.LayerNorm(patches + embeddings.position_embeddings(places))
+        behind = torch.arange(1 + n, n + ids.shape[1], device=ids.device)
+        first = torch.zeros(1, dtype=behind.dtype, device=ids.device)
+        positions = torch.cat([first, behind]).expand(len(ids), -1)
+        words = embeddings(input_ids=ids, position_ids=positions)
+        return torch.cat([words[:, :1], patches, words[:, 1:]], dim=1)
+
+    def _patches(self, pixels: torch.Tensor) -> torch.Tensor:
+        """(n, patches, width): the tower's last states, without its own first token."""
+        states: torch.Tensor = self.tower.forward_features(pixels)
+        return states[:, 1:]
+
+
+def _tower(width: int, sizes: TowerSizes) -> Made:
+    """EVA02-CLIP's picture tower up to its last layer, without the norm that follows:
+    the authors take the states as they are.
+    """
+    from timm.models.eva import Eva
+
+    own: Options = {
+        "img_size": sizes.image_size,
+        "patch_size": sizes.patch,
+        "embed_dim": width,
+        "depth": sizes.layers,
+        "num_heads": sizes.heads,
+        "mlp_ratio": sizes.hidden / width,
+    }
+    return Eva(**own, **_EVA02)
 
 
 class VistaEncoder:
