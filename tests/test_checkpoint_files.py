@@ -154,7 +154,7 @@ def test_folders_of_transformers_are_checked_by_their_headers(
 def test_shards_that_are_not_there_or_lie_elsewhere_are_refused(
     copy_retriever: Callable[[str], Path],
 ) -> None:
-    folder = copy_retriever("bert")
+    folder = copy_retriever("clip")
     (folder / "model.safetensors").rename(folder / "model-1.safetensors")
     listed = folder / "model.safetensors.index.json"
     shards = {"a": "model-1.safetensors", "b": "model-2.safetensors"}

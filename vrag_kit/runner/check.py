@@ -123,7 +123,10 @@ def check_parameters(parameter_file: Path, only: Sequence[str] = ()) -> tuple[li
     _check_tokenizer(values.get("talk", {}).get("answer_tokenizer", ""), report)
     if problem := pictures_problem(values.get("pictures")):
         report.missing.append(problem)
-    _tell(foresee(plan, report.instead), report)
+    try:
+        _tell(foresee(plan, report.instead), report)
+    except VragError as error:  # a checkpoint whose processor cannot be read
+        report.missing.append(str(error))
     if not report.missing:
         report.found[0] += ", every value has the right type"
     return report.found, report.missing
