@@ -109,7 +109,7 @@ def open_function(entry: object, what: str) -> Callable[..., Any] | None:
         return entry if callable(entry) else None
     owner = f"{what} {spec!r}"
     module, _ = _imported(spec, owner)
-    function = _named(spec, module, owner, "function", inspect.isroutine)
+    function = _named(spec, module, owner, "function", _is_function)
     return cast(Callable[..., Any], function)
 
 
@@ -271,6 +271,10 @@ def _named(
     raise VragError(
         f"{owner}: {module.__file__} has no {kind} {name!r}; it has {', '.join(there) or 'none'}."
     )
+
+
+def _is_function(value: object) -> bool:
+    return callable(value) and not isinstance(value, type)
 
 
 def _see_project() -> None:
