@@ -317,6 +317,16 @@ def test_whatever_ends_the_runner_ends_all_that_it_started(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+def test_what_a_notebook_has_started_ends_with_it(project: Path) -> None:
+    cell = LONG.format("01_one").rpartition("\n")[0]  # it does not wait
+    notebook(project / "notebooks" / "guide" / "01_one.ipynb", "k = 1", cell)
+    done = vrag(project, "run", P, "--only", "01")
+    assert done.returncode == 0, done.stdout
+    left = int((project / "child-of-01_one").read_text(encoding="utf-8"))
+    assert soon(lambda: not psutil.pid_exists(left))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_what_was_finished_before_ctrl_c_is_not_run_again(project: Path) -> None:
     runner, below = start(project, ["02_two"], "--jobs", "1")
     os.killpg(runner.pid, signal.SIGINT)  # as Ctrl-C does

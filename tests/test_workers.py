@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import dask
 import distributed  # noqa: F401  # reads its settings, before a test changes one
 import psutil
 import pytest
-from test_runner import notebook, project
+from test_runner import as_in_a_terminal, notebook, project
 
 from vrag_kit.errors import VragError
 from vrag_kit.runner.clusters import read_cluster
@@ -61,7 +62,15 @@ def running(folder: Path, module: str, *arguments: str) -> Iterator[subprocess.P
     """A command at work, ended with the block; what it prints is in a log."""
     with (folder / f"{arguments[0]}.log").open("w", encoding="utf-8") as log:
         command = [sys.executable, "-m", module, *arguments]
-        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, text=True)
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            text=True,
+            preexec_fn=as_in_a_terminal,
+            start_new_session=True,
+        )
     try:
         yield process
     finally:
@@ -136,8 +145,11 @@ def test_workers_on_this_machine_end_with_the_runner_and_so_do_their_notebooks(
         until(lambda: begun(waiting, "01_one") and begun(waiting, "02_two"))
         below = psutil.Process(run.pid).children(recursive=True)
         assert len(below) >= 2 * 3  # workers, papermills, kernels
-        run.send_signal(how)
-        assert run.wait(60) == (130 if how == signal.SIGINT else -how)
+        if how == signal.SIGINT:
+            os.killpg(run.pid, how)  # as Ctrl-C does
+        else:
+            run.send_signal(how)
+        assert run.wait(150) == (130 if how == signal.SIGINT else -how)
         until(lambda: not any(map(psutil.Process.is_running, below)))
 
 
@@ -150,28 +162,29 @@ def test_a_notebook_that_another_process_is_at_is_left_to_it(tmp_path: Path) -> 
 
 
 LEAVES = """import subprocess, sys, time
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
-print("left", flush=True)
+for apart in (False, True):
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    print("left", subprocess.Popen(sleep, start_new_session=apart).pid, flush=True)
 time.sleep(600)"""
-GOES_ON = """import pathlib, time
-while not pathlib.Path("go").exists():
-    time.sleep(0.05)"""
 
 
-def test_who_is_to_end_work_that_another_has_taken_ends_nothing_of_the_others(
+def test_who_is_ended_leaves_nothing_in_its_group_and_nobody_waits_for_what_left_it(
     tmp_path: Path,
 ) -> None:
-    output, left = tmp_path / "01_one", tmp_path / "01_one.log"
-    his, mine = Crew(root=tmp_path), Crew(root=tmp_path)
-    with ThreadPoolExecutor(2) as pool:
-        going_on = pool.submit(attend, [sys.executable, "-c", GOES_ON], "one", output, mine)
-        until(lambda: mine.processes)
-        ended = pool.submit(attend, [sys.executable, "-c", LEAVES], "one", output, his)
-        until(lambda: "left" in left.read_text(encoding="utf-8"))
-        his.stop()
-        assert ended.result(30) == -signal.SIGTERM  # and what it had left, which held its output
-        (tmp_path / "go").touch()
-        assert going_on.result(30) == 0
+    crew, log = Crew(root=tmp_path), tmp_path / "01_one.log"
+    command = [sys.executable, "-c", LEAVES]
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(attend, command, "one", tmp_path / "01_one", crew)
+        until(lambda: log.exists() and log.read_text(encoding="utf-8").count("left") == 2)
+        said = log.read_text(encoding="utf-8").split()
+        inside, apart = (psutil.Process(int(each)) for each in said if each.isdecimal())
+        try:
+            crew.stop()
+            assert ended.result(30) == -signal.SIGTERM  # though both hold its output
+            until(lambda: not inside.is_running())
+            assert apart.is_running()
+        finally:
+            apart.kill()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,8 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, ClassVar, NamedTuple
-from uuid import uuid4
 
 import psutil
 import yaml
@@ -26,13 +27,15 @@ from vrag_kit.runner.locks import alone
 from vrag_kit.tally import PLACE
 from vrag_kit.workspace import project_root
 
+_KERNEL = "Executing notebook with kernel"
+"""What papermill says when its kernel has started."""
 _NOISE = (
     "Executing Cell",
     "Ending Cell",
     "Input Notebook:",
     "Working directory:",
     "Output Notebook:",
-    "Executing notebook with kernel",
+    _KERNEL,
     "Passed unknown parameter",
     "[IPKernelApp]",
     "<",
@@ -46,10 +49,10 @@ _FIRST_TO_GO = (
 )
 
 
-_MARK = "VRAG_BEGUN_AS"
-"""The variable by which all that a process has started is known."""
 _PATIENCE = 5.0
 """Seconds in which papermill may shut its kernel down when it is told to end."""
+_GLANCE = 1.0
+"""Seconds between two looks whether a process that prints nothing has ended."""
 
 
 class Ended(NamedTuple):
@@ -129,10 +132,10 @@ def attend(command: Sequence[str], name: str, output: Path, crew: Crew) -> int:
     All that it prints goes with times, line by line as it comes, to the log beside
     `output`, and to the screen but for the traceback of an error. The process is one of
     `crew` while it lives; it reads nothing, and its input is closed when this one ends,
-    whatever ends that.
+    whatever ends that. When it has ended, what it and its kernel have left in their
+    process groups is killed. A process that has left these groups lives on.
     """
     tally_of(output).unlink(missing_ok=True)
-    mark = uuid4().hex
     file = output.with_suffix(".log")
     with _naming(file), file.open("w", encoding="utf-8", buffering=1) as log:
         process = subprocess.Popen(
@@ -144,21 +147,25 @@ def attend(command: Sequence[str], name: str, output: Path, crew: Crew) -> int:
             encoding="utf-8",
             errors="replace",
             cwd=crew.root,
-            env={**crew.environment(output), _MARK: mark},
+            env=crew.environment(output),
+            start_new_session=True,
         )
         crew.processes.add(process)
-        threading.Thread(target=_end_the_rest, args=(process, mark)).start()
+        groups = {process.pid}
         shown = True
         try:
-            for line in process.stdout or ():
+            for line in _lines(process):
                 log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z {line}")
+                if line.startswith(_KERNEL):
+                    groups |= _children(process.pid)  # Jupyter gives kernels groups of their own
                 # the failing cell is named at the end; the log has the rest
                 shown = shown and not line.startswith("Traceback")
                 if shown and line.strip() and not line.startswith(_NOISE):
                     print(f"[{name}] {line.rstrip()}", flush=True)
             return process.wait()
         finally:
-            process.terminate()
+            for group in groups:
+                _end_group(group)
             crew.processes.discard(process)
 
 
@@ -172,16 +179,40 @@ def _naming(file: Path) -> Iterator[None]:
         raise
 
 
-def _end_the_rest(process: subprocess.Popen[str], mark: str) -> None:
-    """When papermill has ended, end what its kernel has started and left: it would keep
-    memory, and our pipe open. It is known by a variable that it has inherited, which no
-    other has, be it at the same notebook.
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    """The lines that a process prints, until it has ended: what it has started may hold
+    its output open for longer.
     """
-    process.wait()
-    for each in psutil.process_iter():
-        with suppress(psutil.Error):
-            if each.environ().get(_MARK) == mark:
-                each.kill()
+    lines: SimpleQueue[str] = SimpleQueue()
+
+    def read() -> None:
+        for line in process.stdout or ():
+            lines.put(line)
+        lines.put("")
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=_GLANCE)
+        except Empty:
+            if process.poll() is None:
+                continue
+            return
+        if not line:
+            return
+        yield line
+
+
+def _children(process: int) -> set[int]:
+    with suppress(psutil.Error):
+        return {child.pid for child in psutil.Process(process).children()}
+    return set()
+
+
+def _end_group(leader: int) -> None:
+    """Kill a process group; nothing where there is none."""
+    with suppress(ProcessLookupError, PermissionError):  # the latter where all are dead
+        os.killpg(leader, signal.SIGKILL)
 
 
 def tally_of(output: Path) -> Path:
@@ -234,6 +265,7 @@ def _end_with_runner(leaving: Path | None) -> None:
         while os.read(0, 1024):
             pass
     for child in psutil.Process().children(recursive=True):
+        _end_group(child.pid)
         with suppress(psutil.Error):
             child.kill()
     if leaving:
