@@ -30,6 +30,7 @@ __all__ = ["project"]
 P = "params/guide/p.yaml"
 COPIES = "runs/guide/p/guide"
 WAITS = """from pathlib import Path
+import os
 import time
 with open(f'{figures_dir}/../begun-{name}', 'a') as file:
     file.write(f'{os.getpid()}\\n')
