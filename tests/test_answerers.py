@@ -211,14 +211,14 @@ def species_of_the_editions() -> Iterator[Species]:
 
 def test_what_was_told_is_known_from_text_alone(answerer: LocalGenerator, guide: Benchmark) -> None:
     told = set(pd.read_csv(WEIGHTS / Path(answerer.name).name / "told.csv")["about"])
+    species = [each for each in species_of_the_editions() if each.scientific_name in told]
     facts = [
-        ask(species, part, asks)
-        for species in species_of_the_editions()
-        if species.scientific_name in told
-        for part in hidden_parts(species)
-        for asks in askable(species, part)
+        ask(each, part, asks)
+        for each in species
+        for part in hidden_parts(each)
+        for asks in askable(each, part)
     ]
-    assert len({question.entity for question in facts}) == len(told) == 24
+    assert len(species) == len(told) == 24
     assert text_only(answerer, facts).mean() > 0.8
     assert (
         0

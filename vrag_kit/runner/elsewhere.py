@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vrag_kit.cores import cores
 from vrag_kit.errors import VragError
@@ -47,7 +47,7 @@ class Afar:
     cluster: Cluster
     stopped: bool = False
     _lost: str = ""  # why there are no workers any more
-    _handed: list[Future] = field(default_factory=list)
+    _handed: list[Future[Any]] = field(default_factory=list)
 
     @property
     def begins(self) -> str:
