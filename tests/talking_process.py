@@ -21,7 +21,6 @@ import pandas as pd
 from talks import entry, make_talks, page
 
 from vrag_kit.generation import AnswerStore, Asking, EarlyStop, Talk, load_generator, load_rewriter
-from vrag_kit.generation.alike import Alike
 from vrag_kit.generation.generator import Generator, Reply
 from vrag_kit.generation.talking import Inquiry
 from vrag_kit.papers.crag_mm import WORDINGS, Arms, rewriting_wording, two_not_right
@@ -82,8 +81,7 @@ def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFram
     )
     model = load_generator({"model": f"talker@{url}", "concurrency": 3}, decoding="greedy")
     with AnswerStore(store, lease=lease) as answers:
-        alike = Alike(talks, talk.wording)
-        inquiry = Inquiry(generator=model, alike=alike, store=answers, talk=talk, how=how)
+        inquiry = Inquiry(generator=model, benchmark=talks, store=answers, talk=talk, how=how)
         return inquiry.table(arms.contexts(talks, ["mm_llm", "task_3"]))
 
 
@@ -127,8 +125,7 @@ def hold_here(store: Path, folder: Path, model: str, lease: float = 30.0) -> pd.
     asked = Noting(load_generator(short, decoding="greedy"), notes)
     with AnswerStore(store, lease=lease) as answers:
         talk = Talk(wording=WORDINGS["paper"], search=arms)
-        alike = Alike(talks, talk.wording)
-        inquiry = Inquiry(generator=asked, alike=alike, store=answers, talk=talk, how=how)
+        inquiry = Inquiry(generator=asked, benchmark=talks, store=answers, talk=talk, how=how)
         return inquiry.table(arms.contexts(talks, ["mm_llm", "task_3"]))
 
 

@@ -21,7 +21,6 @@ from vrag_kit.generation import (
     load_generator,
     prompt_of,
 )
-from vrag_kit.generation.alike import Alike
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.talking import Inquiry
 from vrag_kit.papers.crag_mm import WORDINGS
@@ -60,8 +59,9 @@ def measure(generator: Generator, benchmark: Benchmark, layout: str) -> None:
     def turn_by_turn() -> None:
         with tempfile.TemporaryDirectory() as folder, AnswerStore(Path(folder) / "a") as store:
             talk = Talk(wording=wording)
-            alike = Alike(benchmark, wording)
-            inquiry = Inquiry(generator=generator, alike=alike, store=store, talk=talk, how=how)
+            inquiry = Inquiry(
+                generator=generator, benchmark=benchmark, store=store, talk=talk, how=how
+            )
             table = inquiry.table(contexts)
         told: dict[str, tuple[Turn, ...]] = {}
         prompts.clear()

@@ -14,9 +14,8 @@ from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.batching import Owned, batches
-from vrag_kit.generation.generator import Generator, Reply
-from vrag_kit.generation.keys import AnswerKeys, Picture, stored_prompt
-from vrag_kit.generation.questions import Questions
+from vrag_kit.generation.generator import Generator, Reply, all_images
+from vrag_kit.generation.keys import AnswerKeys, Picture, asked_text, stored_prompt
 from vrag_kit.generation.reading import read_tagged
 from vrag_kit.generation.served import SERVED, other_names
 from vrag_kit.generation.spending import Purse, check_forecast
@@ -33,7 +32,7 @@ _SAY_AGAIN = 30.0
 
 def ask_prompts(
     generator: Generator,
-    prompts: Sequence[Prompt] | Questions,
+    prompts: Sequence[Prompt],
     store: AnswerStore,
     *,
     owners: Sequence[str] | None = None,
@@ -42,8 +41,8 @@ def ask_prompts(
 ) -> list[Answer]:
     """The answer to each prompt, in order; equal prompts share one.
 
-    `Questions` are prompts that other models are asked, too. `owners` (a query id each) say
-    which prompts share pictures. A question that another process is asking is waited for.
+    `owners` (a query id each) say which prompts share pictures. A question that another
+    process is asking is waited for.
     Before the first call the forecast is printed, for `this` round and those of further
     samples; afterwards how many answers came from the store, are new, and failed. Raises
     `VragError` when the forecast or the cost passes the model's max_cost, and when the
@@ -51,11 +50,10 @@ def ask_prompts(
     """
     how, this = how or Asking(), this or Round()
     began = time.monotonic()
-    questions = prompts if isinstance(prompts, Questions) else Questions(prompts)
-    pictures = store.pictures(questions.images)
+    pictures = store.pictures(all_images(prompts))
     keys = AnswerKeys(generator.fingerprint, generator.decoding, this.sample)
-    answer_ids = keys.of(questions.texts(pictures))
-    owned = zip(owners or [""] * len(answer_ids), questions.prompts, strict=True)
+    answer_ids = keys.of(asked_text(each, pictures) for each in prompts)
+    owned = zip(owners or [""] * len(answer_ids), prompts, strict=True)
     asked = dict(zip(answer_ids, owned, strict=True))
     answers = store.read(list(asked))
     again = store.failures(asked) if how.retry_failures else {}
@@ -93,10 +91,9 @@ def stored_answers(
     generator: Generator, prompts: Sequence[Prompt], store: AnswerStore, sample: int
 ) -> list[Answer | None]:
     """What `store` holds for each prompt, in order; nothing is asked."""
-    questions = Questions(prompts)
-    pictures = store.pictures(questions.images)
+    pictures = store.pictures(all_images(prompts))
     keys = AnswerKeys(generator.fingerprint, generator.decoding, sample)
-    answer_ids = keys.of(questions.texts(pictures))
+    answer_ids = keys.of(asked_text(each, pictures) for each in prompts)
     stored = store.read(answer_ids)
     return [stored.get(answer_id) for answer_id in answer_ids]
 

@@ -13,14 +13,13 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import current_forecast
-from vrag_kit.generation.alike import Alike
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking_options import Asking
 from vrag_kit.generation.conversations import without_later_turns
 from vrag_kit.generation.generator import Generator, images_of
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.own_answerer import AnswererClass
-from vrag_kit.generation.rendering import render
+from vrag_kit.generation.rendering import Rendered, render
 from vrag_kit.generation.talk import Talk
 from vrag_kit.generation.talking import COLUMNS, TALK_COLUMNS, Inquiry
 from vrag_kit.generation.wording import Wording
@@ -61,7 +60,7 @@ def ask_all(
     """
     inquiry = Inquiry(
         generator=generator,
-        alike=Alike(benchmark, wording),
+        benchmark=benchmark,
         store=store,
         talk=Talk(wording=wording),
         how=how or Asking(),
@@ -142,17 +141,18 @@ def ask_conversations(
         _check_known(context, benchmark)
     generators = _opened(models, how)
     tables = []
-    alike = Alike(benchmark, talk.wording)
+    prompts: dict[Context, Rendered] = {}
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         for entry in models:
             model = generators.pop(0)
             chosen = _few_enough(entry, model.name, benchmark, contexts, talk.wording)
             inquiry = Inquiry(
                 generator=model,
-                alike=alike,
+                benchmark=benchmark,
                 store=store,
                 talk=talk,
                 how=how,
+                prompts=prompts,
             )
             tables.append(inquiry.table(chosen))
             del model, inquiry  # before the next is loaded: two large ones may not fit together

@@ -13,16 +13,14 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN, Same, current_forecast, once
-from vrag_kit.generation.alike import Alike
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.asking import ask_prompts
 from vrag_kit.generation.asking_options import Asking, Round
 from vrag_kit.generation.conversations import History, Thread, thread_of, turn_by_turn
 from vrag_kit.generation.generator import Generator
-from vrag_kit.generation.questions import Questions
 from vrag_kit.generation.rendering import Rendered, rendered
 from vrag_kit.generation.talk import Found, Talk
-from vrag_kit.types import Answer, Benchmark, Context, DocId
+from vrag_kit.types import Answer, Benchmark, Context, DocId, Prompt
 
 COLUMNS = (
     "benchmark",
@@ -41,6 +39,18 @@ COLUMNS = (
     "detail",
     "answer_id",
 )
+_ARM = (
+    "setting",
+    "k",
+    "m",
+    "draw",
+    "query_id",
+    "group",
+    "template",
+    "conversation_id",
+    "turn",
+)
+"""The columns that contexts tell."""
 TALK_COLUMNS = (
     "conversation_id",
     "turn",
@@ -69,16 +79,12 @@ class Inquiry:
     """One model, what it is asked about and how, and where its answers are kept."""
 
     generator: Generator
-    alike: Alike
-    """What other models share that are asked the same: of this benchmark, so worded."""
+    benchmark: Benchmark
     store: AnswerStore
     talk: Talk
     how: Asking
-
-    @property
-    def benchmark(self) -> Benchmark:
-        """What is asked about."""
-        return self.alike.benchmark
+    prompts: dict[Context, Rendered] = field(default_factory=dict)
+    """Prompts without a history or a search, which other models are asked too."""
 
     def table(self, contexts: Sequence[Context]) -> pd.DataFrame:
         """One row a context and sample with the columns of `ask_all`, and those of
@@ -149,10 +155,8 @@ class _Turns:
         for context, each, made in zip(contexts, found, worded, strict=True):
             self.known[context] = each, made.doc_ids if made else ()
         prompts = [made.prompt for made in worded if made]
-        alone = self._alone(histories)
-        questions = self.inquiry.alike.questions(prompts) if alone else Questions(prompts)
         pairs = zip(contexts, worded, strict=True)
-        said = iter(self._asked([context.query_id for context, made in pairs if made], questions))
+        said = iter(self._asked([context.query_id for context, made in pairs if made], prompts))
         return [
             next(said) if made else _unsearched(each)
             for each, made in zip(found, worded, strict=True)
@@ -195,8 +199,17 @@ class _Turns:
             "answer_tokenizer": cut.tokenizer if cut else "",
             "enough": [bool(cut and each.fields.get("enough")) for each in answers],
         }
-        table = inquiry.alike.arms(contexts).assign(**own)
+        arms = [self._arm(context) for context in contexts]
+        table = pd.DataFrame(arms, columns=list(_ARM)).astype({"m": "Int64"}).assign(**own)
         return table[[*COLUMNS, *TALK_COLUMNS]].astype({"answer_tokens": "Int64"})
+
+    def _arm(self, context: Context) -> tuple[object, ...]:
+        """What a context tells: `_ARM`."""
+        query = self.inquiry.benchmark.queries[context.query_id]
+        what = (context.setting, context.k, context.m, context.draw)
+        template = self.inquiry.talk.wording.template_of(context).name
+        place = (query.conversation_id or query.query_id, query.turn)
+        return (*what, query.query_id, query.group, template, *place)
 
     def _alone(self, histories: Sequence[History]) -> bool:
         """Whether prompts depend on their contexts alone."""
@@ -213,18 +226,21 @@ class _Turns:
 
     def _worded(self, context: Context, found: Found, history: History) -> Rendered:
         """The prompt of a context, and the documents that it shows."""
-        search = self.inquiry.talk.search
-        if search is None and not history:
-            return self.inquiry.alike.worded(context)
         query = self.inquiry.benchmark.queries[context.query_id]
         template = self.inquiry.talk.wording.template_of(context)
-        documents = found.documents
-        if search is None:
-            corpus = self.inquiry.benchmark.corpus
-            documents = tuple(corpus[doc_id] for doc_id in context.doc_ids)
-        return rendered(template, query, documents, history)
+        if self.inquiry.talk.search is not None:
+            return rendered(template, query, found.documents, history)
+        alone = None if history else self.inquiry.prompts.get(context)
+        if alone:
+            return alone
+        corpus = self.inquiry.benchmark.corpus
+        documents = tuple(corpus[doc_id] for doc_id in context.doc_ids)
+        made = rendered(template, query, documents, history)
+        if not history:
+            self.inquiry.prompts[context] = made
+        return made
 
-    def _asked(self, owners: Sequence[str], questions: Questions) -> list[Answer]:
+    def _asked(self, owners: Sequence[str], prompts: Sequence[Prompt]) -> list[Answer]:
         inquiry = self.inquiry
         this = Round(
             sample=self.sample,
@@ -234,7 +250,7 @@ class _Turns:
         )
         return ask_prompts(
             inquiry.generator,
-            questions,
+            prompts,
             inquiry.store,
             owners=owners,
             how=inquiry.how,
