@@ -23,7 +23,7 @@ def require_columns(frame: pd.DataFrame, needed: Sequence[str], where: str) -> N
         )
     for name in _KEYS:
         if name in needed and (gaps := frame[name].isna()).any():
-            row = frame.index[gaps.to_numpy().argmax()]
+            row = gaps.idxmax()
             raise VragError(f"{where}: column {name!r}, row {row}: found nothing, expected text.")
     if "rank" in needed and (frame["rank"] < 1).any():
         raise VragError(f"{where}: column 'rank' holds {frame['rank'].min()}; the first is 1.")
