@@ -5,7 +5,7 @@ now and then cannot hold a call for ever.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import httpx2
@@ -55,5 +55,8 @@ def http_client(seconds: float, home: str, own: Iterable[str]) -> DefaultHttpxCl
         end = time.monotonic() + seconds
         response.stream = _Watched(response.stream, response.request, end)
 
-    hooks = {"request": [leave_behind], "response": [watch]}
+    hooks: dict[str, list[Callable[..., Any]]] = {
+        "request": [leave_behind],
+        "response": [watch],
+    }
     return DefaultHttpxClient(timeout=seconds, event_hooks=hooks)
