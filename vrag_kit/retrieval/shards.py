@@ -221,10 +221,12 @@ def open_vectors(folder: Path, shard: str) -> np.ndarray:
     """A shard's vectors, float32, shape (rows, d), read where they are looked at; the
     file is open as long as the array lives.
 
-    Raises `ValueError` where its checksum differs.
+    Raises `ValueError` where its checksum differs; a converted index has checksums of its own.
     """
     path = folder / f"{shard}.npy"
-    _hold(path, _seal_of(path.with_suffix(".arrow")))
+    index = path.with_suffix(".arrow")
+    if index.is_file():
+        _hold(path, _seal_of(index))
     return _map(path)
 
 
