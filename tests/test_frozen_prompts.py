@@ -121,7 +121,7 @@ def builder_prompts(guide: Benchmark, folder: Path) -> Iterator[tuple[str, str, 
     query = next(iter(guide.queries.values()))
     image = guide.corpus[guide.candidates(query.query_id)[0]].image
     for species in folders:
-        yield "question writer", "", "", question_prompt(species, "It lives in meadows.", "paper")
+        yield "question writer", "", "", question_prompt(species, "It lives in meadows.")
         look = Look("", "", query.text, "hindwings", species.called, image)
         for wording, (write, _) in WORDINGS.items():
             yield f"coarse filter, {wording}", "", "", write(look)
