@@ -108,6 +108,8 @@ DIVIDED = {
     "papers/mrag_suite/difficulty_filter.py": {"scale.width"},
     "papers/visual_rag/statistics.py": {"queries"},
     "retrieval/convert_chroma.py": {"np.float32(length)"},
+    "retrieval/magiclens.py": {"math.sqrt(query.shape[-1])", "math.sqrt(sizes.width)"},
+    "retrieval/vista.py": {"width"},
 }
 """Module → what numbers are divided by."""
 _NUMBERS = {"len", "sum", "min", "max", "int", "float", "comb", "Fraction"}
