@@ -313,10 +313,8 @@ def test_a_class_that_scores_takes_no_words_beside_it(mine: Write, tmp_path: Pat
         load_judge(in_the_readmes_words("mine:Scorer"), tmp_path, rubric=readmes())
 
 
-def test_a_rubric_that_stands_alone_in_a_parameter_file_is_told_where_it_belongs(
-    tmp_path: Path,
-) -> None:
+def test_a_rubric_that_stands_alone_in_a_parameter_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text("notebooks: [visual_rag]\nrubric: Score {answer}.\n", encoding="utf-8")
-    with pytest.raises(VragError, match=re.escape("judge: {model: <model>, rubric: <words>}")):
+    with pytest.raises(VragError, match="'rubric'"):
         read_plan(file)

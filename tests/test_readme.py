@@ -26,6 +26,7 @@ def test_the_readmes_python_runs_from_top_to_bottom_and_prints_its_numbers(
 ) -> None:
     # on the small guide, with folders of its own: nothing else is changed
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")  # a judge is loaded, and not asked
     monkeypatch.setenv("COLUMNS", "80")  # a terminal's, in which pandas leaves columns out
     known: dict[str, object] = {}
     for code in blocks():
