@@ -17,7 +17,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from itertools import pairwise
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -512,40 +511,6 @@ class Says:
     def generate(self, prompts: Sequence[Prompt]) -> list[str]:
         self.first()
         return ["Answer: red"] * len(prompts)
-
-
-def test_a_further_model_looks_at_each_picture_once_and_not_at_each_prompt(
-    questions: Path, tmp_path: Path
-) -> None:
-    looks: Counter[str] = Counter()
-
-    class Watched(ImageFile):
-        __slots__ = ()
-
-        @property
-        def where(self) -> str:
-            looks[self._name] += 1
-            return str(self.path)
-
-    benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
-    corpus = {
-        name: replace(each, image=Watched(questions / name))
-        for name, each in benchmark.corpus.items()
-    }
-    benchmark = replace(benchmark, corpus=corpus)
-    contexts = gt_clue(benchmark) + m_in_k(benchmark, ms=[1], k=2)
-    models = [Says(f"model {number}") for number in range(3)]
-
-    def looked(models: Sequence[Says]) -> Counter[str]:
-        looks.clear()
-        ask_models(models, benchmark, contexts, tmp_path, wording=WORDING)
-        return looks.copy()
-
-    looked(models)
-    one, all_three = looked(models[:1]), looked(models)
-    assert set(one) == {Path(name).name for each in contexts for name in each.doc_ids}
-    # two further models: what it is called, and whether it has changed
-    assert all_three - one == Counter(dict.fromkeys(one, 2 * 2))
 
 
 def test_a_picture_that_changes_before_the_next_model_is_asked_as_it_is_then(
