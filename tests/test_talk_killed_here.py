@@ -21,6 +21,8 @@ def answered(store: Path) -> Iterator[tuple[str, float]]:
     if not store.exists():
         return
     with sqlite3.connect(store, timeout=60) as db:
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
+            return  # it is being made
         both = "SELECT prompt, stored FROM answers JOIN prompts USING (prompt_id)"
         for prompt, stored in db.execute(both):
             parts = [part for message in json.loads(prompt) for part in message["parts"]]
