@@ -843,6 +843,17 @@ def test_what_an_earlier_forecast_left_in_the_store_is_forecast_as_a_call(
     assert [asked.forecast.calls for asked in foresight.models] == [1]
 
 
+def test_a_store_of_another_layout_is_named_where_it_lies(foresee_cells, tmp_path: Path) -> None:
+    store = tmp_path / "answers" / "answers.sqlite"
+    AnswerStore(store).close()
+    with closing(sqlite3.connect(store)) as db, db:
+        db.execute("UPDATE about SET version = 3")
+    foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING)
+    (words,) = foresight.failed.values()
+    assert str(store) in words
+    assert "layout 3" in words
+
+
 KILLED = """import os, signal, sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
 db.execute("PRAGMA cache_size = 5")

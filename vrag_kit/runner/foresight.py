@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -104,8 +104,10 @@ def foresee(plan: Plan, instead: Mapping[str, Any]) -> Foresight:
             else:
                 failed[name_of(notebook)] = words
         with ExitStack() as opened:
-            places = sorted(forecast.stores)
-            stores = [opened.enter_context(AnswerStore(place)) for place in places]
+            stores = []
+            for place in sorted(forecast.stores):
+                with suppress(VragError):  # the notebook that opened it failed, and says so
+                    stores.append(opened.enter_context(AnswerStore(place)))
             counted = Foresight(
                 models=would_ask(forecast, stores),
                 stored=len(_stored(shown, stores)),
