@@ -1,20 +1,25 @@
-# Two commands: `make demo` draws, retrieves, asks, judges, fills figures/ and writes a report; `make test` runs all tests.
-# Both install everything into .venv first; the installation is done once.
+# `make demo`: each paper's headline notebooks, small; `make figures`: all notebooks in full; `make test`: all tests.
+# All install into .venv first; the installation is done once. `TORCH_INDEX=<address>` takes PyTorch from there,
+# for instance its CPU builds.
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --quiet -c constraints.txt
 
-# Visual-RAG's first; last the one that puts all answers side by side.
-FIRST := params/visual_rag/demo.yaml
-LAST := params/across/demo.yaml
-DEMOS := $(FIRST) $(filter-out $(FIRST) $(LAST),$(sort $(wildcard params/*/demo.yaml))) $(LAST)
+# Visual-RAG's first; last the one that compares all papers' answers.
+in_order = params/visual_rag/$(1).yaml $(filter-out params/visual_rag/% params/across/%,$(sort $(wildcard params/*/$(1).yaml))) params/across/$(1).yaml
 
-.PHONY: demo test suite lint lab
+.PHONY: demo figures test suite lint lab
 
-demo: $(READY)
-	@$(BIN)/vrag run $(DEMOS); status=$$?; $(BIN)/vrag report $(DEMOS); exit $$status
+demo: $(READY)  # figures go into runs/figures-small
+	@$(call run_and_report,$(call in_order,quick))
+
+figures: $(READY)  # goes on where it was stopped
+	@$(call run_and_report,$(call in_order,demo))
+
+run_and_report = $(BIN)/vrag run $(1); status=$$?; $(BIN)/vrag report $(1); exit $$status
 
 test: $(READY)
 	@$(MAKE) --no-print-directory --jobs=2 lint suite
@@ -36,5 +41,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "error: $(PYTHON) is older than Python 3.11; try 'make PYTHON=python3.12 $(MAKECMDGOALS)'"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@echo "installing the tested versions into $(VENV): some minutes, about 5 GB on Linux"
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --quiet -c constraints.txt -e ".[notebooks,tests]"
+	$(if $(TORCH_INDEX),$(PIP) --index-url $(TORCH_INDEX) torch torchvision)
+	$(PIP) -e ".[notebooks,tests]"
 	@touch $(READY)

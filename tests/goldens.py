@@ -55,6 +55,8 @@ SMALL = ("small", "mrag-drawn-small", "worn-drawn-small", "suite-drawn-small")
 FULL = ("full", "mrag-drawn", "worn-drawn", "suite-drawn")
 FOLDERS = {"small": "field-guide-small", "full": "field-guide"}
 PICTURE = re.compile(r"data:image/[^\"]+")
+SYNTHETIC = ("quick", "demo")
+"""Parameter files of the drawn editions."""
 NOTES = ("guide.json", "companions.json", "edition.json")
 """Files of an edition that say by which code it was drawn: they change where no image does."""
 Golden = dict[str, Any]  # name -> what JSON holds
@@ -244,7 +246,7 @@ def forecasts(files: list[Path]) -> Golden:
     """
     found: Golden = {}
     without = {name: told for name, told in os.environ.items() if not name.endswith("_API_KEY")}
-    drawn_too = ["data"] if all(file.stem == "demo" for file in files) else []
+    drawn_too = ["data"] if all(file.stem in SYNTHETIC for file in files) else []
     with project(*drawn_too), mock.patch.dict(os.environ, without, clear=True):
         for file in files:
             found[file.relative_to(ROOT).as_posix()] = _foreseen(file)
@@ -278,7 +280,7 @@ def _numbers(forecast: Forecast) -> list[float]:
 def parameter_files() -> tuple[list[Path], list[Path]]:
     """(those that name real data, which is not here; those of the drawn editions)"""
     files = sorted((ROOT / "params").rglob("*.yaml"))
-    return [f for f in files if f.stem != "demo"], [f for f in files if f.stem == "demo"]
+    return [f for f in files if f.stem not in SYNTHETIC], [f for f in files if f.stem in SYNTHETIC]
 
 
 QUICK: dict[str, Callable[[], Golden]] = {
