@@ -205,7 +205,7 @@ def rows() -> st.SearchStrategy[list[Row]]:
             ids += [IMAGE] * (1 + (name == "b"))
         return Row((*ids, *[100] * ends), tuple(pictures))
 
-    one = st.tuples(st.integers(10, 11), st.lists(picture, max_size=5), st.integers(1, 2))
+    one = st.tuples(st.integers(10, 11), st.lists(picture, max_size=5), st.integers(1, 4))
     return st.lists(one.map(row), max_size=8)
 
 

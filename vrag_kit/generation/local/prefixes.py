@@ -59,8 +59,8 @@ def nested(rows: Sequence[Row], image_token: int | None) -> Nested:
     """The rows that are, but for their last tokens, the beginning of a longer one of
     the batch, with the same pictures.
 
-    A row is nested only where at least half of it is shared, and where none of its own
-    last tokens stands for a picture.
+    A row is nested only where at least half of it is shared, where it is longer than the
+    tail, and where none of its own last tokens stands for a picture.
     """
     chains: list[list[int]] = []
     tails: dict[int, int] = {}
@@ -77,11 +77,16 @@ def nested(rows: Sequence[Row], image_token: int | None) -> Nested:
     tail = max(tails.values(), default=0)
     kept = []
     for numbers in chains:
-        fits = [each for each in numbers if image_token not in rows[each].ids[-tail:]]
+        fits = [each for each in numbers if _leaves_some(rows[each].ids, tail, image_token)]
         if len(fits) > 1 and fits[0] == numbers[0]:
             kept.append(fits)
     together = set(chain.from_iterable(kept))
     return Nested(kept, [each for each in range(len(rows)) if each not in together], tail)
+
+
+def _leaves_some(ids: Sequence[int], tail: int, image_token: int | None) -> bool:
+    """Whether a row has a beginning without its last tokens, and all its pictures in it."""
+    return len(ids) > tail and image_token not in ids[-tail:]
 
 
 def _tail(row: Row, longer: Row, image_token: int | None) -> int | None:
