@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -143,9 +143,18 @@ def _run_here(tasks: Sequence[Task], jobs: int | None) -> list[Outcome]:
 
 
 def _run_all(tasks: Sequence[Task], jobs: int, hands: _Hands) -> list[Outcome]:
+    ended = count(1)
+
+    def run(task: Task) -> Outcome:
+        outcome = _tried(task, hands)
+        number = next(ended)
+        if outcome.status != "unchanged":
+            print(f"{number} of {len(tasks)} notebooks finished", flush=True)
+        return outcome
+
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            return list(pool.map(lambda task: _tried(task, hands), tasks))
+            return list(pool.map(run, tasks))
         finally:  # also when interrupted: nothing goes on behind the user's back
             pool.shutdown(wait=False, cancel_futures=True)
             hands.stop()
