@@ -24,7 +24,7 @@ from vrag_kit.runner.plan import Plan, name_of, read_plan, wrong_names
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
-_LIBRARIES = ("vrag_kit", "torch", "transformers", "nbconvert", "bleach", "jinja2", "pandas")
+_LIBRARIES = ("vrag_kit", "torch", "transformers", "nbconvert", "jinja2", "pandas")
 """Those whose versions stand on the page, and those that draw it."""
 _LAST = "\n<!-- "
 """What the last line begins with."""

@@ -1,5 +1,6 @@
-"""The text, tables and figures of an executed notebook as HTML that loads nothing and
-runs nothing: nbconvert draws the cells, and what it drew is cleaned as a whole.
+"""The text, tables and figures of an executed notebook as HTML, by nbconvert. Text of data is
+escaped where a notebook makes HTML of it; the page's Content-Security-Policy runs no script
+and loads nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from nbformat import NotebookNode
 from vrag_kit.analysis.sentences import as_markdown
 from vrag_kit.plain import Json
 from vrag_kit.runner.books import Book, Cell
-from vrag_kit.runner.cleaning import clean
 from vrag_kit.runner.copies import ADDED
 
 _SAVED = re.compile(r'save_figure\(\s*(\w+).*?"((?:\w+/)*\d\d_\w+)"', re.DOTALL)
@@ -51,7 +51,7 @@ def shown(book: Book, stem: str, *, stops: bool) -> Markup:
     cells = list(_cells(book, stem, stops))
     trimmed = _node(cells=cells, metadata=_node(), nbformat=4, nbformat_minor=4)
     html, _ = _exporter().from_notebook_node(trimmed)
-    return clean(html)
+    return Markup(html)
 
 
 @cache
@@ -97,7 +97,8 @@ def _cells(book: Book, stem: str, stops: bool) -> Iterator[NotebookNode]:
 
 
 def _text(source: str) -> NotebookNode:
-    return _cell("markdown", source)
+    """A text; its headings are one level lower, as the page has its own."""
+    return _cell("markdown", re.sub(r"^(?=#+ )", "#", source, flags=re.MULTILINE))
 
 
 def _cell(cell_type: str, source: str, **more: object) -> NotebookNode:
