@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --progress-bar o
 # Visual-RAG's first; last the one that compares all papers' answers.
 in_order = params/visual_rag/$(1).yaml $(filter-out params/visual_rag/% params/across/%,$(sort $(wildcard params/*/$(1).yaml))) params/across/$(1).yaml
 
-.PHONY: demo figures test suite lint lab
+.PHONY: demo figures test quick suite lint lab
 
 demo: $(READY)  # figures go into runs/figures-small
 	@$(call run_and_report,$(call in_order,quick))
@@ -24,8 +24,12 @@ run_and_report = $(BIN)/vrag run $(1); status=$$?; $(BIN)/vrag report $(1); exit
 test: $(READY)
 	@$(MAKE) --no-print-directory --jobs=2 lint suite
 
+quick: $(READY)  # some two minutes
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow and not browser and not notebooks"
+
 suite: $(READY)
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 8
+	$(BIN)/python -m pytest -n 4 --dist loadgroup --no-loadscope-reorder --durations 20 --durations-min 8
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

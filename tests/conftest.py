@@ -9,13 +9,11 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import browser
 import hypothesis
-import nbval.kernel
 import numpy as np
 import pytest
 import small_index
@@ -30,13 +28,10 @@ from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.types import Benchmark, Evidence
 
 if TYPE_CHECKING:
-    from jupyter_client import BlockingKernelClient, KernelManager
     from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / "vrag_kit" / "fieldguide" / "weights"
-_start_kernel = nbval.kernel.start_new_kernel
-
 
 LONGEST = (
     "test_runner.py",
@@ -61,24 +56,19 @@ def pytest_configure() -> None:
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores() // workers)))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first; the others keep their order."""
-    items.sort(key=lambda item: item.path.name not in LONGEST)
-
-
-def start_kernel_again(
-    startup_timeout: int = 60, kernel_name: str = "python", **options: object
-) -> tuple[KernelManager, BlockingKernelClient]:
-    """A kernel for nbval, started up to three times: its ports are chosen before it
-    binds them, and another test may take one in between.
+    """The longest files first; one process runs a file, but each notebook goes where one is
+    free.
     """
-    for _ in range(2):
-        with suppress(RuntimeError):
-            return _start_kernel(startup_timeout, kernel_name, **options)
-    return _start_kernel(startup_timeout, kernel_name, **options)
-
-
-nbval.kernel.start_new_kernel = start_kernel_again
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+    for item in items:
+        if item.path.suffix == ".ipynb":
+            item.add_marker("notebooks")
+        if {"jupyter_server", "chromium"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("browser")
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.fixture(scope="session")

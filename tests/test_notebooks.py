@@ -1,6 +1,7 @@
-"""Notebooks are thin, stripped, and declare what the parameter files set.
+"""Notebooks run to their end, are thin, stripped, and declare what the parameter files set.
 
-(nbval runs them: see `make test`.)
+Eight of them are run by nbval, which compares what a cell prints with what is committed:
+those that pyproject.toml names.
 """
 
 from __future__ import annotations
@@ -12,17 +13,37 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import warm_process
 from strip_notebooks import NOTEBOOKS, PATHS, stripped
 
 from vrag_kit.runner.parameters import declared
 from vrag_kit.runner.plan import read_plan
 
 ROOT = NOTEBOOKS.parent
+COMPARED = [path for path in PATHS if "NBVAL_CHECK_OUTPUT" in path.read_text(encoding="utf-8")]
+WARM = [
+    pytest.param(path, id=path.stem, marks=pytest.mark.xdist_group(path.stem))
+    for path in PATHS
+    if path not in COMPARED
+]
 PARAMS = sorted((ROOT / "params").rglob("*.yaml"))
 
 
 def code_cells(path: Path) -> list[nbformat.NotebookNode]:
     return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+
+
+@pytest.mark.notebooks
+@pytest.mark.parametrize("path", WARM)
+def test_a_notebook_runs_to_its_end(path: Path) -> None:
+    assert warm_process.fault(path) == ""
+
+
+def test_what_a_notebook_prints_is_compared_where_pytest_is_told_to(
+    pytestconfig: pytest.Config,
+) -> None:
+    told = pytestconfig.getini("testpaths")
+    assert [path.relative_to(ROOT).as_posix() for path in COMPARED] == sorted(told)[:-1]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
@@ -129,7 +150,8 @@ def test_the_judge_that_a_parameter_names_is_opened_before_any_model_is_asked(pa
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
 def test_a_notebook_is_committed_stripped(path: Path) -> None:
     assert stripped(nbformat.read(path, as_version=4)) == nbformat.read(path, as_version=4)
-    assert any("NBVAL_CHECK_OUTPUT" in cell.source and cell.outputs for cell in code_cells(path))
+    marked = [cell for cell in code_cells(path) if "NBVAL_CHECK_OUTPUT" in cell.source]
+    assert all(cell.outputs for cell in marked)
 
 
 @pytest.mark.parametrize("path", PARAMS, ids=lambda p: f"{p.parent.name}/{p.stem}")
