@@ -24,7 +24,8 @@ from small_index import Small
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.cores import cores
 from vrag_kit.fieldguide import draw_field_guide
-from vrag_kit.fieldguide.scenarios import open_mrag_bench
+from vrag_kit.fieldguide.pages import EDITIONS, Page, plan_page, slots
+from vrag_kit.fieldguide.scenarios import draw_mrag_bench, open_mrag_bench
 from vrag_kit.types import Benchmark, Evidence
 
 if TYPE_CHECKING:
@@ -77,6 +78,19 @@ def guide_folder() -> Path:
     by the first process that wants it, and again when the code that draws it changes.
     """
     return draw_field_guide("small", ROOT / "data" / "field-guide-small")
+
+
+@pytest.fixture(scope="session")
+def full_pages() -> list[Page]:
+    """Eighteen of the full guide's 48 species, three of each kind, planned and not drawn."""
+    edition = EDITIONS["full"]
+    return [plan_page(edition, index, *slot) for index, slot in enumerate(slots(edition)[:18])]
+
+
+@pytest.fixture(scope="session")
+def mrag_folder() -> Path:
+    """The small drawn MRAG-Bench, to read: the one that the notebooks read too."""
+    return draw_mrag_bench("small", ROOT / "data" / "mrag-drawn-small")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from vrag_kit.analysis import compare, estimate, per_query
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.fieldguide.album import clue_photo, invent_named
 from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.pages import EDITIONS, Page, annotation_rows, plan_page, slots
+from vrag_kit.fieldguide.pages import EDITIONS, Page, annotation_rows
 from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
 from vrag_kit.fieldguide.traits import Species, stream
 from vrag_kit.fieldguide.views import photograph
@@ -40,38 +40,32 @@ from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Benchmark, Context, Query
 
 ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many")]
+pytestmark = pytest.mark.xdist_group("full guide")  # which is planned once
 
 
 @pytest.fixture(scope="module")
-def pages() -> list[Page]:
-    """The full edition, planned and not drawn."""
-    edition = EDITIONS["full"]
-    return [plan_page(edition, index, *slot) for index, slot in enumerate(slots(edition))]
-
-
-@pytest.fixture(scope="module")
-def full_guide(pages: list[Page], tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    """The full edition, of which `shown` draws what is looked at: in the small one every
+def full_guide(full_pages: list[Page], tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    """Species of the full edition, of which `shown` draws what is looked at: in the small one every
     second species was told, which leaves little for a clue to add.
     """
     folder = tmp_path_factory.mktemp("full")
-    for page in pages:
+    for page in full_pages:
         (folder / "images" / page.folder).mkdir(parents=True)
         for name in page.files:
             (folder / "images" / page.folder / name).touch()
-    rows = [json.dumps(row) for page in pages for row in annotation_rows(page)]
+    rows = [json.dumps(row) for page in full_pages for row in annotation_rows(page)]
     (folder / "annotations.jsonl").write_text("\n".join(rows), encoding="utf-8")
     return load_visual_rag(folder / "annotations.jsonl", folder / "images", name="Field Guide")
 
 
 @pytest.fixture(scope="module")
-def contexts(full_guide: Benchmark, pages: list[Page]) -> list[Context]:
+def contexts(full_guide: Benchmark, full_pages: list[Page]) -> list[Context]:
     """Every question without an image, with a clue, and with an image that is none; the
     photographs that are shown are drawn, as the guide draws them.
     """
     chosen = gt_clue(full_guide, draws=2) + non_clue(full_guide, draws=2)
     shown = {doc_id for context in chosen for doc_id in context.doc_ids}
-    for page in pages:
+    for page in full_pages:
         for photo, name in zip(page.photos, page.files, strict=True):
             image = full_guide.corpus[f"{page.folder}/{name}"].image
             if f"{page.folder}/{name}" in shown and image is not None:
@@ -134,7 +128,7 @@ def test_answers_follow_the_pixels_when_the_clue_is_exchanged_for_another_specie
     answerer: LocalGenerator, tmp_path: Path
 ) -> None:
     asked, shown, prompts = [], [], []
-    for i in range(90):
+    for i in range(45):
         rng = stream("exchange", i)
         kind = str(rng.choice(list(KINDS)))
         named, seen = (invent_named(f"exchange/{i}", kind, n) for n in (0, 1))
@@ -188,7 +182,7 @@ def text_only(model: LocalGenerator, questions: list[Question]) -> np.ndarray:
 def test_text_alone_does_not_beat_the_commonest_answer_on_species_never_told(
     answerer: LocalGenerator,
 ) -> None:
-    questions, others = fresh_questions("never told", 500), fresh_questions("others", 500)
+    questions, others = fresh_questions("never told", 200), fresh_questions("others", 500)
     commonest = {
         asks: max(
             {q.answers[0] for q in others if q.asks == asks},

@@ -13,7 +13,6 @@ from scipy import stats
 
 from vrag_kit.analysis import compare, per_query
 from vrag_kit.benchmarks import load_mrag_bench, load_mrag_texts
-from vrag_kit.fieldguide.scenarios import draw_mrag_bench
 from vrag_kit.fieldguide.scenarios.texts import TEXTS
 from vrag_kit.generation import ask_models
 from vrag_kit.judging import judge_all
@@ -30,12 +29,11 @@ from vrag_kit.papers.mrag_bench import (
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def judged(mrag_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """Answers on the small edition, in the wording of the paper's appendix."""
-    folder: Path = tmp_path_factory.mktemp("drawn")
-    edition = draw_mrag_bench("small", folder / "mrag")
-    benchmark = load_mrag_bench(edition, edition, cache_dir=folder)
-    texts = load_mrag_texts(benchmark, edition / TEXTS)
+    folder = tmp_path_factory.mktemp("drawn")
+    benchmark = load_mrag_bench(mrag_folder, mrag_folder, cache_dir=folder)
+    texts = load_mrag_texts(benchmark, mrag_folder / TEXTS)
     contexts = [*no_rag(benchmark), *gt_rag(benchmark), *swapped_rag(benchmark), *gt_text(texts)]
     models = [str(WEIGHTS / "field-guide-vlm-choices")]
     wording = WORDINGS["paper"]

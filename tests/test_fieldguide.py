@@ -30,6 +30,8 @@ from vrag_kit.fieldguide.views import CLUE_BLUR, photograph
 from vrag_kit.papers.visual_rag import organism_category, question_kind
 from vrag_kit.types import Benchmark
 
+pytestmark = pytest.mark.xdist_group("full guide")  # which is planned once
+
 
 def digest(folder: Path) -> str:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
@@ -38,32 +40,25 @@ def digest(folder: Path) -> str:
     ).hexdigest()
 
 
-@pytest.fixture(scope="module")
-def full_pages() -> list[Page]:
-    edition = EDITIONS["full"]
-    slots = [(kind, number) for number in range(edition.species_per_kind) for kind in KINDS]
-    return [plan_page(edition, index, *slot) for index, slot in enumerate(slots)]
-
-
-def test_the_same_edition_gives_the_same_bytes_with_any_number_of_workers(
-    guide_folder: Path, tmp_path: Path
-) -> None:
-    assert digest(draw_field_guide("small", tmp_path, workers=1)) == digest(guide_folder)
-
-
-def test_an_interrupted_guide_goes_on_and_ends_the_same(guide_folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(guide_folder, tmp_path / "guide")
-    note = json.loads((tmp_path / "guide" / "guide.json").read_text(encoding="utf-8"))
+@pytest.fixture
+def interrupted(guide_folder: Path, tmp_path: Path) -> Path:
+    """The small guide, drawn by several workers, killed while its fourth species was drawn."""
+    guide = shutil.copytree(guide_folder, tmp_path / "guide")
+    note = json.loads((guide / "guide.json").read_text(encoding="utf-8"))
     del note["complete"]
-    (tmp_path / "guide" / "guide.json").write_text(json.dumps(note), encoding="utf-8")
-    folders = sorted((tmp_path / "guide" / "images").iterdir())
-    folders[3].rename(
-        folders[3].with_name(f".{folders[3].name}.part")
-    )  # killed while this species was drawn
-    next(folders[4].iterdir())
-    kept = folders[4].stat().st_mtime_ns
-    assert digest(draw_field_guide("small", tmp_path / "guide")) == digest(guide_folder)
-    assert folders[4].stat().st_mtime_ns == kept
+    (guide / "guide.json").write_text(json.dumps(note), encoding="utf-8")
+    killed = sorted((guide / "images").iterdir())[3]
+    killed.rename(killed.with_name(f".{killed.name}.part"))
+    return guide
+
+
+def test_an_interrupted_guide_goes_on_with_any_number_of_workers_and_ends_the_same(
+    interrupted: Path, guide_folder: Path
+) -> None:
+    whole = sorted((interrupted / "images").iterdir())[-1]
+    kept = whole.stat().st_mtime_ns
+    assert digest(draw_field_guide("small", interrupted, workers=1)) == digest(guide_folder)
+    assert whole.stat().st_mtime_ns == kept
 
 
 def test_a_finished_guide_is_left_alone(guide_folder: Path) -> None:
@@ -92,7 +87,7 @@ def test_the_full_guide_has_the_papers_proportions(full_pages: list[Page]) -> No
     rows = [row for page in full_pages for row in annotation_rows(page)]
     images = [len(row["images"]) for row in rows]
     clues = np.array([row["y_count"] for row in rows])
-    assert len(full_pages) == 48
+    assert len(slots(EDITIONS["full"])) == 48
     assert len({page.species.kind for page in full_pages}) >= 6
     assert min(images) >= 200
     assert max(images) <= 300
@@ -105,8 +100,9 @@ def test_the_full_guide_has_the_papers_proportions(full_pages: list[Page]) -> No
 def test_names_and_files_are_unique_and_folders_have_the_inaturalist_form(
     full_pages: list[Page],
 ) -> None:
-    assert len({page.species.scientific_name for page in full_pages}) == 48
-    assert len({page.species.common_name for page in full_pages}) == 48
+    named = [invent_named(EDITIONS["full"].seed, *slot) for slot in slots(EDITIONS["full"])]
+    assert len({species.scientific_name for species in named}) == 48
+    assert len({species.common_name for species in named}) == 48
     names = [f"{page.folder}/{name}" for page in full_pages for name in page.files]
     assert len(set(names)) == len(names)
     for page in full_pages:
@@ -234,12 +230,12 @@ def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other() ->
 
 
 def test_two_processes_that_want_the_same_guide_draw_it_once(
-    tmp_path: Path, guide_folder: Path
+    interrupted: Path, guide_folder: Path, tmp_path: Path
 ) -> None:
     script = (
         "from vrag_kit import progress\nfrom vrag_kit.fieldguide import draw_field_guide\n"
         "progress.PAUSE = 0\nif __name__ == '__main__':\n   "
-        f" draw_field_guide('small', {str(tmp_path / 'guide')!r}, workers=1)\n"
+        f" draw_field_guide('small', {str(interrupted)!r}, workers=1)\n"
     )
     (tmp_path / "draw.py").write_text(script, encoding="utf-8")
     both = [
@@ -251,7 +247,7 @@ def test_two_processes_that_want_the_same_guide_draw_it_once(
     printed = "".join(process.communicate(timeout=120)[0] for process in both)
     assert all(process.returncode == 0 for process in both)
     assert printed.count("drawing the Field Guide (small):   0%") == 1
-    assert digest(tmp_path / "guide") == digest(guide_folder)
+    assert digest(interrupted) == digest(guide_folder)
 
 
 def test_the_second_corpus_shows_the_same_species_in_other_pictures_and_lacks_some(

@@ -43,8 +43,8 @@ SMALL = 64  # pixels: hides what 128 hide
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return draw_mrag_bench("small", tmp_path_factory.mktemp("mrag") / "drawn")
+def drawn(mrag_folder: Path) -> Path:
+    return mrag_folder
 
 
 @pytest.fixture(scope="module")
@@ -60,23 +60,19 @@ def digest(folder: Path) -> str:
     return together.hexdigest()
 
 
-def test_the_same_edition_gives_the_same_bytes_with_any_number_of_workers(
-    drawn: Path, tmp_path: Path
+def test_an_edition_is_left_alone_and_when_cut_off_drawn_again_the_same_by_any_number_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert digest(draw_mrag_bench("small", tmp_path / "again", workers=1)) == digest(drawn)
-    before = (drawn / "edition.json").stat().st_mtime_ns
-    draw_mrag_bench("small", drawn)
-    assert (drawn / "edition.json").stat().st_mtime_ns == before  # left alone
-
-
-def test_an_edition_that_was_cut_off_or_drawn_by_other_code_is_drawn_again(
-    drawn: Path, tmp_path: Path
-) -> None:
-    folder = draw_mrag_bench("small", tmp_path / "x")
-    note = json.loads((folder / "edition.json").read_text(encoding="utf-8"))
-    (folder / "edition.json").write_text(json.dumps({**note, "complete": False}))
+    monkeypatch.setitem(EDITIONS, "tiny", replace(EDITIONS["small"], questions=1, size=SMALL))
+    folder = draw_mrag_bench("tiny", tmp_path / "x", workers=1)
+    bytes_of, note = digest(folder), folder / "edition.json"
+    before = note.stat().st_mtime_ns
+    draw_mrag_bench("tiny", folder)
+    assert note.stat().st_mtime_ns == before
+    told = json.loads(note.read_text(encoding="utf-8"))
+    note.write_text(json.dumps({**told, "complete": False}))
     next((folder / "image_corpus").iterdir()).unlink()
-    assert digest(draw_mrag_bench("small", folder)) == digest(drawn)
+    assert digest(draw_mrag_bench("tiny", folder, workers=2)) == bytes_of
 
 
 def test_a_folder_with_other_pictures_is_not_touched(tmp_path: Path) -> None:
@@ -345,9 +341,9 @@ def test_names_are_asked_of_known_species_only_and_told_by_looks_that_tell_optio
 
 
 def test_a_drawn_edition_is_opened_by_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mrag_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(mrag_folder.parents[1])
     opened = open_mrag_bench("mrag-drawn-small")
     assert (len(opened.queries), opened.name) == (63, "mrag-drawn-small")
     assert remark("mrag-drawn-small", "True of it by construction.") is not None

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from PIL import Image
 
 from vrag_kit.benchmarks import load_crag_mm, read_image_index, read_web_index
@@ -70,8 +71,8 @@ QUESTIONS = {  # how searches ask for facts
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return draw_crag_mm("small", tmp_path_factory.mktemp("worn") / "drawn", workers=1)
+def drawn() -> Path:
+    return draw_crag_mm("small", ROOT / "data" / "worn-drawn-small")
 
 
 @pytest.fixture(scope="module")
