@@ -274,7 +274,7 @@ def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
     tmp_path: Path,
 ) -> None:
     datasets = open_suite("suite-drawn-small", ["WebQA"])
-    words = InWords(k=2, questions=4)
+    words = InWords(k=2, questions=2)
     rows = words.ask(datasets, ["field-guide-vlm-few"], tmp_path, run_with=RUN)
     assert [any(each.image for each in few.corpus.values()) for few, _ in rows.values()] == [
         True,

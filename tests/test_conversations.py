@@ -320,7 +320,7 @@ def test_turns_after_a_stop_need_not_be_asked_and_truthfulness_is_the_same() -> 
     assert set(before["n"]) == {0}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12)
 @given(st.lists(st.text("RMW?", min_size=1, max_size=6), min_size=1, max_size=6))
 def test_truthfulness_is_the_same_with_failures_whether_turns_after_a_stop_were_asked_or_not(
     talks: list[str],

@@ -279,20 +279,23 @@ def test_the_papers_second_corpus_keeps_its_name_beside_ours(guide: Benchmark) -
 def test_a_published_table_never_differs_from_itself_and_a_shifted_copy_does(name: str) -> None:
     paper = TABLES[name]
     queries = int(paper["n"].iloc[0])
-    same, far = (replayed(paper, shift=shift, queries=queries) for shift in (0.0, 11.0))
+    same = replayed(paper, queries=queries)
     found = held_against_paper(in_papers_form(same, paper), paper, same)
     assert len(found) == len(paper)
     assert found["difference"].abs().max() < 1e-9
     assert not found["verdict"].isin(["different", "not comparable"]).any()
     assert (found["ci_low"] < 0).all()
     assert (found["ci_high"] > 0).all()
+    one = paper[paper["model"] == paper["model"].iloc[0]]
+    far = replayed(one, shift=11.0, queries=queries)
     shifted = held_against_paper(in_papers_form(far, paper), paper, far)
     assert shifted["difference"].to_numpy() == pytest.approx(11.0)
     assert set(shifted["verdict"]) == {"different"}
 
 
 def test_the_same_cell_has_the_same_verdict_in_every_notebook() -> None:
-    everything = replayed(PAPER, shift=1.0)  # as in 04, 05, 10 and 13
+    some = PAPER.query("model in ('GPT-4o', 'Qwen2.5VL')")
+    everything = replayed(some, shift=1.0)  # as in 04, 05, 10 and 13
     whole = held(everything).set_index(["model", "setting", "k"])
     for settings_of in (
         ["zero_shot", "gt_clue", "non_clue"],  # 03
@@ -331,7 +334,7 @@ def test_where_there_is_no_interval_nothing_is_concluded() -> None:
 
 
 @given(st.integers(0, 99))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=2)
 def test_two_runs_of_the_same_experiment_seldom_differ(seed: int) -> None:
     # Both sides from the same process: about one cell in twenty should be found different.
     rng, runs = np.random.default_rng(seed), run_to_run().query("model == 'GPT-4o'")
@@ -492,7 +495,7 @@ def test_printed_tables_get_the_ks_that_ours_have() -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0])), min_size=3, max_size=12))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=15)
 def test_failures_lie_between_all_wrong_and_all_right_and_are_never_in_the_mean(
     scores: list[float | None],
 ) -> None:
