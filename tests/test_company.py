@@ -196,9 +196,7 @@ def test_without_the_clue_alone_there_is_no_length() -> None:
 
 
 def test_what_no_step_compares_is_refused_with_what_to_ask() -> None:
-    with pytest.raises(
-        VragError, match=r"nothing to compare; found alone, same\. Expected 'blank'"
-    ):
+    with pytest.raises(VragError, match=r"found alone, same\. Expected 'blank'"):
         cost_of_company(judged().query("company in (@ALONE, @SAME)"))
     with pytest.raises(VragError, match=r"no answers beside 'blank'; found .*`with_blanks`"):
         growth_of_company(judged().query("company != @BLANK"))

@@ -178,9 +178,7 @@ def test_a_folder_without_vectors_and_a_damaged_one_are_named(copied: Path, smal
     outside = {"file": "../../entries.jsonl", "rows": 4}
     for change in ({"shards": [outside]}, {"documents": {**told["documents"], **outside}}):
         manifest.write_text(json.dumps({**told, **change}))
-        with pytest.raises(
-            VragError, match=r"manifest\.json: '../../entries.jsonl' points outside"
-        ):
+        with pytest.raises(VragError, match=r"manifest\.json: '../../entries.jsonl'.* outside"):
             search()
     manifest.write_text("{}")
     with pytest.raises(VragError, match=r"manifest\.json: cannot be used"):

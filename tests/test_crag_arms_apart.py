@@ -25,7 +25,6 @@ from vrag_kit.papers.crag_mm import (
     turn_shares,
     with_other_pictures,
 )
-from vrag_kit.plotting import differences_figure
 from vrag_kit.retrieval import text_service
 from vrag_kit.runner.parameters import declared
 from vrag_kit.runner.plan import all_notebooks
@@ -174,12 +173,3 @@ def test_printed_gains_are_differences_of_printed_means() -> None:
     assert both["mm_llm", "task_2"] == pytest.approx(
         both["mm_llm", "task_1"] + both["task_1", "task_2"]
     )
-
-
-def test_the_axis_names_the_metric_where_there_is_one() -> None:
-    row = {"model": "m", "setting": "s", "value": 1.0, "ci_low": 0.0, "ci_high": 2.0}
-    rows = [{**row, "n": 3, "n_failed": 0, "metric": name} for name in ("missing", "accuracy")]
-    (both,) = differences_figure(pd.DataFrame(rows), {"s": "S"}, lines=["metric"]).axes
-    (one,) = differences_figure(pd.DataFrame(rows[:1]), {"s": "S"}, lines=["metric"]).axes
-    assert both.get_xlabel() == "difference (points)"
-    assert one.get_xlabel() == "difference in missing (points)"

@@ -239,13 +239,7 @@ class ForeignModel(CLIPModel):
 def test_code_of_a_checkpoint_does_not_run_unless_the_entry_says_so(
     foreign: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(
-        VragError,
-        match=(
-            r"needs code that comes with its checkpoint \(modeling_foreign.*not"
-            r" run.*`trust_remote_code: true`"
-        ),
-    ):
+    with pytest.raises(VragError, match=r"\(modeling_foreign.*not run.*`trust_remote_code: true`"):
         load_encoder(str(foreign))
     assert not (tmp_path / "mark").exists()
 
@@ -327,11 +321,11 @@ def test_picture_tokens_without_a_vision_start_stand_at_sequential_positions_as_
 
 @pytest.mark.parametrize("family", ["llava", "pixtral", "qwen2_5_vl", "gemma3"])
 def test_any_family_of_image_text_to_text_models_can_be_an_embedder(
-    family: str, documents: list[Evidence], tmp_path: Path
+    family: str, documents: list[Evidence], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
-    folder = tiny_models.build(family, tmp_path / family)
+    folder = tiny_models.built(family, tmp_path_factory)
     model, processor = (
         AutoModelForImageTextToText.from_pretrained(folder),
         AutoProcessor.from_pretrained(folder),
@@ -402,11 +396,7 @@ def test_an_adapter_of_another_model_is_refused(copy_retriever: Callable[[str], 
     folder = copy_retriever("lora")
     tiny.edit_weights(folder / "adapter_model.safetensors", rename)
     with pytest.raises(
-        VragError,
-        match=(
-            r"the adapter does not fit its base model: 4 of its weights have no place \(such as"
-            r" .*query.*4 places"
-        ),
+        VragError, match=r"4 of its weights have no place \(such as .*query.*4 places"
     ):
         load_encoder(entry(folder.parent, "lora"))
 
@@ -414,9 +404,7 @@ def test_an_adapter_of_another_model_is_refused(copy_retriever: Callable[[str], 
 def test_an_adapter_whose_base_is_gone_says_which(copy_retriever: Callable[[str], Path]) -> None:
     folder = copy_retriever("lora")
     tiny.edit_json(folder / "adapter_config.json", base_model_name_or_path="/models/gone")
-    with pytest.raises(
-        VragError, match=r"'/models/gone' cannot be loaded: there is no such folder"
-    ):
+    with pytest.raises(VragError, match="'/models/gone' cannot be loaded: there is no such folder"):
         load_encoder(entry(folder.parent, "lora"))
 
 

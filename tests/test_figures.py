@@ -25,7 +25,6 @@ from vrag_kit.errors import VragError
 from vrag_kit.forecast import forecasting
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import (
-    PAPER_NAMES,
     benchmark_figure,
     distribution,
     gcue_printed,
@@ -44,13 +43,11 @@ from vrag_kit.plotting import (
     gcue_figure,
     retriever_figure,
     save_figure,
-    save_table,
     side_by_side,
     variants_figure,
 )
 from vrag_kit.plotting.marks import fitted
 from vrag_kit.plotting.style import CLUE, METRIC_NAMES
-from vrag_kit.retrieval import PERFECT, RANDOM
 from vrag_kit.types import Benchmark
 
 
@@ -81,19 +78,6 @@ def test_a_figure_is_saved_as_png_svg_and_csv_with_columns_in_the_papers_order(
         encoding="utf-8"
     ) == "unit,retriever,k,value,n\npercent,r,1,0.123457,5\n"
     assert (tmp_path / "new" / "02_x.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_what_is_saved_says_in_which_folder_of_several(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("notebooks", "params"):
-        (tmp_path / name).mkdir()
-    monkeypatch.chdir(tmp_path)
-    for folder in ("runs/mine/figures", "runs/yours/figures"):
-        save_figure(*(simple()[0], tmp_path / folder, "02_x", simple()[1]))
-        assert f"saved 02_x.png, .svg and .csv in {folder}/" in capsys.readouterr().out
-        save_table(simple()[1], tmp_path / folder, "02_x")
-        assert f"in {folder}/" in capsys.readouterr().out
 
 
 def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -153,14 +137,6 @@ def test_a_model_of_ones_own_never_has_the_color_of_a_papers_model_not_in_anothe
     assert len(set(colors_of([f"my-model-{n}" for n in range(12)]).values())) == 12
 
 
-def test_the_demos_models_have_other_colors_than_the_papers() -> None:
-    demo = colors_of(["field-guide-vlm-few", "field-guide-vlm-many"])
-    paper = colors_of(published("visual_rag", table=3)["model"])
-    assert not set(demo.values()) & set(paper.values())
-    loaded = colors_of(PAPER_NAMES)  # as users load them: the colours of the printed ones
-    assert {PAPER_NAMES[name]: color for name, color in loaded.items()} == paper
-
-
 @pytest.mark.parametrize(
     ("same", "mark"), [(True, "CLIP (paper)"), (False, "CLIP (paper, other data)")]
 )
@@ -190,28 +166,6 @@ def test_a_panel_whose_n_is_its_own_says_so(guide: Benchmark) -> None:
     titles = [axis.get_title().replace("\n", " ") for axis in figure.axes]
     assert "mine, n = 3 to 7" in titles
     assert sum(title.endswith(", n = 9") for title in titles) == 4  # those of the paper
-
-
-def test_no_title_is_wider_than_its_panel_where_runs_are_shallow(guide: Benchmark) -> None:
-    """Then each panel's title says its n: the longest takes two lines."""
-    paper = printed_retrieval()
-    ours = paper.assign(retriever="x", n=[12 + 69 * (at % 2) for at in range(len(paper))])
-    figure = retriever_figure(ours, paper, guide)
-    figure.draw_without_rendering()
-    titled = [axis for axis in figure.axes if axis.get_title()]
-    assert len(titled) == 5  # the standard nDCG is none of the paper's, and has none
-    for axis in titled[:3] + titled[4:]:
-        assert "n = 12 to 81" in axis.get_title().replace("\n", " ")
-        assert axis.title.get_window_extent().width < axis.get_window_extent().width
-
-
-def test_at_one_cut_off_alone_the_reference_orders_are_still_seen(guide: Benchmark) -> None:
-    paper = printed_retrieval()
-    one = paper.query("retriever == 'CLIP' and k == 5").assign(n=9)
-    ends = [one.assign(retriever=name) for name in (RANDOM, PERFECT)]
-    figure = retriever_figure(pd.concat(ends), paper, guide)
-    lines = {line.get_label(): line for line in figure.axes[0].lines}
-    assert {lines[name].get_marker() for name in (RANDOM, PERFECT)} == {"_"}
 
 
 def test_standard_ndcg_stands_beside_the_one_that_the_paper_fits(guide: Benchmark) -> None:
@@ -350,21 +304,6 @@ def test_the_gcue_figure_says_where_bars_end_that_it_cuts() -> None:
     assert [text.get_text() for text in paper.texts] == [f"{value:.1f}" for value in said]
     assert "3.4" in {text.get_text() for text in own.texts}
     assert hollow(own) == [(3,)]
-
-
-def test_the_gcue_figure_explains_its_lines_and_what_stands_at_its_edges_where_it_does() -> None:
-    printed_curves = gcue_printed(published("visual_rag", table=3))
-    within = printed_curves.query("model == 'GPT-4o'")
-    beyond = printed_curves.query("model == 'Qwen2.5VL'")
-    unbounded = within.assign(ci_low=-np.inf, ci_high=np.inf)
-    for lam in (0.0, 0.5, 1.0):
-        said = gcue_figure({"paper": within}, lam=lam).get_supxlabel()
-        assert "At 1 all that one clue is worth is left" in said
-        assert "edge" not in said
-    assert "Triangles at an edge" in gcue_figure({"paper": beyond}, lam=1).get_supxlabel()
-    said = gcue_figure({"ours": unbounded}).get_supxlabel()
-    assert "where a bar that is cut ends (∞" in said
-    assert "Triangles" not in said
 
 
 def test_the_gcue_figure_names_models_that_have_no_ratio() -> None:

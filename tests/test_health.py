@@ -305,30 +305,6 @@ def test_what_is_odd_alike_is_one_row_and_hides_no_fault(
     assert len(pd.read_csv(csv)) == 239
 
 
-def test_fifty_rows_are_printed_and_all_are_written(
-    write_annotations: Write, tree: Path, tmp_path: Path
-) -> None:
-    images = {
-        f"{GOOSE}/{name}": 1
-        for name in ["a.jpg", *(f"gone{number:04}.jpg" for number in range(1284))]
-    }
-    annotations, csv = write_annotations({"images": images}), tmp_path / "new" / "findings.csv"
-    code, output = check(annotations, tree)
-    assert (code, output.count("gone"), "… and 1,234 more; --csv FILE writes all" in output) == (
-        1,
-        50,
-        True,
-    )
-    code, output = check(annotations, tree, "--csv", csv)
-    written = pd.read_csv(csv)
-    assert (list(written.columns), len(written), set(written["kind"])) == (
-        ["kind", "where", "image", "found"],
-        1284,
-        {"missing"},
-    )
-    assert written["image"][1283] == f"{GOOSE}/gone1283.jpg"
-
-
 def test_names_cannot_move_the_cursor(write_annotations: Write, tree: Path) -> None:
     _, output = check(write_annotations({"images": {f"{GOOSE}/\x1b[2Jx.jpg": 1}}), tree)
     assert "\x1b" not in output

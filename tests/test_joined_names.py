@@ -8,6 +8,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import inside
 
 PACKAGE = ROOT / "vrag_kit"
-DRAWN = PACKAGE / "fieldguide"
-"""Joins only names that it makes."""
+ROOMS = ("analysis", "benchmarks", "building", "fetching", "judging", "retrieval", "widgets")
+"""They read data of others; the other rooms join names that the kit makes, or a user types."""
 CHECKED = {
     "benchmarks/photographs.py": {"folder", "name"},  # by name_problem, at loading
     "benchmarks/visual_rag.py": {"folder"},  # likewise
@@ -45,8 +46,6 @@ OURS = {
         "name",
     },
     "fetching/crag_mm_health.py": {"name"},
-    "generation/store_copies.py": {"name"},
-    "processes.py": {"str(number)"},
     "retrieval/convert_chroma.py": {"DOCUMENTS[by]", "f'{len(self.written):04d}.npy'"},
     "retrieval/searches.py": {"f'{key[:32]}.json'"},
     "retrieval/shards.py": {
@@ -56,20 +55,11 @@ OURS = {
     },
     "retrieval/units.py": {"f'.{shard}.lock'"},
     "retrieval/vectors.py": {"name"},
-    "runner/embedding_elsewhere.py": {"f'{number}_of_{count}'"},
     # literals in the same module, or in what calls it
     "fetching/crag_mm.py": {"folder"},
     "fetching/suite.py": {"name"},
-    "generation/local/checkpoint.py": {"name"},
-    "generation/local/weights.py": {"subfolder"},
-    "generation/remote/endpoints.py": {"name"},
-    "papers/sources.py": {"name"},
-    "papers/mrag_bench/wording.py": {"f'wording_{name}.json'"},
-    "plotting/save.py": {"f'{name}{suffix}'", "name"},
-    "plotting/save_table.py": {"f'{name}.tex'", "f'{name}{TABLE}'", "name"},
     "retrieval/finding.py": {"name"},
     "retrieval/instructed.py": {"name"},
-    "runner/foresight.py": {"f'{name_of(notebook)}.ipynb'", "name"},
     # what a folder lists, or what was typed: parameters, notebooks, models
     "analysis/saved_answers.py": {"f'{name}{SUFFIX}'"},
     "benchmarks/images.py": {"self._name"},
@@ -80,33 +70,17 @@ OURS = {
     "building/presence.py": {"doc_id"},
     "building/questions.py": {"name"},
     "fetching/mrag_bench.py": {"plain"},
-    "papers/crag_mm/claims.py": {"f'{notebook}_claims.csv'"},
-    "papers/mrag_bench/claims.py": {"f'{notebook}_claims.csv'"},
-    "papers/visual_rag/claims.py": {"f'{notebook}_claims.csv'"},
     "retrieval/comparison.py": {"f'{name}.run'"},
     "retrieval/manifests.py": {
         "f'{encoder.documents.name}-{encoder.documents.fingerprint[:12]}'",
         "f'{encoder.name}-{encoder.fingerprint[:12]}'",
     },
-    "runner/chapters.py": {"f'{name}.ipynb'"},
-    "runner/finished.py": {"name_of(notebook)"},
-    "runner/plan.py": {"place.with_suffix('')"},
-    "runner/report.py": {"f'{name_of(notebook)}.ipynb'"},
-    "runner/report_page.py": {"paper"},
-    "runner/result_commands.py": {"sides.folder()"},
-    "runner/tasks.py": {"f'{self.name}.ipynb'"},
-    "runner/totals.py": {"folder"},
-    "workspace.py": {"Path(name).expanduser()", "file", "name"},
 }
 """Module → names that the kit makes itself, or the user names."""
 DIVIDED = {
-    "generation/remote/endpoints.py": {"side"},
     "judging/labels.py": {"sizes"},
     "judging/numbers.py": {"_UNITS.get(self.unit, ('', 1.0))[1]"},
     "judging/webqa_score.py": {"wanted.total()"},
-    "papers/crag_mm/claims.py": {"_SESSIONS.get(benchmark.name, math.inf)"},
-    "papers/mrag_suite/difficulty_filter.py": {"scale.width"},
-    "papers/visual_rag/statistics.py": {"queries"},
     "retrieval/convert_chroma.py": {"np.float32(length)"},
     "retrieval/magiclens.py": {"math.sqrt(query.shape[-1])", "math.sqrt(sizes.width)"},
     "retrieval/vista.py": {"width"},
@@ -148,10 +122,11 @@ def _is_ours(node: ast.expr) -> bool:
 def found() -> dict[str, set[str]]:
     """Module → what it joins; of those that speak of paths at all."""
     known: dict[str, set[str]] = {}
-    for file in sorted(PACKAGE.rglob("*.py")):
+    rooms = chain.from_iterable((PACKAGE / room).rglob("*.py") for room in ROOMS)
+    for file in [PACKAGE / "files.py", *sorted(rooms)]:
         source = file.read_text(encoding="utf-8")
         paths = re.search("Path|folder|import os", source)
-        if paths and not file.is_relative_to(DRAWN) and (names := set(joins(source))):
+        if paths and (names := set(joins(source))):
             known[file.relative_to(PACKAGE).as_posix()] = names
     return known
 

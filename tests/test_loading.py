@@ -100,55 +100,20 @@ def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Bench
     ("bad", "words"),
     [
         ("{not json", ["line 2", "not JSON", "one JSON object a line"]),
-        ("[1, 2]", ["line 2", "found a JSON list"]),
-        (
-            '{"question": "Q?", "answer": ["a"], "sn": "S s"}',
-            ["line 2", "no key 'images'", "'question', 'answer', 'sn'"],
-        ),
         ({"answer": []}, ["line 2", "'answer' is []"]),
-        ({"answer": "black"}, ["line 2", "'answer' is 'black'", "list"]),
-        ({"y_count": "3"}, ["line 2", "'y_count' is '3'", "int"]),
-        ({"y_count": True}, ["line 2", "'y_count' is True", "int"]),
-        ({"y_rate": float("nan")}, ["line 2", "'y_rate' is nan", "a number"]),
-        (
-            (
-                f'{{"question": "Q?", "answer": ["a"], "sn": "S s", "images": {{"{GOOSE}/a.jpg": 1,'
-                f' "{GOOSE}/a.jpg": 0}}}}'
-            ),
-            ["line 2", "a.jpg' stands twice in one object, as 1 and 0"],
-        ),
-        (
-            '{"question": "Q?", "answer": ["a"], "sn": "S s", "images": ' + "9" * 5000 + "}",
-            ["line 2", "not JSON that can be read"],
-        ),
-        ("[" * 100_000, ["line 2", "not JSON"]),
         ({"images": {f"{GOOSE}/a.jpg": 2}}, ["line 2", "a.jpg", "label 2", "1 (clue) or 0"]),
-        ({"images": {f"{GOOSE}/a.jpg": True}}, ["line 2", "label True"]),
-        (
-            {"images": {f"{GOOSE}/a.jpg": 0, f"{GOOSE}/b.jpg": 0}},
-            ["line 2", "no clue", "all 2 labels are 0"],
-        ),
         ({"images": {f"{GOOSE}/zzz.jpg": 1}}, ["line 2", "zzz.jpg", "4 files there", "vrag check"]),
-        (
-            {"images": {"09999_Fungi/a.jpg": 1}},
-            ["line 2", "no species folder '09999_Fungi'", "image_root"],
-        ),
         ({"images": {"../secret/a.jpg": 1}}, ["line 2", "points outside"]),
-        ({"images": {"/etc/passwd": 1}}, ["line 2", "points outside"]),
-        ({"images": {"a/b\0.jpg": 1}}, ["line 2", "points outside"]),
-        ({"images": {"x" * 5000 + "/a.jpg": 1}}, ["line 2", "no species folder"]),
-        ({"question": "\ud800?"}, ["line 2", "'\\ud800', half of a surrogate pair"]),
-        ({"images": {f"{GOOSE}/a b.jpg": 1}}, ["line 2", "white space"]),
     ],
 )
-def test_a_bad_row_is_refused_by_line_with_what_was_found_and_expected(
+def test_a_bad_row_is_refused_by_line_as_by_the_check(
     write_annotations: Write, tree: Path, bad: object, words: list[str]
 ) -> None:
+    """All the others are in `bad_inputs.csv`, kinds annotation and annotation line."""
     path = write_annotations({}, bad)
     with pytest.raises(VragError) as caught:
         load_visual_rag(path, tree)
-    assert str(path) in str(caught.value)
-    for word in words:
+    for word in (str(path), *words):
         assert word in str(caught.value)
 
 

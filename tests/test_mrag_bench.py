@@ -269,9 +269,7 @@ def test_a_shard_cut_short_is_refused_and_the_check_goes_on_with_the_others(
     folder = write(tmp_path / "rows", [[row(0)], [row(1)], [row(2, answer="fox")]])
     shard = folder / "test-00001-of-00003.parquet"
     shard.write_bytes(shard.read_bytes()[:-100])
-    with pytest.raises(
-        VragError, match=r"test-00001-of-00003\.parquet: cannot be read behind row 0"
-    ):
+    with pytest.raises(VragError, match=r"test-00001-of-00003\.parquet: .* behind row 0"):
         load_mrag_bench(folder, cache_dir=tmp_path / "store")
     found = check_mrag_bench(folder)
     assert any("cut short" in each for each in found["found"])

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from tiny_models import FAMILIES, build
+from tiny_models import FAMILIES, build, built
 from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
@@ -27,14 +27,9 @@ IMAGE = 9
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], LocalGenerator]:
-    folder = tmp_path_factory.mktemp("models")
-
-    def make(family: str) -> LocalGenerator:
-        if not (folder / family).exists():
-            build(family, folder / family)
-        return load_generator(str(folder / family), decoding="greedy", max_new_tokens=4)
-
-    return make
+    return lambda family: load_generator(
+        str(built(family, tmp_path_factory)), decoding="greedy", max_new_tokens=4
+    )
 
 
 @pytest.fixture

@@ -14,8 +14,6 @@ from strange_server import StrangeServer, images_in, text_in
 from vrag_kit.building.folders import SpeciesFolder, read_folders
 from vrag_kit.building.presence import ask_presence, coarse_filter
 from vrag_kit.errors import VragError
-from vrag_kit.generation import ask_models, non_clue
-from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Benchmark
 
 WEIGHTS = "vrag_kit/fieldguide/weights/field-guide-vlm-few"
@@ -124,7 +122,7 @@ def test_a_model_that_was_taught_to_decline_finds_nearly_all_clues_when_it_is_as
     guide: Benchmark, guide_folder: Path, tmp_path: Path
 ) -> None:
     folders = {folder.name: folder for folder in read_folders(guide_folder / "images")}
-    asked = list(guide.queries.values())[:6]
+    asked = list(guide.queries.values())[:4]
     table = pd.DataFrame(
         [
             (query.query_id, query.entity, query.metadata["folder"], query.text, "", "")
@@ -168,35 +166,6 @@ def test_an_image_that_cannot_be_opened_is_named_and_counted(
     ].to_numpy().tolist() == [[3, 1]]
 
 
-def test_what_the_filter_was_told_is_an_answer_for_the_other_notebooks_too(
-    guide: Benchmark, guide_folder: Path, tmp_path: Path
-) -> None:
-    query = next(iter(guide.queries.values()))
-    folders = read_folders(guide_folder / "images")
-    table = pd.DataFrame(
-        [(query.query_id, query.metadata["folder"], query.text, "", "")],
-        columns=["question_id", "folder", "question", "feature", "dropped"],
-    )
-    ask_presence(
-        WEIGHTS,
-        table,
-        folders,
-        tmp_path,
-        wording="question",
-        run_with={"batch_size": 32},
-    )
-    answers = ask_models(
-        [WEIGHTS],
-        guide,
-        non_clue(guide.subset([query.query_id]), draws=3),
-        tmp_path,
-        wording=WORDING,
-        run_with={"decoding": "greedy", "max_new_tokens": 16},
-    )
-    assert answers["status"].tolist() == ["ok"] * 3
-    assert all(isinstance(answer, str) and answer for answer in answers["answer"])
-
-
 def test_without_a_model_every_question_goes_on(
     tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -235,13 +204,7 @@ def test_a_question_that_stands_there_twice_gives_its_rate_to_the_row_that_goes_
 
 def test_a_mistyped_wording_and_an_unknown_folder_are_told(tree: Path, tmp_path: Path) -> None:
     (goose,) = read_folders(tree)
-    with pytest.raises(
-        VragError,
-        match="unknown wording 'yes' of the coarse filter; expected one of 'yes_no', 'question'",
-    ):
+    with pytest.raises(VragError, match=r"wording 'yes'.* expected one of 'yes_no', 'question'"):
         ask_presence(WEIGHTS, questions(goose, "feet"), [goose], tmp_path, wording="yes")
-    with pytest.raises(
-        VragError,
-        match="no folder 'moved' of pictures, which a question is about; found 00001_Animalia",
-    ):
+    with pytest.raises(VragError, match=r"no folder 'moved'.*; found 00001_Animalia"):
         ask_presence(WEIGHTS, questions(goose, "feet").assign(folder="moved"), [goose], tmp_path)

@@ -5,8 +5,6 @@ line when malformed.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -38,27 +36,6 @@ def test_equal_scores_are_ordered_by_doc_id_descending() -> None:
         "b",
         "a",
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("q Q0 d 1 0.5\n", "line 1: 5 fields, expected 6"),
-        ("q Q0 d 1 0.5 t\nq Q0 e 2 high t\n", "line 2: score 'high'"),
-        ("q Q0 d 1 nan t\n", "line 1: score 'nan'"),
-        ("q Q0 d 1 0.5 t\nq Q0 e 2 inf t\n", "line 2: score 'inf'; expected a number"),
-        ("q Q0 d 1 -inf t\n", "line 1: score '-inf'"),
-        ("q Q0 d 1 1e39 t\n", "line 1: score '1e39'; expected a number that 32 bits hold"),
-        ("q Q0 d 1 0.5 t\nq Q0 e 1.5 0.4 t\n", "line 2: rank '1.5'; expected a whole number"),
-        ("", "x.run: empty; expected lines 'query_id Q0 doc_id rank score tag'"),
-        (" \n\n", "x.run: empty"),
-        ("q Q0 d 1 0.5 t\nq Q0 d 2 0.4 t\n", "line 2: document 'd'.*already ranked in line 1"),
-    ],
-)
-def test_a_malformed_run_is_refused_by_line(tmp_path: Path, text: str, words: str) -> None:
-    (tmp_path / "x.run").write_text(text, encoding="utf-8")
-    with pytest.raises(VragError, match=words):
-        read_run(tmp_path / "x.run")
 
 
 def test_distances_that_are_written_as_scores_are_refused_and_not_read_backwards(
@@ -94,32 +71,11 @@ def test_ranks_that_say_nothing_else_than_the_scores_are_no_matter(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("q 0 d yes\n", "line 1: label 'yes'"),
-        ("q 0 d 1\nq 0 d 0\n", "line 2: document 'd'.*labelled 0 here and 1 before"),
-    ],
-)
-def test_malformed_labels_are_refused_by_line(tmp_path: Path, text: str, words: str) -> None:
-    (tmp_path / "labels.txt").write_text(text, encoding="utf-8")
-    with pytest.raises(VragError, match=words):
-        read_qrels(tmp_path / "labels.txt")
-
-
 def test_the_metrics_command_measures_any_two_files(tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("q 0 a 1\nq 0 b 0\nmissing 0 a 1\n", encoding="utf-8")
     (tmp_path / "x.run").write_text("q Q0 b 1 0.9 t\nq Q0 a 2 0.8 t\n", encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "vrag_kit.runner",
-        "metrics",
-        str(tmp_path / "labels.txt"),
-        str(tmp_path / "x.run"),
-        "--json",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    files = [str(tmp_path / "labels.txt"), str(tmp_path / "x.run")]
+    done = CliRunner().invoke(app, ["metrics", *files, "--json"])
     rows = {(row["metric"], row["k"]): row for row in json.loads(done.stdout)}
     assert rows["hit", 1] == {"metric": "hit", "k": 1, "value": 0.0, "n": 2}
     assert rows["recall", 5]["value"] == 0.5
@@ -149,19 +105,6 @@ def test_beyond_what_a_run_holds_the_metrics_command_has_no_value(tmp_path: Path
     told = CliRunner().invoke(app, ["metrics", *files, "--json"])
     assert {row["n"] for row in json.loads(told.stdout)} == {1}
     assert "no value" not in told.stderr
-
-
-def test_a_command_that_fails_says_so_in_one_line_and_exits_with_2(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "vrag_kit.runner", "metrics", "nowhere.txt", "x.run"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: nowhere.txt: cannot be read")
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("text", ["", "\n", "q Q0 a 1 inf t\n", "q Q0 a 0.5 1 t\n"])

@@ -243,9 +243,7 @@ def test_what_a_question_is_refused_for_is_no_fault_of_a_server(tmp_path: Path) 
 def test_servers_of_different_models_are_refused_at_the_beginning(tmp_path: Path) -> None:
     with StrangeServer() as a, StrangeServer() as b:
         b.serves = "another"
-        with pytest.raises(
-            VragError, match=r"different models, another and strange-2026\..*`name`"
-        ):
+        with pytest.raises(VragError, match=r"another and strange-2026.*`name`"):
             ask(connect(a.url, b.url), tmp_path)
 
 
@@ -266,12 +264,6 @@ def test_a_parameter_file_names_them_as_a_list(tmp_path: Path) -> None:
     alone = load_generator({**entry, "model": "org/m@http://c:3/v1"}, decoding="greedy")
     assert several_.fingerprint == alone.fingerprint
     assert several_.sent["endpoint"] == "http://a:1/v1, http://b:2/v1"
-
-
-@pytest.mark.parametrize("places", ["[]", "[openai]", "[http://a/v1, http://a/v1/]", "[http://a,]"])
-def test_a_list_that_holds_something_else_is_refused(places: str) -> None:
-    with pytest.raises(VragError, match=r"its list of endpoints holds .* Expected different URLs"):
-        load_generator(f"m@{places}", decoding="greedy")
 
 
 def test_a_judge_may_have_several(

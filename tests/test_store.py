@@ -93,9 +93,7 @@ def test_a_finished_experiment_is_read_back_without_a_model_call(
     assert len(asked) == first["answer_id"].nunique() < len(first)
 
 
-def storm(
-    store: Path, tree: Path, target: Path | str, calls: Callable[[], int]
-) -> tuple[int, list[int]]:
+def storm(store: Path, tree: Path, target: str, calls: Callable[[], int]) -> tuple[int, list[int]]:
     """Kill pairs of processes that ask, again and again at random moments; returns
     (kills at work, calls after each round).
     """
@@ -113,24 +111,6 @@ def storm(
             process.join()
         progress.append(calls())
     return kills, progress
-
-
-def test_killed_at_random_moments_two_processes_lose_and_double_nothing(
-    questions: Path, tmp_path: Path
-) -> None:
-    undisturbed = ask(tmp_path / "calm.sqlite", questions, tmp_path / "calm-calls", seconds=0)
-    store, calls = tmp_path / "stormy.sqlite", tmp_path / "calls"
-    calls.write_text("")
-    kills, progress = storm(store, questions, calls, lambda: len(calls.read_text().split()))
-    final = ask(store, questions, calls)
-    assert kills >= 6
-    assert (
-        progress[1] < progress[2] < progress[3] < final["answer_id"].nunique()
-    )  # they were killed at work, not before or after
-    pd.testing.assert_frame_equal(final, undisturbed)
-    assert stored_ids(store) == sorted(set(final["answer_id"]))
-    doubled = sum(count - 1 for count in Counter(calls.read_text().split()).values())
-    assert doubled <= 3 * kills  # at most the batch in flight of each killed process is asked again
 
 
 def test_killed_over_http_no_stored_answer_is_asked_for_again(
@@ -316,55 +296,20 @@ def test_a_failure_stays_until_its_retry_has_an_answer(tmp_path: Path) -> None:
         assert reader.claim(["x"], again=reader.failures(["x"])) == ["x"]
 
 
-def test_who_waits_does_not_ask_for_the_file(tmp_path: Path) -> None:
-    with AnswerStore(tmp_path / "a.sqlite") as asking, AnswerStore(tmp_path / "a.sqlite") as waits:
-        asking.claim(["x"])
-        with sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None) as writer:
-            writer.execute("BEGIN IMMEDIATE")  # a write transaction would have to wait for this
-            began = time.monotonic()
-            assert waits.claim(["x"]) == []
-            assert time.monotonic() - began < 5
-            writer.execute("ROLLBACK")
-        writer.close()
-
-
-def test_waiting_looks_ever_more_rarely(questions: Path, tmp_path: Path) -> None:
-    benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
-    model = SlowModel(tmp_path / "calls", 0)
-    with AnswerStore(tmp_path / "a.sqlite") as store:
-        ids = list(
-            ask_all(model, benchmark, zero_shot(benchmark), store, wording=WORDING)["answer_id"]
-        )
-    (tmp_path / "a.sqlite").unlink()
-    looks: list[float] = []
-
-    class Watched(AnswerStore):
-        def read(self, answer_ids: Sequence[str]) -> dict[str, Answer]:
-            looks.append(time.monotonic())
-            return super().read(answer_ids)
-
-    with (
-        AnswerStore(tmp_path / "a.sqlite", lease=3) as dead,
-        Watched(tmp_path / "a.sqlite") as store,
-    ):
-        assert dead.claim(ids) == ids
-        ask_all(model, benchmark, zero_shot(benchmark), store, wording=WORDING)
-    waited = [later - earlier for earlier, later in pairwise(looks)]
-    assert len(looks) < 12  # every 0.2 s would be 15 and more
-    assert max(waited) > 0.7
-
-
-def test_a_worker_that_waits_writes_nothing(questions: Path, tmp_path: Path) -> None:
+def test_a_worker_that_waits_writes_nothing_and_looks_ever_more_rarely(
+    questions: Path, tmp_path: Path
+) -> None:
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     contexts, model = zero_shot(benchmark), SlowModel(tmp_path / "calls", 0)
     with AnswerStore(tmp_path / "a.sqlite") as store:
         ids = list(ask_all(model, benchmark, contexts, store, wording=WORDING)["answer_id"])
     (tmp_path / "a.sqlite").unlink()
-    looks = threading.Semaphore(0)
+    looked, looks = threading.Semaphore(0), list[float]()
 
     class Watched(AnswerStore):
         def free(self, answer_ids: Sequence[str], **how: Any) -> list[str]:
-            looks.release()
+            looks.append(time.monotonic())
+            looked.release()
             return super().free(answer_ids, **how)
 
     def wait_and_ask() -> None:
@@ -378,10 +323,12 @@ def test_a_worker_that_waits_writes_nothing(questions: Path, tmp_path: Path) -> 
             waiting = threading.Thread(target=wait_and_ask)
             waiting.start()
             for _ in range(4):
-                assert looks.acquire(timeout=60)
+                assert looked.acquire(timeout=60)
             # it changes with every write of any other connection
             assert beside.execute("PRAGMA data_version").fetchone() == before
         waiting.join()
+    waited = [later - earlier for earlier, later in pairwise(looks)]
+    assert max(waited) > 2 * waited[0]
 
 
 @pytest.mark.parametrize(
@@ -634,13 +581,6 @@ AnswerStore({str(path)!r})
         assert list(store.read(["x"])) == ["x"]
 
 
-def test_another_database_is_refused(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "a.sqlite") as db:
-        db.execute("CREATE TABLE accounts (name TEXT)")
-    with pytest.raises(VragError, match=r"no answer store \(it holds accounts\)"):
-        AnswerStore(tmp_path / "a.sqlite")
-
-
 @pytest.mark.parametrize(
     "damage",
     [lambda data: b"hello " * 400, lambda data: data[:4096] + os.urandom(len(data) - 4096)],
@@ -651,29 +591,37 @@ def test_a_damaged_store_is_named(tmp_path: Path, damage: Callable[[bytes], byte
         store.write([answer(f"{i:064}") for i in range(200)], {f"{i:064}": [] for i in range(200)})
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(
-        VragError,
-        match=r"a\.sqlite: not a readable answer store .* Restore a copy, or move the file away",
+        VragError, match=r"a\.sqlite: not a readable answer store .* Restore a copy"
     ):
         AnswerStore(path)
 
 
-def test_a_folder_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(
-        VragError, match=r"this is a folder; expected a file in it, such as .*answers.sqlite"
-    ):
-        AnswerStore(tmp_path)
+def another_database(path: Path) -> Path:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE accounts (name TEXT)")
+    return path
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(VragError, match="cannot be made there"):
-        AnswerStore(tmp_path / "file" / "a.sqlite")
+def below_a_file(path: Path) -> Path:
+    path.write_text("")
+    return path / "a.sqlite"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="a place that even root cannot write")
-def test_a_read_only_place_is_named() -> None:
-    with pytest.raises(VragError, match="Choose a path with write access"):
-        AnswerStore("/proc/self/a.sqlite")
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (another_database, r"no answer store \(it holds accounts\)"),
+        (lambda path: path.parent, "this is a folder; expected a file in it, .*answers.sqlite"),
+        (below_a_file, "cannot be made there"),
+        (lambda _: Path("/proc/self/a.sqlite"), "Choose a path with write access"),
+    ],
+    ids=["another database", "a folder", "below a file", "a read-only place"],
+)
+def test_what_is_no_place_for_a_store_is_refused(
+    place: Callable[[Path], Path], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(VragError, match=words):
+        AnswerStore(place(tmp_path / "file"))
 
 
 def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
@@ -734,9 +682,7 @@ def test_another_prompt_than_was_asked_is_never_shown_or_merged(part: str, tmp_p
     damaged(path, f"UPDATE prompts SET {part} WHERE prompt LIKE '%What of x?%'")
     with AnswerStore(path) as store:
         assert store.prompt("y") == [{"role": "user", "parts": ["What of y?"]}]
-        with pytest.raises(
-            VragError, match=r"answers\.sqlite: no answer 'x', or none whose prompt"
-        ):
+        with pytest.raises(VragError, match=r"answers\.sqlite: no answer 'x'"):
             store.prompt("x")
     if part.startswith("prompt ="):
         with pytest.raises(VragError, match=r"the prompt of answer 'x' is not the one .* asked"):

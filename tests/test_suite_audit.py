@@ -217,20 +217,6 @@ def test_a_pair_in_a_row_of_single_values_gives_its_first() -> None:
     assert rows.notna().all(axis=None)
 
 
-def test_readings_count_complete_rows_and_leave_the_damaged_cell_out() -> None:
-    """By hand, over the published file: rows with hallucination and faithfulness above 100.1."""
-    wide = (
-        TABLES[3]
-        .pivot(index=["dataset", "model", "modality"], columns="metric", values="value")
-        .dropna()
-    )  # the pair "41.4/0" is no complete row
-    assert len(wide) == 29
-    assert int((wide["hallucination"] + wide["faithfulness"] > 100.1).sum()) == 21
-    found = readings(TABLES).set_index("table")
-    assert found.loc["3", ["rows", "ragchecker"]].tolist() == [29, 5]
-    assert found.loc[["14", "15"], "rows"].tolist() == [126, 54]
-
-
 def test_figures_draw_each_check_and_each_inequality(checks: pd.DataFrame) -> None:
     left, right = audit_figure(checks).axes
     assert len(left.get_yticks()) == checks["check"].nunique()

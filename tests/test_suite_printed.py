@@ -22,7 +22,6 @@ from vrag_kit.papers.mrag_suite import (
     claims_beside_print,
     domain_of,
     evidence_table,
-    one_of_each_figure,
     printed_accuracy,
     printed_ambiguous,
     printed_best_prompts,
@@ -228,23 +227,3 @@ def test_parameter_files_name_the_papers_data_sets_and_domains(name: str) -> Non
         assert entry["domain"] == domain_of(dataset)
         layout = LAYOUTS[entry["layout"]]
         assert set(layout.needed) <= set(entry) <= set(layout.keys)
-
-
-def test_a_question_of_each_data_set_is_drawn_with_its_whole_answer() -> None:
-    document = {"d": Evidence(doc_id="d", text="A short text.")}
-    asked = Query(
-        query_id="q",
-        text="What does it look like, if one looks at it for long enough to tell? " * 4,
-        answers=("It looks like a long answer, of which no word may be missing here. " * 3,),
-        group="g",
-        metadata={"needs": "text"},
-    )
-    some = Benchmark(
-        name="mine", fingerprint="f", queries={"q": asked}, corpus=document, qrels={"q": {"d": 1}}
-    )
-    figure = one_of_each_figure({str(number): some for number in range(5)})
-    words = figure.axes[0].get_xlabel()
-    assert words.split() == [*asked.text.split(), "→", *asked.answers[0].split()]
-    figure.draw_without_rendering()
-    above, below = figure.axes[0].xaxis.label, figure.axes[4].title
-    assert below.get_window_extent().y1 <= above.get_window_extent().y0

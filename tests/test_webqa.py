@@ -347,9 +347,7 @@ def test_a_missing_or_broken_file_is_named(write: Write) -> None:
 def test_a_file_of_images_that_ends_early_is_noticed_when_it_is_loaded(write: Write) -> None:
     annotations, images = write()
     images.write_bytes(images.read_bytes()[:100])
-    with pytest.raises(
-        VragError, match=r"image 30000002 begins at byte .*ends at 100: it is incomplete"
-    ):
+    with pytest.raises(VragError, match=r"image 30000002 begins at byte .*ends at 100"):
         load_webqa(annotations, images)
 
 

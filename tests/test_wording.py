@@ -223,9 +223,7 @@ def test_a_sections_budget_covers_all_that_is_in_it(car: Query) -> None:
 
 
 def test_a_document_that_no_slot_shows_is_an_error(car: Query) -> None:
-    with pytest.raises(
-        VragError, match=r"document 'p' of query 'q' is shown by no slot .* it has a text"
-    ):
+    with pytest.raises(VragError, match="document 'p' of query 'q' is shown by no slot"):
         render(WORDING.template("several_images"), car, [Evidence(doc_id="p", text="words")])
 
 
@@ -271,7 +269,5 @@ def test_a_wording_says_how_the_answers_to_it_are_read(tmp_path: Path) -> None:
         path.write_text(json.dumps({"answer": name, **templates}), encoding="utf-8")
         assert read_wording(path).read(" I see. Answer: blue\n")["answer"] == answer
     path.write_text(json.dumps({"answer": "letter", **templates}), encoding="utf-8")
-    with pytest.raises(
-        VragError, match=r"answer is 'letter'; expected one of tagged, whole, short, long, or"
-    ):
+    with pytest.raises(VragError, match="answer is 'letter'; expected one of tagged, whole"):
         read_wording(path)

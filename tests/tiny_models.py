@@ -7,6 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 FAMILIES = (
     "llava",
     "qwen2_5_vl",
@@ -101,6 +103,16 @@ def build(family: str, folder: Path, *, seed: int = 0) -> Path:
     if family == "phi4_multimodal":
         _adapter(model, folder / "vision-lora")
     return folder
+
+
+_BUILT: dict[str, Path] = {}
+
+
+def built(family: str, folders: pytest.TempPathFactory) -> Path:
+    """The checkpoint of a family, to read: it is built once for all test modules."""
+    if family not in _BUILT:
+        _BUILT[family] = build(family, folders.mktemp("models") / family)
+    return _BUILT[family]
 
 
 def _adapter(model: Any, folder: Path) -> None:
