@@ -604,22 +604,6 @@ def test_a_parameter_of_a_notebook_that_is_not_in_the_file_is_no_mistyped_one(
     assert "Did you mean" not in str(refused.value)
 
 
-REAL = sorted(set((ROOT / "params").rglob("*.yaml")) - set((ROOT / "params").rglob("demo.yaml")))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", REAL, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_parameter_file_of_the_kit_can_be_checked(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    found, missing = check_parameters(path)
-    assert "every name is declared" in found[0]
-    of_data = re.compile(r"[\w/, ]+: |.*notebooks: ")  # "visual_rag/12_webqa_captions: …"
-    wrong = [line for line in missing if not of_data.match(line)]
-    assert not any("unknown option" in line or "expected" in line for line in wrong), missing
-
-
 def test_what_a_notebook_cannot_have_is_missing_and_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
