@@ -10,51 +10,37 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_retrieval import ColorEncoder, pictures, pictures_there
+from slow_encoder import COUNT, SHARD, Slow, encoded, pictures, work
 
 from vrag_kit.retrieval import embed_documents
 from vrag_kit.retrieval import embedding as embedding_module
-from vrag_kit.retrieval.embedding import embed_part
 from vrag_kit.retrieval.keeping import Part
 from vrag_kit.retrieval.kept import read_kept
 from vrag_kit.retrieval.vectors import Vectors
-from vrag_kit.types import Evidence
 
-COUNT, SHARD = 60, 4
 WORKER = f"""
 import os, resource, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-import test_retrieval as t
+import slow_encoder
+from slow_encoder import COUNT, SHARD, Slow, work
 from vrag_kit.retrieval import embedding, shards, units
 from vrag_kit.retrieval.keeping import Part
 
 place = Path(sys.argv[1])
-embedding.SHARD = {SHARD}
-documents = t.pictures_there(place / "x", {COUNT})
-
-
-class Slow(t.ColorEncoder):
-    def encode_documents(self, prepared):
-        time.sleep(0.02)
-        with open(place / "encoded", "a") as file:
-            file.write("x" * len(prepared))
-        return super().encode_documents(prepared)
-
-
-def work(part=Part(1, 1)):
-    embedding.embed_part(Slow(), documents, place / "store", part, batch_size=2, workers=1)
+embedding.SHARD = SHARD
 """
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    pictures(tmp_path / "x", COUNT)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(embedding_module, "SHARD", SHARD)
+    pictures(tmp_path)
     return tmp_path
 
 
 def start(place: Path, script: str) -> subprocess.Popen[str]:
-    """A worker of its own; `work()` embeds, `work(Part(i, n))` a part."""
+    """A worker of its own; `work(place)` embeds, `work(place, Part(i, n))` a part."""
     return subprocess.Popen(
         [sys.executable, "-c", WORKER + script, str(place)],
         stdout=subprocess.PIPE,
@@ -71,43 +57,29 @@ def done(worker: subprocess.Popen[str]) -> tuple[int, str]:
 
 def left_to_embed(place: Path) -> int:
     """How many documents one more run has to encode; it finds the right vector of each."""
-    documents = pictures_of(place)
-    encoder = ColorEncoder()
-    found = embed_documents(encoder, documents, place / "store")
-    expected = np.stack([encoder.prepare(document) for document in documents])
+    before = encoded(place)
+    encoder = Slow(place)
+    found = embed_documents(encoder, pictures(place), place / "store")
+    expected = np.stack([encoder.prepare(document) for document in pictures(place)])
     np.testing.assert_array_equal(found.vectors(found.doc_ids), expected)
     assert not list((place / "store").rglob("*.part"))
-    return encoder.encoded
-
-
-def pictures_of(place: Path) -> list[Evidence]:
-    return pictures_there(place / "x", COUNT)
-
-
-def encoded(place: Path) -> int:
-    return len((place / "encoded").read_text(encoding="utf-8"))
+    return encoded(place) - before
 
 
 def test_two_processes_share_a_corpus_and_encode_nothing_twice(place: Path) -> None:
-    workers = [start(place, "work()") for _ in range(2)]
+    workers = [start(place, "work(place)") for _ in range(2)]
     assert [done(worker)[0] for worker in workers] == [0, 0]
     assert encoded(place) == COUNT
     assert left_to_embed(place) == 0
     assert not list((place / "store").rglob(".shard-*"))  # no lock is left either
 
 
-def test_parts_in_any_order_that_overlap_and_are_repeated_are_the_whole(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(embedding_module, "SHARD", SHARD)
-    documents = pictures_of(place)
-    encoder = ColorEncoder()
+def test_parts_in_any_order_that_overlap_and_are_repeated_are_the_whole(place: Path) -> None:
     for part in (Part(2, 3), Part(3, 3), Part(1, 2), Part(3, 3), Part(2, 2), Part(1, 3)):
-        embed_part(encoder, documents, place / "store", part)
-    assert encoder.encoded == COUNT
+        work(place, part)
+    assert encoded(place) == COUNT
     assert left_to_embed(place) == 0
-    whole = ColorEncoder()
-    embed_part(whole, documents, place / "other", Part(1, 1))
+    work(place, store="other")
     here, there = (shards_in(place / name) for name in ("store", "other"))
     assert here == there  # the same shards, whoever made them
 
@@ -138,11 +110,11 @@ def write_and_die(path, content):
     if {moment!r} != "after":
         write(path, content)
 shards.write_file = write_and_die
-work()
+work(place)
 """,
     )
     assert done(killed)[0] == -signal.SIGKILL
-    assert done(start(place, "work()"))[0] == 0
+    work(place)
     kept = 2 + (moment == "after")
     assert encoded(place) - COUNT <= (3 - kept) * SHARD + 2  # and a batch that was begun
     for part in (place / "store").rglob("*.part"):
@@ -155,13 +127,15 @@ def test_a_full_disk_of_one_worker_stops_that_one_and_its_part_can_be_repeated(
     place: Path,
 ) -> None:
     limit = "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
-    full = start(place, f"{limit}signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nwork(Part(1, 2))")
-    other = start(place, "work(Part(2, 2))")
+    full = start(
+        place, f"{limit}signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nwork(place, Part(1, 2))"
+    )
+    other = start(place, "work(place, Part(2, 2))")
     code, said = done(full)
     assert code == 1
     assert "embeddings cannot be stored (File too large)" in said
     assert done(other)[0] == 0
-    assert done(start(place, "work(Part(1, 2))"))[0] == 0
+    work(place, Part(1, 2))
     assert left_to_embed(place) == 0
 
 
@@ -178,8 +152,8 @@ from vrag_kit.retrieval import keeping
 nothing = keeping.read_kept(place / "nothing")
 keeping.read_kept = lambda folder: nothing
 keeping.read_whole = lambda folder, *wanted: nothing
-for _ in range(8):
-    work()
+for _ in range(4):
+    work(place)
 """
     workers = [start(place, script) for _ in range(2)]
     reads = 0
@@ -187,7 +161,7 @@ for _ in range(8):
         reads += look(place / "store")
     assert [done(worker)[0] for worker in workers] == [0, 0]
     assert reads
-    assert encoded(place) == 2 * 8 * COUNT
+    assert encoded(place) == 2 * 4 * COUNT
     assert left_to_embed(place) == 0
     assert len(shards_in(place / "store")) == 2 * COUNT // SHARD
 
@@ -212,14 +186,14 @@ class Stuck(Slow):
     def encode_documents(self, prepared):
         print("holding", flush=True)
         time.sleep(600)
-Slow = Stuck
-work()
+slow_encoder.Slow = Stuck
+work(place)
 """,
     )
     assert holder.stdout is not None
     while "holding" not in holder.stdout.readline():
         pass
-    waiting = start(place, "work()")
+    waiting = start(place, "work(place)")
     assert waiting.stdout is not None
     said = ""
     while "waiting: another process is embedding" not in said:

@@ -5,10 +5,10 @@ and says what is missing, failed or old.
 from __future__ import annotations
 
 import base64
+import contextlib
 import itertools
 import re
 import shutil
-import subprocess
 import sys
 from html.parser import HTMLParser
 from importlib.metadata import version
@@ -18,6 +18,7 @@ import nbformat
 import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from test_runner import said, vrag
 
 from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_bench import claims_on as mrag_claims
@@ -26,6 +27,7 @@ from vrag_kit.papers.visual_rag import claims_on
 from vrag_kit.papers.visual_rag.statements import STATEMENTS
 from vrag_kit.runner.report import write_report
 
+P = Path("params/guide/p.yaml")
 PARAMETERS = (
     'data = {"name": "Little guide"}  # in titles\nfigures_dir = "figures"          # PNG, SVG and'
     " CSV go here\nk = 1                            # images & more"
@@ -68,19 +70,13 @@ DYING = ["# What dies", "import os\nos._exit(9)", "## What to notice\n\nNothing 
 
 
 def save(path: Path, cells: list[str], parameters: str = PARAMETERS) -> None:
-    first, *others = [
+    made = [
         new_markdown_cell(text) if text.startswith(("# W", "## ")) else new_code_cell(text)
         for text in cells
     ]
-    book = new_notebook(
-        cells=[first, new_code_cell(parameters, metadata={"tags": ["parameters"]}), *others]
-    )
-    book.metadata["kernelspec"] = {
-        "name": "python3",
-        "display_name": "Python 3",
-        "language": "python",
-    }
-    nbformat.write(book, path)
+    made.insert(1, new_code_cell(parameters, metadata={"tags": ["parameters"]}))
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(new_notebook(cells=made, metadata={"kernelspec": kernel}), path)
 
 
 @pytest.fixture(scope="module")
@@ -94,12 +90,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, cells in (("01_good", GOOD), ("02_bad", BAD), ("03_dying", DYING)):
         save(project / "notebooks" / "guide" / f"{name}.ipynb", cells)
     (project / "params" / "guide" / "p.yaml").write_text("k: 20\n", encoding="utf-8")
-    subprocess.run(
-        [sys.executable, "-m", "vrag_kit.runner", "run", "params/guide/p.yaml", "--jobs", "3"],
-        cwd=project,
-        capture_output=True,
-        check=False,
-    )
+    vrag(project, "run", str(P), "--jobs", "3")
     return project
 
 
@@ -119,6 +110,7 @@ class Page(HTMLParser):
         self.tags: list[tuple[str, dict[str, str]]] = []
         self.text = ""
         self.inside = ""
+        self.html = html
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -132,18 +124,23 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def report(stem: str = "p") -> tuple[str, Page]:
-    page = write_report([Path("params/guide") / f"{stem}.yaml"]).place
-    html = page.read_text(encoding="utf-8")
-    return html, Page(html)
+def report() -> str:
+    return write_report([P]).place.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(ran: Path) -> Page:
+    """The report of that run, to read."""
+    with contextlib.chdir(ran):
+        return Page(write_report([P]).place.read_text(encoding="utf-8"))
 
 
 def article(html: str, stem: str) -> str:
     return html.split(f'<article id="{stem}">')[1].split("</article>")[0]
 
 
-def test_the_page_loads_nothing_and_runs_nothing(project: Path) -> None:
-    html, page = report()
+def test_the_page_loads_nothing_and_runs_nothing(page: Page) -> None:
+    html = page.html
     assert not {"script", "link", "iframe", "object", "embed", "base", "svg", "form"} & {
         tag for tag, _ in page.tags
     }
@@ -160,19 +157,18 @@ def test_the_page_loads_nothing_and_runs_nothing(project: Path) -> None:
     assert any("default-src 'none'" in meta.get("content", "") for meta in page.all("meta"))
 
 
-def test_every_link_has_its_target_and_headings_are_in_order(project: Path) -> None:
-    html, page = report()
+def test_every_link_has_its_target_and_headings_are_in_order(page: Page) -> None:
     names = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(names) == len(set(names))
     inside = [link["href"][1:] for link in page.all("a") if link["href"].startswith("#")]
     assert set(inside) <= set(names)
-    levels = [int(level) for level in re.findall(r"<h([1-6])", html)]
+    levels = [int(level) for level in re.findall(r"<h([1-6])", page.html)]
     assert levels.count(1) == 1
     assert all(below <= above + 1 for above, below in itertools.pairwise(levels))
 
 
-def test_text_tables_and_figures_stand_in_the_order_of_the_notebook(project: Path) -> None:
-    body = article(report()[0], "guide/01_good")
+def test_text_tables_and_figures_stand_in_the_order_of_the_notebook(page: Page) -> None:
+    body = article(page.html, "guide/01_good")
     marks = [
         "What it asks (Table 1)</h2>",
         "<code>p_holm</code>",
@@ -194,16 +190,14 @@ def test_text_tables_and_figures_stand_in_the_order_of_the_notebook(project: Pat
     assert "<h3>Progress only</h3>" not in body
 
 
-def test_what_data_hold_is_shown_as_text_and_nothing_of_it_runs(project: Path) -> None:
-    _, page = report()
+def test_what_data_hold_is_shown_as_text_and_nothing_of_it_runs(page: Page) -> None:
     for text in ("<script>alert(2)</script>", "<script>alert(3)</script>", "onerror=alert(4)>"):
         assert text in page.text.split("Code of this notebook")[0]
     assert {"href": "https://example.org/x"} in page.all("a")
 
 
-def test_a_figure_is_the_notebooks_picture_and_has_a_description(project: Path) -> None:
-    _, page = report()
-    book = nbformat.read(project / "runs" / "guide" / "p" / "guide" / "01_good.ipynb", as_version=4)
+def test_a_figure_is_the_notebooks_picture_and_has_a_description(page: Page, ran: Path) -> None:
+    book = nbformat.read(ran / "runs" / "guide" / "p" / "guide" / "01_good.ipynb", as_version=4)
     (png,) = [
         output.data["image/png"]
         for cell in book.cells
@@ -216,8 +210,8 @@ def test_a_figure_is_the_notebooks_picture_and_has_a_description(project: Path) 
     assert all(image["alt"] for image in page.all("img"))
 
 
-def test_parameters_have_their_values_meanings_and_who_set_them(project: Path) -> None:
-    body = article(report()[0], "guide/01_good")
+def test_parameters_have_their_values_meanings_and_who_set_them(page: Page) -> None:
+    body = article(page.html, "guide/01_good")
     assert '<td class="set">k</td><td><code>20</code></td><td>images &amp; more</td>' in body
     assert (
         "<td>data</td><td><code>{&#39;name&#39;: &#39;Little guide&#39;}</code></td>"
@@ -225,11 +219,13 @@ def test_parameters_have_their_values_meanings_and_who_set_them(project: Path) -
     )
 
 
-def test_the_top_names_benchmark_parameter_file_dates_versions_and_states(project: Path) -> None:
-    html, page = report()
+def test_the_top_names_benchmark_parameter_file_dates_versions_and_states(
+    page: Page, ran: Path
+) -> None:
+    html = page.html
     top = html.split("<main>")[0]
     end = nbformat.read(
-        project / "runs" / "guide" / "p" / "guide" / "01_good.ipynb", as_version=4
+        ran / "runs" / "guide" / "p" / "guide" / "01_good.ipynb", as_version=4
     ).metadata.papermill.end_time
     for word in (
         "<h1>Visual RAG: Little guide</h1>",
@@ -249,8 +245,8 @@ def test_the_top_names_benchmark_parameter_file_dates_versions_and_states(projec
     assert "guide/01_good.csv" in page.text
 
 
-def test_a_failure_is_shown_where_it_happened_and_nothing_below_it(project: Path) -> None:
-    html, _ = report()
+def test_a_failure_is_shown_where_it_happened_and_nothing_below_it(page: Page) -> None:
+    html = page.html
     failed, died = article(html, "guide/02_bad"), article(html, "guide/03_dying")
     assert "Failed: ZeroDivisionError: division by zero" in failed
     assert "before" in failed.split("<strong>ZeroDivisionError</strong>")[0]
@@ -267,7 +263,7 @@ def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> 
         '{"cells": [', encoding="utf-8"
     )
     (project / "runs" / "guide" / "p" / "guide" / "03_dying.ipynb").unlink()
-    chapters = write_report([Path("params/guide/p.yaml")]).chapters
+    chapters = write_report([P]).chapters
     assert [chapter.state for chapter in chapters] == [
         "older than the notebook",
         "not readable",
@@ -275,7 +271,7 @@ def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> 
     ]
     (project / "params" / "guide" / "p.yaml").write_text("k: 3\n", encoding="utf-8")
     assert "made with other parameters than the parameter file now gives" in article(
-        report()[0], "guide/01_good"
+        report(), "guide/01_good"
     )
 
 
@@ -295,7 +291,7 @@ def test_two_papers_stand_on_one_page_each_with_its_data_and_what_it_says(
     table = pd.DataFrame([{**gain, "ci_low": 5, "ci_high": 13}])
     source = Source("mrag-drawn", no_verdict=SYNTHETIC)
     mrag_claims("31", table, source, project / "figures")
-    plans = [Path("params/guide/p.yaml"), Path("params/mrag_bench/p.yaml")]
+    plans = [P, Path("params/mrag_bench/p.yaml")]
     html = write_report(plans).place.read_text(encoding="utf-8")
     assert "<h1>Visual RAG: Little guide, mrag-drawn</h1>" in html
     assert "all models improve with ground-truth examples" in html
@@ -305,7 +301,7 @@ def test_two_papers_stand_on_one_page_each_with_its_data_and_what_it_says(
 
 
 def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) -> None:
-    before, _ = report()
+    before = report()
     assert "What the paper says" not in before  # notebooks of no paper, or no claims yet
     for place in ("notebooks/guide", "params/guide", "runs/guide/p/guide", "runs/guide"):
         (project / place).rename((project / place).with_name("visual_rag"))
@@ -332,9 +328,9 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
 
 
 def test_the_same_runs_give_the_same_bytes(project: Path) -> None:
-    before, _ = report()
+    before = report()
     (project / "runs/guide/p/report.html").unlink()
-    assert report()[0] == before
+    assert report() == before
 
 
 PAGE = "runs/guide/p/report.html"
@@ -345,16 +341,6 @@ def change(file: str, old: str, new: str) -> None:
     text = Path(file).read_text(encoding="utf-8")
     assert old in text
     Path(file).write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
-def test_a_page_of_the_same_runs_is_left_as_it_is(project: Path) -> None:
-    command = [sys.executable, "-m", "vrag_kit.runner", "report", "params/guide/p.yaml"]
-    first = subprocess.run(command, capture_output=True, text=True, check=True)
-    written = Path(PAGE).stat().st_mtime_ns
-    again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert again.stdout == f"{first.stdout[:-1]}, unchanged since it was written\n"
-    assert "guide/02_bad: Failed: ZeroDivisionError" in again.stdout
-    assert Path(PAGE).stat().st_mtime_ns == written
 
 
 CHANGES = {
@@ -373,48 +359,29 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("what", CHANGES)
-def test_a_page_that_is_not_whole_or_not_of_these_runs_is_written_again(
-    project: Path, what: str
-) -> None:
-    files = [Path("params/guide/p.yaml")]
-    assert not write_report(files).unchanged
-    assert write_report(files).unchanged
-    CHANGES[what]()
-    again = write_report(files)
-    assert not again.unchanged
-    written = again.place.read_bytes()
-    again.place.unlink()
-    assert write_report(files).place.read_bytes() == written
-    assert write_report(files) == again._replace(unchanged=True)
+def test_a_page_is_left_unless_it_is_not_whole_or_not_of_these_runs(project: Path) -> None:
+    assert not write_report([P]).unchanged
+    for what, change_it in CHANGES.items():
+        written = Path(PAGE).stat().st_mtime_ns
+        assert write_report([P]).unchanged, what
+        assert Path(PAGE).stat().st_mtime_ns == written
+        change_it()
+        assert not write_report([P]).unchanged, what
 
 
 def test_the_command_writes_where_it_is_told_and_says_what_is_on_the_page(project: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "vrag_kit.runner",
-            "report",
-            "params/guide/p.yaml",
-            "--to",
-            "sent/page.html",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert (project / "sent" / "page.html").read_text(encoding="utf-8") == report()[0]
-    assert "guide/01_good: done\nguide/02_bad: Failed: ZeroDivisionError" in done.stdout
-    assert "the report is in sent/page.html" in done.stdout
+    for end in ("", ", unchanged since it was written"):
+        status, told = said("report", str(P), "--to", "sent/page.html")
+        assert (status, told.endswith(f"the report is in sent/page.html{end}\n")) == (0, True)
+        assert "guide/01_good: done\nguide/02_bad: Failed: ZeroDivisionError" in told
+    assert (project / "sent" / "page.html").read_text(encoding="utf-8") == report()
 
 
 def test_a_notebook_that_two_files_ran_stands_on_the_page_twice(project: Path) -> None:
     runs = project / "runs" / "guide"
     shutil.copytree(runs / "p", runs / "q")
     shutil.copy(project / "params/guide/p.yaml", project / "params/guide/q.yaml")
-    files = [Path("params/guide/p.yaml"), Path("params/guide/q.yaml")]
+    files = [P, Path("params/guide/q.yaml")]
     place, chapters, *_ = write_report(files)
     assert place == project / "runs" / "report.html"
     assert len({chapter.anchor for chapter in chapters}) == len(chapters) == 6
@@ -428,22 +395,18 @@ def test_of_several_files_those_that_were_run_are_reported_and_the_others_named(
 ) -> None:
     for name in ("q", "r"):
         (project / "params" / "guide" / f"{name}.yaml").write_text("k: 2\n", encoding="utf-8")
-    command = [sys.executable, "-m", "vrag_kit.runner", "report"]
     files = [f"params/guide/{name}.yaml" for name in ("q", "p", "r")]
     for end in ("", ", unchanged since it was written"):
-        done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert "guide/01_good: done\n" in done.stdout
+        status, told = said("report", *files)
+        assert (status, "guide/01_good: done\n" in told) == (0, True)
         for file in (files[0], files[2]):
-            assert f"{file}: no notebook was executed with it yet" in done.stdout
-        assert done.stdout.endswith(f"the report is in runs/report.html{end}\n")
+            assert f"{file}: no notebook was executed with it yet" in told
+        assert told.endswith(f"the report is in runs/report.html{end}\n")
     page = Page((project / "runs" / "report.html").read_text(encoding="utf-8"))
     assert "ZeroDivisionError" in page.text
-    alone = subprocess.run(
-        [*command, files[0], files[2]], capture_output=True, text=True, check=False
-    )
-    assert alone.returncode == 2
-    assert "Run `vrag run params/guide/q.yaml params/guide/r.yaml` first" in alone.stderr
+    status, told = said("report", files[0], files[2])
+    assert status == 2
+    assert "Run `vrag run params/guide/q.yaml params/guide/r.yaml` first" in told
 
 
 def test_without_a_run_it_says_what_to_run_first(project: Path) -> None:
@@ -459,4 +422,4 @@ def test_without_a_run_it_says_what_to_run_first(project: Path) -> None:
     with pytest.raises(
         VragError, match=r"the report cannot be written .* Name another file by --to"
     ):
-        write_report([Path("params/guide/p.yaml")], Path("figures"))
+        write_report([P], Path("figures"))
