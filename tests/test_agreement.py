@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import warnings
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +20,6 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from vrag_kit.analysis import (
     READINGS,
     agreement,
-    agreement_table,
     compare,
     confusion,
     corrected_accuracy,
@@ -85,11 +85,6 @@ def test_each_reading_of_table_9_gives_what_an_audit_found(
         pytest.approx(macro_f1, abs=5.1e-5),
         n,
     ]
-
-
-def test_only_partial_as_false_prints_a_macro_f1_of_0_92() -> None:
-    values = TABLE_9.xs("macro_f1", level="metric")["value"]
-    assert list(values.index[values.round(2) == 0.92]) == ["partial is false"]
 
 
 def test_the_matrix_of_table_9_is_as_printed() -> None:
@@ -211,44 +206,16 @@ def test_without_answers_every_value_is_undefined() -> None:
     assert (table["n"] == 0).all()
 
 
-def test_a_cell_shows_the_interval_or_says_that_there_is_none() -> None:
-    table = agreement_table(
-        {
-            "paper": TABLE_9.reset_index(),
-            "one": agreement(answers(("partial", "partial", "a"), ("partial", "partial", "b"))),
-        }
-    )
-    assert (
-        table.loc[("paper", "partial is false"), "accuracy"] == "0.920 [0.874, 0.950]"
-    )  # 184 of 200; Wilson's interval is (0.8739, 0.9501)
-    assert table.loc[("paper", "partial is false"), ["n", "kappa (linear)"]].tolist() == [200, ""]
-    assert table.loc[("one", "strict"), ["macro-F1", "kappa (linear)"]].tolist() == [
-        "1.000 (no interval)",
-        "undefined",
-    ]
-
-
 def test_a_matrix_with_an_unknown_label_is_refused() -> None:
     with pytest.raises(
-        VragError,
-        match="found the label 'maybe' in the confusion matrix, expected true, partial, false",
+        VragError, match="'maybe' in the confusion matrix, expected true, partial, false"
     ):
         pairs_of(pd.DataFrame({"human": ["maybe"], "judge": ["true"], "count": [2]}))
 
 
 def arm(scores: list[float], groups: str, setting: str = "zero_shot") -> pd.DataFrame:
     """Judged answers of one arm, the i-th to the i-th query."""
-    return pd.DataFrame(
-        {
-            "model": "m",
-            "setting": setting,
-            "k": 0,
-            "status": "ok",
-            "query_id": [f"q{i}" for i in range(len(scores))],
-            "score": scores,
-            "group": list(groups),
-        }
-    )
+    return factories.judged(score=scores, group=list(groups), setting=setting, k=0)
 
 
 def corrected(judged: pd.DataFrame, rows: list[int], human: list[str]) -> pd.Series:
@@ -292,19 +259,6 @@ def biased(
     rows = rng.choice(n, labelled, replace=False)
     judged = arm(list(judge), "x" * n).assign(group=[f"s{i % species}" for i in range(n)])
     return judged, list(rows), ["true" if right[i] else "false" for i in rows]
-
-
-def test_the_corrected_interval_holds_the_truth_and_the_judges_does_not() -> None:
-    covered = {"judge": 0, "corrected": 0}
-    for seed in range(40):
-        judged, rows, human = biased(seed, 400, 40, 80)
-        table = corrected_accuracy(judged, judged.iloc[rows].assign(human=human)).set_index(
-            "metric"
-        )
-        for metric in covered:
-            covered[metric] += table.loc[metric, "ci_low"] <= 0.4 <= table.loc[metric, "ci_high"]
-    assert covered["judge"] <= 4
-    assert covered["corrected"] >= 34  # 95 % nominal: 38 of 40
 
 
 def labelled_of(judged: pd.DataFrame, truth: list[str], per_arm: int, seed: int) -> pd.DataFrame:
@@ -357,7 +311,7 @@ def opposite(seed: int) -> tuple[pd.DataFrame, list[str]]:
 def test_with_as_many_labels_of_each_arm_the_truth_is_covered_over_arms_and_in_gains() -> None:
     truth = {"all": (80 * 0.3 + 400 * 0.7) / 480, "corrected gain": 0.4, "bias by labels": -0.35}
     covered = dict.fromkeys([*truth, "gain"], 0)
-    for seed in range(60):
+    for seed in range(30):
         judged, labels = opposite(seed)
         pairs = labelled_of(judged, labels, 40, seed)
         over = corrected_accuracy(judged, pairs, by=["model"]).set_index("metric").loc["corrected"]
@@ -366,8 +320,8 @@ def test_with_as_many_labels_of_each_arm_the_truth_is_covered_over_arms_and_in_g
         for metric in ("corrected gain", "bias by labels", "gain"):
             low, high = gains.loc[metric, ["ci_low", "ci_high"]]
             covered[metric] += low <= truth.get(metric, 0.4) <= high
-    assert covered.pop("gain") <= 5  # the judge's own gain, 0.05, is off by its bias
-    assert min(covered.values()) >= 52, covered  # 95 % nominal: 57 of 60
+    assert covered.pop("gain") <= 3  # the judge's own gain, 0.05, is off by its bias
+    assert min(covered.values()) >= 26, covered  # 95 % nominal: 28 of 30
 
 
 def test_beside_a_gain_stands_the_differential_bias_that_cancels_it() -> None:
@@ -490,12 +444,6 @@ def test_a_corrected_mean_at_an_end_is_no_surer_than_its_labels() -> None:
     assert row[ends].tolist() == pytest.approx([0, 0, 0.75 * (1 - 0.025 ** (1 / 24))])
 
 
-def test_labels_that_are_off_alike_have_an_interval_where_the_truth_is_alike() -> None:
-    judged = arm([0] * 10, "abcdefghij")
-    row = corrected(judged, [0, 1, 2, 3, 4], ["true"] * 5)
-    assert row[["value", "ci_low", "ci_high"]].tolist() == pytest.approx([1, 0.025**0.2, 1])
-
-
 def test_a_corrected_mean_at_an_end_holds_the_truth_as_often_as_it_says() -> None:
     rng, covered = np.random.default_rng(0), []
     while len(covered) < 40:
@@ -526,18 +474,6 @@ def test_too_few_labels_give_no_interval_and_none_no_value() -> None:
 def test_answers_without_a_verdict_are_counted_and_left_out() -> None:
     row = corrected(arm([1, 0, math.nan, 1], "abcd"), [0, 1], ["true", "partial"])
     assert row[["value", "n", "n_failed"]].tolist() == [pytest.approx(2 / 3 + 0.25), 3, 1]
-
-
-def test_a_mean_corrected_by_few_labels_is_faint() -> None:
-    judged, rows, human = biased(1, 60, 12, 30)
-    for n, alpha in ((14, 0.3), (15, 1.0)):
-        pairs = judged.iloc[rows[:n]].assign(human=human[:n])
-        table = in_percent(corrected_accuracy(judged, pairs))
-        *_, means = agreement_figure({"again": confusion(PAPER)}, table, "toy").axes
-        marks = [line for line in means.lines if list(line.get_xdata()) == [table["value"][1]]]
-        assert {mark.get_alpha() for mark in marks} == {alpha}
-        legend = [text.get_text() for text in means.get_legend().get_texts()]
-        assert ("under 15 labels" in legend) == (n < 15)
 
 
 def test_the_figure_shows_every_count_and_every_corrected_mean() -> None:

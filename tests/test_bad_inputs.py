@@ -24,6 +24,7 @@ from mrag_rows import four_questions
 
 from vrag_kit.analysis import load_results
 from vrag_kit.benchmarks import load_mrag_texts, read_image_index, read_web_index
+from vrag_kit.benchmarks.crag_mm_marks import read_marks
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.log import read_log
 from vrag_kit.building.questions import read_questions
@@ -66,6 +67,7 @@ LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "annotation log": ("ada.jsonl", read_log),
     "passages": ("passages.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
     "true passages": ("ground_truth.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
+    "marks": ("marks.jsonl", read_marks),
     "image index": ("entries.jsonl", lambda at: read_image_index(at.parent)),
     "web index": ("pages.jsonl", lambda at: read_web_index(at.parent)),
     "results table": ("results/01_a.csv", lambda at: load_results(at.parent)),

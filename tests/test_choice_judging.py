@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,19 +25,18 @@ from vrag_kit.papers.mrag_bench import (
     scenario_table,
     with_scenarios,
 )
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Query
 
 PAPER = Path(__file__).parents[1] / "vrag_kit/papers/mrag_bench"
 ROWS = json.loads((PAPER / "choices_official.json").read_text("utf-8"))
 OUTCOMES = {"asks": "asks GPT-3.5"}
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")
 ASKED = Query(query_id="q", text="Which lily?", choices=LILIES, answers=("toad",), group="g")
-LILY = Benchmark(name="lilies", fingerprint="", queries={"q": ASKED}, corpus={}, qrels={"q": {}})
+LILY = factories.benchmark([ASKED], name="lilies")
 
 
 def answers(*said: str, status: str = "ok") -> pd.DataFrame:
-    rows = [{"query_id": "q", "answer": each, "status": status, "detail": ""} for each in said]
-    return pd.DataFrame(rows)
+    return factories.answers(query_id="q", answer=list(said), status=status)
 
 
 @pytest.mark.parametrize("row", ROWS["rows"], ids=lambda row: row["raw"][:20])

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from claim_sheets import sheet, sheets, slow_evidence, slow_ragchecker
 from hypothesis import given, settings
-from matplotlib.figure import Figure
 from test_claim_metrics import W1, W2, W3, W5
 
 from vrag_kit.analysis import ClaimSheet, beside_truth, claim_means_apart, in_percent
@@ -24,7 +23,7 @@ from vrag_kit.papers.mrag_suite import (
     printed_equations,
     printed_gaps,
 )
-from vrag_kit.plotting import checker_figure, claims_figure, corrected_figure
+from vrag_kit.plotting import corrected_figure
 from vrag_kit.plotting.style import GREY
 
 
@@ -138,42 +137,6 @@ def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> No
     assert row["small: by the equation"].startswith("0.0 [0.0, 0.0]")
     assert row["small: in its place"].startswith("50.0 ")  # error_support of images
     assert beside.loc[("WebQA", "cma"), "small: in its place"] == "–"
-
-
-def test_the_figure_has_true_means_beside_the_checkers_and_says_where_there_is_none() -> None:
-    table = table_of(W1, W5).assign(true_sheet=[W1, W1])
-    means = in_percent(beside_truth(table, table.head(0), by=BY))
-    silent = means.assign(dataset="Chart-MRAG", value=math.nan, n=0, ci_low=math.nan)
-    both = pd.concat([means, silent.assign(ci_high=math.nan)], ignore_index=True)
-    names = {("mm_ragchecker", "entailed_share"): "faithfulness"}
-    look = {"column": "modality", "marks": {"all": "all"}}
-    figure = claims_figure(both, names, {"gt_only": "GO"}, **look)
-    words = [text.get_text() for axis in figure.axes for text in axis.texts]
-    assert words == ["no value"]
-    assert [axis.get_ylabel().split("\n")[0] for axis in figure.axes] == ["WebQA", "Chart-MRAG"]
-    assert labels_in(figure) == [
-        "small",
-        "filled: by true labels of all answers",
-        f"hollow: {UNCORRECTED}",
-    ]
-    alone = claims_figure(both.query("labels == 'checker'"), names, {"gt_only": "GO"}, **look)
-    assert labels_in(alone) == ["small", UNCORRECTED]
-
-
-UNCORRECTED = "by the checker's labels, uncorrected"
-
-
-def labels_in(figure: Figure) -> list[str]:
-    return [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-def test_the_checkers_figure_has_a_matrix_for_every_mode_of_evidence() -> None:
-    matrix = pd.DataFrame([[1, 2]], index=["NEUTRAL"], columns=["NEUTRAL", "unreadable"])
-    modes = {mode: {"about images": matrix * n} for n, mode in enumerate(("DO", "GPD", "GO"))}
-    figure = checker_figure(modes)
-    titles = [axis.get_title() for axis in figure.axes]
-    assert [title.split("\n")[0] for title in titles] == [f"{m}: about images" for m in modes]
-    assert titles[2].endswith("(n = 6 verdicts)")
 
 
 def test_the_corrected_figure_has_three_means_a_metric_in_every_mode() -> None:

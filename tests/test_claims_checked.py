@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,21 +91,13 @@ def world(tmp_path: Path) -> Benchmark:
         query("b", "two", metadata={"reference": "red and green", "gold_claims": ()}),
         query("c", "two"),
     ]
-    return Benchmark(
-        name="colors",
-        fingerprint="x",
-        queries={each.query_id: each for each in queries},
-        corpus={each.doc_id: each for each in documents},
-        qrels={each.query_id: {} for each in queries},
-    )
+    return factories.benchmark(queries, documents, name="colors")
 
 
 def answers(*rows: tuple[str, str, tuple[str, ...]], status: str = "ok") -> pd.DataFrame:
-    groups = {"a": "one", "b": "two", "c": "two"}
     table = pd.DataFrame(rows, columns=["query_id", "answer", "doc_ids"])
-    return table.assign(
-        model="m", setting="top_k", k=2, draw=0, sample=0, status=status, detail=""
-    ).assign(group=table["query_id"].map(groups))
+    groups = table["query_id"].map({"a": "one", "b": "two", "c": "two"})
+    return factories.answers(**table, group=groups, setting="top_k", k=2, status=status)
 
 
 def checked(world: Benchmark, table: pd.DataFrame, painter: Painter, **how: object) -> pd.DataFrame:

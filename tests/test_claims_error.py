@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -45,27 +46,15 @@ def world(n: int, seed: int = 0) -> pd.DataFrame:
     """`n` answers about three claims and two texts, with true labels, and those of a
     checker that takes every second NEUTRAL for ENTAILMENT.
     """
-    stream = np.random.default_rng(seed)
-    rows = []
-    for number in range(n):
+    stream, sheets = np.random.default_rng(seed), []
+    for _ in range(n):
         true = ["".join(stream.choice(list("ENNC"), 2)) for _ in range(3)]
-        judged = ["".join(_seen(letter, stream) for letter in letters) for letters in true]
-        rows.append(
-            {
-                "model": "m",
-                "setting": "top_k",
-                "k": 2,
-                "draw": 0,
-                "sample": 0,
-                "query_id": f"q{number}",
-                "group": f"species {number // 2}",
-                "status": "ok",
-                "answer": f"answer {number}",
-                "sheet": sheet("tt", judged, [], "000", ""),
-                "true_sheet": sheet("tt", true, [], "000", ""),
-            }
-        )
-    return pd.DataFrame(rows)
+        seen = ["".join(_seen(letter, stream) for letter in letters) for letters in true]
+        sheets.append([sheet("tt", each, [], "000", "") for each in (seen, true)])
+    species = [f"species {number // 2}" for number in range(n)]
+    words = [f"answer {number}" for number in range(n)]
+    table = factories.answers(answer=words, group=species, setting="top_k", k=2)
+    return table.assign(sheet=[s for s, _ in sheets], true_sheet=[t for _, t in sheets])
 
 
 def _seen(letter: str, stream: np.random.Generator) -> str:
@@ -190,13 +179,7 @@ def test_sheets_of_different_claims_are_not_compared() -> None:
 def benchmark() -> Benchmark:
     documents = [Evidence(doc_id=f"d{n}", text=f"<text> {n}") for n in range(2)]
     query = Query(query_id="q", text="What?", answers=("red", "blue"))
-    return Benchmark(
-        name="small",
-        fingerprint="x",
-        queries={"q": query},
-        corpus={each.doc_id: each for each in documents},
-        qrels={"q": {}},
-    )
+    return factories.benchmark([query], documents)
 
 
 def sample_of(*sheets: ClaimSheet | None) -> pd.DataFrame:
@@ -233,24 +216,6 @@ def test_what_a_silent_answer_recalls_needs_no_label() -> None:
     labels = {Held("q", "gold claim 0", "d0"): Relation.NEUTRAL}
     (found,) = with_true_sheets(sample, labels)["true_sheet"]
     assert (found.recalled, found.on_gold) == (row("N"), (row("N"),))
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("q,c,d,True,me", "line 2: found the label 'True', expected one of ENTAILMENT"),
-        ("q,,d,NEUTRAL,me", "line 2: the claim is empty"),
-        ("q,c,d,NEUTRAL,you", "line 2: found a label of 'you', expected only those of 'me'"),
-        ("q,c,d,NEUTRAL,me\nq,c,d,NEUTRAL,me", "line 3: this claim has a label for 'd' already"),
-    ],
-)
-def test_label_files_that_are_wrong_are_refused_by_line(
-    tmp_path: Path, line: str, words: str
-) -> None:
-    file = tmp_path / "labels.csv"
-    file.write_text(f"query_id,claim,item,label,labeller\n{line}\n", encoding="utf-8")
-    with pytest.raises(VragError, match=words):
-        read_claim_labels(file, labeller="me")
 
 
 def test_labels_are_read_as_they_were_written(tmp_path: Path) -> None:

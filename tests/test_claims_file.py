@@ -18,7 +18,6 @@ from test_claim_metrics import W1, W2, W3, W4, W5
 from typer.testing import CliRunner
 
 from vrag_kit.analysis import ClaimSheet, evidence_metrics, ragchecker_metrics, read_claims_file
-from vrag_kit.errors import VragError
 from vrag_kit.judging import Relation
 from vrag_kit.runner.cli import app
 
@@ -126,72 +125,6 @@ def test_results_with_missing_verdicts_are_left_out_of_writing_and_counted(
     assert "note: 1 results have verdicts missing" in told.stderr
     written = json.loads(out.read_text(encoding="utf-8"))
     assert [each["query_id"] for each in written["results"]] == ["w1", "w2", "w3", "w4"]
-
-
-def test_the_table_has_means_with_intervals(document: dict[str, Any], tmp_path: Path) -> None:
-    document["results"][0]["retrieved_context"][0]["doc_id"] = "d 0"
-    told = vrag(write(document, tmp_path))
-    assert "5 answers with 2.4 claims each in the mean" in told.stdout
-    assert "mm_ragchecker" in told.stdout
-    assert "1 answers were shown no evidence, such as to query 'w3'" in told.stderr
-    assert "1 items have a doc_id with white space or none, such as 'd 0' of query 'w1'" in (
-        told.stderr
-    )
-    assert "2 verdicts are missing" in told.stderr
-    assert "if_neutral" in told.stdout
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        (
-            "answer2response",
-            ["Entailment"] * 5,
-            "answer2response: found 5 labels, expected 6, one a claim of response_claims",
-        ),
-        (
-            "response2answer",
-            ["Entailment"] * 5,
-            "response2answer: found 5 labels, expected 4, one a claim of gt_answer_claims",
-        ),
-        (
-            "retrieved2answer",
-            [],
-            "retrieved2answer: found 0 rows, expected 4, one a claim of gt_answer_claims",
-        ),
-        (
-            "retrieved2answer",
-            [[]] * 4,
-            "retrieved2answer, row 1: found 0 labels, expected 4, one an item of",
-        ),
-        ("retrieved2response", ["Neutral"] * 6, "row 1: found 'Neutral', expected 4"),
-        ("answer2response", ["entailed"] * 6, "found the label 'entailed', expected one of"),
-        ("answer2response", [["Neutral"]] * 6, r"found the label \['Neutral'\], expected one"),
-        ("answer2response", None, "it has no 'answer2response'. It is not extracted"),
-        ("response_claims", [["a", "b", "c"]] * 5 + [[" "]], "number 6: found .* a triple"),
-        ("retrieved_context", [{"text": "a"}] * 4, "retrieved_context, number 1: found"),
-        ("retrieved_context", [{"doc_id": "a", "modality": "sound"}] * 4, "image or text"),
-        ("query_id", None, "result 1: found .* with a query_id"),
-    ],
-)
-def test_what_is_wrong_is_named_by_query_and_matrix(
-    document: dict[str, Any], tmp_path: Path, name: str, value: object, words: str
-) -> None:
-    document["results"][0][name] = value
-    where = "result 1" if name == "query_id" else "query 'w1'"
-    with pytest.raises(VragError, match=rf"checked.json, {where}") as error:
-        read_claims_file(write(document, tmp_path))
-    assert error.match(words)
-
-
-@pytest.mark.parametrize("content", ["", "[]", '{"results": {}}', '{"results": [3]}', "\ufeff{}"])
-def test_files_that_are_none_of_ragcheckers_are_refused(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "a.json"
-    file.write_text(content, encoding="utf-8")
-    with pytest.raises(VragError, match=r"a\.json"):
-        read_claims_file(file)
-    with pytest.raises(VragError, match="there is no such file"):
-        read_claims_file(tmp_path / "none.json")
 
 
 def test_nothing_retrieved_needs_no_matrices(tmp_path: Path) -> None:

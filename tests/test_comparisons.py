@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import factories
 import nbformat
 import numpy as np
 import pandas as pd
@@ -40,16 +41,9 @@ def judged(ks: tuple[int, ...] = (), models: tuple[str, ...] = ("a", "b")) -> pd
             arms |= {(setting, k): random.random(QUESTIONS) < 0.45 for k in ks}
         for (setting, k), scores in arms.items():
             rows = {"model": model, "setting": setting, "k": k, "score": scores.astype(float)}
-            parts.append(
-                pd.DataFrame(
-                    {
-                        **rows,
-                        "query_id": [f"q{each}" for each in range(QUESTIONS)],
-                        "group": [f"s{each % 45}" for each in range(QUESTIONS)],
-                    }
-                )
-            )
-    return pd.concat(parts, ignore_index=True).assign(draw=0, sample=0)
+            species = [f"s{each % 45}" for each in range(QUESTIONS)]
+            parts.append(factories.judged(**rows, group=species))
+    return pd.concat(parts, ignore_index=True)
 
 
 def differences_of(notebook: str, table: pd.DataFrame) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -218,22 +217,16 @@ def unlike(row: Row, part: str, change: Callable[[list[Row]], list[Row]]) -> Row
 
 TALK = session("t", turn("x"), turn("y"))
 BAD: dict[str, tuple[list[Row], str]] = {
-    "a turn without answer": ([unlike(TALK, "answers", lambda a: a[:1])], "no answer has its id"),
-    "an answer without question": (
-        [unlike(TALK, "turns", lambda t: t[1:])],
-        "the answer of x has no question",
-    ),
-    "a turn twice": ([unlike(TALK, "turns", lambda t: [*t, t[0]])], "interaction x came before"),
-    "an answer twice": (
-        [unlike(TALK, "answers", lambda a: [*a, a[0]])],
-        "an answer of x came before",
-    ),
-    "a session twice": ([TALK, session("t", turn("z"))], "session t came before"),
-    "a turn of two sessions": ([TALK, session("u", turn("x"))], "interaction x came before"),
-    "an empty question": ([session("t", turn("x", " "))], "query is ' ', expected a text"),
+    "a turn without answer": ([unlike(TALK, "answers", lambda a: a[:1])], "no answer"),
+    "an answer without question": ([unlike(TALK, "turns", lambda t: t[1:])], "answer of x"),
+    "a turn twice": ([unlike(TALK, "turns", lambda t: [*t, t[0]])], "interaction x came"),
+    "an answer twice": ([unlike(TALK, "answers", lambda a: [*a, a[0]])], "answer of x came"),
+    "a session twice": ([TALK, session("t", turn("z"))], "session t came"),
+    "a turn of two sessions": ([TALK, session("u", turn("x"))], "interaction x came"),
+    "an empty question": ([session("t", turn("x", " "))], "query is ' '"),
     "an empty answer": (
         [unlike(TALK, "answers", lambda a: [a[0], {**a[1], "ans_full": ""}])],
-        "ans_full is '', expected a text",
+        "ans_full is ''",
     ),
 }
 
@@ -314,26 +307,6 @@ def test_marks_give_the_entity_whose_documents_are_the_labels(
 def test_the_index_of_another_split_is_refused(tmp_path: Path, talks: dict[str, Path]) -> None:
     with pytest.raises(VragError, match="the index of public_test, but the questions are those of"):
         load_crag_mm(talks["v0.1.2"], web_index=tmp_path / "web-index-public-test")
-
-
-BAD_MARKS: dict[str, tuple[Any, str]] = {
-    "unknown mark": ({"interaction_id": "a", "entitiy": "x"}, "'entitiy' is no mark"),
-    "no id": ({"entity": "x"}, "'interaction_id' is None, expected a text"),
-    "popularity": ({"interaction_id": "a", "popularity": "high"}, "expected head, torso, tail"),
-    "history": ({"interaction_id": "a", "needs_history": 1}, "expected true or false"),
-    "region": ({"interaction_id": "a", "region": [1, 2, 3]}, "expected 4 numbers"),
-    "twice": ({"interaction_id": "b"}, "marks of b came before"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_MARKS)
-def test_a_bad_mark_is_refused_with_file_and_line(case: str, tmp_path: Path) -> None:
-    row, words = BAD_MARKS[case]
-    path = tmp_path / "marks.jsonl"
-    path.write_text(f'{{"interaction_id": "b"}}\n{json.dumps(row)}\n', encoding="utf-8")
-    with pytest.raises(VragError, match=r"marks\.jsonl line 2: ") as error:
-        read_marks(path)
-    assert words in str(error.value)
 
 
 def test_the_diagnostic_set_gives_the_same_marks(tmp_path: Path) -> None:

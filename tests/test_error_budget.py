@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,25 +24,17 @@ from vrag_kit.analysis import (
 from vrag_kit.analysis.error_budget import DOUBT, NET, PARTS, WORDINGS
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import make_run
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Query
 
 KS = (1, 3)
 
 
 def benchmark(queries: int) -> Benchmark:
     """Each query has a clue "q…-c" and three other images."""
-    names = [f"q{i}" for i in range(queries)]
-    docs = {q: [f"{q}-c", f"{q}-0", f"{q}-1", f"{q}-2"] for q in names}
-    return Benchmark(
-        name="b",
-        fingerprint="f",
-        queries={
-            q: Query(query_id=q, text=f"What, {q}?", group=q, answers=("red", "rose"))
-            for q in names
-        },
-        corpus={d: Evidence(doc_id=d) for each in docs.values() for d in each},
-        qrels={q: {d: int(d.endswith("c")) for d in each} for q, each in docs.items()},
-    )
+    docs = {f"q{i}": [f"q{i}-{end}" for end in "c012"] for i in range(queries)}
+    asked = [Query(query_id=q, text=f"What, {q}?", group=q, answers=("red", "rose")) for q in docs]
+    labels = {q: {d: int(d.endswith("c")) for d in each} for q, each in docs.items()}
+    return factories.benchmark(asked, chain.from_iterable(docs.values()), labels)
 
 
 def ranked(ranks: list[int | None]) -> pd.DataFrame:
@@ -55,11 +49,8 @@ def ranked(ranks: list[int | None]) -> pd.DataFrame:
 
 def judged(rows: list[tuple[str, str, int, float]], spread: float = np.nan) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=["query_id", "setting", "k", "score"])
-    table = table.assign(
-        model="m", draw=0, spread=spread, abstained=0.0, answer="blue", verdict="v", status="ok"
-    )
-    clues = [(f"{query_id}-c",) for query_id in table["query_id"]]
-    return table.assign(group=table["query_id"], doc_ids=clues)
+    table = factories.judged(**table, spread=spread, answer="blue", verdict="v")
+    return table.assign(doc_ids=[(f"{query_id}-c",) for query_id in table["query_id"]])
 
 
 def alone(wording: str, setting: str, scores: dict[str, float]) -> pd.DataFrame:
@@ -140,7 +131,7 @@ def as_a_slow_tale_tells_it(case: Case, place: int) -> dict[str, float]:
     return lost
 
 
-@given(st.lists(CASE, min_size=1, max_size=20))
+@given(st.lists(CASE, min_size=1, max_size=6))
 @settings(max_examples=30, deadline=None)
 def test_each_part_is_one_answer_less_another_as_a_slow_tale_tells_it(cases: list[Case]) -> None:
     found = dict(list(budget_of(cases).groupby(["query_id", "k"])))
@@ -173,25 +164,12 @@ def by_chance(seed: int) -> pd.DataFrame:
 
 
 def test_where_all_is_chance_nothing_is_lost_to_wording_company_or_the_retriever() -> None:
-    trials = [by_chance(seed).set_index("part").loc[list(NET)] for seed in range(40)]
+    trials = [by_chance(seed).set_index("part").loc[list(NET)] for seed in range(20)]
     means = pd.concat([trial["value"] for trial in trials], axis=1).mean(axis=1)
-    assert (means.abs() < 0.012).all(), means  # to 0 cut ones: 0.05 and more
+    assert (means.abs() < 0.016).all(), means  # to 0 cut ones: 0.05 and more
     ends = pd.concat(trials)
     held = ((ends["ci_low"] <= 0) & (ends["ci_high"] >= 0)).sum()
-    assert held >= 106  # 95 % nominal: 114 of 3 · 40
-
-
-def test_a_clue_that_would_hurt_is_a_loss_below_0() -> None:
-    ranks = first_clue_rank(benchmark(2), ranked([None, 1]))
-    retrieved = judged([("q0", "top_k", 3, 1.0), ("q1", "top_k", 3, 1.0)])
-    means = mean_budget(error_budget(retrieved, everywhere(0.0, 0.0), ranks))
-    assert means.set_index("part")["value"].to_dict() == {
-        "no clue retrieved: one would win back, net": -0.5,
-        "no clue retrieved: lost with one too": 0.5,
-        "clue retrieved: lost with it alone too": 0.5,
-        "clue retrieved: won back by the wording of one image, net": 0.0,
-        "clue retrieved: won back by showing it alone, net": -0.5,
-    }
+    assert held >= 53  # 95 % nominal: 57 of 3 · 20
 
 
 def test_the_retriever_can_win_back_only_what_a_clue_earns() -> None:
@@ -272,7 +250,7 @@ def test_one_wording_is_not_enough() -> None:
     ranks = first_clue_rank(benchmark(1), ranked([1]))
     retrieved, single = judged([("q0", "top_k", 3, 0.0)]), everywhere(1.0)
     with pytest.raises(
-        VragError, match=r"is no 'first_clue in several images'; found first_clue in one image, gt_"
+        VragError, match="no 'first_clue in several images'; found first_clue in one image"
     ):
         error_budget(retrieved, single.query("wording == 'one image'"), ranks)
     with pytest.raises(VragError, match="found first_clue in no wording, gt_clue in no wording"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import factories
 import pandas as pd
 import pytest
 
@@ -34,41 +35,23 @@ SAID = {  # setting → what is said to each of three questions, whose answers a
 
 def small(name: str) -> Benchmark:
     """Three questions, each of a group of its own, answered by p0."""
+    queries = [
+        Query(query_id=f"q{n}", text="How many?", answers=("9",), group=f"g{n}") for n in range(3)
+    ]
     picture = Evidence(doc_id="p0", image=ImageFile("p0.png"))
-    queries = {
-        f"q{n}": Query(query_id=f"q{n}", text="How many?", answers=("9",), group=f"g{n}")
-        for n in range(3)
-    }
-    qrels = {query_id: {"p0": 1} for query_id in queries}
-    return Benchmark(
-        name=name, fingerprint=name, queries=queries, corpus={"p0": picture}, qrels=qrels
-    )
+    gold = {query.query_id: {"p0": 1} for query in queries}
+    return factories.benchmark(queries, [picture], gold, name=name, fingerprint=name)
 
 
 def answers() -> pd.DataFrame:
     """As `ask_models` tells them."""
-    rows = [
-        {
-            "benchmark": "small",
-            "model": "m",
-            "setting": setting,
-            "k": 3,
-            "m": None,
-            "draw": 0,
-            "sample": 0,
-            "query_id": f"q{n}",
-            "group": f"g{n}",
-            "doc_ids": (),
-            "template": "t",
-            "answer": answer,
-            "status": "ok",
-            "detail": "",
-            "answer_id": f"{setting}{n}",
-        }
-        for setting in SETTINGS
-        for n, answer in enumerate(SAID[setting])
-    ]
-    return pd.DataFrame(rows)
+    told = {"benchmark": "small", "k": 3, "m": None, "template": "t", "group": ["g0", "g1", "g2"]}
+    parts = []
+    for setting, said in SAID.items():
+        ids = [f"{setting}{n}" for n in range(3)]
+        part = factories.answers(answer=list(said), setting=setting, answer_id=ids, **told)
+        parts.append(part.assign(doc_ids=[()] * 3))
+    return pd.concat(parts, ignore_index=True)
 
 
 DATASETS = {"VisRAG-Plot": small("plots"), "Own": small("own")}
@@ -177,15 +160,6 @@ def test_the_figure_has_a_panel_a_data_set_in_its_own_metric(
         "VisRAG-Plot (n = 3)": "number within 5 %, else exact (%)",
         "Own (n = 3)": "score by rule (%)",
     }
-
-
-def test_a_mode_of_ones_own_stands_behind_the_papers(judged: dict[str, pd.DataFrame]) -> None:
-    means = in_percent(mode_means(judged))
-    gold = means[means["setting"] == "gt_only"]
-    figure = modes_figure(pd.concat([means, gold.assign(setting="gold_twice")]))
-    for axis in figure.axes:
-        names = [label.get_text().replace("\n", " ") for label in axis.get_xticklabels()]
-        assert names[-2:] == ["gold only", "gold twice"]
 
 
 def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:

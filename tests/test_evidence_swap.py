@@ -4,6 +4,7 @@ effect of the picture is what it changes.
 
 from __future__ import annotations
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,32 +21,13 @@ FOLLOWS, KEEPS, DECLINES, ELSE = OUTCOMES
 
 
 def benchmark(value: str, queries: int) -> Benchmark:
-    return Benchmark(
-        name="b",
-        fingerprint=value,
-        queries={
-            f"q{i}": Query(query_id=f"q{i}", text="What color?", group=f"g{i}", answers=(value,))
-            for i in range(queries)
-        },
-        corpus={},
-        qrels={f"q{i}": {} for i in range(queries)},
-    )
+    asked = [Query(query_id=f"q{i}", text="What color?", answers=(value,)) for i in range(queries)]
+    return factories.benchmark(asked, fingerprint=value)
 
 
 def answers(*said: str | None, model: str = "m", picture: str = "swapped") -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "model": model,
-            "setting": "gt_clue",
-            "k": 1,
-            "picture": picture,
-            "query_id": [f"q{i}" for i in range(len(said))],
-            "group": [f"g{i}" for i in range(len(said))],
-            "answer": list(said),
-            "status": ["error" if each is None else "ok" if each else "empty" for each in said],
-            "detail": "",
-        }
-    )
+    told = ["error" if each is None else "ok" if each else "empty" for each in said]
+    return factories.answers(answer=list(said), status=told, model=model, picture=picture)
 
 
 def outcomes(table: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import factories
 import pandas as pd
 import pytest
 import pytrec_eval
@@ -35,16 +36,11 @@ q2\tQ0\ta\t2\t-2E-3\tmine
 
 def benchmark() -> Benchmark:
     """Two queries to four documents; the second is not searched in d."""
-    queries = {name: Query(query_id=name, text=name, group=name) for name in ("q1", "q2")}
-    documents = {name: Evidence(doc_id=name, text=name) for name in "abcd"}
-    return Benchmark(
-        name="four",
-        fingerprint="0",
-        queries=queries,
-        corpus=documents,
-        qrels={"q1": {"a": 1}, "q2": {"a": 1}},
-        pools={"q1": ("a", "b", "c", "d"), "q2": ("a", "b", "c")},
-    )
+    queries = [Query(query_id=name, text=name, group=name) for name in ("q1", "q2")]
+    documents = [Evidence(doc_id=name, text=name) for name in "abcd"]
+    labels = {"q1": {"a": 1}, "q2": {"a": 1}}
+    pools = {"q1": tuple("abcd"), "q2": tuple("abc")}
+    return factories.benchmark(queries, documents, labels, pools=pools, name="four")
 
 
 def found(entry: object, folder: Path, k: int = 3) -> dict[str, pd.DataFrame]:
@@ -111,18 +107,11 @@ def test_a_forecast_reads_the_run_itself(file: Path, tmp_path: Path) -> None:
         (TEXT.replace(" 3 ", " 2.5 "), r"x\.run line 3: rank '2\.5'"),
         ("q1 Q0 a 1 0.9\n", r"x\.run line 1: 5 fields, expected 6"),
         (f"{TEXT}q1 Q0 a 4 0.1 t\n", "line 7: document 'a' of query 'q1' was already ranked"),
-        (
-            TEXT.replace("q2", "q2x"),
-            "line 4: query 'q2x' is none of four, and it ranks nothing for 'q2' of 2 queries.*mean"
-            " 'q2'",
-        ),
-        (TEXT.split("q2")[0], "it ranks nothing for 'q2' of 2 queries of four"),
-        (
-            TEXT.replace("Q0 b", "Q0 images/bb"),
-            "line 2: document 'images/bb' of query 'q1' is none of the 4 of four.*such as 'a'",
-        ),
-        (TEXT.replace("Q0 b", "Q0 bb"), "line 2: document 'bb' .*Did you mean 'b'"),
-        ("q1 Q0 a 1 1 t\nq2 Q0 d 1 1 t\n", "query 'q2' is a candidate of it in four, such as 'a'"),
+        (TEXT.replace("q2", "q2x"), "line 4: query 'q2x'.*'q2' of 2 queries.*mean 'q2'"),
+        (TEXT.split("q2")[0], "nothing for 'q2' of 2 queries of four"),
+        (TEXT.replace("Q0 b", "Q0 images/bb"), "line 2: document 'images/bb' .*such as 'a'"),
+        (TEXT.replace("Q0 b", "Q0 bb"), "line 2: document 'bb' .*'b'"),
+        ("q1 Q0 a 1 1 t\nq2 Q0 d 1 1 t\n", "'q2' .*in four, such as 'a'"),
     ],
 )
 def test_a_run_that_does_not_fit_is_refused_with_its_line(
@@ -240,13 +229,9 @@ def test_a_run_comes_back_from_its_file_and_reads_alike_elsewhere(
 
 
 def test_examples_of_a_shallow_run_are_as_many_for_every_question(tmp_path: Path) -> None:
-    asked = {
-        name: Query(query_id=name, text=name, group=name, metadata={"scenario": "angle"})
-        for name in ("q1", "q2")
-    }
-    few = Benchmark(
-        name="few", fingerprint="0", queries=asked, corpus=benchmark().corpus, qrels={}, pools=None
-    )
+    about = {"metadata": {"scenario": "angle"}}
+    asked = [Query(query_id=name, text=name, group=name, **about) for name in ("q1", "q2")]
+    few = factories.benchmark(asked, benchmark().corpus.values())
     (tmp_path / "x.run").write_text(TEXT, encoding="utf-8")
     (run,) = search_all(few, [str(tmp_path / "x.run")], k=5, cache_dir=tmp_path).values()
     shown = [context.doc_ids for context in mrag_bench.retrieved_rag(few, run)]
@@ -258,9 +243,3 @@ def test_a_name_stands_where_a_notebook_has_a_retriever_with_options() -> None:
     assert isinstance(declared(notebook)["retriever"], dict)
     given = subsets([notebook], {"retriever": "my.run"}, Path("p.yaml"))
     assert given[notebook] == {"retriever": "my.run"}
-
-
-def test_the_readme_names_how_runs_are_read_and_written() -> None:
-    words = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "read_run" in words
-    assert "write_run" in words

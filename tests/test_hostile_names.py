@@ -15,6 +15,7 @@ import papermill
 import pytest
 from bs4 import BeautifulSoup
 from conftest import ROOT
+from factories import judged_arms
 from nbconvert.filters.markdown import markdown2html
 from strange_server import StrangeServer
 
@@ -52,13 +53,9 @@ def test_a_name_stands_in_markdown_as_it_is(name: str) -> None:
 
 def judged(name: str) -> pd.DataFrame:
     """Answers of two models whose names, and all else that is text, is this."""
-    rows = []
-    for model in (name, f"{name} 2"):
-        for setting, score in (("zero_shot", 0.0), ("gt_clue", 1.0)):
-            rows += [(model, setting, f"q{n}", f"g{n}", score) for n in range(20)]
-    table = pd.DataFrame(rows, columns=["model", "setting", "query_id", "group", "score"])
-    k = table["setting"].map({"zero_shot": 0, "gt_clue": 1})
-    return table.assign(k=k, draw=0, abstained=0.0, status="ok", stratum=name)
+    arms = {("zero_shot", 0): [0.0] * 20, ("gt_clue", 1): [1.0] * 20}
+    both = {(model, *arm): scores for model in (name, f"{name} 2") for arm, scores in arms.items()}
+    return judged_arms(both, stratum=name)
 
 
 @pytest.mark.parametrize("name", EACH)

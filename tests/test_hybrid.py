@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import factories
 import pandas as pd
 import pytest
 
@@ -30,22 +31,12 @@ def small(name: str, gold: list[str]) -> Benchmark:
     pictures = [Evidence(doc_id=f"p{n}", image=ImageFile(f"p{n}.png")) for n in range(3)]
     texts = [Evidence(doc_id=f"t{n}", text=f"word{n}") for n in range(3)]
     needs = {"p": "image", "t": "text"}
-    queries = {
-        f"q{n}": Query(
-            query_id=f"q{n}",
-            text=f"word{n}?",
-            group=f"g{n}",
-            metadata={"needs": needs[doc_id[0]]},
-        )
-        for n, doc_id in enumerate(gold)
-    }
-    return Benchmark(
-        name=name,
-        fingerprint=name,
-        queries=queries,
-        corpus={document.doc_id: document for document in [*pictures, *texts]},
-        qrels={f"q{n}": {doc_id: 1} for n, doc_id in enumerate(gold)},
-    )
+    queries = []
+    for n, doc_id in enumerate(gold):
+        about = {"group": f"g{n}", "metadata": {"needs": needs[doc_id[0]]}}
+        queries.append(Query(query_id=f"q{n}", text=f"word{n}?", **about))
+    labels = {f"q{n}": {doc_id: 1} for n, doc_id in enumerate(gold)}
+    return factories.benchmark(queries, [*pictures, *texts], labels, name=name, fingerprint=name)
 
 
 def ranked(benchmark: Benchmark, documents: list[str]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,8 +26,6 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
-    ask_prompts,
-    load_generator,
 )
 from vrag_kit.judging import Judge, RuleJudge, Unreadable, Verdict, judge_all, load_judge
 from vrag_kit.papers.visual_rag import PAPER_JUDGE, RUBRIC, judge_prompt, read_verdict
@@ -61,15 +60,8 @@ def benchmark(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
 
 def answers_of(benchmark: Benchmark, *answers: str) -> pd.DataFrame:
     (query_id,) = benchmark.queries
-    return pd.DataFrame(
-        {
-            "query_id": query_id,
-            "answer": answers,
-            "status": "ok",
-            "detail": "",
-            "answer_id": [str(i) for i in range(len(answers))],
-        }
-    )
+    ids = [str(i) for i in range(len(answers))]
+    return factories.answers(query_id=query_id, answer=list(answers), answer_id=ids)
 
 
 @pytest.mark.parametrize(
@@ -118,15 +110,6 @@ def test_the_judge_reads_question_references_and_the_answer_on_one_line() -> Non
     )
     single = judge_prompt(Query(query_id="q", text="Which?", answers=("black",)), "red")[0].parts[0]
     assert single.endswith("Question: Which?\nReference Answer: black\n\nStudent Answer: red")
-    for words in (
-        "score from 0 to 1",
-        "deduct 0.5 score and mark it with “Likely Hallucination”",
-        "stripe pattern can appear as band or ring",
-        "Score: 0 | No Answer",
-        "Chlosyne harrisii",
-        "Score: 1 | Redundant",
-    ):
-        assert words in text
 
 
 def test_every_example_shown_to_the_judge_is_in_the_form_that_is_asked_of_it() -> None:
@@ -183,7 +166,7 @@ def test_verdicts_become_scores_and_are_asked_for_once(
 
 
 def test_an_unreadable_verdict_is_asked_for_once_more_and_then_stays_unreadable(
-    benchmark: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    benchmark: Benchmark, tmp_path: Path
 ) -> None:
     with StrangeServer(
         {
@@ -209,19 +192,7 @@ def test_an_unreadable_verdict_is_asked_for_once_more_and_then_stays_unreadable(
         ] == [2, 2, 1, 2]
         repair = next(request for request in server.requests if "Score: 7" in text_in(request))
         assert [message["role"] for message in repair["messages"]] == ["user", "assistant", "user"]
-        assert (
-            "Your verdict could not be read: “7” is no score from 0 to 1. Give it again"
-            in repair["messages"][2]["content"]
-        )
-        out = capsys.readouterr().out
-        assert (
-            "3 could not be read and were asked for once more, 1 of them remain unreadable" in out
-        )
-        assert (
-            'judge judge: 2 of 4 verdicts are missing, such as "unreadable: “high” is no score'
-            ' from 0 to 1"; they are left out of means. Calls that failed are asked again with'
-            in out
-        )
+        assert "“7” is no score from 0 to 1" in repair["messages"][2]["content"]
         before = len(server.requests)
         pd.testing.assert_frame_equal(
             judge_all(judge_at(server, tmp_path), benchmark, table), judged
@@ -278,11 +249,7 @@ def test_any_local_model_can_judge_and_one_that_cannot_write_verdicts_scores_not
     config["text_config"]["max_position_embeddings"] = 8192
     (tmp_path / "tiny" / "config.json").write_text(json.dumps(config))
     with pytest.raises(
-        VragError,
-        match=(
-            r"none of 2 answers got a verdict; the first says \"truncated: .* Take a stronger judge"
-            r".* need a larger `max_new_tokens` of the judge.s entry or class\.$"
-        ),
+        VragError, match=r"none of 2 answers .*\"truncated: .*`max_new_tokens`"
     ):  # random weights never stop
         judge_all(
             load_judge(model, tmp_path, rubric=RUBRIC, max_new_tokens=4),
@@ -300,19 +267,8 @@ def test_any_local_model_can_judge_and_one_that_cannot_write_verdicts_scores_not
     "row", [{"answer": float("nan")}, {"answer": None}, {"query_id": "unknown"}]
 )
 def test_a_row_that_cannot_be_judged_is_named(row: dict[str, object], benchmark: Benchmark) -> None:
-    with pytest.raises(
-        VragError, match=r"row 0 of the answers: found query .* keep_default_na=False"
-    ):
+    with pytest.raises(VragError, match=r"row 0 .*found query .* keep_default_na=False"):
         judge_all(RuleJudge(), benchmark, answers_of(benchmark, "black").assign(**row))
-
-
-def test_no_answers_need_no_judge(benchmark: Benchmark, tmp_path: Path) -> None:
-    with StrangeServer() as server:
-        judged = judge_all(
-            judge_at(server, tmp_path), benchmark, answers_of(benchmark).assign(status="timeout")
-        )
-        assert judged.empty
-        assert server.requests == []
 
 
 def test_a_judge_without_its_key_is_refused_before_models_are_asked_unless_its_words_are_stored(
@@ -402,17 +358,3 @@ def test_verdicts_that_were_mended_stay_and_more_are_asked_for(
             judged = judge_all(judge_at(server, tmp_path), benchmark, table)
             assert judged["score"].tolist() == [1.0] * many
         assert len(server.requests) == before + 3  # a short call, a verdict, and it again
-
-
-def test_verdicts_that_were_kept_before_any_was_asked_for_again_are_not_now(
-    benchmark: Benchmark, tmp_path: Path
-) -> None:
-    query = next(iter(benchmark.queries.values()))
-    with StrangeServer({"Student Answer": ["say fine"]}) as server:
-        entry = {"model": f"judge@{server.url}", "decoding": "greedy", "timeout": 1.0}
-        prompts = [judge_prompt(query, words) for words in WORDS]
-        with AnswerStore(tmp_path / "answers.sqlite") as store:
-            ask_prompts(load_generator(entry, max_new_tokens=256), prompts, store)
-        with pytest.raises(VragError, match=r"59 of 59 replies cannot be read, such as 'fine'"):
-            judge_all(judge_at(server, tmp_path), benchmark, answers_of(benchmark, *WORDS))
-        assert server.calls("Student Answer") == 59

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from factories import judged_arms
 from scipy import linalg, stats
 
 from vrag_kit.analysis import Mix, accuracy, compare, estimate, per_query, summarise
@@ -147,18 +148,9 @@ def test_a_part_without_a_share_is_refused() -> None:
         summarise(table(a=[1.0], b=[2.0]), ["arm"], mix=Mix("part", {"a": 1}))
 
 
-def judged(**scores: list[float]) -> pd.DataFrame:
-    """Two parts of three queries each in some settings."""
-    tables = []
-    for setting, values in scores.items():
-        rows = table(a=values[:3], b=values[3:]).drop(columns=["value", "arm", "worst", "best"])
-        arm = {"model": "m", "setting": setting, "k": 0, "draw": 0, "status": "ok"}
-        tables.append(rows.assign(**arm, score=values, abstained=0.0))
-    return pd.concat(tables, ignore_index=True)
-
-
 def test_accuracy_and_differences_are_mixed_alike() -> None:
-    answers = judged(alone=[0, 0, 1, 1, 1, 0], shown=[1, 0, 1, 1, 1, math.nan])
+    scores = {"alone": [0, 0, 1, 1, 1, 0], "shown": [1, 0, 1, 1, 1, math.nan]}
+    answers = judged_arms(scores, ["setting"], part=list("aaabbb"), k=0)
     mix = Mix("part", {"a": 3, "b": 1})
     found = accuracy(answers, mix=mix).query("metric == 'accuracy'").set_index("setting")
     assert found.loc["alone", "value"] == pytest.approx(0.75 / 3 + 0.25 * 2 / 3)

@@ -5,6 +5,7 @@ is answered with what to write.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,14 +83,11 @@ def test_pictures_of_ones_own_need_no_articles_and_no_names(files: dict[str, str
 @pytest.mark.parametrize(
     ("open_it", "source", "words"),
     [
-        (open_benchmark, "field-guid", "data is 'field-guid'; expected 'field-guide' or"),
         (open_benchmark, "field-guid", "Did you mean 'field-guide'?"),
         (open_benchmark, {"name": "x"}, "data: annotations is missing; expected"),
-        (open_benchmark, {"image_rot": "x"}, "unknown key 'image_rot'"),
         (open_benchmark, {"image_rot": "x"}, "Did you mean 'image_root'?"),
         (open_benchmark, 3, "a mapping with annotations, image_root, name"),
         (open_mrag_bench, "mrag-drwn-small", "Did you mean 'mrag-drawn-small'?"),
-        (open_single_turn, "worn-drwn-small", "crag_mm_single is 'worn-drwn-small'; expected"),
         (open_single_turn, "worn-drwn-small", "Did you mean 'worn-drawn-small'?"),
         (open_multi_turn, "", "crag_mm_multi is ''; expected 'worn-drawn' or"),
         (open_webqa, "web", "webqa is 'web'; expected 'field-guide' or"),
@@ -137,8 +135,12 @@ def test_a_forecast_does_not_draw_for_minutes_but_says_what_does(
 
 
 def test_what_a_forecast_draws_in_seconds_is_noted_and_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def copied(edition: str, folder: Path, *, workers: int) -> Path:
+        return Path(shutil.copytree(guide_folder, folder, dirs_exist_ok=True))
+
+    monkeypatch.setattr("vrag_kit.fieldguide.drawn_guide.draw_field_guide", copied)
     monkeypatch.chdir(tmp_path)
     with forecasting(tmp_path / "scratch") as forecast:
         open_benchmark("field-guide-small")

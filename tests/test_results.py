@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from factories import judged_arms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
@@ -229,42 +230,10 @@ def test_a_table_without_rows_adds_its_columns_only(tmp_path: Path) -> None:
     assert (list(results), len(results)) == (["folder", "experiment", "model", "k", "value"], 1)
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("", ["01_a.csv: it is empty", "expected a line of column names"]),
-        ("k,value\n1,2\n3\n", ["01_a.csv data row 2: found 1 cells, expected 2"]),
-        ("k,value\n1,2,3\n", ["01_a.csv data row 1: found 3 cells, expected 2"]),
-        ("k,value\n1,2\n1,high\n", ["01_a.csv data row 2: value is 'high', expected a number"]),
-        ('k,value\n1,"2\n', ["01_a.csv: not a readable table", "unexpected end of data"]),
-        ("k,k\n1,2\n", ["01_a.csv: its columns are k, k; expected different names"]),
-        ("experiment,k\n1,2\n", ["none called folder or experiment"]),
-    ],
-)
-def test_a_damaged_file_is_named_with_what_is_wrong_and_what_to_do(
-    tmp_path: Path, content: str, words: list[str]
-) -> None:
-    with pytest.raises(VragError) as error:
-        load_results(write(tmp_path, "01_a.csv", content))
-    for word in [*words, "Delete it and run its notebook again."]:
-        assert word in str(error.value)
-
-
-def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
-    (tmp_path / "01_a.csv").write_bytes(b"\x89PNG\r\n\xff")
-    with pytest.raises(VragError, match=r"01_a\.csv: not a readable table .*utf-8"):
-        load_results(tmp_path)
-
-
 def test_a_folder_without_results_says_what_to_run(tmp_path: Path) -> None:
-    with pytest.raises(
-        VragError,
-        match=r"no such folder of results. Run `vrag run params/visual_rag/demo\.yaml` first",
-    ):
+    with pytest.raises(VragError, match=r"`vrag run params/visual_rag/demo\.yaml`"):
         load_results(tmp_path / "figures")
-    with pytest.raises(
-        VragError, match=r"holds no results, which are files like 03_baselines\.csv"
-    ):
+    with pytest.raises(VragError, match=r"holds no results, .* 03_baselines\.csv"):
         load_results(write(tmp_path, "notes.csv", "k\n1\n"))
 
 
@@ -278,19 +247,10 @@ def test_a_relative_folder_is_found_in_the_project_from_the_folder_of_notebooks(
     assert len(load_results("figures")) == len(load_results("../figures")) == 1
 
 
-def scored(**right: list[int]) -> pd.DataFrame:
-    """A row a question and setting, as `judge_all` has them: who is right."""
-    tables = []
-    for setting, scores in right.items():
-        names = [f"q{number}" for number in range(len(scores))]
-        table = pd.DataFrame({"query_id": names, "group": names, "score": scores})
-        tables.append(table.assign(model="mine", setting=setting, k=0, draw=0, abstained=0.0))
-    return pd.concat(tables, ignore_index=True).assign(status="ok")
-
-
 def test_accuracy_is_accuracy_and_what_is_a_difference_says_from_what(tmp_path: Path) -> None:
     """Of four questions one is right alone and three with a clue: 75, and 50 points more."""
-    judged = scored(no_rag=[1, 0, 0, 0], gt_rag=[1, 1, 1, 0])
+    scores = {"no_rag": [1, 0, 0, 0], "gt_rag": [1, 1, 1, 0]}
+    judged = judged_arms(scores, ["setting"], model="mine", k=0)
     by = ["model", "setting"]
     means = in_percent(accuracy(judged, by=by).query("metric == 'accuracy'"))
     gains = compare(per_query(judged, by=by), arm="setting", by=["model"], baseline="no_rag")

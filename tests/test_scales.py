@@ -4,6 +4,7 @@ the worst partial, or takes 0 for wrong. The scale here is that of truthfulness,
 
 from __future__ import annotations
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,7 +26,7 @@ from vrag_kit.analysis import (
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale, judge_all, label_of_score, labelled, scale_of, score_of_label
 from vrag_kit.retrieval import make_run
-from vrag_kit.types import Benchmark, Evidence, Judgment, Query
+from vrag_kit.types import Benchmark, Judgment, Query
 
 TRUTH = Scale(-1.0, 1.0)
 SCORES = {"right": 1.0, "I don't know": 0.0, "wrong": -1.0}
@@ -46,33 +47,17 @@ class Truthful:
 
 def benchmark(queries: int) -> Benchmark:
     names = [f"q{n}" for n in range(queries)]
-    return Benchmark(
-        name="toy",
-        fingerprint="",
-        queries={q: Query(query_id=q, text="What?", answers=("right",), group=q) for q in names},
-        corpus={f"{q}-{kind}": Evidence(doc_id=f"{q}-{kind}") for q in names for kind in "cn"},
-        qrels={q: {f"{q}-c": 1, f"{q}-n": 0} for q in names},
-    )
+    asked = [Query(query_id=q, text="What?", answers=("right",), group=q) for q in names]
+    documents = [f"{q}-{kind}" for q in names for kind in "cn"]
+    return factories.benchmark(asked, documents, {q: {f"{q}-c": 1, f"{q}-n": 0} for q in names})
 
 
 def judged(answers: list[str | None], setting: str = "gt_clue", k: int = 1) -> pd.DataFrame:
     """One answer a query; None failed."""
-    names = [f"q{n}" for n in range(len(answers))]
-    table = pd.DataFrame(
-        {
-            "model": "m",
-            "setting": setting,
-            "k": k,
-            "draw": 0,
-            "query_id": names,
-            "group": names,
-            "doc_ids": [(f"{name}-c",) for name in names],
-            "answer": answers,
-            "status": ["timeout" if answer is None else "ok" for answer in answers],
-            "detail": "",
-        }
-    )
-    return judge_all(Truthful(), benchmark(len(answers)), table)
+    failed = ["timeout" if answer is None else "ok" for answer in answers]
+    table = factories.answers(answer=answers, setting=setting, k=k, status=failed)
+    shown = [(f"{name}-c",) for name in table["query_id"]]
+    return judge_all(Truthful(), benchmark(len(answers)), table.assign(doc_ids=shown))
 
 
 def test_the_table_carries_the_scale_and_declining_earns_nothing() -> None:

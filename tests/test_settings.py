@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
+import factories
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worded import worded
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
@@ -30,25 +31,18 @@ from vrag_kit.generation import (
     one_in_k_easy,
     over_one,
     top_k,
-    zero_shot,
 )
 from vrag_kit.papers.visual_rag import pools_needed
 from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.retrieval import make_run, perfect_run
-from vrag_kit.types import Benchmark, Context, Evidence, Query
+from vrag_kit.types import Benchmark, Context, Query
 
 
 def benchmark(clues: int, others: int) -> Benchmark:
     docs = [f"c{i}" for i in range(clues)] + [f"n{i}" for i in range(others)]
     names = ("q1", "q2")
-    return Benchmark(
-        name="b",
-        fingerprint="f",
-        queries={q: Query(query_id=q, text="What?", group=q) for q in names},
-        corpus={d: Evidence(doc_id=d) for d in docs},
-        qrels={q: {d: int(d.startswith("c")) for d in docs} for q in names},
-        pools={q: tuple(docs) for q in names},
-    )
+    labels = {q: {d: int(d.startswith("c")) for d in docs} for q in names}
+    return factories.benchmark(names, docs, labels, pools=dict.fromkeys(names, tuple(docs)))
 
 
 def by_draw(
@@ -168,9 +162,7 @@ def test_too_few_images_are_named_with_what_to_do(
     only_clues = load_visual_rag(
         write_annotations({"images": {f"{folder}/{n}.jpg": 1 for n in "abcd"}}), tree
     )
-    with pytest.raises(
-        VragError, match="has 0 images that are no clue, fewer than the 1 asked for"
-    ):
+    with pytest.raises(VragError, match="0 images that are no clue, fewer than the 1"):
         non_clue(only_clues)
     few = load_visual_rag(write_annotations({}), tree)
     with pytest.raises(VragError, match="clue_position 3 lies outside 3 images; expected −3 to 2"):
@@ -196,19 +188,11 @@ def test_a_k_beyond_the_pool_is_cut_and_said(capsys: pytest.CaptureFixture[str])
     b = benchmark(2, 10)
     contexts = top_k(b, perfect_run(b.qrels), ks=[5, 10, 15, 20], full_depth=True)
     assert {context.k for context in contexts} == {5, 10, 12}
-    words = "k = 15, 20 is cut to 12: the run holds 12 documents for query 'q1', all that it has:"
-    by_construction = " at k = 12 its recall and hit are 100 % by construction\n"
-    assert capsys.readouterr().out == words + by_construction
-    shallow = perfect_run(b.qrels).query("rank <= 11")
-    top_k(b, shallow, ks=[12], full_depth=True)
-    words = "k = 12 is cut to 11: the run holds 11 documents for query 'q1'\n"
-    assert capsys.readouterr().out == words
+    assert "k = 15, 20 is cut to 12" in capsys.readouterr().out
     assert {context.k for context in one_in_k(b, ks=[3, 20])} == {3, 11}
-    words = "k = 20 is cut to 11: query 'q1' has 10 images that are no clue\n"
-    assert capsys.readouterr().out == words
     assert one_in_k(b, ks=[3, 11]) == one_in_k(b, ks=[3, 20])
-    for contexts in clue_moved(b, ks=[3, 15, 20], draws=1).values():
-        assert [context.k for context in contexts if context.query_id == "q1"] == [3, 11]
+    for moved in clue_moved(b, ks=[3, 15, 20], draws=1).values():
+        assert [context.k for context in moved if context.query_id == "q1"] == [3, 11]
     capsys.readouterr()
     one_in_k(b, ks=[3, 11])
     assert capsys.readouterr().out == ""
@@ -220,60 +204,17 @@ def test_a_query_without_any_result_has_no_k_to_compare_at() -> None:
         top_k(b, make_run([("q1", "c0", 1.0)]), ks=[1], full_depth=True)
 
 
-def test_the_wording_is_the_papers() -> None:
-    context = Context(query_id="q", setting="zero_shot", k=0)
-    (message,) = worded(WORDING.template_of(context).name, "Why?")
-    assert message.parts == (
-        (
-            "Please answer the question regarding a visual feature of an organism (animal, plant,"
-            " etc.). Please follow the answer format: “Answer: {answer_text}”\nQuestion: Why?\n"
-        ),
-    )
-
-
-@pytest.mark.parametrize(
-    ("setting", "k", "words"),
-    [
-        ("gt_clue", 1, "it is likely to contain the key information"),
-        ("non_clue", 1, "a image regarding that organism. Please"),
-        ("top_k", 1, "a image regarding that organism. Please"),
-        ("top_k", 3, "or even none of them can be used"),
-        ("one_in_k", 3, "or even none of them can be used"),
-        ("one_in_k", 1, "or even none of them can be used"),
-    ],
-)
-def test_each_setting_has_its_wording(setting: str, k: int, words: str) -> None:
-    assert words in str(
-        worded(WORDING.template_of(Context(query_id="q", setting=setting, k=k)).name, "Why?")[
-            0
-        ].parts[0]
-    )
-
-
-def test_zero_shot_shows_nothing() -> None:
-    assert [c.doc_ids for c in zero_shot(benchmark(1, 1))] == [(), ()]
-
-
 def test_an_unknown_setting_is_refused() -> None:
-    with pytest.raises(
-        VragError,
-        match=r"no template for the setting 'zeroshot'; those of zero_shot, gt_clue, .* are known",
-    ):
+    with pytest.raises(VragError, match="the setting 'zeroshot'; those of zero_shot, gt_clue, "):
         WORDING.template_of(Context(query_id="q", setting="zeroshot", k=0))
 
 
 def several(groups: int, images: int) -> Benchmark:
     """One query a group, the first image of each its only clue."""
-    docs = {g: [f"g{g}-{i}" for i in range(images)] for g in range(groups)}
-    queries = {f"q{g}": Query(query_id=f"q{g}", text="What?", group=f"g{g}") for g in range(groups)}
-    return Benchmark(
-        name="b",
-        fingerprint="f",
-        queries=queries,
-        corpus={d: Evidence(doc_id=d) for each in docs.values() for d in each},
-        qrels={f"q{g}": {d: int(d.endswith("-0")) for d in each} for g, each in docs.items()},
-        pools={f"q{g}": tuple(each) for g, each in docs.items()},
-    )
+    docs = {f"q{g}": tuple(f"g{g}-{i}" for i in range(images)) for g in range(groups)}
+    queries = [Query(query_id=q, text="What?", group=q.replace("q", "g")) for q in docs]
+    labels = {q: {d: int(d.endswith("-0")) for d in each} for q, each in docs.items()}
+    return factories.benchmark(queries, chain.from_iterable(docs.values()), labels, pools=docs)
 
 
 @given(st.integers(5, 9), st.integers(20, 30), st.integers(0, 9))
@@ -353,35 +294,6 @@ def test_the_first_clue_of_a_run_is_the_best_ranked_one() -> None:
         [("q0", "g0-3", 0.9), ("q0", "g0-0", 0.5), ("q1", "g1-2", 0.9), ("q1", "g1-1", 0.8)]
     )
     assert [(c.query_id, c.doc_ids) for c in first_clue(b, run)] == [("q0", ("g0-0",))]
-
-
-def test_passages_are_numbered_behind_the_question_and_announced_as_passages() -> None:
-    (message,) = worded(
-        "text_passages", "What color?", passages=["The goose. It is grey.", "A fern."]
-    )
-    (text,) = message.parts
-    assert "passages from an encyclopedia" in text
-    assert text.endswith(
-        "Question: What color?\nPassage 1: The goose. It is grey.\nPassage 2: A fern.\n"
-    )
-    assert (
-        WORDING.template_of(Context(query_id="q", setting="text_rag", k=10)).name == "text_passages"
-    )
-
-
-@pytest.mark.parametrize(
-    ("setting", "k", "template"),
-    [
-        ("m_gt", 1, "clue_image"),
-        ("m_gt", 2, "several_images"),
-        ("m_in_k", 10, "several_images"),
-        ("one_in_k_easy", 3, "several_images"),
-    ],
-)
-def test_the_ablations_are_asked_in_the_wording_of_what_they_are_compared_with(
-    setting: str, k: int, template: str
-) -> None:
-    assert WORDING.template_of(Context(query_id="q", setting=setting, k=k)).name == template
 
 
 def test_each_notebook_tells_what_it_needs_of_a_question() -> None:

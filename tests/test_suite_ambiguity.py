@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -44,23 +45,16 @@ def reply(status: str, explanation: str = "No year is given.") -> str:
 
 def small(texts: dict[str, str], *, folder: Path | None = None) -> Benchmark:
     """A question each; "drawn" has a picture of its own."""
-    queries = {}
+    queries = []
     for name, text in texts.items():
         image = None
         if name == "drawn" and folder is not None:
             Image.new("RGB", (8, 8), "red").save(folder / "own.png")
             image = ImageFile(folder / "own.png")
-        queries[name] = Query(
-            query_id=name, text=text, image=image, answers=("in {q_esc} 1990",), group=name[0]
-        )
+        about = {"image": image, "answers": ("in {q_esc} 1990",), "group": name[0]}
+        queries.append(Query(query_id=name, text=text, **about))
     gold = Evidence(doc_id="gold", text="Built in\n1990.")
-    return Benchmark(
-        name="small",
-        fingerprint="f",
-        queries=queries,
-        corpus={"gold": gold},
-        qrels={name: {"gold": 1} for name in queries},
-    )
+    return factories.benchmark(queries, [gold], {name: {"gold": 1} for name in texts})
 
 
 def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path: Path) -> None:
@@ -206,11 +200,9 @@ def test_partners_are_alike_in_what_each_model_was_told() -> None:
 def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
     """Whether the interval of ambiguous less clear questions holds 0."""
     names = [f"q{number}" for number in range(len(groups))]
-    queries = {
-        name: Query(query_id=name, text="What?", answers=("a",), group=group)
-        for name, group in zip(names, groups, strict=True)
-    }
-    benchmark = Benchmark(name="b", fingerprint="f", queries=queries, corpus={}, qrels={})
+    pairs = zip(names, groups, strict=True)
+    queries = [Query(query_id=name, text="What?", answers=("a",), group=g) for name, g in pairs]
+    benchmark = factories.benchmark(queries)
     status = np.where(flagged, "AMBIGUOUS", "CLEAR")
     pairs = clear_partners(benchmark, pd.DataFrame({"query_id": names, "status": status}))
     table = pd.DataFrame({"query_id": names, "value": values, "group": groups}).assign(model="m")

@@ -7,9 +7,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
+from factories import benchmark
 from PIL import Image
 from strange_server import StrangeServer
 
@@ -38,7 +40,7 @@ from vrag_kit.papers.mrag_suite import (
     without_dropped,
     write_dropped,
 )
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Evidence, Query
 
 ANY = FilterRules(confidence=None, drop_share=0.0)
 
@@ -50,20 +52,14 @@ def question(name: str, text: str = "What color is it?", **more: object) -> Quer
     return Query(query_id=name, text=text, answers=answers, group=name, metadata=metadata)
 
 
-def benchmark(*queries: Query) -> Benchmark:
-    asked = {query.query_id: query for query in queries}
-    return Benchmark(
-        name="small", fingerprint="f", queries=asked, corpus={}, qrels={key: {} for key in asked}
-    )
-
-
 def judged(scores: dict[str, dict[str, float]], **columns: object) -> pd.DataFrame:
     """Model → query → score, as a table of judged answers."""
-    rows = []
-    for model, of in scores.items():
-        rows += [{"model": model, "query_id": name, "score": score} for name, score in of.items()]
-    table = pd.DataFrame(rows).assign(setting=CLOSED_BOOK, k=0, **columns)
-    return table.assign(group=table["query_id"], status="ok", abstained=0.0)
+    told = {"setting": CLOSED_BOOK, "k": 0, **columns}
+    tables = [
+        factories.judged(model=model, query_id=list(of), score=list(of.values()), **told)
+        for model, of in scores.items()
+    ]
+    return pd.concat(tables, ignore_index=True)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +82,7 @@ def test_an_answer_stands_in_a_question_word_by_word(
 
 
 def test_step_1_counts_the_models_that_know_it_and_are_sure() -> None:
-    asked = benchmark(*map(question, "abcd"), question("e", "Is it red?"))
+    asked = benchmark([*map(question, "abcd"), question("e", "Is it red?")])
     scores = {"one": dict.fromkeys("abcde", 1.0), "two": {"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.0}}
     book = judged(scores).assign(confidence=[0.95, 0.95, np.nan, 0.9, 0.95, 0.95, 1.0, 1.0, 1.0])
     table = filter_decisions(asked, book, FilterRules(drop_share=0.0)).set_index("query_id")
@@ -104,11 +100,13 @@ def test_step_1_counts_the_models_that_know_it_and_are_sure() -> None:
 
 def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> None:
     asked = benchmark(
-        question("two hops", hops=2),
-        question("both", hops=1, needs="both"),
-        question("solved", hops=1),
-        question("unsolved", hops=1),
-        question("page", domain="pages", hops=3, needs="both"),
+        [
+            question("two hops", hops=2),
+            question("both", hops=1, needs="both"),
+            question("solved", hops=1),
+            question("unsolved", hops=1),
+            question("page", domain="pages", hops=3, needs="both"),
+        ]
     )
     right = {"one": {"solved": 1.0, "both": 1.0, "two hops": 1.0, "unsolved": 0.0, "page": 0.0}}
     nobody = judged({"one": dict.fromkeys(asked.queries, 0.0)})
@@ -128,18 +126,18 @@ def test_the_order_among_equals_is_a_seeds_and_no_row_moves_another() -> None:
     names = [f"q{n}" for n in range(40)]
     nobody = judged({"one": dict.fromkeys(names, 0.0)})
     rules = FilterRules(confidence=None, drop_share=0.5)
-    easy = filter_decisions(benchmark(*map(question, names)), nobody, rules)
-    back = filter_decisions(benchmark(*map(question, reversed(names))), nobody, rules)
+    easy = filter_decisions(benchmark(map(question, names)), nobody, rules)
+    back = filter_decisions(benchmark(map(question, reversed(names))), nobody, rules)
     dropped = set(easy[easy["dropped"]]["query_id"])
     assert len(dropped) == 20
     assert dropped == set(back[back["dropped"]]["query_id"])
     other = FilterRules(confidence=None, drop_share=0.5, seed=1)
-    again = filter_decisions(benchmark(*map(question, names)), nobody, other)
+    again = filter_decisions(benchmark(map(question, names)), nobody, other)
     assert dropped != set(again[again["dropped"]]["query_id"])
 
 
 def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_path: Path) -> None:
-    asked = benchmark(*map(question, "abc"), question("d", domain="pages"))
+    asked = benchmark([*map(question, "abc"), question("d", domain="pages")])
     table = filter_decisions(asked, judged({"one": {"a": 1.0, "b": 0.0}}), ANY)
     write_dropped(table, tmp_path / "dropped.csv")
     written = pd.read_csv(tmp_path / "dropped.csv")
@@ -156,7 +154,7 @@ def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_pa
 
 
 def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path, capsys) -> None:
-    suite = {"one": benchmark(*map(question, "abc")), "two": benchmark(*map(question, "ab"))}
+    suite = {"one": benchmark(map(question, "abc")), "two": benchmark(map(question, "ab"))}
     book = judged({"m": {"a": 1.0, "b": 0.0, "c": 0.0}})
     decisions = filter_decisions(suite["one"], book, ANY).assign(dataset="one")
     write_dropped(decisions, tmp_path / "dropped.csv")
@@ -193,7 +191,7 @@ def test_confidence_is_read_in_its_form_or_not_at_all() -> None:
 
 
 def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
-    suite = {"mine": benchmark(question("a"), question("b", "How wide is it?"))}
+    suite = {"mine": benchmark([question("a"), question("b", "How wide is it?")])}
     plans = {"What color": ["say Answer: red\nConfidence: 0.95"], "How wide": ["say red"]}
     with StrangeServer(plans) as server:
         entry = {"model": f"book@{server.url}", "timeout": 5.0, "retries": 0}
@@ -207,7 +205,7 @@ def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
 
 def test_a_filter_that_asks_for_confidence_needs_it() -> None:
     with pytest.raises(VragError, match="no column 'confidence'"):
-        filter_decisions(benchmark(question("a")), judged({"one": {"a": 1.0}}))
+        filter_decisions(benchmark([question("a")]), judged({"one": {"a": 1.0}}))
     for wrong in ({"votes": 0}, {"confidence": 1.0}, {"drop_share": 1.0}):
         with pytest.raises(VragError, match=next(iter(wrong))):
             FilterRules(**wrong)
@@ -222,7 +220,7 @@ def test_a_model_that_takes_part_in_the_filter_loses_by_selection_alone() -> Non
     scores = {}
     for model in ("inside", "outside"):
         scores[model] = dict(zip(names, rng.integers(0, 2, 400).astype(float), strict=True))
-    asked = benchmark(*map(question, names))
+    asked = benchmark(map(question, names))
     table = judged(scores)
 
     def decide(without: frozenset[str]) -> pd.DataFrame:
@@ -249,7 +247,7 @@ def test_a_model_that_takes_part_in_the_filter_loses_by_selection_alone() -> Non
 
 
 def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
-    asked = benchmark(*map(question, "abcd"))
+    asked = benchmark(map(question, "abcd"))
     table = judged({"one": {"a": 1.0, "b": np.nan, "c": 0.0, "d": 1.0}})
 
     def decide(without: frozenset[str]) -> pd.DataFrame:
@@ -264,23 +262,13 @@ def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
         filter_controls(pd.concat([table, table.assign(setting="both")]), decide)
 
 
-def test_where_all_scores_are_equal_there_is_no_interval_of_no_width() -> None:
-    asked = benchmark(*map(question, "abcd"))
-    book = judged({"one": {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}})
-    answered = judged({"one": dict.fromkeys("abcd", 0.0)})
-    found = filter_controls(answered, filter_without(asked, book, ANY), draws=5)
-    row = found.set_index("control").loc["the filter"]
-    assert row["value"] == 0
-    assert np.isnan([row["ci_low"], row["ci_high"]]).all()
-
-
 def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_changes_nothing() -> (
     None
 ):
     """Of each of two groups the right question is dropped and the wrong one kept: every
     resample says −50 points.
     """
-    asked = benchmark(*map(question, "abcd"))
+    asked = benchmark(map(question, "abcd"))
     scores = {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}
     answered = judged({"one": scores}).assign(group=["g", "g", "h", "h"])
     book = judged({"one": scores})
@@ -292,7 +280,7 @@ def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_chan
 
 
 def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> None:
-    asked = benchmark(*map(question, "abc"))
+    asked = benchmark(map(question, "abc"))
     book = judged({"one": {"a": 1.0, "b": 0.0, "c": 0.0}, "two": {"a": 0.0, "b": 1.0, "c": 0.0}})
     decide = filter_without(asked, book, ANY)
     dropped = {
@@ -314,7 +302,7 @@ def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> No
 
 
 def test_where_too_few_others_are_left_there_is_no_control() -> None:
-    asked = benchmark(*map(question, "ab"))
+    asked = benchmark(map(question, "ab"))
     book = judged({name: {"a": 1.0, "b": 0.0} for name in ("one", "two")})
     rules = FilterRules(votes=2, confidence=None, drop_share=0)
     decide = filter_without(asked, book, rules)
@@ -328,33 +316,12 @@ def test_where_too_few_others_are_left_there_is_no_control() -> None:
         filter_controls(book, filter_without(asked, book, FilterRules(votes=3, confidence=None)))
 
 
-def test_controls_stand_by_data_set_in_points() -> None:
-    asked = {"WebQA": benchmark(*map(question, "abcd")), "mine": benchmark(*map(question, "ab"))}
-    book = {
-        "WebQA": judged({"one": dict.fromkeys("abcd", 0.0), "two": {"a": 1.0}}),
-        "mine": judged(dict.fromkeys(("one", "two"), dict.fromkeys("ab", 0.0))),
-    }
-    answered = {
-        "WebQA": judged({"one": {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0}}),
-        "mine": judged({"one": {"a": 1.0, "b": 0.0}}),
-    }
-    told = {"metric": "webqa_f1", "stratum": "all questions"}
-    answered = {name: each.assign(**told) for name, each in answered.items()}
-    table = suite_controls(asked, answered, book, ANY).set_index(["dataset", "setting"])
-    # without a: 1 of 3, from 2 of 4
-    value = table.loc["WebQA", "value"]
-    assert value["the filter"] == pytest.approx(100 * (1 / 3 - 1 / 2))
-    assert value["the filter without the evaluated model"] == value["the filter"]
-    assert table.loc[("mine", "the filter"), ["value", "n", "n_full"]].tolist() == [0, 2, 2]
-    assert set(table["metric"]) == {"webqa_f1"}
-
-
 def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_other() -> None:
     """Of a to d the book knows a, b and c; a and b were told: nothing of these is kept, and
     of the others, c (right) and d (wrong), d alone. As many of each stratum at random: of
     both told ones none is kept either, and of c and d one or the other.
     """
-    asked = {"WebQA": benchmark(*map(question, "abcd"))}
+    asked = {"WebQA": benchmark(map(question, "abcd"))}
     book = {"WebQA": judged({"one": {"a": 1.0, "b": 1.0, "c": 1.0, "d": 0.0}})}
     table = judged({"one": {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}}).assign(metric="m")
     strata = ["told", "told", "not told", "not told"]
@@ -385,7 +352,7 @@ def test_a_closed_book_is_counted_with_what_it_did_not_say() -> None:
 
 
 def test_kept_shares_stand_beside_table_1s_and_are_drawn_whole() -> None:
-    asked = benchmark(*map(question, "abcd"), question("e", "Is it red?"))
+    asked = benchmark([*map(question, "abcd"), question("e", "Is it red?")])
     rules = FilterRules(confidence=None, drop_share=0.34)
     table = filter_decisions(asked, judged({"one": {"a": 1.0}}), rules)
     both = pd.concat([table.assign(dataset="WebQA"), table.assign(dataset="mine")])
@@ -411,13 +378,7 @@ def test_evidence_side_by_side_is_the_first_of_each_modality_that_is_there(tmp_p
     picture = ImageFile(tmp_path / "p.png")
     texts = {"t1": "a red moth", "t2": "a blue bird", "t3": "red and blue"}
     corpus = {name: Evidence(doc_id=name, text=text) for name, text in texts.items()}
-    asked = Benchmark(
-        name="small",
-        fingerprint="f",
-        queries={"q": question("q", "red moth")},
-        corpus=corpus,
-        qrels={"q": {"t1": 1}},
-    )
+    asked = benchmark([question("q", "red moth")], corpus.values(), {"q": {"t1": 1}})
     how = SideBySide(
         retrievers={"image": ["bm25"], "text": ["bm25"]},
         k={"image": 3, "text": 1},

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -42,7 +43,6 @@ from vrag_kit.papers.mrag_suite import (
     ambiguity_contrasts,
     checks_of,
     chosen_beside_print,
-    flags_figure,
     flags_of,
     gains_of,
     parts_table,
@@ -60,28 +60,24 @@ SPECIES = "Freckled Ashen Orchardcinder Moth (scientific name: Lividus britaensi
 
 def guide(many: int = 8) -> Benchmark:
     """Questions about a species' colours, in the guide's words, on which one passage tells."""
-    queries = {}
+    queries = []
     for number in range(many):
         part = ("hindwings", "belly")[number % 2]
         text = f"What is the main color of the {part} of {SPECIES}, which hides (no. {number})?"
-        name = f"q{number}"
-        told = {"domain": "moths", "hops": 1, "needs": "text"}
-        queries[name] = Query(
-            query_id=name, text=text, answers=("red",), group=f"g{number // 2}", metadata=told
-        )
-    return Benchmark(
-        name="guide",
-        fingerprint="f",
-        queries=queries,
-        corpus={"t": Evidence(doc_id="t", text="It is red.")},
-        qrels={name: {"t": 1} for name in queries},
+        about = {
+            "group": f"g{number // 2}",
+            "metadata": {"domain": "moths", "hops": 1, "needs": "text"},
+        }
+        queries.append(Query(query_id=f"q{number}", text=text, answers=("red",), **about))
+    gold = {query.query_id: {"t": 1} for query in queries}
+    return factories.benchmark(
+        queries, [Evidence(doc_id="t", text="It is red.")], gold, name="guide"
     )
 
 
 def judged(scores: dict[str, float], **columns: object) -> pd.DataFrame:
-    table = pd.DataFrame({"query_id": list(scores), "score": list(scores.values())})
-    table = table.assign(model="m", setting="both", k=6, status="ok", abstained=0.0, **columns)
-    return table.assign(group=table["query_id"])
+    told = {"query_id": list(scores), "score": list(scores.values()), "setting": "both", "k": 6}
+    return factories.judged(**told, **columns)
 
 
 def statuses(flagged: str, clear: str, unread: str = "") -> pd.DataFrame:
@@ -181,21 +177,13 @@ def test_assessors_agree_over_all_data_sets_and_what_is_unread_is_counted() -> N
     assert agreement_of({"one": one}).empty
 
 
-def test_flags_stand_beside_table_1s_and_are_drawn_with_their_n() -> None:
+def test_flags_stand_beside_table_1s() -> None:
     mine = {"Chart-MRAG": statuses("123", "4"), "mine": statuses("1", "2")}
     flags = flags_of({"rule": mine, "model": mine})
     assert flags["value"].tolist() == [75, 50, 75, 50]
     paper = flags.set_index("dataset")["paper"]
     assert 80 < paper["Chart-MRAG"].iloc[0] < 90
     assert np.isnan(paper["mine"].iloc[0])
-    figure = flags_figure(flags)
-    (axis,) = figure.axes
-    assert figure.legends[0].get_title().get_text() == "flagged by"
-    assert [label.get_text() for label in axis.get_yticklabels()] == [
-        "Chart-MRAG (n = 4)",
-        "mine (n = 2)",
-    ]
-    assert [bar.get_width() for bars in axis.containers for bar in bars] == [75, 50, 75, 50]
 
 
 def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself() -> None:
@@ -308,16 +296,6 @@ def test_the_sweep_is_drawn_by_prompt_with_the_chosen_one_filled() -> None:
     assert first.get_title() == "first\n(n = 4 and 4)"
     assert first.get_xlabel() == "WebQA's F1 (%)"
     assert len(second.get_yticks()) == 2
-
-
-def test_the_planted_prompt_is_drawn_hollow_by_its_name() -> None:
-    names = [f"g{number}" for number in range(8)]
-    means = {"one": 0.25, NO_EVIDENCE: 0.75}
-    scores = {prompt: dict.fromkeys(names, mean) for prompt, mean in means.items()}
-    (axis,) = sweep_figure(sweeps_of({"mine": sweep(scores)})).axes
-    assert [label.get_text() for label in axis.get_yticklabels()] == ["one", NO_EVIDENCE]
-    filled = [line for line in axis.lines if line.get_markerfacecolor() != "white"]
-    assert [round(float(y)) for line in filled for y in line.get_ydata()] == [0, 0]
 
 
 def test_only_parts_that_a_prompt_has_are_shown() -> None:

@@ -282,39 +282,21 @@ def test_only_the_line_of_a_picture_is_read_however_large_the_file(write: Write)
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ([], ["found a JSON list", "an object for each Guid"]),
-        ({"a1": []}, ["an object for each Guid"]),
-        ({"a1": question(split="train")}, ["no question of split 'val'", "'train' (1)"]),
-        (
-            {"a1": question(img_posFacts=[])},
-            ["no question of split 'val' has an image in img_posFacts"],
-        ),
+        ([], ["a JSON list", "each Guid"]),
+        ({"a1": []}, ["each Guid"]),
+        ({"a1": question(split="train")}, ["split 'val'", "'train' (1)"]),
+        ({"a1": question(img_posFacts=[])}, ["split 'val'", "img_posFacts"]),
         ({"a 1": question()}, ["'a 1'", "white space"]),
-        (
-            {"a1": {"Q": "?", "A": [], "split": "val", "img_Facts": []}},
-            ["'a1'", "no key 'img_posFacts'", "WebQA_test.json has no labels"],
-        ),
-        ({"a1": question(Q=["?"])}, ["'Q' is ['?'], expected a text"]),
-        ({"a1": question(Q='""')}, ["'Q' is '\"\"'", "expected a question"]),
-        ({"a1": question(A="zigzag")}, ["'A' is 'zigzag', expected a list"]),
-        ({"a1": question(img_negFacts={})}, ["'img_negFacts' is {}, expected a list"]),
-        (
-            {"a1": question(img_negFacts=[fact(0), "x"])},
-            ["img_negFacts number 2", "'image_id' is None"],
-        ),
-        (
-            {"a1": question(img_posFacts=[fact(0, image_id="d_0")])},
-            ["img_posFacts number 1", "'image_id' is 'd_0'", "such as 30000007"],
-        ),
+        ({"a1": {"Q": "?", "A": [], "split": "val", "img_Facts": []}}, ["'a1'", "'img_posFacts'"]),
+        ({"a1": question(Q=["?"])}, ["'Q' is ['?']"]),
+        ({"a1": question(Q='""')}, ["'Q' is '\"\"'"]),
+        ({"a1": question(A="zigzag")}, ["'A' is 'zigzag'"]),
+        ({"a1": question(img_negFacts={})}, ["'img_negFacts' is {}"]),
+        ({"a1": question(img_negFacts=[fact(0), "x"])}, ["img_negFacts number 2", "is None"]),
+        ({"a1": question(img_posFacts=[fact(0, image_id="d_0")])}, ["number 1", "'d_0'"]),
         ({"a1": question(img_posFacts=[fact(0, image_id=True)])}, ["'image_id' is True"]),
-        (
-            {"a1": question(img_posFacts=[fact(0, caption="", title=None)])},
-            ["image 30000000", "neither 'caption' nor 'title'"],
-        ),
-        (
-            {"a1": question(img_posFacts=[fact(4)])},
-            ["image 30000004 would be in line 4", "has 4 lines", "7z x"],
-        ),
+        ({"a1": question(img_posFacts=[fact(0, caption="", title=None)])}, ["30000000", "'title'"]),
+        ({"a1": question(img_posFacts=[fact(4)])}, ["30000004", "4 lines"]),
     ],
 )
 def test_what_is_wrong_in_the_annotations_is_named_by_question_and_key(
