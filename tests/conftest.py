@@ -4,6 +4,7 @@ weights.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -70,6 +71,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
+_frozen = 0
+
+
+def pytest_runtest_call() -> None:
+    """Keep the garbage collector from looking at libraries again and again: the kit calls it
+    after each search and model, and a test process holds a million of their objects.
+    """
+    global _frozen
+    if len(sys.modules) > _frozen + 100:
+        gc.collect()
+        gc.freeze()
+        _frozen = len(sys.modules)
 
 
 @pytest.fixture(scope="session")

@@ -50,9 +50,9 @@ SEARCH = """
 import sys
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.retrieval import score_runs, search_all
-folder, cache, retrievers, heavy = sys.argv[1], sys.argv[2], sys.argv[3].split(), sys.argv[4]
-guide = load_visual_rag(f"{folder}/annotations.jsonl", f"{folder}/images", name="small guide")
-for name, run in search_all(guide, retrievers, k=30, cache_dir=cache).items():
+annotations, images, cache, retrievers, heavy = sys.argv[1:]
+geese = load_visual_rag(annotations, images, name="geese")
+for name, run in search_all(geese, retrievers.split(), k=3, cache_dir=cache).items():
     print(name, dict(run.dtypes), [score.hex() for score in run["score"]])
     print(run.to_json())
 print("loaded:", *[name for name in heavy.split() if name in sys.modules])
@@ -60,12 +60,12 @@ print("loaded:", *[name for name in heavy.split() if name in sys.modules])
 
 
 def test_the_second_search_loads_no_model_and_finds_the_same_to_the_last_bit(
-    guide_folder: Path, tmp_path: Path
+    write_annotations: Callable[..., Path], tree: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(SHIPPED, tmp_path / "mine")
     retrievers = f"{SHIPPED} {tmp_path / 'mine'}"
-    arguments = [str(guide_folder), str(tmp_path / "cache"), retrievers, " ".join(HEAVY)]
-    command = [sys.executable, "-c", SEARCH, *arguments]
+    data = [str(write_annotations({})), str(tree), str(tmp_path / "cache")]
+    command = [sys.executable, "-c", SEARCH, *data, retrievers, " ".join(HEAVY)]
     first, second = (
         subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)
     )
