@@ -155,7 +155,9 @@ def test_a_question_is_answered_with_the_mouse(desk: Lab) -> None:
     assert desk.complaints() == []
 
 
-def test_the_keyboard_does_it_all_and_no_key_reaches_jupyterlab(desk: Lab) -> None:
+def test_the_keyboard_does_it_all_no_key_reaches_jupyterlab_and_nothing_is_cut_off(
+    desk: Lab,
+) -> None:
     page, full = desk.page, desk.page.locator("dialog.vrag-annotation-full")
     page.locator(".vrag-annotation .tile").first.focus()
     press(desk, "ArrowRight", "ArrowRight", "Space")
@@ -203,9 +205,12 @@ def test_the_keyboard_does_it_all_and_no_key_reaches_jupyterlab(desk: Lab) -> No
     assert cells(desk) == 2
     assert [len(desk.outputs()), desk.outputs()[0]["metadata"]] == [1, {}]  # nothing was run again
     assert desk.complaints() == []
+    nothing_is_cut_off(desk)
 
 
-def test_annotation_goes_on_where_it_stopped(desk: Lab) -> None:
+def test_annotation_goes_on_where_it_stopped_and_a_reader_without_a_kernel_sees_the_votes(
+    desk: Lab,
+) -> None:
     page = desk.page
     page.locator(".vrag-annotation .strip").nth(3).click()
     on_disk(desk, 3)
@@ -228,12 +233,6 @@ def test_annotation_goes_on_where_it_stopped(desk: Lab) -> None:
     assert page.get_by_label("Answer, as the clues show it").input_value() == "white"
     page.get_by_role("button", name="‹ page").click()
     desk.until(lambda: tiles(desk) == [3], "the tick is there")
-
-
-def test_a_reader_without_a_kernel_sees_the_votes(desk: Lab) -> None:
-    page = desk.page
-    page.locator(".vrag-annotation .strip").nth(3).click()
-    on_disk(desk, 3)
     desk.open_notebook(
         [
             "from vrag_kit.building.log import read_log\nfrom vrag_kit.building.panel import"
@@ -243,7 +242,7 @@ def test_a_reader_without_a_kernel_sees_the_votes(desk: Lab) -> None:
     desk.run_all()
     desk.save()
     desk.open_without_kernel()
-    page.get_by_text("1 of 27 images shown").wait_for()
+    page.get_by_text("1 of 40 images shown").wait_for()
     desk.until(
         lambda: (
             page.locator(".jp-OutputArea figure img").evaluate_all(
@@ -287,9 +286,8 @@ def test_what_is_not_saved_is_told_and_what_was_typed_stays(desk: Lab) -> None:
     ).first.wait_for()
 
 
-def test_nothing_is_cut_off_in_a_narrow_window_in_either_theme(desk: Lab) -> None:
-    desk.page.locator(".vrag-annotation .strip").nth(1).click()
-    on_disk(desk, 1)
+def nothing_is_cut_off(desk: Lab) -> None:
+    """In a narrow window either, in both themes."""
     for theme in ("Light", "Dark"):
         desk.theme(theme)
         for width in (1500, 1000):
