@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import nbformat
 import pytest
 import yaml
 
@@ -16,6 +18,67 @@ from vrag_kit.runner.check import check_parameters
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 Write = Callable[[str], Path]
+QUESTIONS_ASKED = 3
+DECLARED = """data = "field-guide-small"
+models = ["field-guide-vlm-few"]
+judge = "rule"
+judge_samples = 1
+answers_dir = "runs/answers"
+run_with = {"device": "cpu", "decoding": "greedy", "max_new_tokens": 16, "batch_size": 32}"""
+OPENS = """from vrag_kit.fieldguide import open_benchmark
+from vrag_kit.generation import ask_models, gt_clue, top_k, zero_shot
+from vrag_kit.judging import judge_all, load_judge
+from vrag_kit.papers.visual_rag import RUBRIC, WORDING
+from vrag_kit.retrieval import score_runs, search_all
+from vrag_kit.workspace import path
+run_with = {"device": "cpu", "decoding": "greedy", "max_new_tokens": 16} | run_with
+benchmark = open_benchmark(data)"""
+CLUES = "contexts = zero_shot(benchmark) + gt_clue(benchmark, draws=1)"
+FINDS = """k, where = max(ks), {"cache_dir": path(cache_dir), "device": "cpu"}
+runs = search_all(benchmark, retrievers, k=k, **where)
+scores = score_runs(benchmark, runs, cutoffs=[1], metrics=metrics)
+first, *_ = runs.values()
+contexts = top_k(benchmark, first, ks=ks, full_depth=True)"""
+ASKS = """store, how = path(answers_dir), {"run_with": run_with}
+scorer = load_judge(judge, store, rubric=RUBRIC, samples=judge_samples, **how)
+answers = ask_models(models, benchmark, contexts, store, wording=WORDING, **how)
+judged = judge_all(scorer, benchmark, answers)"""
+SEARCHING = """cache_dir = "runs/embeddings"
+ks = [1, 2]
+retrievers = ["field-guide-clip-64"]
+metrics = []"""
+ASKING_BOOK, FINDING_BOOK = "mine/01_asks", "mine/03_finds"
+
+
+def notebook(path: Path, parameters: str, *cells: str, kernel: str = "python3") -> None:
+    book = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}),
+            *map(nbformat.v4.new_code_cell, cells),
+        ]
+    )
+    book.metadata["kernelspec"] = {"name": kernel, "display_name": kernel, "language": "python"}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(book, path)
+
+
+def small_data(guide: Path) -> dict[str, object]:
+    """The `data` of a small project: three questions of the small guide."""
+    images = str(guide / "images")
+    return {"annotations": "annotations.jsonl", "image_root": images, "name": "three questions"}
+
+
+def small_project(folder: Path, guide: Path) -> None:
+    """Make a folder a project of two notebooks: one asks about clues, one searches and asks
+    about what it finds.
+    """
+    books = folder / "notebooks"
+    notebook(books / f"{ASKING_BOOK}.ipynb", DECLARED, OPENS, CLUES, ASKS)
+    notebook(books / f"{FINDING_BOOK}.ipynb", f"{DECLARED}\n{SEARCHING}", OPENS, FINDS, ASKS)
+    (folder / "params" / "mine").mkdir(parents=True)
+    rows = (guide / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
+    few = "\n".join(rows[:QUESTIONS_ASKED])
+    (folder / "annotations.jsonl").write_text(few, encoding="utf-8")
 
 
 def shown(words: str) -> str:
@@ -49,11 +112,13 @@ class Checked:
     folder: Path
     guide: Path
 
-    def check(self, notebook: str, **values: object) -> tuple[list[str], list[str]]:
-        """What `vrag check` finds, and what it misses, on the small guide."""
-        data = {"annotations": str(self.guide / "annotations.jsonl"), "name": "small"}
-        data["image_root"] = str(self.guide / "images")
-        whole = {"notebooks": [notebook], "data": data, **values}
-        file = self.folder / "p.yaml"
-        file.write_text(yaml.safe_dump(whole), encoding="utf-8")
-        return check_parameters(file)
+    def check(self, book: str = ASKING_BOOK, **values: object) -> tuple[list[str], list[str]]:
+        """What `vrag check` finds, and what it misses, in a small project (`small_project`),
+        which is then the current folder.
+        """
+        os.chdir(self.folder)  # its fixture goes back
+        if not Path("notebooks").exists():
+            small_project(self.folder, self.guide)
+        whole = {"notebooks": [book], "data": small_data(self.guide), **values}
+        Path("p.yaml").write_text(yaml.safe_dump(whole), encoding="utf-8")
+        return check_parameters(Path("p.yaml"))

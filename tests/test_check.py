@@ -22,7 +22,19 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import ROOT, WEIGHTS
-from test_runner import notebook, said
+from own_project import (
+    ASKING_BOOK,
+    ASKS,
+    CLUES,
+    DECLARED,
+    FINDING_BOOK,
+    OPENS,
+    QUESTIONS_ASKED,
+    notebook,
+    small_data,
+    small_project,
+)
+from test_runner import said
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.benchmarks.images import list_images
@@ -50,38 +62,14 @@ from vrag_kit.runner.parameters import declared
 from vrag_kit.runner.plan import Plan, all_notebooks, name_of, read_plan
 from vrag_kit.types import Answer, Benchmark, Message
 
-NOTHING = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
 FEW = str(WEIGHTS / "field-guide-vlm-few")
-QUESTIONS_ASKED = 3
-DECLARED = """data = "field-guide-small"
-models = ["field-guide-vlm-few"]
-judge = "rule"
-judge_samples = 1
-answers_dir = "runs/answers"
-run_with = {"device": "cpu", "decoding": "greedy", "max_new_tokens": 16, "batch_size": 32}"""
-OPENS = """from vrag_kit.fieldguide import open_benchmark
-from vrag_kit.generation import ask_models, gt_clue, top_k, zero_shot
-from vrag_kit.judging import judge_all, load_judge
-from vrag_kit.papers.visual_rag import RUBRIC, WORDING
-from vrag_kit.retrieval import search_all
-from vrag_kit.workspace import path
-run_with = {"device": "cpu", "decoding": "greedy", "max_new_tokens": 16} | run_with
-benchmark = open_benchmark(data)"""
-CLUES = "contexts = zero_shot(benchmark) + gt_clue(benchmark, draws=1)"
-FINDS = """k, where = max(ks), {"cache_dir": path(cache_dir), "device": "cpu"}
-runs = search_all(benchmark, retrievers, k=k, **where)
-first, *_ = runs.values()
-contexts = top_k(benchmark, first, ks=ks, full_depth=True)"""
-ASKS = """store, how = path(answers_dir), {"run_with": run_with}
-scorer = load_judge(judge, store, rubric=RUBRIC, samples=judge_samples, **how)
-answers = ask_models(models, benchmark, contexts, store, wording=WORDING, **how)
-judged = judge_all(scorer, benchmark, answers)"""
-SEES = "with open('seen', 'a') as file:\n    file.write('x')"
 SAYS_RED = """class Says:
     def generate(self, prompts):
         return ["Answer: red" for _ in prompts]
 """
-BOOKS = ["mine/01_asks", "mine/02_asks_too", "mine/03_finds"]
+BOOKS = [ASKING_BOOK, "mine/02_asks_too", FINDING_BOOK]
+SEES = "with open('seen', 'a') as file:\n    file.write('x')"
+NOTHING = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
 
 
 @pytest.fixture
@@ -89,20 +77,14 @@ def parameters(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Write a parameter file of a project with three notebooks: two ask about the same
     contexts of three questions, one about what it finds.
     """
-    books = tmp_path / "notebooks"
-    for name in BOOKS[:2]:
-        notebook(books / f"{name}.ipynb", DECLARED, OPENS, CLUES, ASKS, SEES)
-    searching = "ks = [1, 2]\nretrievers = ['field-guide-clip-64']\ncache_dir = 'runs/embeddings'"
-    notebook(books / "mine/03_finds.ipynb", f"{DECLARED}\n{searching}", OPENS, FINDS, ASKS)
-    (tmp_path / "params" / "mine").mkdir(parents=True)
-    rows = (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
-    few = "\n".join(rows[:QUESTIONS_ASKED])
-    (tmp_path / "annotations.jsonl").write_text(few, encoding="utf-8")
+    small_project(tmp_path, guide_folder)
+    asks = Path(tmp_path, f"notebooks/{BOOKS[0]}.ipynb")
+    notebook(asks, DECLARED, OPENS, CLUES, ASKS, SEES)
+    shutil.copy(asks, asks.with_name("02_asks_too.ipynb"))
     monkeypatch.chdir(tmp_path)
 
     def write(**values: object) -> Path:
-        data = {"annotations": "annotations.jsonl", "image_root": str(guide_folder / "images")}
-        data["name"] = "three questions"
+        data = small_data(guide_folder)
         data |= {name: values.pop(name) for name in data if name in values}
         how = {name: values.pop(name) for name in ("decoding", "samples") if name in values}
         whole = {"notebooks": BOOKS[:1], "data": data, "models": [FEW], **values}

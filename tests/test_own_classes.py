@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from own_project import README, Checked, Write, shown
+from own_project import FINDING_BOOK, README, Checked, Write, shown
 
 from vrag_kit.analysis import accuracy
 from vrag_kit.errors import VragError
@@ -27,6 +27,7 @@ from vrag_kit.papers.visual_rag import WORDING
 from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.finished import ingredients
+from vrag_kit.runner.foresight import Foresight
 from vrag_kit.runner.notebooks import run_notebooks
 from vrag_kit.types import Benchmark, Evidence, Query
 
@@ -557,8 +558,10 @@ def test_a_judge_that_cannot_tell_wrong_from_missing_is_refused_where_truthfulne
 
 @pytest.mark.parametrize("name", ["my_model:Grades", "my_model:Late", "rule"])
 def test_the_check_and_the_run_refuse_such_a_judge_before_anything_is_asked(
-    name: str, checked: Checked
+    name: str, checked: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    nothing = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
+    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: nothing)
     (checked.folder / "my_model.py").write_text(JUDGES, encoding="utf-8")
     file = checked.folder / "p.yaml"
     values = {"notebooks": ["crag_mm/52_crag_mm_single_turn"], "judge": name}
@@ -573,10 +576,10 @@ def test_the_check_and_the_run_refuse_such_a_judge_before_anything_is_asked(
 
 def test_a_scale_from_best_to_worst_is_refused_by_the_run(checked: Checked) -> None:
     (checked.folder / "my_model.py").write_text(JUDGES, encoding="utf-8")
-    _, (told,) = checked.check("visual_rag/03_baselines", judge="my_model:Backward")
+    _, (told,) = checked.check(judge="my_model:Backward")
     assert told.startswith("judge 'my_model:Backward': its scale is (1, 0)")
     with pytest.raises(VragError, match=re.escape(told)):
-        run_notebooks([checked.folder / "p.yaml"])
+        run_notebooks([Path("p.yaml")])
 
 
 def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark) -> None:
@@ -620,11 +623,10 @@ def test_vrag_check_counts_what_such_a_model_would_be_asked_and_asks_nobody(
         f"class Model:\n    {never.format('generate')}\nclass Judge:\n    {never.format('score')}\n"
     )
     (checked.folder / "my_model.py").write_text(code, encoding="utf-8")
-    how = {"notebook": "visual_rag/03_baselines", "answers_dir": str(checked.folder)}
-    found, missing = checked.check(**how, models=["my_model:Model"], judge="my_model:Judge")
+    found, missing = checked.check(models=["my_model:Model"], judge="my_model:Judge")
     assert missing == []
     assert any("forecast: " in line for line in found)
-    missing = checked.check(**how, models=["my_model:Modell"], judge="my_model:Jugde")[1]
+    missing = checked.check(models=["my_model:Modell"], judge="my_model:Jugde")[1]
     for wrong in ("Modell", "Jugde"):
         assert any(f"{wrong!r}; it has Model, Judge" in line for line in missing), missing
 
@@ -634,8 +636,7 @@ def test_vrag_check_misses_a_judge_whose_score_is_off_its_scale(
     name: str, returned: str, checked: Checked
 ) -> None:
     (checked.folder / "my_model.py").write_text(f"{JUDGES}{SAYS}", encoding="utf-8")
-    how = {"answers_dir": str(checked.folder), "models": ["my_model:Says"]}
-    _, missing = checked.check("visual_rag/03_baselines", **how, judge=f"my_model:{name}")
+    _, missing = checked.check(models=["my_model:Says"], judge=f"my_model:{name}")
     (told,) = missing
     assert f"judge {name}: score returned {returned} for " in told
 
@@ -675,7 +676,6 @@ def test_vrag_check_misses_an_encoder_whose_vectors_no_search_takes(
     name: str, words: str | None, checked: Checked
 ) -> None:
     (checked.folder / "my_model.py").write_text(VECTORS, encoding="utf-8")
-    how = {"retrievers": [f"my_model:{name}"], "cache_dir": str(checked.folder)}
-    _, missing = checked.check("visual_rag/02_retriever_comparison", **how)
+    _, missing = checked.check(FINDING_BOOK, retrievers=[f"my_model:{name}"])
     assert len(missing) == (words is not None), missing
     assert words is None or words in missing[0]

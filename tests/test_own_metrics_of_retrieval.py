@@ -12,7 +12,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from own_project import Checked, Write, shown
+from own_project import FINDING_BOOK, Checked, Write, shown
 from typer.testing import CliRunner
 
 from vrag_kit.analysis import compare, in_percent, summarise
@@ -198,7 +198,6 @@ def test_vrag_check_says_what_is_wrong_with_it(
     checked: Checked,
 ) -> None:
     (checked.folder / "my_measures.py").write_text(shown("def rbp"), encoding="utf-8")
-    how = {"notebook": "visual_rag/02_retriever_comparison", "cache_dir": str(checked.folder)}
-    assert checked.check(**how, metrics=["my_measures:rbp"])[1] == []
-    missing = checked.check(**how, metrics=["my_measures:rpb"])[1]
+    assert checked.check(FINDING_BOOK, metrics=["my_measures:rbp"])[1] == []
+    missing = checked.check(FINDING_BOOK, metrics=["my_measures:rpb"])[1]
     assert any("'rpb'; it has rbp" in line for line in missing), missing

@@ -277,7 +277,7 @@ def test_words_that_are_no_rubric_are_told_what_to_write_by_check_and_run_alike(
     monkeypatch.chdir(ROOT)
     nothing = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
     monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: nothing)
-    _, missing = Checked(tmp_path, guide_folder).check("visual_rag/13_rouge", judge=entry)
+    _, missing = Checked(tmp_path, guide_folder).check(judge=entry)
     assert str(refused.value) in missing
 
 
@@ -288,7 +288,7 @@ def test_a_mapping_that_names_no_judge_is_told_what_to_name(
     with pytest.raises(VragError, match=r"which names none; expected one of rule, .*, a model, or"):
         load_judge(entry, checked.folder, rubric=readmes())
     with pytest.raises(VragError, match="which names no model; expected a name, as in judge = "):
-        checked.check("visual_rag/13_rouge", judge=entry)
+        checked.check(judge=entry)
 
 
 def test_a_judge_without_a_model_may_stand_in_a_mapping_too(tmp_path: Path) -> None:
@@ -302,8 +302,8 @@ def test_check_takes_words_beside_a_class_that_answers(
     nothing = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
     monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: nothing)
     judge = in_the_readmes_words("my_speaker:Speaker")
-    assert checked.check("visual_rag/13_rouge", judge=judge)[1] == []
-    _, missing = checked.check("visual_rag/13_rouge", judge={**judge, "rubric": "{anser}"})
+    assert checked.check(judge=judge)[1] == []
+    _, missing = checked.check(judge={**judge, "rubric": "{anser}"})
     assert any("in which {answer} stands" in line for line in missing), missing
 
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-import nbformat
 import psutil
 import pytest
 from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from own_project import notebook
 from typer.testing import CliRunner
 
 from vrag_kit.cores import cores
@@ -37,18 +37,6 @@ from vrag_kit.runner.tasks import work_of
 
 P = "params/guide/p.yaml"
 FILES = (P, "params/other/p.yaml", "params/guide/q.yaml")
-
-
-def notebook(path: Path, parameters: str, *cells: str, kernel: str = "python3") -> None:
-    book = nbformat.v4.new_notebook(
-        cells=[
-            nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}),
-            *map(nbformat.v4.new_code_cell, cells),
-        ]
-    )
-    book.metadata["kernelspec"] = {"name": kernel, "display_name": kernel, "language": "python"}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(book, path)
 
 
 @pytest.fixture
