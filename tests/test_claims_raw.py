@@ -102,40 +102,6 @@ def test_pictures_are_looked_at_and_nothing_retrieved_is_nothing_to_check(tmp_pa
     assert (second.claims, second.items, second.recalled) == ((), (), row("N"))
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"response": None}, "query '1', response: found None, expected a text"),
-        ({"gt_answer": 3}, "query '1', gt_answer: found 3, expected a text"),
-        ({"query": None}, "query '1', query: found None"),
-        ({"retrieved_context": [{"doc_id": "a"}]}, "number 1: the evidence of 'a' is missing"),
-        ({"retrieved_context": [{"doc_id": "a", "text": " "}]}, 'expected words in "text"'),
-        (
-            {"retrieved_context": [{"doc_id": "a", "text": "x", "modality": "image"}]},
-            "the evidence of 'a' is missing; expected a path in \"image\"",
-        ),
-        (
-            {"retrieved_context": [{"doc_id": "a", "modality": "image", "image": "gone.png"}]},
-            "there is no picture .*gone.png",
-        ),
-        ({"response_claims": ["It is red.", " "]}, "response_claims, number 2: found ' '"),
-        ({"response_claims": ["It is red."], "answer2response": []}, "found 0 labels, expected 1"),
-        (
-            {"response_claims": ["It is red."], "retrieved2response": [["Neutral"]]},
-            "retrieved2response, row 1: found 1 label, expected 3, one an item of",
-        ),
-        ({"answer2response": ["Perhaps", "Neutral"]}, "answer2response: found the label 'Perhaps'"),
-        ({"retrieved_context": "none"}, "retrieved_context: found 'none', expected a list"),
-    ],
-)
-def test_what_is_wrong_is_named_by_file_query_and_field(
-    tmp_path: Path, more: dict[str, object], words: str
-) -> None:
-    with pytest.raises(VragError, match=r"raw\.json, query '1'") as error:
-        made(write(tmp_path, raw(**more)))
-    assert error.match(words)
-
-
 def sent(tmp_path: Path, image: str) -> list[object]:
     """The pictures that a checker on this machine gets of a file that names this one; the
     file lies in a folder that is a link, as `data` often is.
@@ -164,55 +130,26 @@ def sent(tmp_path: Path, image: str) -> list[object]:
     ("image", "words"),
     [
         ("../private.png", "points outside"),
-        ("a/../../private.png", "points outside"),
-        ("{folder}/private.png", "points outside"),
-        ("/dev/zero", "points outside"),
         ("link.png", "is a link that points outside"),
         ("way/private.png", "is a link that points outside"),
         ("pipe.png", "there is no picture"),
         ("way", "is a link that points outside"),
-        (".", "there is no picture"),
-        ("file:///etc/passwd", "there is no picture"),
-        ("x" * 5000, "there is no picture"),
     ],
 )
 def test_no_picture_outside_the_files_folder_is_read_or_sent(
     tmp_path: Path, image: str, words: str
 ) -> None:
+    """More are in `bad_inputs.csv`."""
     with pytest.raises(
         VragError, match=r"raw\.json, query '1', retrieved_context, number 1: "
     ) as no:
-        sent(tmp_path, image.format(folder=tmp_path))
+        sent(tmp_path, image)
     assert words in str(no.value)
 
 
 @pytest.mark.parametrize("image", ["shown.png", "./shown.png", "again.png"])
 def test_a_picture_in_the_files_folder_is_sent(tmp_path: Path, image: str) -> None:
     assert sent(tmp_path, image)
-
-
-@pytest.mark.parametrize("other", ["1", 1])
-def test_two_results_of_one_query_are_refused_by_both_their_numbers(
-    tmp_path: Path, other: object
-) -> None:
-    results = [raw(), raw(query_id="2"), raw(query_id=other, response="blue")]
-    with pytest.raises(VragError, match=r"raw\.json, result 3: query_id '1' is that of result 1"):
-        vrag(write(tmp_path, *results))
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"query": "\ud800?"},
-        {"retrieved_context": [{"doc_id": "a", "text": "red \udfff"}]},
-        {"response_claims": ["It is \ud800."]},
-    ],
-)
-def test_half_a_character_is_refused_before_anybody_is_asked(
-    tmp_path: Path, more: dict[str, object]
-) -> None:
-    with pytest.raises(VragError, match=r"query '1': found .*, half of a surrogate pair"):
-        made(write(tmp_path, raw(**more)))
 
 
 def test_a_folder_and_a_pipe_are_no_claims_file_and_are_not_waited_for(tmp_path: Path) -> None:

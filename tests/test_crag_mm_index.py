@@ -6,14 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
 from vrag_kit.benchmarks import read_image_index, read_web_index
 from vrag_kit.benchmarks.crag_mm_index import index_problem, without_white_space
-from vrag_kit.errors import VragError
 
 ENTRY = {
     "index": 17,
@@ -71,40 +69,6 @@ def test_a_page_is_named_by_its_address_and_says_its_snippet(tmp_path: Path) -> 
 def test_an_id_has_no_white_space_whatever_an_address_holds(address: str) -> None:
     assert len(without_white_space(address).split()) <= 1
     assert without_white_space(address).isprintable() or not address.isprintable()
-
-
-BAD_ENTRIES: dict[str, tuple[Any, str]] = {
-    "no number": ({**ENTRY, "index": "17"}, "'index' is '17', expected a whole number"),
-    "no entities": ({**ENTRY, "entities": None}, "'entities' is None, expected a list"),
-    "no name": ({**ENTRY, "entities": [{"entity_name": " "}]}, "'entity_name' is ' '"),
-    "attributes of text": (
-        {**ENTRY, "entities": [{"entity_name": "a", "entity_attributes": "{}"}]},
-        "'entity_attributes' of 'a' is '{}', expected an object or null",
-    ),
-    "a picture elsewhere": ({**ENTRY, "image": "../x.jpg"}, "'../x.jpg' points outside"),
-    "no object": ("[1]", "expected an object with the keys index, image, image_url, entities"),
-    "number twice": ({**ENTRY, "index": 1}, "'kg-1' came before"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_ENTRIES)
-def test_a_bad_entry_is_refused_with_file_and_line(case: str, tmp_path: Path) -> None:
-    row, words = BAD_ENTRIES[case]
-    folder = write(tmp_path, "entries.jsonl", {**ENTRY, "index": 1}, row)
-    with pytest.raises(VragError, match=r"entries\.jsonl line 2: ") as error:
-        read_image_index(folder)
-    assert words in str(error.value)
-
-
-def test_a_bad_page_and_an_index_that_is_not_there_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"line 1: 'page_url' is '', expected the page's address"):
-        read_web_index(write(tmp_path, "pages.jsonl", {**PAGE, "page_url": ""}))
-    with pytest.raises(VragError, match=r"line 2: .* came before; expected each once"):
-        read_web_index(write(tmp_path, "pages.jsonl", PAGE, PAGE))
-    with pytest.raises(VragError, match=r"pages\.jsonl: holds nothing"):
-        read_web_index(write(tmp_path, "pages.jsonl", ""))
-    with pytest.raises(VragError, match=r"entries\.jsonl: no such image index"):
-        read_image_index(tmp_path)
 
 
 def test_an_index_whose_name_tells_another_split_is_told_apart() -> None:

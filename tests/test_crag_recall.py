@@ -18,7 +18,6 @@ from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.worn import open_multi_turn, open_services, open_single_turn
 from vrag_kit.judging import TruthRuleJudge, page_tells, told_by_words
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.plotting import asked_figure, curves_figure, shares_figure, threshold_figure
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
 from vrag_kit.types import Benchmark, Evidence, Query
 from vrag_kit.workspace import own_models
@@ -138,15 +137,6 @@ def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_
     assert np.isclose(numbers["n"].max(), len(single.queries))
     sources = numbers.query("line == @paper.WHOLE and k == 30").set_index("source")["value"]
     assert sources["CRAG-MM, as printed"] == 51.9
-    figure = curves_figure(panels, single, ylabel="recall (%)", xlabel="k", limits={"all": 93.0})
-    assert len(figure.axes) == 6
-    shares = paper.distribution(single, multi)
-    assert len(shares_figure(shares, {"domain": "Domain"}, "paper").axes) == 3
-    figure = asked_figure(paper.one_of_each_quality(single), "its quality")
-    assert len(figure.axes) == 6
-    assert figure.get_supxlabel().startswith("Above each picture: its quality.")
-    curve = pd.DataFrame({"threshold": [0.1], "precision": [1.0], "kept": [1.0], "f1": [1.0]})
-    assert threshold_figure(curve, {"best": 0.1}, "ten").axes
 
 
 def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.transforms import Bbox
 
 from vrag_kit.plotting import differences_figure, levels_figure
 
@@ -73,15 +71,6 @@ def test_differences_on_other_data_are_ticks_on_the_lines_that_there_are() -> No
     assert sorted({float(x) for path in ticks.get_segments() for x in path[:, 0]}) == [7.0, 8.0]
 
 
-def test_long_names_below_ticks_are_broken_between_words() -> None:
-    rows = {"model": "m", "n": 9, "ci_low": 10.0, "ci_high": 40.0, "value": 20.0}
-    names = {"A": "both searches (MM-LLM)", "B": "gold and\ndistractors"}
-    table = pd.DataFrame({"letter": list(names)}).assign(**rows)
-    (axis,) = levels_figure({"": table}, names, by="letter", xlabel="", ylabel="percent").axes
-    ticks = [text.get_text() for text in axis.get_xticklabels()]
-    assert ticks == ["both\nsearches\n(MM-LLM)", "gold and\ndistractors"]
-
-
 def test_means_without_a_number_stand_above_their_names_with_chance_across() -> None:
     rows = {"model": "m", "n": 9, "ci_low": 10.0, "ci_high": 40.0, "n_failed": 0}
     table = pd.DataFrame({"letter": ["A", "B", "none"], "value": [20.0, 30.0, 50.0]})
@@ -97,38 +86,3 @@ def test_means_without_a_number_stand_above_their_names_with_chance_across() -> 
     assert [text.get_text() for text in axis.get_xticklabels()] == ["A", "B"]
     drawn = [float(line.get_ydata()[0]) for line in axis.lines if len(line.get_ydata())]
     assert sorted(drawn) == [20.0, 25.0, 30.0]
-
-
-def test_the_legend_sets_like_beside_like_and_the_numbers_of_two_panels_stand_apart() -> None:
-    """Two models, two marks and the ticks of others; with many models in as many columns as
-    fit, each kind still begins a column of its own.
-    """
-    panels = {"gt_rag": "GT", "swapped_rag": "another's"}
-    for many in (1, 2, 30):
-        tables = []
-        for number in range(many):
-            for kind in ("own picture", "another's"):
-                table = differences().assign(model=f"model-{number}", picture=kind)
-                tables.append(table.assign(ci_low=-60.0, ci_high=60.0))
-        both = pd.concat(tables, ignore_index=True)
-        told = {"others": differences(), "others_are": "theirs", "marks": "picture"}
-        figure = differences_figure(both, panels, lines=LINES, **told)
-        figure.draw_without_rendering()
-        (legend,) = figure.legends
-        texts = {text.get_text(): text.get_window_extent() for text in legend.get_texts()}
-        own, other, theirs = (texts[name] for name in ("own picture", "another's", "theirs"))
-        models = [box for name, box in texts.items() if name.startswith("model")]
-        assert max(box.x1 for box in models) < own.x0  # none stands below a model
-        assert min(own.x1, other.x1) < theirs.x0
-        assert len(texts) == many + 3 + (" " in texts)
-        assert legend.get_window_extent().width < figure.get_window_extent().width
-        left, right = (shown_ticks(axis) for axis in figure.axes)
-        gap = min(box.x0 for box in right) - max(box.x1 for box in left)
-        assert gap > 15  # pixels: a letter's width and more
-
-
-def shown_ticks(axis: Axes) -> list[Bbox]:
-    """Where the numbers below an axis stand."""
-    low, high = axis.get_xlim()
-    texts = [text for text in axis.get_xticklabels() if low <= text.get_position()[0] <= high]
-    return [text.get_window_extent() for text in texts]

@@ -109,22 +109,25 @@ def pickled(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "words"),
+    ("damage", "words", "families"),
     [
-        (poisoned, "NaN or infinite"),
-        (incomplete, "1 weights are not in the checkpoint, such as|1 places have no weight"),
-        (truncated, "^retriever '.*' cannot be loaded: "),
-        (pickled, r"_model\.bin is a pickle; weights are read from safetensors only.*`revision`"),
+        (poisoned, "NaN or infinite", FAMILIES),
+        (incomplete, "1 weights are not in|1 places have no weight", FAMILIES),
+        (truncated, "^retriever '.*' cannot be loaded: ", ["clip"]),
+        (pickled, r"_model\.bin is a pickle; .*safetensors only.*`revision`", ["clip", "lora"]),
     ],
 )
-@pytest.mark.parametrize("family", FAMILIES)
 def test_damaged_weights_are_refused_in_every_family_and_never_random(
-    family: str, damage: Callable[[Path], None], words: str, copy_retriever: Callable[[str], Path]
+    damage: Callable[[Path], None],
+    words: str,
+    families: list[str],
+    copy_retriever: Callable[[str], Path],
 ) -> None:
-    folder = copy_retriever(family)
-    damage(folder)
-    with pytest.raises(VragError, match=words):
-        load_encoder(entry(folder.parent, family))
+    for family in families:
+        folder = copy_retriever(family)
+        damage(folder)
+        with pytest.raises(VragError, match=words):
+            load_encoder(entry(folder.parent, family))
 
 
 @pytest.mark.parametrize(
@@ -178,45 +181,18 @@ def test_a_document_without_what_is_encoded_is_named(
 @pytest.mark.parametrize(
     ("family", "changes", "words"),
     [
-        (
-            "clip",
-            {"pooling": "cls"},
-            (
-                r"'pooling' means nothing to this kind of model; expected document, dtype, query,"
-                r" query_prompt, revision, trust_remote_code\."
-            ),
-        ),
-        ("clip", {"max_side": 3}, "unknown option 'max_side'; expected document, document_prompt"),
-        (
-            "clip",
-            {"query_prompt": "a photo"},
-            r'query_prompt is \'a photo\'; expected "\{text\}" in it',
-        ),
-        ("clip", {"dtype": "half"}, "dtype is 'half'; expected one of auto, float32"),
-        ("clip", {"trust_remote_code": "no"}, "trust_remote_code is 'no'; expected true or false"),
-        (
-            "qwen2_vl",
-            {"document_prompt": "An image."},
-            r"has no place for the picture, .* expected <\|image_pad\|>",
-        ),
-        (
-            "qwen2_vl",
-            {"positions": "spiral"},
-            "positions is 'spiral'; expected 'model' or 'sequential'",
-        ),
-        ("bert", {"pooling": "max"}, "pooling is 'max'.*one of cls, mean, last"),
-        (
-            "bert",
-            {"documents": {"model": "x", "dtype": "auto"}},
-            "documents 'x': unknown option 'dtype'",
-        ),
-        (
-            "bert",
-            {"document_prompt": "passage"},
-            r'document_prompt is \'passage\'; expected "\{text\}" in it',
-        ),
-        ("sentences", {"normalize": False}, "its own modules bring vectors to unit length"),
-        ("sentences", {"query_prompt": "{text}?"}, r'expected "\{text\}" at its end'),
+        ("clip", {"pooling": "cls"}, "'pooling'.*expected document, dtype, query"),
+        ("clip", {"max_side": 3}, "'max_side'; expected document, document_prompt"),
+        ("clip", {"query_prompt": "a photo"}, "query_prompt is 'a photo'.*text"),
+        ("clip", {"dtype": "half"}, "dtype is 'half'.*auto, float32"),
+        ("clip", {"trust_remote_code": "no"}, "trust_remote_code is 'no'.*true or false"),
+        ("qwen2_vl", {"document_prompt": "An image."}, r"picture, .*<\|image_pad\|>"),
+        ("qwen2_vl", {"positions": "spiral"}, "positions is 'spiral'.*'model'"),
+        ("bert", {"pooling": "max"}, "pooling is 'max'.*cls, mean, last"),
+        ("bert", {"documents": {"model": "x", "dtype": "auto"}}, "documents 'x': .*'dtype'"),
+        ("bert", {"document_prompt": "passage"}, "document_prompt is 'passage'.*text"),
+        ("sentences", {"normalize": False}, "unit length"),
+        ("sentences", {"query_prompt": "{text}?"}, r"\{text\}.* at its end"),
     ],
 )
 def test_a_wrong_option_is_refused_with_what_is_right(

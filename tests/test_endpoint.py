@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -61,6 +61,12 @@ def question(words: str) -> Prompt:
     return worded("no_image", words)
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[AnswerStore]:
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        yield store
+
+
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client waits between retries as the server says, else a twentieth of a second
@@ -110,10 +116,10 @@ def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=lambda value: "-".join(value).replace(" ", "_") if isinstance(value, list) else "",
 )
 def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_again(
-    plan: list[str], status: str, calls: int, tmp_path: Path
+    plan: list[str], status: str, calls: int, store: AnswerStore
 ) -> None:
     prompts = [question("first?"), question("strange?"), question("last?")]
-    with StrangeServer({"strange?": plan}) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with StrangeServer({"strange?": plan}) as server:
         answers = ask_prompts(connect(server), prompts, store)
         assert [answers[0].status, answers[2].status] == ["ok", "ok"]
         assert str(answers[1].failure or "ok").startswith(status)
@@ -131,11 +137,8 @@ def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_a
         ]
 
 
-def test_a_server_that_asks_for_a_pause_gets_it(tmp_path: Path) -> None:
-    with (
-        StrangeServer({"strange?": ["status 429", "good"]}) as server,
-        AnswerStore(tmp_path / "a.sqlite") as store,
-    ):
+def test_a_server_that_asks_for_a_pause_gets_it(store: AnswerStore) -> None:
+    with StrangeServer({"strange?": ["status 429", "good"]}) as server:
         began = time.monotonic()
         ask_prompts(connect(server), [question("strange?")], store)
         assert time.monotonic() - began >= 1.0  # its Retry-After
@@ -144,29 +147,20 @@ def test_a_server_that_asks_for_a_pause_gets_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
-        ("status 401 bad key", ["the key in no environment variable is not accepted", "'bad key'"]),
-        ("status 403 not for you", ["is not accepted", "not for you"]),
-        (
-            "status 404 no such model",
-            ["there is no model 'strange', or the URL is wrong", "no such model"],
-        ),
-        (
-            "status 400 temperature is unsupported",
-            ["the first call is refused", "temperature is unsupported", "another `decoding`"],
-        ),
+        ("status 401 bad key", ["key", "not accepted", "'bad key'"]),
+        ("status 403 not for you", ["not accepted", "not for you"]),
+        ("status 404 no such model", ["'strange'", "URL", "no such model"]),
+        ("status 400 temperature is unsupported", ["temperature is unsupported", "`decoding`"]),
         ("status 422 top_k", ["the first call is refused"]),
-        ("detail", ["Server is pinned to 'other'", "Check the model's name"]),
-        ("page", ["does not answer as an OpenAI-compatible endpoint does", "it often ends in /v1"]),
-        ("status 500 down", ["cannot be asked: error: HTTP 500: down"]),
+        ("detail", ["Server is pinned to 'other'"]),
+        ("page", ["OpenAI-compatible", "/v1"]),
+        ("status 500 down", ["HTTP 500: down"]),
     ],
 )
 def test_what_would_fail_every_question_is_said_after_one_short_call(
-    plan: str, words: list[str], tmp_path: Path
+    plan: str, words: list[str], store: AnswerStore
 ) -> None:
-    with (
-        StrangeServer({"Reply with the word": [plan]}) as server,
-        AnswerStore(tmp_path / "a.sqlite") as store,
-    ):
+    with StrangeServer({"Reply with the word": [plan]}) as server:
         with pytest.raises(VragError) as caught:
             ask_prompts(connect(server, retries=0), [question("first?"), question("last?")], store)
         assert all(word in str(caught.value) for word in words), caught.value
@@ -174,14 +168,11 @@ def test_what_would_fail_every_question_is_said_after_one_short_call(
         assert "0 answers, 0 failures" in repr(store)
 
 
-def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_named(store: AnswerStore) -> None:
     with StrangeServer() as server:
         pass
-    with (
-        AnswerStore(tmp_path / "a.sqlite") as store,
-        pytest.raises(
-            VragError, match=r"Connection error. \(Connect.* at http.* Is the server running"
-        ),
+    with pytest.raises(
+        VragError, match=r"Connection error. \(Connect.* at http.* Is the server running"
     ):
         ask_prompts(connect(server, retries=0), [question("first?")], store)
 
@@ -197,12 +188,11 @@ def test_a_server_of_another_kind_on_that_port_is_asked_about_as_well(tmp_path: 
         server.shutdown()
 
 
-def test_a_key_that_is_revoked_under_way_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_key_that_is_revoked_under_way_stops_the_run_and_loses_nothing(
+    store: AnswerStore,
+) -> None:
     prompts = [question(f"number {n}?") for n in range(40)]
-    with (
-        StrangeServer({"number 20?": ["status 401 revoked", "good"]}, seconds=0.02) as server,
-        AnswerStore(tmp_path / "a.sqlite") as store,
-    ):
+    with StrangeServer({"number 20?": ["status 401 revoked", "good"]}, seconds=0.02) as server:
         with pytest.raises(VragError, match=r"revoked.* Answers so far are kept"):
             ask_prompts(connect(server), prompts, store)
         asked = {text_in(request) for request in server.requests}
@@ -219,12 +209,9 @@ def test_a_key_that_is_revoked_under_way_stops_the_run_and_loses_nothing(tmp_pat
     ("plan", "words"), [("status 500 gone", "HTTP 500: gone"), ("hollow", "the endpoint's reply")]
 )
 def test_an_endpoint_that_is_gone_stops_the_run_instead_of_failing_every_question(
-    plan: str, words: str, tmp_path: Path
+    plan: str, words: str, store: AnswerStore
 ) -> None:
-    with (
-        StrangeServer({"number": [plan]}) as server,
-        AnswerStore(tmp_path / "a.sqlite") as store,
-    ):
+    with StrangeServer({"number": [plan]}) as server:
         with pytest.raises(VragError, match=f'11 calls in a row .*"error: {words}'):
             ask_prompts(
                 connect(server, retries=0), [question(f"number {n}?") for n in range(100)], store
@@ -232,30 +219,24 @@ def test_an_endpoint_that_is_gone_stops_the_run_instead_of_failing_every_questio
         assert len(server.requests) < 20
 
 
-def test_answers_are_kept_one_by_one_also_where_one_call_runs_at_a_time(tmp_path: Path) -> None:
+def test_answers_are_kept_one_by_one_also_where_one_call_runs_at_a_time(store: AnswerStore) -> None:
     prompts = [question(f"number {n}?") for n in range(12)]
-    with (
-        StrangeServer({"number 9?": ["status 401 revoked"]}) as server,
-        AnswerStore(tmp_path / "a.sqlite") as store,
-    ):
+    with StrangeServer({"number 9?": ["status 401 revoked"]}) as server:
         with pytest.raises(VragError, match="revoked"):
             ask_prompts(connect(server, concurrency=1), prompts, store, how=Asking(batch_size=32))
         assert "9 answers, 0 failures" in repr(store)
 
 
-def test_what_single_prompts_are_refused_for_does_not_stop_the_run(tmp_path: Path) -> None:
+def test_what_single_prompts_are_refused_for_does_not_stop_the_run(store: AnswerStore) -> None:
     prompts = [question(f"{'good' if n == 0 else 'odd'} {n}?") for n in range(20)]
-    with (
-        StrangeServer({"odd": ["status 400 At most 1 image(s), max_tokens aside"]}) as server,
-        AnswerStore(tmp_path / "a.sqlite") as store,
-    ):
+    with StrangeServer({"odd": ["status 400 At most 1 image(s), max_tokens aside"]}) as server:
         answers = ask_prompts(connect(server, concurrency=1), prompts, store)
         assert [answer.status for answer in answers] == ["ok"] + ["error"] * 19
         assert all(answer.detail.startswith("HTTP 400") for answer in answers[1:])
 
 
-def test_calls_run_at_once_up_to_the_limit(tmp_path: Path) -> None:
-    with StrangeServer(seconds=0.4) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+def test_calls_run_at_once_up_to_the_limit(store: AnswerStore) -> None:
+    with StrangeServer(seconds=0.4) as server:
         ask_prompts(
             connect(server, concurrency=5), [question(f"number {n}?") for n in range(20)], store
         )
@@ -338,10 +319,10 @@ def test_every_field_that_an_endpoint_takes_is_sent_and_recorded(
     entry: str,
     decoding: Any,
     expected: dict[str, Any],
-    tmp_path: Path,
+    store: AnswerStore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with StrangeServer() as server:
         for about in ENDPOINTS.values():
             monkeypatch.setitem(about, "base_url", server.url)
             monkeypatch.setenv(about["key"], "sk-secret")
@@ -369,11 +350,11 @@ def test_every_field_that_an_endpoint_takes_is_sent_and_recorded(
     ],
 )
 def test_answers_of_another_model_or_of_two_versions_are_named_whenever_they_are_used(
-    served: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    served: str, told: str, store: AnswerStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plans = {f"{word}?": [f"as {served}"] for word in ("leaf", "bark")}
     prompts = [question(f"{word}?") for word in ("leaf", "bark", *"abcdef")]
-    with StrangeServer(plans) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with StrangeServer(plans) as server:
         for _ in range(2):
             ask_prompts(connect(server), prompts, store, this=Round(what="verdicts"))
             lines = [line for line in capsys.readouterr().out.splitlines() if "came from" in line]
@@ -541,11 +522,11 @@ def test_headers_come_from_the_environment_and_what_they_hold_is_shown_and_kept_
 
 
 def test_a_redirection_takes_headers_to_no_other_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: AnswerStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GATEWAY", SECRET)
     headers = {"X-Token": "$GATEWAY"}
-    with StrangeServer() as other, AnswerStore(tmp_path / "a.sqlite") as store:
+    with StrangeServer() as other:
         for host, failed in (("127.0.0.1", False), ("localhost", True)):
             there = other.url.replace("127.0.0.1", host) + "/chat/completions"
             other.wants = {"X-Token": SECRET}
@@ -617,8 +598,8 @@ def test_an_address_with_a_password_is_refused_without_showing_it(address: str) 
         assert "`headers: {Authorization: Bearer $NAME}`" in str(refused.value)
 
 
-def test_a_forecast_above_the_cap_stops_before_the_first_call(tmp_path: Path) -> None:
-    with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
+def test_a_forecast_above_the_cap_stops_before_the_first_call(store: AnswerStore) -> None:
+    with StrangeServer() as server:
         dear = connect(server, prices=[1000.0, 50_000.0], max_cost=5)
         forecast = dear.forecast([question("what?")] * 10, {})
         words = len(question("what?")[0].parts[0]) // 4 + 8
@@ -630,9 +611,9 @@ def test_a_forecast_above_the_cap_stops_before_the_first_call(tmp_path: Path) ->
         assert server.requests == []
 
 
-def test_a_run_stops_when_its_answers_have_cost_what_they_may(tmp_path: Path) -> None:
+def test_a_run_stops_when_its_answers_have_cost_what_they_may(store: AnswerStore) -> None:
     prompts = [question(f"number {n}?") for n in range(30)]
-    with StrangeServer(seconds=0.02) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with StrangeServer(seconds=0.02) as server:
         priced = {
             "prices": [10_000.0, 0.0],
             "concurrency": 2,
@@ -650,13 +631,10 @@ def test_a_run_stops_when_its_answers_have_cost_what_they_may(tmp_path: Path) ->
 
 
 def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(
-    tmp_path: Path,
+    store: AnswerStore,
 ) -> None:
     priced = {"prices": [10_000.0, 0.0], "max_cost": 100, "name": "m"}
-    with (
-        StrangeServer({"strange?": ["truncated"]}) as server,
-        AnswerStore(tmp_path / "a.sqlite") as store,
-    ):
+    with StrangeServer({"strange?": ["truncated"]}) as server:
         for _ in range(3):
             ask_prompts(
                 connect(server, **priced),
@@ -668,10 +646,10 @@ def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(
 
 
 def test_the_cap_is_checked_for_all_samples_before_the_first(
-    write_annotations: Callable[..., Path], tree: Path, tmp_path: Path
+    write_annotations: Callable[..., Path], tree: Path, store: AnswerStore
 ) -> None:
     benchmark = load_visual_rag(write_annotations({}), tree)
-    with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with StrangeServer() as server:
         once = (
             connect(server, prices=[10_000.0, 0.0])
             .forecast([worded("no_image", next(iter(benchmark.queries.values())).text)], {})
@@ -731,11 +709,8 @@ def test_a_forecast_tells_hours_by_the_calls_at_once_and_tokens_of_answers() -> 
     assert thinking.answer_tokens == 64 + 500
 
 
-def test_a_cap_needs_an_endpoint_that_counts(tmp_path: Path) -> None:
-    with (
-        StrangeServer({"Reply with the word": ["unmetered"]}) as server,
-        AnswerStore(tmp_path / "a.sqlite") as store,
-    ):
+def test_a_cap_needs_an_endpoint_that_counts(store: AnswerStore) -> None:
+    with StrangeServer({"Reply with the word": ["unmetered"]}) as server:
         with pytest.raises(VragError, match=r"does not say how many tokens .*`max_cost: null`"):
             ask_prompts(connect(server, prices=[1, 1]), [question("what?")], store)
         assert (
@@ -782,8 +757,8 @@ def test_pictures_are_counted_by_the_rules_that_providers_publish() -> None:
     assert image_tokens("pixels / 750", (4000, 3000)) <= 1601  # larger ones are made smaller first
 
 
-def test_samples_are_seeded_apart(tmp_path: Path) -> None:
-    with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
+def test_samples_are_seeded_apart(store: AnswerStore) -> None:
+    with StrangeServer() as server:
         first, second, again = (
             ask_prompts(
                 connect(server), [question("what?")], store, this=Round(sample=sample, samples=9)
@@ -844,9 +819,9 @@ def test_another_port_asks_nothing_again(tmp_path: Path) -> None:
     "change", [{"name": "other"}, {"body": {"top_k": 6}}, {"max_image_side": 32}]
 )
 def test_what_determines_the_answer_and_a_given_name_are_part_of_the_key(
-    change: dict[str, object], tmp_path: Path
+    change: dict[str, object], store: AnswerStore
 ) -> None:
-    with StrangeServer() as server, AnswerStore(tmp_path / "a.sqlite") as store:
+    with StrangeServer() as server:
         (one,) = ask_prompts(asked_of(server), [question("What is it?")], store)
         (other,) = ask_prompts(asked_of(server, **change), [question("What is it?")], store)
         assert len(server.requests) == 4  # each model's first call, and the question

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import accuracy, fieller, gcue, gcue_of, gcue_table, per_query
+from vrag_kit.analysis import accuracy, fieller, gcue, gcue_of, per_query
 from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
@@ -238,16 +238,6 @@ def test_alike_queries_leave_open_what_unseen_ones_would_do(left: float) -> None
     assert np.isnan(fieller([left] * 30, [1.0] * 30, [str(i) for i in range(30)]).ci_low)
 
 
-def test_the_table_says_the_benefit_before_the_ratio_and_why_there_is_none() -> None:
-    costs = {**ARMS, ("zero_shot", 0): [1, 1, 1]}
-    table = gcue_table(gcue(judged(costs, times=4), lambdas=[0.0, 1.0]))
-    # λ = 1: A_GT − B = 5/6 − 1; λ = 0: 5/6 − 1/6, of which (5/6 − 1/6) is left
-    assert list(table.index.names) == ["model", "lambda", "A_GT − B", "n"]
-    (helps, costs_it), ((_, _, benefit, n), (_, _, cost, _)) = table[3], table.index
-    assert (benefit[:5], cost[:5], n) == ("0.67 ", "-0.17", 12)
-    assert (helps[:6], costs_it) == ("1.00 [", "a clue does not help here")
-
-
 def test_gcue_is_told_by_stratum_too() -> None:
     table = pd.concat([judged(ARMS, times=4).assign(part=part) for part in ("told", "not told")])
     found = gcue(table, by=["model", "part"], lambdas=[0.5])
@@ -256,13 +246,7 @@ def test_gcue_is_told_by_stratum_too() -> None:
 
 
 def test_gcue_without_an_arm_names_it() -> None:
-    with pytest.raises(
-        VragError,
-        match=(
-            "gCUE of m needs the setting 'non_clue', which the answers lack; found zero_shot,"
-            " gt_clue"
-        ),
-    ):
+    with pytest.raises(VragError, match=r"of m needs .*'non_clue'.*; found zero_shot, gt_clue"):
         gcue(judged({arm: values for arm, values in ARMS.items() if arm[0] != "non_clue"}))
 
 

@@ -397,17 +397,6 @@ def _family(folder: Path) -> None:
         (lambda folder: (folder / "chat_template.jinja").unlink(), "has no chat template"),
         (lambda folder: shutil.rmtree(folder), "there is no such folder"),
     ],
-    ids=[
-        "nan",
-        "incomplete",
-        "unknown family",
-        "no config",
-        "no weights",
-        "damaged weights",
-        "pickle",
-        "no chat template",
-        "missing",
-    ],
 )
 def test_a_bad_checkpoint_is_refused_with_the_reason(
     damage: Callable[[Path], object], message: str, checkpoints: dict[str, Path], tmp_path: Path

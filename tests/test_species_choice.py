@@ -140,13 +140,7 @@ def test_no_folders_give_no_rows_and_a_limit_is_a_share() -> None:
         "chosen",
         "why",
     ]
-    with pytest.raises(
-        VragError,
-        match=(
-            r"the limit on summary and description is 50; expected a share of the article from 0"
-            r" to 1"
-        ),
-    ):
+    with pytest.raises(VragError, match=r"limit .* is 50; expected a share .* from 0 to 1"):
         choose_species([], {}, limit=50)
 
 
