@@ -32,24 +32,24 @@ class Slow:
             file.write(f"{os.getpid()} {len(texts)} {time.time()}\\n")
         return [(1, int(text)) for text in texts]
 """
-SEARCH = f"""from vrag_kit.retrieval import search_all
+SEARCH = """from vrag_kit.retrieval import search_all
 from vrag_kit.types import Benchmark, Evidence, Query
 
-corpus = {{f'd{{n}}': Evidence(doc_id=f'd{{n}}', text=str(n)) for n in range({COUNT})}}
-queries = {{'q': Query(query_id='q', text='What is large?', answers=('d',), group='g')}}
+corpus = {f'd{n}': Evidence(doc_id=f'd{n}', text=str(n)) for n in range(count)}
+queries = {'q': Query(query_id='q', text='What is large?', answers=('d',), group='g')}
 made = Benchmark(
-    name='n', fingerprint='1', queries=queries, corpus=corpus, qrels={{'q': {{'d7': 1}}}}
+    name='n', fingerprint='1', queries=queries, corpus=corpus, qrels={'q': {'d7': 1}}
 )
 search_all(made, retrievers, k=1, cache_dir=cache_dir)"""
 
 
-def searching(folder: Path, notebook: Callable[[Path, str, str], None]) -> None:
-    """Make a project of one notebook that searches three shards of documents; `notebook`
-    writes one of a cell of parameters and another.
+def searching(folder: Path, notebook: Callable[[Path, str, str], None], count: int = COUNT) -> None:
+    """Make a project of one notebook that searches so many documents, three shards of them;
+    `notebook` writes one of a cell of parameters and another.
     """
     for name in ("notebooks", "params"):
         (folder / name / "guide").mkdir(parents=True)
     (folder / "mine.py").write_text(ENCODER, encoding="utf-8")
-    told = "retrievers = ['mine:Slow']\ncache_dir = 'kept'"
+    told = f"retrievers = ['mine:Slow']\ncache_dir = 'kept'\ncount = {count}"
     notebook(folder / "notebooks" / "guide" / "01_one.ipynb", told, SEARCH)
     (folder / P).write_text("{}", encoding="utf-8")

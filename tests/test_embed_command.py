@@ -4,74 +4,73 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import ROOT
-from typer.testing import CliRunner
+from own_project import notebook
+from sleeping_encoder import P, searching
+from test_runner import said
 
 from vrag_kit.benchmarks.visual_rag_rows import Row, parse_row
-from vrag_kit.errors import VragError
 from vrag_kit.retrieval import embed_documents, load_encoder
-from vrag_kit.runner.cli import app
 from vrag_kit.runner.embedding import corpora_of
 from vrag_kit.types import Evidence
 
-RETRIEVER = ROOT / "vrag_kit" / "fieldguide" / "weights" / "field-guide-clip-32"
+TOTAL = 700
 
 
 @pytest.fixture
-def file(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Parameters of the notebook that compares retrievers, on the small guide."""
-    monkeypatch.chdir(ROOT)
-    path = tmp_path / "mine.yaml"
-    lines = ["notebooks: [visual_rag/02_retriever_comparison]", "retrievers: [field-guide-clip-32]"]
-    path.write_text("\n".join([*lines, f"cache_dir: {tmp_path / 'kept'}"]), encoding="utf-8")
-    return path
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Parameters of a notebook that searches 700 documents, four shards, by a class that is
+    quick; its project is the current folder.
+    """
+    searching(tmp_path, notebook, TOTAL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr("vrag_kit.retrieval.embedding.SHARD", 200)
+    yield Path(P)
+    sys.modules.pop("mine", None)
 
 
 def embed(file: Path, *options: str) -> str:
     """What the command prints."""
-    done = CliRunner().invoke(app, ["embed", str(file), *options])
-    assert done.exit_code == 0, done.output
-    return done.output
+    status, told = said("embed", str(file), *options)
+    assert status == 0, told
+    return told
 
 
-def counted(said: str) -> tuple[int, ...]:
+def counted(told: str) -> tuple[int, ...]:
     """(there, of how many, stale, of other documents)."""
-    found = re.search(r"([\d,]+) of ([\d,]+) documents; ([\d,]+) stale, ([\d,]+) of other", said)
-    assert found, said
+    found = re.search(r"([\d,]+) of ([\d,]+) documents; ([\d,]+) stale, ([\d,]+) of other", told)
+    assert found, told
     return tuple(int(number.replace(",", "")) for number in found.groups())
 
 
-def test_parts_fill_what_the_status_tells(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vrag_kit.retrieval.embedding.SHARD", 200)
-    said = embed(file, "--status")
-    total = int(re.search(r"nothing of (\d+) documents", said)[1])  # type: ignore[index]
-    assert 600 < total <= 800  # four shards
-    for part, there in (("1/4", 200), ("3/4", 400), ("2/2", total), ("1/1", total)):
+def test_parts_fill_what_the_status_tells(file: Path) -> None:
+    assert f"nothing of {TOTAL} documents" in embed(file, "--status")
+    for part, there in (("1/4", 200), ("3/4", 400), ("2/2", TOTAL), ("1/1", TOTAL)):
         embed(file, "--part", part)
         done = embed(file, "--status")
-        assert counted(done) == (there, total, 0, 0)
+        assert counted(done) == (there, TOTAL, 0, 0)
     assert "fingerprint" in done
     assert " 0 new" in embed(file)
+    told = " ".join(embed(file, "--part", "5/6").split())
+    assert f"part 5/6: nothing to do; {TOTAL} documents are cut into shards of 200" in told
+    assert "of which there are 4, one for each of the first 4 parts" in told
 
 
-def test_a_part_beyond_the_last_shard_says_that_it_has_nothing_to_do(file: Path) -> None:
-    total = len(embedded(file))
-    assert total < 2048
-    said = " ".join(embed(file, "--part", "2/3").split())
-    assert f"part 2/3: nothing to do; {total} documents are cut into shards of 2,048" in said
-    assert "of which there are 1, one for each of the first 1 parts" in said
-    assert "nothing to do" not in embed(file, "--part", "1/3")
-
-
-def test_what_notebooks_share_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = file.read_text(encoding="utf-8")
-    both = "02_retriever_comparison, visual_rag/04_top_k_vs_one_in_k"
-    text = text.replace("02_retriever_comparison", both)
-    file.write_text(f"{text}\nretriever: field-guide-clip-32", encoding="utf-8")
+def test_what_notebooks_share_is_read_once(
+    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    both = ["notebooks: [2, 4]", "retrievers: [field-guide-clip-32]"]
+    both += ["retriever: field-guide-clip-32", f"cache_dir: {tmp_path / 'kept'}"]
+    file = tmp_path / "mine.yaml"
+    file.write_text("\n".join(both), encoding="utf-8")
     rows: list[str] = []
 
     def parse(line: str, where: str) -> Row:
@@ -83,68 +82,56 @@ def test_what_notebooks_share_is_read_once(file: Path, monkeypatch: pytest.Monke
     assert len(rows) == len(set(rows)) > 0
 
 
-def test_stale_vectors_and_those_of_others_are_told_apart(file: Path, tmp_path: Path) -> None:
+def test_stale_vectors_and_those_of_others_are_told_apart(file: Path) -> None:
     embed(file)
-    encoder = load_encoder(str(RETRIEVER))
-    more = [Evidence(doc_id=f"other/{i}", text=f"a blue bird {i}") for i in range(3)]
-    embed_documents(encoder, more, tmp_path / "kept")
-    there, total, stale, others = counted(embed(file, "--status"))
-    assert (there, stale, others) == (total, 0, 3)
-    documents = embedded(file)
-    was = [Evidence(doc_id=doc_id, text="as it was") for doc_id in documents[:2]]
-    embed_documents(encoder, was, tmp_path / "kept")
-    assert counted(embed(file, "--status")) == (total, total, 2, 3)
+    encoder = load_encoder("mine:Slow")
+    more = [Evidence(doc_id=f"other/{i}", text=str(i)) for i in range(3)]
+    embed_documents(encoder, more, Path("kept"))
+    assert counted(embed(file, "--status")) == (TOTAL, TOTAL, 0, 3)
+    (corpus,) = corpora_of(file, ())
+    was = [Evidence(doc_id=each.doc_id, text="2027") for each in list(corpus.documents)[:2]]
+    embed_documents(encoder, was, Path("kept"))
+    assert counted(embed(file, "--status")) == (TOTAL, TOTAL, 2, 3)
 
 
-def test_damaged_shards_are_counted_and_may_be_removed(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vrag_kit.retrieval.embedding.SHARD", 200)
+def test_damaged_shards_are_counted_and_may_be_removed(file: Path) -> None:
     embed(file)
-    total = len(embedded(file))
-    first = min((tmp_path / "kept").glob("*/shard-*.npy"))
+    first = min(Path("kept").glob("*/shard-*.npy"))
     rows = np.load(first)
     np.save(first, rows[::-1])
     for _ in range(2):
-        said = embed(file, "--status")
-        assert counted(said) == (total - len(rows), total, 0, 0)
-        assert "1 damaged shards were set aside" in said
+        told = embed(file, "--status")
+        assert counted(told) == (TOTAL - len(rows), TOTAL, 0, 0)
+        assert "1 damaged shards were set aside" in told
     assert f"{len(rows)} new" in embed(file)
-    said = embed(file, "--status")
-    assert counted(said) == (total, total, 0, 0)
-    command = re.search(r"\((find .* -delete)\)", " ".join(said.split()))
+    told = embed(file, "--status")
+    assert counted(told) == (TOTAL, TOTAL, 0, 0)
+    command = re.search(r"\((find .* -delete)\)", " ".join(told.split()))
     assert command
     subprocess.run(command[1], shell=True, check=True)
-    assert "damaged" not in embed(file, "--status").replace(str(tmp_path), "")
+    assert "damaged" not in embed(file, "--status").replace(str(Path.cwd()), "")
     assert " 0 new" in embed(file)
 
 
-def embedded(file: Path) -> list[str]:
-    """The documents that are searched."""
-    (corpus,) = corpora_of(file, ())
-    return [document.doc_id for document in corpus.documents]
-
-
-def test_embeddings_that_no_notebook_of_the_file_reads_are_named(
-    file: Path, tmp_path: Path
-) -> None:
+def test_embeddings_that_no_notebook_of_the_file_reads_are_named(file: Path) -> None:
     embed(file)
-    folder = next((tmp_path / "kept").glob("*/"))
+    folder = next(Path("kept").glob("*/"))
     folder.rename(folder.with_name("older-0123456789ab"))
-    said = embed(file, "--status")
-    there = len(embedded(file))
-    assert f"not of these parameters: older, fingerprint 0123456789ab: {there:,} vectors" in said
+    told = embed(file, "--status")
+    assert f"not of these parameters: older, fingerprint 0123456789ab: {TOTAL} vectors" in told
 
 
 @pytest.mark.parametrize("part", ["0/4", "5/4", "1", "1/2/3", "a/b", "-1/4"])
-def test_a_part_that_is_none_is_refused(file: Path, part: str) -> None:
-    done = CliRunner().invoke(app, ["embed", str(file), f"--part={part}"])
-    assert isinstance(done.exception, VragError)
-    assert "expected i/n with i from 1 to n, such as 3/8" in str(done.exception)
+def test_a_part_that_is_none_is_refused(part: str, file: Path) -> None:
+    status, told = said("embed", str(file), f"--part={part}")
+    assert (status, "expected i/n with i from 1 to n, such as 3/8" in told) == (2, True)
 
 
-def test_a_file_that_searches_nothing_says_so(tmp_path: Path, file: Path) -> None:
+def test_a_file_that_searches_nothing_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
     path = tmp_path / "none.yaml"
     path.write_text("notebooks: [visual_rag/01_benchmark_statistics]", encoding="utf-8")
-    done = CliRunner().invoke(app, ["embed", str(path)])
-    assert "no notebook of it comes to a search by vectors" in str(done.exception)
+    status, told = said("embed", str(path))
+    assert (status, "no notebook of it comes to a search by vectors" in told) == (2, True)

@@ -13,8 +13,8 @@ import dask
 import distributed  # noqa: F401  # reads its settings, before a test changes one
 import psutil
 import pytest
+from own_project import notebook
 from sleeping_encoder import COUNT, P, searching
-from test_runner import notebook
 from test_workers import running, until
 
 from vrag_kit.errors import VragError
@@ -48,6 +48,7 @@ def shards(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*/shard-*")}
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_what_it_was_at_and_the_bytes_are_the_same(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_worker_that_is_killed_costs_what_it_was_at_and_the_bytes_are_the_same
     assert len(shards(project / "here")) == 2 * 3
 
 
+@pytest.mark.slow
 def test_a_run_that_is_told_to_end_says_of_no_part_that_it_is_done(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,13 +111,14 @@ def test_the_cluster_of_a_parameter_file_is_asked_unless_a_part_is_told(project:
     assert len(shards(project / "kept")) == 2
 
 
+@pytest.mark.slow
 def test_a_part_that_fails_is_named_when_others_are_made(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BAD", str(2 * SHARD + 7))
     said = r"part 3/3: retriever 'Slow'.*I do not like it.*mine.py:17.*\(1 of 3 parts"
     with pytest.raises(VragError, match=said):
-        embed_elsewhere(Path(P), "local:2")
+        embed_elsewhere(Path(P), "local:1")
     assert len(shards(project / "kept")) == 2 * 2
     # each part is a process of its own, tried once; here one document is tried before
     assert encoded(project)[os.getpid()] == 1

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_runner import notebook, project, vrag
+from test_runner import here, notebook, project, said
 
 from vrag_kit.runner.notebooks import run_notebooks
 
-__all__ = ["project"]
+__all__ = ["here", "project"]
 P = "params/guide/p.yaml"
 
 
@@ -37,42 +37,35 @@ def disk(project: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk_fails_notebooks_and_not_the_run(project: Path, disk: Path) -> None:
+def test_a_full_disk_fails_notebooks_and_not_the_run(here: Path, disk: Path) -> None:
     """What one prints is in its log and its copy; what one shows in its copy alone."""
-    books = project / "notebooks" / "guide"
+    books = here / "notebooks" / "guide"
     notebook(books / "01_one.ipynb", "k = 1", "print('x' * 90_000)")
     shows = "from IPython.display import HTML\nHTML('x' * 90_000)"
     notebook(books / "02_two.ipynb", "source = ''", shows)
-    done = vrag(project, "run", P, "--jobs", "1")
-    assert done.returncode == 1, done.stdout + done.stderr
-    for name, line in zip(("01_one", "02_two"), done.stdout.splitlines()[-2:], strict=True):
-        assert f"guide/{name}  failed" in line, done.stdout
+    status, told = said("run", P, "--jobs", "1")
+    assert status == 1, told
+    for name, line in zip(("01_one", "02_two"), told.splitlines()[-2:], strict=True):
+        assert f"guide/{name}  failed" in line, told
         assert re.search(rf"{name}\.(log|parameters\.yaml): No space left on device", line)
         assert "Free space, and run the same command again" in line
     assert mount("-o", "remount,size=9m", str(disk))
-    again = vrag(project, "run", P, "--jobs", "1")
-    assert again.returncode == 0, again.stdout
-    assert again.stdout.count("] done in") == 2
+    status, told = said("run", P, "--jobs", "1")
+    assert (status, told.count("] done in")) == (0, 2), told
     assert not list(disk.rglob("*.part"))
 
 
-def test_a_full_disk_of_a_worker_is_named_by_the_runner(
-    project: Path, disk: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    notebook(project / "notebooks/guide/01_one.ipynb", "k = 1", "print('x' * 90_000)")
-    monkeypatch.chdir(project)
+@pytest.mark.slow
+def test_a_full_disk_of_a_worker_is_named_by_the_runner(here: Path, disk: Path) -> None:
+    notebook(here / "notebooks/guide/01_one.ipynb", "k = 1", "print('x' * 90_000)")
     (outcome,) = run_notebooks([Path(P)], only=["01"], cluster="local:1")
     assert (outcome.status, outcome.notebook) == ("failed", "guide/01_one")
     assert "No space left on device" in outcome.detail
 
 
-@pytest.mark.parametrize(("edition", "megabytes"), [("small", 10), ("worn-drawn-small", 60)])
-def test_an_edition_that_has_no_room_says_how_much_it_needs(
-    edition: str, megabytes: int, project: Path, disk: Path
-) -> None:
-    done = vrag(project, "draw", edition, str(disk / "drawn"))
-    assert done.returncode == 2
-    (said,) = done.stderr.strip().splitlines()[-1:]
-    assert f"{disk / 'drawn'}: " in said
-    assert "cannot be drawn there (No space left on device)" in said
-    assert f"with write access and {megabytes} MB free" in said
+def test_an_edition_that_has_no_room_says_how_much_it_needs(disk: Path) -> None:
+    status, told = said("draw", "small", str(disk / "drawn"))
+    assert status == 2
+    assert f"{disk / 'drawn'}: " in told
+    assert "cannot be drawn there (No space left on device)" in told
+    assert "with write access and 10 MB free" in told

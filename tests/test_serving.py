@@ -58,6 +58,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.wait(30)
 
 
+@pytest.mark.slow
 def test_served_answers_equal_those_in_process(
     served: str, guide: Benchmark, tmp_path: Path
 ) -> None:

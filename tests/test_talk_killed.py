@@ -52,6 +52,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_killed_at_any_turn_two_processes_lose_and_double_nothing(folder: Path) -> None:
     store = folder / "stormy" / "answers.sqlite"
     with Watchful(store) as server:

