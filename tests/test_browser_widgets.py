@@ -127,32 +127,7 @@ def markup_is_but_text(lab: Lab) -> None:
     assert lab.page.evaluate("() => window.ran") is None
 
 
-def test_labels_are_given_with_the_keyboard_alone(desk: Lab) -> None:
-    label(desk)
-    button(desk, "true").focus()
-    desk.page.keyboard.press("Enter")
-    labels_on_disk(desk, "true")
-    desk.page.keyboard.press("Tab")
-    assert focused(desk) == "partial"
-    desk.page.keyboard.press("Space")
-    labels_on_disk(desk, "true", "partial")
-    assert focused(desk) == "partial"  # ready for the next answer
-    desk.page.keyboard.press("Enter")
-    labels_on_disk(desk, "true", "partial", "partial")
-    desk.until(button(desk, "skip").is_disabled, "the end is reached")
-    desk.page.keyboard.press("Tab")  # the only button that is left
-    assert focused(desk) == "back"
-    desk.page.keyboard.press("Enter")
-    desk.until(button(desk, "skip").is_enabled, "the last answer is shown again")
-    desk.page.keyboard.press("Shift+Tab")
-    desk.page.keyboard.press("Shift+Tab")
-    assert focused(desk) == "false"
-    desk.screenshot("labelling_back")
-    desk.page.keyboard.press("Enter")
-    labels_on_disk(desk, "true", "partial", "false")
-
-
-def test_a_label_clicked_with_the_mouse_is_on_disk_and_goes_on_where_it_stopped(desk: Lab) -> None:
+def test_labels_by_mouse_and_keyboard_are_on_disk_and_go_on_where_they_stopped(desk: Lab) -> None:
     label(desk)
     pictures_are_shown(desk, at_least=1)
     markup_is_but_text(desk)
@@ -162,8 +137,10 @@ def test_a_label_clicked_with_the_mouse_is_on_disk_and_goes_on_where_it_stopped(
     size = desk.save().stat().st_size
     desk.reload()
     desk.page.get_by_text("2 of 3, 1 labelled").wait_for()  # the same panel, from the kernel
-    button(desk, "false").click()
+    button(desk, "false").focus()
+    desk.page.keyboard.press("Enter")
     labels_on_disk(desk, "true", "false")
+    assert focused(desk) == "false"  # ready for the next answer
     desk.run_all()  # a new panel, from the file
     desk.page.get_by_text("3 of 3, 2 labelled").wait_for()
     button(desk, "skip").click()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -29,6 +30,7 @@ WARM = [
 PARAMS = sorted((ROOT / "params").rglob("*.yaml"))
 
 
+@cache
 def code_cells(path: Path) -> list[nbformat.NotebookNode]:
     return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
 
@@ -101,26 +103,6 @@ def test_a_notebook_shows_its_tables_whole_from_its_first_cell_on(path: Path) ->
         "from vrag_kit.workspace import path",
         "whole_tables()",
     ]
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
-def test_data_are_opened_by_one_call(path: Path) -> None:
-    code = "\n".join(cell.source for cell in code_cells(path))
-    assert "draw_field_guide" not in code
-    opened = r"= open_(?:(?:benchmark|webqa|pictures)\(\w+\)$|mrag_bench\(mrag_rows, mrag_corpus\b)"
-    if path.parent.name == "crag_mm":  # the questions, the conversations, or both; a split a call
-        opened = r"= (?:worn\.)?open_(?:single|multi)_turn\(crag_mm_(?:single|multi), [^)\n]+"
-    if path.parent.name == "mrag_suite":  # all data sets, or those that are named
-        opened = r"= open_suite\(suite\b"
-    if path.parent.name == "across":  # every paper's
-        opened = (
-            r"= (?:worn\.|drawn\.)?open_(?:benchmark|mrag_bench|single_turn|multi_turn|suite)\("
-        )
-    calls = re.findall(opened, code, re.M)
-    reads_tables_alone = path.stem.endswith("_audit")
-    most = {"crag_mm": 2, "across": 5}.get(path.parent.name, 1)
-    assert not calls if reads_tables_alone else 1 <= len(calls) <= most
-    assert len(set(calls)) == len(calls)
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
@@ -203,18 +185,6 @@ def test_markdown_stands_below_anybodys_results_and_says_nothing_of_the_demos(pa
         if cell.cell_type == "markdown":
             of_the_demo = r"the demo\b|demo's|field-guide-vlm|our answerers|these models|, as here,"
             assert not re.search(of_the_demo, cell.source), cell.source
-
-
-def test_whoever_shows_several_images_lets_their_number_be_chosen() -> None:
-    for path in PATHS:
-        if path.parent.name != "visual_rag":
-            continue
-        cells = [cell.source for cell in code_cells(path)]
-        own = {line.partition(" = ")[0] for line in cells[0].splitlines()}
-        code = "\n".join(cells[1:])
-        assert "TOP_K" not in code
-        if re.search(r"\b(?:top_k|one_in_k|one_in_k_easy)\(", code) and "ks=[10]" not in code:
-            assert "ks" in own, path
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
