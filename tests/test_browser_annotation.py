@@ -230,6 +230,7 @@ def test_annotation_goes_on_where_it_stopped_and_a_reader_without_a_kernel_sees_
     )
     desk.run_all()  # a new panel, from the file
     page.get_by_text("images 28–40 of 40; 1 clue").wait_for()
+    seen(desk, 40)
     assert page.get_by_label("Answer, as the clues show it").input_value() == "white"
     page.get_by_role("button", name="‹ page").click()
     desk.until(lambda: tiles(desk) == [3], "the tick is there")
